@@ -172,7 +172,7 @@ def _may_be_label(fact: ColumnFacts) -> bool:
 
 
 def _might_be_label(fact: ColumnFacts) -> bool:
-    """Whether a column whose name or values speak against it could be the label all the same, if the user says so."""
+    """Whether a column whose name or values speak against it may be the label if the user names it."""
     if fact.kind not in ("number", "category", "text", "list") or fact.distinct < 2 or fact.counter:
         return False
     repeated = fact.kind in ("number", "list") or fact.distinct <= HALF * fact.filled

@@ -13,7 +13,7 @@ MORE = 0.1  # share of the shorter text that is in the other one, above what tex
 COPIES = 0.95  # with a larger share one is the other one, cleaned
 FILLED = 0.98
 SHORT = {False: 15, True: 6}  # characters, of scripts with and without spaces: shorter ones are names or phrases
-GAPS, LONGER = 0.9, 2  # share of filled cells, and times longer: a place or a note beside the text
+GAPS, LONGER = 0.9, 2  # share of filled cells, and times longer: a place or a note next to the text
 
 
 def are_a_pair(facts: Sequence[ColumnFacts], cells: Sequence[Sequence[Any]]) -> bool:

@@ -66,7 +66,7 @@ def best_texts(
 def _unnamed(
     some: Sequence[str], free: Mapping[str, ColumnFacts], columns: Mapping[str, Sequence[Any]], file: str
 ) -> tuple[tuple[str, ...], str]:
-    """Two columns of texts without names: a pair, a text beside something else, or a question."""
+    """Two columns of texts without names: a pair, a text with something else, or a question."""
     facts = [free[name] for name in some]
     if are_a_pair(facts, [columns[name] for name in some]):
         return tuple(some), "the two columns of texts, which share words: a pair"

@@ -85,13 +85,13 @@ def _as_wide(start: FileStart, known: Trained, names: tuple[str, ...], delimiter
 
 
 def _are_labelled(rows: Sequence[Sequence[str]], known: Trained) -> bool:
-    """Whether the first row has a label where training rows have it, and thus is no header, and most others too."""
+    """Whether the first row has a label where training rows have it, and thus is not a header, and most others too."""
     return _has_label(rows[0], known) and sum(_has_label(row, known) for row in rows) > 0.5 * len(rows)
 
 
 def _are_in_place(start: FileStart, found: Dialect, known: Trained) -> bool:
-    """Whether rows without known labels seem to have the columns of training: no text is a label, the first row is no
-    header, and no other delimiter is likelier.
+    """Whether rows without known labels seem to have the columns of training: no text is a label, the first row is not
+    a header, and no other delimiter is likelier.
     """
     rows = rows_at(start.text, found)
     if not found.delimiter:

@@ -99,7 +99,7 @@ def plain_tags(
     words: str | None = None,
     names: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
 ) -> TagForm | None:
-    """The form of a column with a tag for each word that is no entity's, such as parts of speech; else None."""
+    """The form of a column with a tag for each word that marks no entities, such as parts of speech; else None."""
     tags, words = columns[label], words or words_for(columns, facts, [label])
     if words is None or words == label or (are_numbers(tags) and not names.get(label)):
         return None

@@ -30,9 +30,9 @@ def require_no_choices(
         context = _context(facts, group, label)
         two = len(group) == 2 and bool(context) and (set(group) == set(text) or text_tier(group[0]) is None)
         answers = label or [name for name in facts if label_tier(name) is not None and name not in group]
-        beside = [name for name in answers if len(group) > 1 and _is_beside(facts[name], facts[group[0]])]
-        if beside or ((len(group) > 2 or two) and _names_one(columns, label, group)):
-            found.append([*context, *group, *beside])
+        labels = [name for name in answers if len(group) > 1 and _is_right_choice(facts[name], facts[group[0]])]
+        if labels or ((len(group) > 2 or two) and _names_one(columns, label, group)):
+            found.append([*context, *group, *labels])
     for window in islice(_counted(facts, columns, label), MOST):
         found += [window] if window not in found else []
     if found:
@@ -40,8 +40,8 @@ def require_no_choices(
         raise Ambiguous(f"{file}: {what}", _settings(facts, found, label))
 
 
-def _is_beside(label: ColumnFacts, choice: ColumnFacts) -> bool:
-    """Whether a label is the right choice, written beside the wrong ones: a text like these, and as varied."""
+def _is_right_choice(label: ColumnFacts, choice: ColumnFacts) -> bool:
+    """Whether a label is the right choice, written next to the wrong ones: a text like these, and as varied."""
     return (
         label.kind in ("text", "id") and label.distinct > VARIED * label.filled and label.length < ALIKE * choice.length
     )
