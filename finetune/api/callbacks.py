@@ -40,11 +40,13 @@ def watcher_of_callbacks(callbacks: Iterable[Callback] | Callback) -> Watcher:
     """
     several = callbacks if isinstance(callbacks, Iterable) and not callable(callbacks) else [callbacks]
     active = [_function_of(one) for one in several]
+    if active:
+        from finetune.models.caller_state import kept_state
 
     def watch(event: Event) -> None:
         for function in list(active):
             try:
-                with chdir(Path.cwd()):  # a run's paths may be relative
+                with chdir(Path.cwd()), kept_state():  # a run's paths may be relative
                     function(event)
             except Exception as error:  # whatever the user's code raises
                 active.remove(function)

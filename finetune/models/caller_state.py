@@ -21,9 +21,7 @@ def plain_mode() -> Iterator[None]:
     with ExitStack() as stack:
         stack.enter_context(torch.inference_mode(False))
         stack.enter_context(torch.enable_grad())
-        for kind in ("cpu", "cuda", "mps"):
-            if torch.is_autocast_enabled(kind):
-                stack.enter_context(torch.autocast(kind, enabled=False))
+        stack.enter_context(_out_of_autocast())
         if torch.get_default_device().type != "cpu":
             stack.enter_context(torch.device("cpu"))
         stack.enter_context(np.errstate(divide="warn", over="warn", under="ignore", invalid="warn"))
@@ -35,6 +33,34 @@ def own_state() -> Iterator[None]:
     """The same, alone in this process, with torch's defaults; then generators and settings are the caller's again."""
     with ALONE, plain_mode(), _generators(), _settings():
         yield
+
+
+@contextmanager
+def kept_state() -> Iterator[None]:
+    """What a callback sets in torch holds until it returns."""
+    with torch.set_grad_enabled(torch.is_grad_enabled()), _restored():
+        yield
+
+
+@contextmanager
+def _out_of_autocast() -> Iterator[None]:
+    """As outside of all autocast: its cache of weights in half precision is emptied by the outermost one alone, so that
+    training within the caller's would compute with weights of earlier updates.
+    """
+    enabled = [kind for kind in ("cpu", "cuda", "mps") if torch.is_autocast_enabled(kind)]
+    depth = torch.autocast_increment_nesting() - 1
+    while torch.autocast_decrement_nesting() > 0:
+        pass
+    for kind in enabled:
+        torch.set_autocast_enabled(kind, False)
+    torch.clear_autocast_cache()
+    try:
+        yield
+    finally:
+        for kind in enabled:
+            torch.set_autocast_enabled(kind, True)
+        for _ in range(depth):
+            torch.autocast_increment_nesting()
 
 
 @contextmanager
@@ -51,12 +77,18 @@ def _generators() -> Iterator[None]:
 
 @contextmanager
 def _settings() -> Iterator[None]:
+    with _restored():
+        torch.set_default_dtype(torch.float32)
+        torch.set_float32_matmul_precision("highest")
+        torch.use_deterministic_algorithms(False)
+        yield
+
+
+@contextmanager
+def _restored() -> Iterator[None]:
     dtype, products = torch.get_default_dtype(), torch.get_float32_matmul_precision()
     exact, warns = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
     cudnn = torch.backends.cudnn.deterministic
-    torch.set_default_dtype(torch.float32)
-    torch.set_float32_matmul_precision("highest")
-    torch.use_deterministic_algorithms(False)
     try:
         yield
     finally:
