@@ -37,7 +37,8 @@ def probe_engine(planned: PlannedRun, built: BuiltRun, engine: Engine) -> Engine
     if len(planned.train_rows) >= FEW_ROWS or is_new(recipe.model) or recipe.train.solver == "logistic":
         return None
     settings: dict[str, Any] = {"pooling": MEAN if built.model.pooled else FAMILY}
-    read = Recipe(task=recipe.task, model=recipe.model, frozen=True, train=Train(solver="logistic"), **settings)
+    train = Train(solver="logistic", precision=recipe.train.precision)
+    read = Recipe(task=recipe.task, model=recipe.model, frozen=True, train=train, **settings)
     model, _ = build_model(planned.weights.folder, planned.task.head, read, device=planned.device)
     try:
         require_linear(model, frozen=True)

@@ -11,8 +11,10 @@ from support.runs import REVIEWS
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.inference.engine import Engine
+from finetune.models.saving import build_model
 from finetune.runs.events import EpochDone, Event, unwatched
 from finetune.runs.margin import Margin
+from finetune.runs.recipe import Recipe
 from finetune.runs.record import RunRecord
 from finetune.task_types.starting_recipe import starting_recipe
 from finetune.training import first_look
@@ -113,6 +115,22 @@ def test_a_probe_is_fitted_where_there_are_few_rows_and_a_linear_layer_can_be(
     monkeypatch.setattr("finetune.training.linear_probe.FEW_ROWS", 20)
     many = trained(written(tmp_path / "a.csv", rows(40)), tiny_bert, tmp_path / "results", **once)
     assert "linear-probe" not in many.baselines["dev"]
+
+
+def test_the_probe_reads_the_encoder_in_the_precision_of_the_run(
+    tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An encoder that cannot be computed in bf16 can be trained in fp32 on a machine that would choose bf16."""
+    found = []
+
+    def seen(folder: Path, head: Any, recipe: Recipe, **given: Any) -> Any:
+        found.append(recipe.train.precision)
+        return build_model(folder, head, recipe, **given)
+
+    monkeypatch.setattr("finetune.training.linear_probe.build_model", seen)
+    data = written(tmp_path / "a.csv", rows(24))
+    trained(data, tiny_bert, tmp_path / "results", **{"train.epochs": 1, "train.precision": "fp32"})
+    assert set(found) == {"fp32"}
 
 
 def test_the_screen_says_which_format_the_model_has(in_process: InProcess, tiny_roberta: Path, tmp_path: Path) -> None:
