@@ -10,6 +10,8 @@ from finetune.data.characters import cleaned
 TYPO_LENGTH, TYPO_SHARE = 4, 0.1  # letters, and rows as a share of those of the label that was meant
 SPACES, BETWEEN_DIGITS = re.compile(r"(?<!\d)\s+|\s+(?!\d)"), re.compile(r"\s+")
 HANGUL = re.compile("[\uac00-\ud7a3\u3131-\u318e\\s]+")
+CODE = 6  # characters of the longest code
+BETWEEN_PARTS = re.compile(r"[-_./]")
 LONGEST, MOST_LETTERS = 60, 400_000  # letters of a label, and of all that are searched
 
 
@@ -35,7 +37,7 @@ def misspelled(counts: Mapping[str, int]) -> dict[str, str]:
     label's length.
     """
     letters = {name: _letters(name) for name in counts}
-    names = [name for name in counts if TYPO_LENGTH <= len(letters[name]) <= LONGEST]
+    names = [name for name in counts if TYPO_LENGTH <= len(letters[name]) <= LONGEST and not _is_code(name)]
     most = max((counts[name] for name in names), default=0)
     frequent = sorted((name for name in names if TYPO_SHARE * counts[name] >= 1), key=lambda name: -counts[name])
     rare = [name for name in names if counts[name] <= TYPO_SHARE * most]
@@ -51,6 +53,12 @@ def misspelled(counts: Mapping[str, int]) -> dict[str, str]:
             meant = next((other for other in near.get(key, ()) if _is_typo(name, other, counts)), name)
             found[name] = max(meant, found.get(name, meant), key=lambda name: counts[name])
     return {name: meant for name, meant in found.items() if meant != name}
+
+
+def _is_code(name: str) -> bool:
+    """Whether a label is a short code, which differs from others in one letter by nature: `EN-US`, `NNPS`, `a1b2`."""
+    short = len(name) <= CODE and (name.isupper() or any(map(str.isdigit, name)))
+    return short or (not name.isalnum() and all(len(part) <= 3 for part in BETWEEN_PARTS.split(name)))
 
 
 def _letters(name: str) -> str:

@@ -29,8 +29,8 @@ def load_libraries(doing: str = "", *modules: str) -> None:
 
 
 def loading(planned: Sequence[Planned]) -> str:
-    """`glue-mrpc: loading google-bert/bert-base-uncased`."""
+    """`glue-mrpc: loading PyTorch and transformers, then google-bert/bert-base-uncased`."""
     names = dict.fromkeys(one.name for one in planned)
     models = dict.fromkeys(one.recipe.model for one in planned)
     several = f" ({len(planned)} runs)" if len(planned) > 1 else ""
-    return f"{', '.join(names)}: loading {', '.join(models)}{several}"
+    return f"{', '.join(names)}: loading PyTorch and transformers, then {', '.join(models)}{several}"

@@ -78,7 +78,8 @@ class ProgressDisplay:
             case Started():
                 self.console.print_line(f"running on {event.device}: {event.folder}")
             case Working():
-                self._show(event.what, done=event.done, total=event.total, every=LINE_EVERY)
+                every = LINE_EVERY if self.pace or event.total else 0  # before the first update each step is told
+                self._show(event.what, done=event.done, total=event.total, every=every)
             case Training():
                 self._begin(event)
             case Updates():

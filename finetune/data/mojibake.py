@@ -5,7 +5,9 @@ import re
 ONE_BYTE = re.compile("[\x80-\u06ff\u2000-\u2bff\uf8ff\ufb01\ufb02]")  # characters of single-byte encodings
 LOSSLESS = ("encode", "decode")  # lossless steps of a repair
 HANJA = re.compile("[\u4e00-\u9fff\uf900-\ufaff]")
+HANGUL = re.compile("[\uac00-\ud7a3]")
 SYLLABLE = re.compile(b"[\xea-\xed][\x80-\xbf]{2}")  # a Korean syllable in UTF-8
+CERTAIN = 2  # odd places in a text that no other encoding explains: one may be a sign beside a letter, as in »Ürün«
 FEWEST, SHARE = 2, 0.2  # syllables, and their share of the bytes that are not ASCII; Korean with Hanja stays below 0.03
 
 
@@ -17,14 +19,16 @@ def is_mojibake(text: str) -> bool:
         return True
     if not ONE_BYTE.search(text):
         return False
-    from ftfy.badness import is_bad
+    from ftfy import fix_encoding
+    from ftfy.badness import badness
 
-    return bool(is_bad(text))
+    found: int = badness(text)
+    return found >= CERTAIN or (found > 0 and bool(fix_encoding(text) != text))
 
 
 def is_korean_as_cp949(text: str) -> bool:
     """Whether a text is Korean in UTF-8 that was decoded as CP949, as in 移쒓뎄 for 친구; some letters may be lost."""
-    if not HANJA.search(text):
+    if len(HANGUL.findall(text)) < max(1, len(HANJA.findall(text)) / 2):  # Chinese and Japanese have none
         return False
     data = text.encode("cp949", "ignore")
     syllables = [found for found in SYLLABLE.findall(data) if "가" <= found.decode("utf-8", "replace") <= "힣"]

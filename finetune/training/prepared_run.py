@@ -27,7 +27,7 @@ from finetune.models.tokenizers.load import load_tokenizer
 from finetune.models.tokenizers.own_vocabulary import trained_size, training_notes
 from finetune.models.weight_files import some
 from finetune.runs.encoder_runs import lineage_at
-from finetune.runs.events import Watcher, unwatched
+from finetune.runs.events import Watcher, Working, unwatched
 from finetune.runs.lineage import Lineage
 from finetune.runs.recipe import Recipe, is_new
 from finetune.runs.run_id import data_fingerprint, run_id
@@ -130,8 +130,10 @@ def plan_run(
     if fault := task.batch_fault(recipe.train.batch_size):
         raise UserError(f"train.batch_size is {recipe.train.batch_size}: {fault}", "Set a greater train.batch_size")
     vocabulary = _vocabulary(recipe, task, source, watch)
+    watch(Working("finding the encoder's weights"))
     named = pretrained.resolve(str(encoder or recipe.model), tokenizer=vocabulary)
     weights = replace(named, name=recipe.model)
+    watch(Working("reading rows"))
     splits = load_splits(task, source, limit=recipe.limit)
     data = data_fingerprint({split: loaded.rows for split, loaded in splits.items()})
     splits[task.train_split] = train = _trained_on(recipe, task, splits)
@@ -164,6 +166,7 @@ def _vocabulary(recipe: Recipe, task: Task, source: Source, watch: Watcher) -> s
 def build_run(planned: PlannedRun, watch: Watcher) -> BuiltRun:
     """Builds the model and encodes the rows. Raises UserError where encoder, head, solver and rows do not fit."""
     recipe, task = planned.built_recipe, planned.task
+    watch(Working("loading the encoder"))
     model, new = build_model(planned.weights.folder, task.head, recipe, device=planned.device)
     if model.head.pretrains and (recipe.frozen or recipe.train.solver == "logistic"):
         given = "frozen=true" if recipe.frozen else "train.solver=logistic"
@@ -175,6 +178,7 @@ def build_run(planned: PlannedRun, watch: Watcher) -> BuiltRun:
     features: dict[str, Sequence[Feature]] = {
         split: _features(planned, split, tokenizer, watch) for split in planned.rows
     }
+    watch(Working("looking at the rows' words"))
     notes = vocabulary_notes(planned.train_rows, tokenizer, recipe.model) + family_notes(model.backbone.config)
     notes += model.notes
     if size := trained_size(recipe):

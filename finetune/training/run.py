@@ -120,6 +120,7 @@ def _announce(planned: PlannedRun, built: BuiltRun, folder: RunFolder, log: Watc
     log(Started(folder=str(folder.path), recipe=settings, device=str(planned.device), **_fingerprints(planned)))
     for note in built.notes:
         log(Note(note))
+    log(Working("computing the first update"))
 
 
 def _looked_at(planned: PlannedRun, built: BuiltRun, engine: Engine) -> BuiltRun:

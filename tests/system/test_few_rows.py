@@ -12,7 +12,7 @@ from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.inference.engine import Engine
 from finetune.models.saving import build_model
-from finetune.runs.events import EpochDone, Event, unwatched
+from finetune.runs.events import EpochDone, Event, Training, Working, unwatched
 from finetune.runs.margin import Margin
 from finetune.runs.recipe import Recipe
 from finetune.runs.record import RunRecord
@@ -59,6 +59,16 @@ def test_a_given_dev_and_limit_count(tmp_path: Path) -> None:
     assert (with_dev.train.select, with_dev.train.patience) == ("best", None)  # two epochs are 10 updates
     limited, _ = starting_recipe(many, {"limit": 40})
     assert (limited.train.batch_size, limited.train.select) == (8, "last")
+
+
+def test_each_step_before_the_first_update_is_told(tmp_path: Path, tiny_bert: Path) -> None:
+    events: list[Any] = []
+    data = written(tmp_path / "a.csv", rows(20))
+    trained(data, tiny_bert, tmp_path / "out", events.append, **{"train.updates": 1, "train.least_updates": 0})
+    first = next(place for place, event in enumerate(events) if isinstance(event, Training))
+    told = [event.what for event in events[:first] if isinstance(event, Working)]
+    assert told[0] == "finding the encoder's weights"
+    assert {"reading rows", "loading the encoder", "computing the first update"} <= {*told}
 
 
 @pytest.mark.parametrize("length", [{"train.epochs": 2}, {"train.updates": 7}])

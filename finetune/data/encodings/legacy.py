@@ -19,14 +19,14 @@ UNREADABLE, CONTROL, SYMBOL, UNUSUAL = 30.0, 24.0, 17.0, 13.0  # bits of a chara
 RARE_HAN, RARE_HANGUL, FOREIGN = 13.2, 12.0, 15.0
 AWAY = 12.0  # bits, where a language is not usually written in an encoding
 PUNCTUATION = {
-    **dict.fromkeys("\xa0", 5.0),
+    **dict.fromkeys("\xa0", 3.0),
     **dict.fromkeys("“”‘’„…–—«»", 7.0),
     **dict.fromkeys("€£°§©®™·•×½²³¼¾´`¡¿ªº‚‹›\xad№״׳،؟؛", 8.0),
     **dict.fromkeys("÷±¶¢¥†‡‰", 11.0),
 }
 WIDE = dict.fromkeys("，。、！？：；「」『』（）・《》“”‘’…—～【】〜\u3000", 6.0)
 MIXED, MIXED_HAN, NEIGHBOUR = 9.0, 6.0, 5.0  # bits where letters of two scripts are adjacent, in a word or at a space
-CASE, INSIDE, JOINED = 7.0, 9.0, 3.0  # of a capital, a symbol, or a hard space behind a small letter
+CASE, INSIDE, JOINED = 7.0, 9.0, 1.0  # of a capital, a symbol, or a hard space behind a small letter
 CLOSING, ALONE = 6.0, -4.0  # of a closing quote before a word, or a letter at a digit; of a sign between spaces
 PLAIN = 0.2  # weight of ASCII words, which indicate the language and not the encoding
 OTHER_SCRIPT = 0.1  # bits of each of their letters where the language has another script
@@ -36,7 +36,7 @@ LETTER = r"[^\W\d_]"
 SYMBOL_INSIDE = re.compile(rf"(?<={LETTER})[^\w\s\x00-\x7f’'–—\xad\u0300-\u036f\u0590-\u06ff\u0e00-\u0e7f](?={LETTER})")
 SPACE_INSIDE = re.compile(rf"(?<={LETTER})\xa0(?={LETTER})")
 SIGN_ALONE = re.compile(rf"(?<!\S)[{re.escape(''.join(PUNCTUATION))}](?!\S)")
-BY_DIGIT = re.compile(r"[À-ÖØ-öø-ɏ](?=[0-9])|(?<=[0-9])[À-ÖØ-öø-ɏ]")
+BY_DIGIT = re.compile(r"[À-ÖØ-öø-ɏͰ-ӿ](?=[0-9])|(?<=[0-9])[À-ÖØ-öø-ɏͰ-ӿ]")
 CLOSING_FIRST = re.compile(rf"(?:(?<=[\s\"(])|^)[’”](?={LETTER})", re.MULTILINE)
 
 

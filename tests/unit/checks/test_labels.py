@@ -65,6 +65,10 @@ def test_spellings_of_labels() -> None:
     }
     assert misspelled(counts) == {"politcs": "politics", "poiltics": "politics", "politics!": "politics"}
     assert misspelled({"class 1": 100, "class 2": 1, "1000": 100, "1001": 1}) == {}
+    assert (
+        misspelled({"EN-US": 100, "EN-UK": 2, "SEND": 90, "SAND": 2, "a1b2": 90, "a1c2": 1, "zh-cn": 50, "zh-hn": 1})
+        == {}
+    )
 
 
 def test_a_typo_in_short_labels_of_hangul_is_one_of_jamo() -> None:

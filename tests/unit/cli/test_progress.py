@@ -117,6 +117,18 @@ def test_a_terminal_shows_time_left_from_the_first_update_on_and_every_step(
     assert ("examples/s" in text) == (width >= 80)
 
 
+def test_without_a_terminal_each_step_before_the_first_update_has_a_line() -> None:
+    console = Terminal()
+    console.file = io.StringIO()
+    steps = [Working("reading rows"), Working("loading the encoder"), PLAN, updates(1, 0.5), Working("scoring dev")]
+    with ProgressDisplay(console) as display:
+        for step in steps:
+            display(step)
+    told = console.file.getvalue()
+    assert "reading rows\nloading the encoder\n" in told
+    assert "scoring dev" not in told
+
+
 def test_time_left_counts_down_between_updates(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     console = Terminal()

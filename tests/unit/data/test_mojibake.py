@@ -1,4 +1,4 @@
-"""Mojibake of Korean texts."""
+"""Mojibake of Korean texts, and texts that only look like it."""
 
 import pytest
 
@@ -29,3 +29,10 @@ def test_it_is_repaired_where_no_letter_is_lost() -> None:
 def test_korean_with_rare_syllables_or_hanja_is_not_mojibake(text: str) -> None:
     assert not is_mojibake(text)
     assert repaired(text) == text
+
+
+@pytest.mark.parametrize(
+    "text", ["Bu »Ürün« kötü", "€ğitim ücreti", "GÜÇLÜ”ydü", "入と言、同、二を子た", "二に言が場を言と代し"]
+)
+def test_turkish_and_japanese_are_not_mojibake(text: str) -> None:
+    assert not is_mojibake(text)
