@@ -7,7 +7,7 @@ LOSSLESS = ("encode", "decode")  # lossless steps of a repair
 HANJA = re.compile("[\u4e00-\u9fff\uf900-\ufaff]")
 HANGUL = re.compile("[\uac00-\ud7a3]")
 SYLLABLE = re.compile(b"[\xea-\xed][\x80-\xbf]{2}")  # a Korean syllable in UTF-8
-CERTAIN = 2  # odd places in a text that no other encoding explains: one may be a sign beside a letter, as in »Ürün«
+CERTAIN = 2  # odd places in a text that no other encoding explains: one may be a sign next to a letter, as in »Ürün«
 FEWEST, SHARE = 2, 0.2  # syllables, and their share of the bytes that are not ASCII; Korean with Hanja stays below 0.03
 
 

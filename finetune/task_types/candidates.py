@@ -19,6 +19,7 @@ FULL = 0.9  # share of filled cells
 HALF = 0.5
 LONG = 6  # words per cell from which a column is hardly a label
 SHOWN = 4  # values
+MOST_STARS = 10  # values of a rating
 UNNAMED, NUMBERS, UNLIKELY = 3, 4, 5  # levels of candidates without a label's name; the last are offered, never taken
 OFFERED = 12  # columns in a question
 
@@ -197,7 +198,18 @@ def _distinct(same: Sequence[Candidate], columns: Mapping[str, Sequence[Any]]) -
     for one in order:
         if not any(_equivalent(one, other, columns) for other in kept):
             kept.append(one)
-    return [one for one in same if one in kept]
+    return [one for one in same if one in kept and not any(_coarser(other, one, columns) for other in kept)]
+
+
+def _coarser(one: Candidate, other: Candidate, columns: Mapping[str, Sequence[Any]]) -> bool:
+    """Whether words say the same as numbers with fewer values: `good` for 4 and 5 stars."""
+    if len(one.columns) > 1 or len(other.columns) > 1 or not 1 < one.distinct < other.distinct:
+        return False
+    words, numbers = columns[one.columns[0]], columns[other.columns[0]]
+    if _are_numbers(words) or not _are_numbers(numbers) or other.distinct > MOST_STARS:
+        return False
+    pairs = {(as_text(a), as_text(b)) for a, b in zip(words, numbers, strict=True) if not is_missing(a)}
+    return len(pairs) == len({number for _, number in pairs})
 
 
 def _are_numbers(cells: Sequence[Any]) -> bool:

@@ -39,6 +39,7 @@ LABELS = (
         "sınıf",
     ),
     *("类别", "類別", "分类", "分類", "情感", "情绪", "评分", "カテゴリ", "感情", "評価", "正解", "星"),
+    *("kelas", "sentimen", "emosi", "topik", "puan", "極性", "极性", "overall"),
     *("класс", "категория", "оценка", "тональность", "рейтинг", "тема", "эмоция"),
 )
 STRONG_TEXTS = (
@@ -61,6 +62,7 @@ STRONG_TEXTS = (
     ),
     *("レビュー", "コメント", "文", "текст", "предложение", "отзыв", "комментарий", "сообщение", "texto", "texte"),
     *("comentario", "commentaire", "kommentar", "satz", "frase", "phrase", "metin", "yorum", "cümle", "reseña", "avis"),
+    *("ulasan", "komentar", "teks", "kalimat", "投稿", "口コミ", "şikayet", "mesaj", "beschwerde"),
     *("nachricht", "bewertungstext", "oración", "mensaje", "mensagem", "testo", "recensione", "commento"),
 )
 WEAK_TEXTS = (
@@ -116,6 +118,7 @@ ABOUT = (
         "version",
     ),
     *("hash", "votes", "likes", "retweets", "email", "phone", "zip", "latitude", "longitude", "coord", "timezone"),
+    *("city", "location", "kota", "şehir", "지역", "地域", "verified"),
     *("lead_time", "span", "helpfulness", "numerator", "denominator", "작성일", "날짜", "작성자", "언어", "출처"),
 )
 IDS = (

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from finetune.data.column_types import counts_up
 from finetune.data.formats.tag_forms import PREFIX, TagForm, are_chunks, form_of
-from finetune.data.formats.word_lines import DOCUMENT, SPACES, WordLines, fields_of, is_blank, is_comment
+from finetune.data.formats.word_lines import DOCUMENT, JOINED, SPACES, WordLines, fields_of, is_blank, is_comment
 from finetune.data.values import as_number
 
 LINES = 3_000  # that are inspected
@@ -138,9 +138,9 @@ def _word_column(columns: Sequence[Sequence[str]], tags: Sequence[int]) -> int |
 
 def _is_running_number(cells: Sequence[str]) -> bool:
     """Whether cells number the words of a sentence, or of the file: 1, 2, 3 (and 4-5, 5.1 as in CoNLL-U)."""
-    numbers = [as_number(re.split(r"[-.]", cell.strip())[0]) for cell in cells]
+    numbers = [as_number(cell) for cell in cells if not JOINED.fullmatch(cell.strip())]
     found = [number for number in numbers if number is not None]
-    if len(found) < 0.98 * len(cells):
+    if not found or len(found) < 0.98 * len(numbers):
         return False
     rising = sum(after == before + 1 or after <= 1 for before, after in pairwise(found))
     return rising >= 0.9 * max(1, len(found) - 1) or counts_up(found)

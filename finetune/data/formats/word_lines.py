@@ -4,6 +4,7 @@ Sentences end at an empty line, or where the value of a column changes that numb
 """
 
 import csv
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -11,6 +12,8 @@ from finetune.data.messages import so_many
 
 DOCUMENT = "-DOCSTART-"
 SPACES = " "
+CONLL_U = 10  # columns, of which the first numbers the words
+JOINED = re.compile(r"\d+[-.]\d+")  # several words as they are written, as in `4-5 im`, or a word that is not (5.1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +35,7 @@ class WordLines:
 class Sentence:
     """The cells of a sentence by column, in `length` lines from `line` on; `fault` says what is wrong in `fault_line`.
 
-    `document` counts from 1.
+    `document` counts from 1. `joined` are the numbers of lines that repeat words of other lines.
     """
 
     line: int
@@ -41,6 +44,7 @@ class Sentence:
     document: int = 0
     fault: str = ""
     fault_line: int = 0
+    joined: frozenset[int] = frozenset()
 
 
 def sentences(lines: Iterable[tuple[int, str]], form: WordLines) -> Iterator[Sentence]:
@@ -72,9 +76,11 @@ def _extended(
     lines: Iterable[tuple[int, str]], sentence: Sentence, cells: Sequence[str], form: WordLines
 ) -> Iterator[str]:
     cells = cells if len(cells) == sentence.length else ["O"] * sentence.length
+    given = iter(cells)
     for number, line in lines:
-        place = number - sentence.line
-        yield _with_cell(line, cells[place], form) if 0 <= place < sentence.length else line
+        word = number >= sentence.line and number not in sentence.joined
+        cell = next(given, None) if word else "_" if number in sentence.joined else None
+        yield line if cell is None else _with_cell(line, cell, form)
 
 
 def _with_cell(line: str, cell: str, form: WordLines) -> str:
@@ -119,6 +125,7 @@ class _Reader:
 
     def clear(self) -> None:
         self.rows: list[list[str]] = []
+        self.joined: set[int] = set()
         self.line = self.fault_line = 0
         self.fault = self.number = ""
 
@@ -138,6 +145,10 @@ class _Reader:
             return
         if self._begins(fields):
             yield from self.end()
+        if len(fields) == len(self.form.names) == CONLL_U and JOINED.fullmatch(fields[0]):
+            self.line = self.line or number
+            self.joined.add(number)
+            return
         self._add(number, fields)
 
     def _begins(self, fields: Sequence[str]) -> bool:
@@ -173,6 +184,7 @@ class _Reader:
                 document=self.document,
                 fault=self.fault,
                 fault_line=self.fault_line,
+                joined=frozenset(self.joined),
             )
         number = self.number
         self.clear()

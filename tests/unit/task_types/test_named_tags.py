@@ -31,6 +31,15 @@ def conllu(folder: Path) -> str:
     return str(folder / "train.conllu")
 
 
+def test_lines_that_join_words_are_no_words(tmp_path: Path) -> None:
+    path = Path(conllu(tmp_path))
+    joined = path.read_text(encoding="utf-8").replace("\n2\t", "\n2-3\tjoined\t_\t_\t_\t_\t_\t_\t_\t_\n2\t")
+    path.write_text(joined, encoding="utf-8")
+    task = own_task(path, {"label": "column 4"})
+    rows = [row.words for split in ("train", "dev") for row in task.load(Source(), split).rows]
+    assert sorted(rows) == sorted(tuple(words) for words, _ in SENTENCES)
+
+
 def lists(folder: Path) -> str:
     lines = [json.dumps({"tokens": words, "upos": parts}) for words, parts in SENTENCES]
     (folder / "train.jsonl").write_text("\n".join(lines))

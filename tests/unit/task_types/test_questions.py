@@ -82,6 +82,14 @@ def test_a_question_offers_columns_whose_names_say_less(tmp_path: Path) -> None:
     assert offered(data) == ["label=topic", "label=mood", "label=anger", "label=source"]
 
 
+def test_words_that_say_what_stars_say_are_the_label(tmp_path: Path) -> None:
+    stars = [str(DRAW.randint(1, 5)) for _ in range(COUNT)]
+    moods = ["good" if star > "3" else "bad" for star in stars]
+    assert layout_of(written(tmp_path, TEXTS, stars, moods, header="text\trating\tsentiment")).label == ("sentiment",)
+    other = written(tmp_path, TEXTS, stars, CLASSES, header="text\trating\tsentiment")
+    assert offered(other) == ["label=sentiment", "label=rating"]
+
+
 def test_a_file_whose_label_nothing_shows_is_asked_about(tmp_path: Path) -> None:
     data = written(tmp_path, TEXTS, [DRAW.choice(["de", "fr"]) for _ in range(COUNT)], header="text\tlang")
     with pytest.raises(UserError, match="label=COLUMN, one of text, lang"):
