@@ -269,7 +269,7 @@ def test_labelled_lines_with_labels_or_without(tmp_path: Path) -> None:
     layout = trained(lines(tmp_path / "train.label", rows))
     assert columns(lines(tmp_path / "one.label", rows[:2]), layout)["text"] == TEXTS[:2]
     assert columns(lines(tmp_path / "bare.label", TEXTS[:2]), layout) == {"text": TEXTS[:2]}
-    marked = trained(lines(tmp_path / "train.txt", [f"__label__{row}" for row in rows]))
+    marked = trained(lines(tmp_path / "marked.txt", [f"__label__{row}" for row in rows]))
     assert columns(lines(tmp_path / "new.txt", ["__label__x a cat"] * 3), marked) == {
         "label": ["x"] * 3,
         "text": ["a cat"] * 3,
