@@ -66,5 +66,5 @@ def _print(done: Sequence[ExplainedRow]) -> None:
     for number, each in enumerate(done):
         if number:
             console.print()
-        for line in explained_lines(each):
-            console.print(line, soft_wrap=True)
+        for line in explained_lines(each, console.width):
+            console.print(line, soft_wrap=not console.is_terminal)

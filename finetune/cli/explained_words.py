@@ -1,28 +1,28 @@
-"""An explained row in lines of 80 columns: the prediction, and the words with signed bars."""
+"""An explained row in lines: the prediction, and the words with signed bars."""
 
 from collections.abc import Iterator, Sequence
 
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
-from finetune.cli.table_lines import wrapped
 from finetune.cli.terminal import one_line
-from finetune.inference.explain.explanation import ExplainedRow, Explanation, WordPart
+from finetune.data.messages import noun
+from finetune.inference.explain.explanation import ExplainedRow, Explanation, WordPart, signed
 
-WORD, BAR = 24, 19  # columns of a word, and of the longest bar on either side
-WIDTH = 80  # columns of a sentence
+WORD, BAR = 24, 19  # columns of a word, and of the longest bar on either side, if there are as many
+OTHERS = 14  # columns of a line that are no word and no bar
 MOST = 40  # words that are shown of a prediction
 MINUS, PLUS = "red", "green"
 
 
-def explained_lines(row: ExplainedRow) -> Iterator[Text]:
-    """The prediction first, then each explanation."""
+def explained_lines(row: ExplainedRow, width: int) -> Iterator[Text]:
+    """The prediction first, then each explanation, with bars that fit a width in columns."""
     yield _prediction(row)
     if row.note:
         yield Text(f"note: {row.note}")
     for one in row.explanations:
         yield Text()
-        yield from _explanation(one)
+        yield from _explanation(one, width - OTHERS)
     if not row.explanations:
         yield Text("nothing to explain: no entity is predicted; --word WORD explains the tag of a word")
 
@@ -34,38 +34,39 @@ def _prediction(row: ExplainedRow) -> Text:
     return Text.assemble(name, "prediction ", (one_line(row.prediction), "bold"), sure, gold)
 
 
-def _explanation(one: Explanation) -> Iterator[Text]:
+def _explanation(one: Explanation, room: int) -> Iterator[Text]:
     sure = "" if one.confidence is None else f" ({100 * one.confidence:.1f} %)"
     yield Text.assemble("what the words add to ", (one_line(one.label), "bold"), sure)
     shown = _strongest(one.words)
-    longest = max((abs(word.added) for word in shown), default=1.0) or 1.0
     several = len({word.text_name for word in one.words}) > 1
     before = ""
     for word in shown:
         if several and word.text_name != before:
             yield Text(f"{word.text_name}:", style="dim")
         before = word.text_name
-        yield _bar(word, longest)
+        yield _bar(word, word.added / one.full, room)
     if rest := len(one.words) - len(shown):
         others = one.added - sum(word.added for word in shown)
-        yield Text(f"  {rest} more words add {others:+.3f} together")
+        more = " more" * bool(shown)
+        yield Text(f"  {rest}{more} {noun(rest, 'word adds', 'words add')} {signed(others)}{' together' * (rest > 1)}")
     yield from map(Text, _sums(one))
 
 
 def _strongest(words: Sequence[WordPart]) -> list[WordPart]:
-    """The words that add or take most, in the order of the text."""
+    """The words that add or take most, in the order of the text; none whose part is too small to be shown."""
     order = sorted(range(len(words)), key=lambda index: -abs(words[index].added))[:MOST]
-    return [words[index] for index in sorted(order)]
+    return [words[index] for index in sorted(order) if signed(words[index].added) != signed(0)]
 
 
-def _bar(word: WordPart, longest: float) -> Text:
-    name = one_line(word.word)
-    if cell_len(name) > WORD:
-        name = f"{set_cell_size(name, WORD - 3).rstrip()}..."
-    size = round(BAR * abs(word.added) / longest)
-    minus, plus = (size, 0) if word.added < 0 else (0, size)
+def _bar(word: WordPart, share: float, room: int) -> Text:
+    name, bar = one_line(word.word), min(BAR, max(1, room // 3))
+    most = max(4, min(WORD, room - 2 * bar))
+    if cell_len(name) > most:
+        name = f"{set_cell_size(name, most - 3).rstrip()}..."
+    size = round(bar * abs(share))
+    minus, plus = (size, 0) if share < 0 else (0, size)
     return Text.assemble(
-        f"  {set_cell_size(name, WORD)} {word.added:+8.3f}  {' ' * (BAR - minus)}",
+        f"  {set_cell_size(name, most)} {signed(word.added):>8}  {' ' * (bar - minus)}",
         ("-" * minus, MINUS),
         "|",
         ("+" * plus, PLUS),
@@ -73,9 +74,9 @@ def _bar(word: WordPart, longest: float) -> Text:
 
 
 def _sums(one: Explanation) -> Iterator[str]:
-    way = f"from {one.masked:+.3f} with all words masked to {one.value:+.3f}"
-    yield f"sum {one.added:+.3f} of {one.difference:+.3f}: {way}"
-    yield from wrapped(one.without_words, WIDTH) if one.without_words else ()
+    way = f"from {signed(one.masked)} with all words masked to {signed(one.value)}"
+    yield f"sum {signed(one.added)} of {signed(one.difference)}: {way}"
+    yield from filter(None, [one.without_words])
     apart = f"{100 * one.gap:.1f} % apart after {one.steps} steps"
     if not one.adds_up:
         apart += ", more than the 5 % allowed: do not rely on these parts"

@@ -6,7 +6,7 @@ from finetune.inference.explain.explanation import ExplainedRow
 
 
 def word_weights(row: ExplainedRow) -> list[WordWeight]:
-    """The pieces of the row's texts with the first explanation's parts, of which the strongest is 1 or -1."""
+    """The pieces of the row's texts with the first explanation's parts: the strongest is 1 or -1, if not small."""
     explanation = row.explanations[0]
     found: list[WordWeight] = []
     for number, name in enumerate(row.texts):

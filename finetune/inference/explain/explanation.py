@@ -6,6 +6,13 @@ from typing import Any
 
 TOLERANCE = 0.05  # of the difference that the parts must add up to
 LEAST = 1e-3  # a difference that is smaller counts as so much
+FULL = 0.1  # log-odds of which a bar or a colour is at its full, unless a word adds more: below that nothing is strong
+
+
+def signed(value: float) -> str:
+    """What is added, with its sign: `+0.120`; `0.000` of what is too small to be shown."""
+    shown = f"{value:+.3f}"
+    return shown if shown.strip("+-0.") else shown[1:]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +54,11 @@ class Explanation:
     def added(self) -> float:
         """What they add up to."""
         return sum(word.added for word in self.words)
+
+    @property
+    def full(self) -> float:
+        """What is drawn at full strength: the largest part, if it is not small."""
+        return max(FULL, *(abs(word.added) for word in self.words))
 
     @property
     def without_words(self) -> str:
