@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import typer
 
-from finetune.cli.terminal import echo
+from finetune.cli.terminal import say
 from finetune.runs.toml import override_value
 from finetune.task_types.candidates import Ambiguous, copied, single_settings
 
@@ -29,13 +29,13 @@ def asking(read: Callable[[dict[str, Any]], T], settings: dict[str, Any]) -> T:
 
 def _answer(question: Ambiguous) -> dict[str, Any]:
     """The settings that the user chooses by number."""
-    echo(f"{question.what}:", err=True)
+    say(f"{question.what}:", err=True)
     for number, (setting, meaning) in enumerate(question.choices, start=1):
-        echo(f"  {number}  {setting}" + (f"  ({meaning})" if meaning else ""), err=True)
+        say(f"  {number}  {setting}" + (f"  ({meaning})" if meaning else ""), err=True)
     chosen = 0
     while not 1 <= chosen <= len(question.choices):
         chosen = typer.prompt(f"Which one, 1 to {len(question.choices)}", type=int, err=True)
     setting = question.choices[chosen - 1][0]
-    echo(f"to skip this question, add {copied(setting)}", err=True)
+    say(f"to skip this question, add {copied(setting)}", err=True)
     pairs = (one.partition("=") for one in single_settings(setting))
     return {name: override_value(value) for name, _, value in pairs}

@@ -1,13 +1,12 @@
 """`finetune check`: checks data, or shows what a recipe's run would use."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.text import Text
 
 from finetune.api.findings import Findings, findings_of
 from finetune.checks.finding import Finding
@@ -221,15 +220,13 @@ def trial_facts(found: "Trial") -> dict[str, str]:
 
 
 def _print_findings(findings: Sequence[Finding]) -> None:
-    for text in _finding_lines(findings):
-        standard_output().print(*text, sep="", soft_wrap=True)
-
-
-def _finding_lines(findings: Sequence[Finding]) -> Iterator[tuple[Text, str]]:
-    """(coloured code, text) of each finding: what it is, where, and how to fix it."""
+    """Prints each finding after its coloured code: what it is, where, and how to fix it."""
+    console = standard_output()
     for finding in findings:
-        code = Text(f"{finding.severity} {finding.code}", STYLES[finding.severity])
-        yield code, f": {finding.what}\n  {_place(finding)}\n  -> {finding.remedy}"
+        code = f"{finding.severity} {finding.code}"
+        console.print_line(f"{code}: {finding.what}", style=STYLES[finding.severity], styled=len(code))
+        console.print_line(f"  {_place(finding)}")
+        console.print_line(f"  -> {finding.remedy}")
 
 
 def _place(finding: Finding) -> str:

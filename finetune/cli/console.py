@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.text import Text
 
 from finetune.cli.fitted_table import Column, FittedTable
-from finetune.cli.terminal import one_line, printable
+from finetune.cli.terminal import flowed, one_line, printable
 
 PIPED_WIDTH = 300  # characters
 VALUE = Column(name="", words=True)
@@ -19,15 +19,22 @@ class Terminal(Console):
     def __init__(self, *, stderr: bool = False) -> None:
         super().__init__(stderr=stderr, markup=False, emoji=False, highlight=False)
 
-    def print_line(self, text: str) -> None:
-        """Prints one line, whatever newlines the text of a note, a path or a cell has; a terminal wraps it."""
-        self.print(one_line(text), soft_wrap=True)
+    def print_line(self, text: str, *, style: str = "", styled: int | None = None) -> None:
+        """Prints one line, whatever newlines the text of a note, a path or a cell has; on a terminal it breaks between
+        words. Its first `styled` characters, or all, have a style.
+        """
+        shown = Text(flowed(one_line(text), self.width) if self.is_terminal else one_line(text))
+        shown.stylize(style, 0, styled)
+        self.print(shown, soft_wrap=True)
 
     def print_next(self, *commands: str, piped: bool = False) -> None:
-        """Prints what to do next, a command a line; only on a terminal, since other programs read what is `piped`."""
+        """Prints what to do next, a command a line; only on a terminal, since other programs read what is `piped`.
+
+        A line is not broken, so that a command can be pasted.
+        """
         if self.is_terminal or piped:
             for line in ("next:", *(f"  {command}" for command in commands)):
-                self.print_line(line)
+                self.print(one_line(line), soft_wrap=True)
 
     def render_str(self, text: str, **options: Any) -> Text:
         """Escapes control characters; every string, in tables too, goes through here."""

@@ -12,7 +12,7 @@ from finetune.cli.arguments import RESULTS, Data, Device, Json, Out, Quiet, Repl
 from finetune.cli.libraries import load_libraries
 from finetune.cli.progress import watching
 from finetune.cli.run_tables import in_words
-from finetune.cli.terminal import echo
+from finetune.cli.terminal import echo, say
 from finetune.data.files import is_data
 from finetune.data.outputs import require_replaceable_output
 from finetune.errors import UserError, nearest
@@ -51,9 +51,12 @@ def evaluate(
             options={name: str(value) for name, value in given.items()}, force=force,
         )  # fmt: skip
     if predictions is not None and not quiet:
-        echo(f"predictions: {predictions}", err=True)
+        say(f"predictions: {predictions}", err=True)
     named = {Path(task).name: score for score in found.scores.values()} if Path(task).is_file() else found.scores
-    echo(json.dumps(found.scores) if as_json else in_words(named, found.task.metric) or "no labels, so no scores")
+    if as_json:
+        echo(json.dumps(found.scores))
+    else:
+        say(in_words(named, found.task.metric) or "no labels, so no scores")
 
 
 def _require_task(task: str, others: Sequence[str]) -> None:

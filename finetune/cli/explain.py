@@ -14,7 +14,7 @@ from finetune.cli.explained_words import explained_lines
 from finetune.cli.libraries import load_libraries
 from finetune.cli.options import note_line
 from finetune.cli.progress import watching
-from finetune.cli.terminal import echo
+from finetune.cli.terminal import echo, say
 from finetune.data.outputs import PAGE, require_replaceable_output
 from finetune.inference.explain.explanation import ExplainedRow
 
@@ -50,7 +50,7 @@ def explain(
         given = loaded(model, task=task, out=out, device=device, watch=watch)
         found = given.explain(*texts or (), row=row, split=split, rows=rows, label=label, word=word)
     if output is not None:
-        echo(f"{found.write(output, force=force)}: {output.stat().st_size / 1e6:.2f} MB")
+        say(f"{found.write(output, force=force)}: {output.stat().st_size / 1e6:.2f} MB")
     elif as_json:
         for each in found.rows:
             echo(json.dumps(each.facts(), ensure_ascii=False))

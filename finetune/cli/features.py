@@ -11,7 +11,7 @@ from finetune.api.features import require_features_file, wanted_rows, written
 from finetune.cli.arguments import RESULTS, Data, Device, Json, Out, Quiet, Replace, Settings
 from finetune.cli.libraries import load_libraries
 from finetune.cli.progress import watching
-from finetune.cli.terminal import echo
+from finetune.cli.terminal import echo, say
 from finetune.data.messages import so_many
 from finetune.runs.toml import override_value
 from finetune.training.targets import split_arguments
@@ -55,4 +55,4 @@ def features(
     of = "" if wanted.planned is None else f" of the split '{wanted.split}'"
     each = "each token or word (--pool mean: one for each text)" if pool is Pool.NONE else "each"
     width = so_many(found.width, "number")
-    echo(f"{so_many(found.rows)}{of}, a vector of {width} for {each} -> {output}")
+    say(f"{so_many(found.rows)}{of}, a vector of {width} for {each} -> {output}")

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-from finetune.cli.terminal import echo, first_process
+from finetune.cli.terminal import first_process, say
 from finetune.runs import interrupts
 from finetune.training.targets import Planned
 
@@ -15,7 +15,7 @@ def load_libraries(doing: str = "", *modules: str) -> None:
     Silences progress bars and warnings of transformers and the Hub client.
     """
     if doing and first_process() and "torch" not in sys.modules:
-        echo(doing, err=True)
+        say(doing, err=True)
     with interrupts.held():
         import transformers
         from huggingface_hub.utils import logging

@@ -16,7 +16,7 @@ from finetune.cli.next_commands import Given
 from finetune.cli.options import note_line
 from finetune.cli.predict_files import predict_files
 from finetune.cli.progress import ProgressDisplay
-from finetune.cli.terminal import echo, one_line
+from finetune.cli.terminal import echo, one_line, say
 from finetune.data.addresses import is_remote
 from finetune.data.messages import noun, so_many
 from finetune.errors import UserError
@@ -117,8 +117,11 @@ def _predict_file(
         predictor = ModelSource(**source).load(watch=watch)
         options = {name: str(value) for name, value in given.items() if name != "temperature"}
         found = predict_file(predictor, file, to, options=options, watch=watch, escape=escape)
-    echo(json.dumps(found.facts(to)) if as_json else _summary(found.facts(to), predictor.task))
-    if not (as_json or quiet):
+    if as_json:
+        echo(json.dumps(found.facts(to)))
+        return
+    say(_summary(found.facts(to), predictor.task))
+    if not quiet:
         kept = Given(out=Path(source["out"]), device=source["device"])
         if not found.scores:
             standard_output().print_next(kept.command("evaluate", source["model"], "FILE"))

@@ -9,7 +9,7 @@ from typing import Any
 from finetune.cli.console import standard_error
 from finetune.cli.libraries import load_libraries
 from finetune.cli.progress import ProgressDisplay
-from finetune.cli.terminal import echo, one_line
+from finetune.cli.terminal import echo, one_line, say
 from finetune.data.messages import noun, percent, so_many
 from finetune.errors import UserError
 from finetune.inference.shards.begin import require_files
@@ -56,7 +56,10 @@ def predict_files(
             executor=executor,
         )
     facts = found.facts(output)
-    echo(json.dumps(facts) if as_json else _summary(facts))
+    if as_json:
+        echo(json.dumps(facts))
+    else:
+        say(_summary(facts))
     if found.errors:
         name, why = next(iter(found.errors.items()))
         count = len(found.errors)

@@ -15,9 +15,9 @@ from finetune.cli.asking import asking
 from finetune.cli.console import facts_table, plain, standard_output
 from finetune.cli.fitted_table import Column, FittedTable
 from finetune.cli.next_commands import Given, results_of
-from finetune.cli.run_facts import every_fact, six_facts, verdict_lines
+from finetune.cli.run_facts import every_fact, print_verdicts, six_facts
 from finetune.cli.run_tables import interrupted_table, print_record, running_table, runs_table
-from finetune.cli.terminal import echo, echo_rows
+from finetune.cli.terminal import echo, echo_rows, say
 from finetune.data.files import is_data
 from finetune.data.messages import so_many
 from finetune.data.outputs import output_file, require_replaceable_output
@@ -106,7 +106,7 @@ def cp(
         text = read_small_text(file, most=MOST_BYTES)
         with output_file(target, remedy="Name another file") as scratch:
             scratch.write_text(text, encoding="utf-8")
-        echo(f"{file.stem} -> {target}; run it: finetune run {target}")
+        say(f"{file.stem} -> {target}; run it: finetune run {target}")
 
 
 def init(
@@ -144,8 +144,8 @@ def _print_run(found: RunFolder, predictions: int, out: Path, *, every: bool, as
         echo(record.model_dump_json())
         return
     console = standard_output()
-    for text in verdict_lines([record]):
-        console.print_line(text)
+    print_verdicts(console, [record])
+    console.print()
     print_record(console, record)
     console.print(facts_table("facts", six_facts(found, record)))
     if every:

@@ -8,7 +8,7 @@ import typer
 from finetune.api.page import MOST_EXPLAINED, write_page
 from finetune.cli.arguments import RESULTS, Out, Quiet, Replace
 from finetune.cli.libraries import load_libraries
-from finetune.cli.terminal import echo
+from finetune.cli.terminal import say
 from finetune.data.outputs import PAGE, require_replaceable_output
 
 EXPLAINED = "Show what words add, for N confident errors and some right rows."
@@ -30,4 +30,4 @@ def report(
     if explain:
         load_libraries("" if quiet else "loading the models", "finetune.inference.explain.of_run")
     write_page(runs, output, out=out, explain=explain, force=force)
-    echo(f"{output}: {output.stat().st_size / 1e6:.1f} MB, a page for a browser")
+    say(f"{output}: {output.stat().st_size / 1e6:.1f} MB, a page for a browser")

@@ -17,9 +17,9 @@ from finetune.cli.data_tables import file_line, layout_table
 from finetune.cli.libraries import load_libraries, loading
 from finetune.cli.next_commands import Given
 from finetune.cli.progress import ProgressDisplay
-from finetune.cli.run_facts import next_commands, verdict_lines
+from finetune.cli.run_facts import next_commands, print_verdicts
 from finetune.cli.run_tables import in_words, print_record, summary_lines, summary_table
-from finetune.cli.terminal import echo, first_process, one_line, print_errors
+from finetune.cli.terminal import echo, first_process, one_line, print_errors, say
 from finetune.data.files import is_data
 from finetune.errors import UserError
 from finetune.runs.data_sizes import of_largest_sizes, shares_of
@@ -41,19 +41,30 @@ def run(
         list[str],
         typer.Argument(help="Data files, recipes (names, patterns, files); key=value.", autocompletion=complete),
     ],
-    data: Data = None,
-    out: Out = RESULTS,
-    seed: Annotated[int | None, typer.Option(help="Same as seed=N.")] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Run N seeds, starting at the recipe's.")] = 1,
+    seed: Annotated[int | None, typer.Option(help="Same as seed=N.")] = None,
+    limit: Annotated[int | None, typer.Option(help="Use at most N rows of each split.")] = None,
     sizes: Annotated[
         str | None,
         typer.Option("--data-sizes", help="Run with shares of the training rows, such as 10%,25%,50%,100%."),
     ] = None,
-    limit: Annotated[int | None, typer.Option(help="Use at most N rows of each split.")] = None,
+    out: Out = RESULTS,
+    data: Data = None,
     device: Device = None,
     force: Annotated[
         bool, typer.Option("--force", help="Train again, and replace the finished run when done.")
     ] = False,
+    quiet: Quiet = False,
+    as_json: Json = False,
+    track: Annotated[
+        str, typer.Option(help="Send the runs to trackers: tensorboard, mlflow, wandb, trackio, ...")
+    ] = "",
+    checkpoint_minutes: Annotated[
+        float, typer.Option(min=0.0, help="Minutes between checkpoints, unless writing takes over 3 % of the time.")
+    ] = 2.0,
+    checkpoint_updates: Annotated[
+        int | None, typer.Option(min=1, help="Write a checkpoint after every N updates instead.")
+    ] = None,
     no_wait: Annotated[
         bool, typer.Option("--no-wait", help="Stop if another process trains this run, rather than wait for it.")
     ] = False,
@@ -65,22 +76,11 @@ def run(
         str | None, typer.Option(help="With --on ray: send runs back here, `all`, or the `scores` without models.")
     ] = None,
     sbatch: Annotated[list[str] | None, typer.Option(help="With --on slurm: an option of sbatch as key=value.")] = None,
-    track: Annotated[
-        str, typer.Option(help="Send the runs to trackers: tensorboard, mlflow, wandb, trackio, ...")
-    ] = "",
     processes: Annotated[int, typer.Option(help="Train each run in N processes, one for each GPU.")] = 1,
     machines: Annotated[
         int, typer.Option(help="On N machines: start the same command on each, or once with --on ray.")
     ] = 1,
     address: Annotated[str | None, typer.Option(help="HOST:PORT of one of the machines, where they meet.")] = None,
-    checkpoint_minutes: Annotated[
-        float, typer.Option(min=0.0, help="Minutes between checkpoints, unless writing takes over 3 % of the time.")
-    ] = 2.0,
-    checkpoint_updates: Annotated[
-        int | None, typer.Option(min=1, help="Write a checkpoint after every N updates instead.")
-    ] = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Runs all recipes and prints their records; exits with 2 if one failed."""
     trackers = tracker_names(track)
@@ -148,7 +148,7 @@ def _print_large(names: list[str]) -> None:
         path = Path(name)
         files = path.rglob("*") if path.is_dir() else [path]
         if (size := sum(file.stat().st_size for file in files if file.is_file())) > LARGE:
-            echo(f"{name}: reading {size / 1e6:.0f} MB", err=True)
+            say(f"{name}: reading {size / 1e6:.0f} MB", err=True)
 
 
 def _print_guesses(names: list[str], planned: list[Planned]) -> None:
@@ -198,7 +198,8 @@ def _print_records(
 def _print_conclusions(records: list[RunRecord], *, curves_in: Path | None, quiet: bool) -> None:
     """Prints what the scores are worth, and the learning curves of runs in a folder."""
     console = standard_output()
-    for text in () if quiet else verdict_lines(of_largest_sizes(records)):
-        console.print_line(text)
+    if not quiet:
+        console.print()
+        print_verdicts(console, records)
     if curves_in is not None:
         print_curves(console, runs_of_records(records, out=curves_in).learning_curves)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from finetune.cli.console import plain
+from finetune.cli.console import Terminal, plain
 from finetune.cli.next_commands import Given, typed_settings
 from finetune.data.files import is_data
 from finetune.data.messages import so_many
@@ -15,12 +15,18 @@ from finetune.runs.pace import duration
 from finetune.runs.recipe_diff import settings_of
 from finetune.runs.record import RunRecord
 from finetune.runs.seeds import by_setting, differing_settings
-from finetune.runs.verdict import verdict_of
+from finetune.runs.verdict import Verdict, verdict_of
 from finetune.task_types.vocabulary import suggested_encoder
 
 IN_TABLES = {"scores", "baselines", "epochs", "headline", "notes", "margins"}  # fields of a record
 MOST_REPORTED = 9  # runs after the first in a suggested command
 NOT_SETTINGS = ("model", "task", *SEEDS)
+SIGNS = {  # of a verdict: the sign, that of a terminal without Unicode, the colour
+    "better": ("✓", "+", "green"),
+    "unclear": ("?", "?", "yellow"),
+    "worse": ("✗", "!", "red"),
+    "alone": ("·", "-", ""),
+}
 
 
 def six_facts(folder: RunFolder, record: RunRecord) -> dict[str, Any]:
@@ -45,17 +51,30 @@ def every_fact(record: RunRecord) -> dict[str, Any]:
     return record.model_dump(exclude=IN_TABLES)
 
 
-def verdict_lines(records: Sequence[RunRecord]) -> list[str]:
-    """A sentence a task: what its runs are worth against the best baseline; of several settings, the best one."""
-    lines = []
+def print_verdicts(console: Terminal, records: Sequence[RunRecord]) -> None:
+    """Prints what the runs of each task are worth: a bold sentence behind a sign, and one on the score."""
+    for whose, found in verdicts(records):
+        sign, plain_sign, colour = SIGNS[found.level]
+        first, *others = filter(None, [found.judged, found.scored])
+        sign = plain_sign if console.options.ascii_only else sign
+        console.print_line(f"{sign} {whose}{first}", style=f"bold {colour}")
+        for text in others:
+            console.print_line(f"  {text}")
+
+
+def verdicts(records: Sequence[RunRecord]) -> list[tuple[str, Verdict]]:
+    """For each task whose verdict it is, in words where that is not clear, and what its runs are worth against the best
+    baseline; of several settings, the best one.
+    """
+    found = []
     tasks = dict.fromkeys(record.task for record in records)
     for task in tasks:
         mine = by_setting(record for record in of_largest_sizes(records) if record.task == task)
         best = best_group([record for group in mine for record in group])
         which = plain(differing_settings([group[0] for group in mine])[mine.index(best)])
         names = [*[task] * (len(tasks) > 1), *[f"best is {which}"] * (len(mine) > 1)]
-        lines.append(": ".join([*names, verdict_of(best).sentence]))
-    return lines
+        found.append(("".join(f"{name}: " for name in names), verdict_of(best)))
+    return found
 
 
 def next_commands(records: Sequence[RunRecord], given: Given, settings: Mapping[str, Any]) -> list[str]:

@@ -9,7 +9,7 @@ import typer
 from finetune.api import score as scoring
 from finetune.cli.arguments import Data, Json
 from finetune.cli.options import note_line
-from finetune.cli.terminal import echo, one_line
+from finetune.cli.terminal import echo, one_line, say
 from finetune.training.targets import split_arguments
 
 
@@ -29,5 +29,5 @@ def score(
     words = [f"{name} {scored.task.metric(name).scaled(score):.3f}" for name, score in scores.items()]
     words += [f"{name} {value:.6g}" for name, value in scored.thresholds.items()]
     for note in scored.notes:
-        echo(one_line(note_line(note)), err=True)
+        say(one_line(note_line(note)), err=True)
     echo(json.dumps({**scores, **scored.thresholds}) if as_json else f"{split} {', '.join(words)}")

@@ -19,7 +19,7 @@ from finetune.cli.next_commands import Given
 from finetune.cli.options import note_line
 from finetune.cli.progress import ProgressDisplay
 from finetune.cli.run import pairs
-from finetune.cli.terminal import echo, one_line
+from finetune.cli.terminal import echo, one_line, say
 from finetune.data.messages import so_many
 from finetune.data.outputs import output_file, require_replaceable_output
 from finetune.data.paths import exists, is_file, read_small_text
@@ -157,7 +157,7 @@ def _write(found: Search, output: Path, mark: str, *, force: bool) -> None:
         raise UserError(f"{output} has another recipe, and stays", "Name another file with -o, or add --force")
     with output_file(output, remedy="Name another file with -o") as scratch:
         scratch.write_text(text, encoding="utf-8")
-    echo(f"{output}: the best recipe", err=True)
+    say(f"{output}: the best recipe", err=True)
 
 
 def _is_ours(file: Path, mark: str) -> bool:

@@ -15,7 +15,7 @@ from finetune.cli.fitted_table import Column, FittedTable, Row
 from finetune.cli.next_commands import Given
 from finetune.cli.options import note_line
 from finetune.cli.run_tables import short_model
-from finetune.cli.terminal import echo, echo_rows, one_line
+from finetune.cli.terminal import echo_rows, one_line, say
 from finetune.data.outputs import require_replaceable_output
 
 WORDS = ("runs", "published dev", "verdict", "published test")  # columns whose cells may be wrapped
@@ -52,7 +52,7 @@ def table(
         require_replaceable_output(output, endings=SUFFIXES, reads=[name], force=force)
     found = tables.table(name, out=out, cost=cost)
     if found.note:
-        echo(one_line(note_line(found.note)), err=True)
+        say(one_line(note_line(found.note)), err=True)
     if as_json:
         echo_rows(found.frame)
     elif output is None:
@@ -64,7 +64,7 @@ def table(
         console.print_next(*others, kept.command("table", name, *costs, "-o", f"{Path(name).stem}.md"))
     else:
         found.write(output, form=form, force=force)
-        echo(f"{output}: {found.table.title}", err=True)
+        say(f"{output}: {found.table.title}", err=True)
 
 
 def as_table(form: Form) -> FittedTable:

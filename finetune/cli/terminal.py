@@ -4,11 +4,12 @@ import json
 import os
 import re
 import signal
+import sys
 import time
 import warnings
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import typer
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 # Control characters (C0 without tab and newline, C1), line separators, bidi controls, and lone surrogates.
 OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 MOST = 5_000  # characters of an error
+# A word, which may be a command in backticks or a setting with spaces: what can be pasted is not broken.
+UNBROKEN = re.compile(r"(?:`[^`]*`|='[^']*'|\S)+")
+INDENT = re.compile(" *")
 REPEAT_SECONDS = 15.0  # in which a launcher notices that another process has failed
 
 
@@ -46,6 +50,42 @@ def one_line(text: str) -> str:
     return printable(text).replace("\n", "\\u000a")
 
 
+def flowed(text: str, width: int) -> str:
+    """The text in lines of a terminal that break between words; a command that is wider than a line stays whole."""
+    return "\n".join(_flowed(line, width) for line in text.split("\n"))
+
+
+def _flowed(line: str, width: int) -> str:
+    from rich.cells import cell_len
+
+    if cell_len(line) <= width:
+        return line
+    indent = INDENT.match(line)[0]  # type: ignore[index]  # which matches every line
+    lines, end = [indent], 0
+    for found in UNBROKEN.finditer(line):
+        added = line[end if end else len(indent) : found.end()]
+        if cell_len(lines[-1] + added) > width and lines[-1].strip():
+            lines.append(f"{indent}  {found[0]}")
+        else:
+            lines[-1] += added
+        end = found.end()
+    return "\n".join(lines)
+
+
+def say(text: str, *, err: bool = False) -> None:
+    """Prints sentences for a person: on a terminal its lines break between words."""
+    width = _columns(sys.stderr if err else sys.stdout)
+    echo(flowed(printable(text), width) if width else text, err=err)
+
+
+def _columns(stream: TextIO) -> int:
+    """The cells of a terminal's line, as the user or the terminal gives them; 0 for what is piped."""
+    if not stream.isatty():
+        return 0
+    given = os.environ.get("COLUMNS", "")
+    return int(given) if given.isdecimal() else os.get_terminal_size(stream.fileno()).columns
+
+
 def echo(text: str, *, err: bool = False, nl: bool = True) -> None:
     """Prints a text on standard output or standard error."""
     typer.echo(printable(text), err=err, nl=nl)
@@ -65,13 +105,13 @@ def error_text(error: UserError) -> str:
 
 def print_error(error: UserError) -> None:
     """Prints an error on standard error."""
-    echo(error_text(error), err=True)
+    say(error_text(error), err=True)
 
 
 def print_errors(errors: Sequence[UserError]) -> None:
     """Prints the errors of several runs; those that are equal once, with their number."""
     for text, count in Counter(map(error_text, errors)).items():
-        echo(f"{text} ({count:,} runs)" if count > 1 else text, err=True)
+        say(f"{text} ({count:,} runs)" if count > 1 else text, err=True)
 
 
 def print_warnings() -> None:
@@ -82,7 +122,7 @@ def print_warnings() -> None:
         text = one_line(with_options(str(message)))
         if text not in seen:
             seen.add(text)
-            echo(f"warning: {text}", err=True)
+            say(f"warning: {text}", err=True)
 
     warnings.simplefilter("always", UserWarning, append=True)  # Python's own way to show one once differs by caller
     warnings.showwarning = show

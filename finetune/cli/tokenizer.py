@@ -13,7 +13,7 @@ from finetune.cli.console import standard_output
 from finetune.cli.fitted_table import Column, FittedTable
 from finetune.cli.libraries import load_libraries
 from finetune.cli.progress import watching
-from finetune.cli.terminal import echo
+from finetune.cli.terminal import say
 from finetune.data.documents import Documents
 from finetune.data.messages import so_many
 from finetune.errors import UserError, nearest
@@ -52,8 +52,8 @@ def tokenizer(
     console.print(_table(made))
     if made.added:
         some = ", ".join(made.added[:SHOWN]) + ", ..." * (len(made.added) > SHOWN)
-        echo(f"{so_many(len(made.added), 'word')} added: {some}")
-    echo(f"{so_many(made.documents[0], 'document')} -> {output}")
+        say(f"{so_many(len(made.added), 'word')} added: {some}")
+    say(f"{so_many(made.documents[0], 'document')} -> {output}")
 
 
 def _require_known(settings: dict[str, Any]) -> None:

@@ -7,7 +7,7 @@ import typer
 from finetune.api.tracking import send_runs
 from finetune.cli.arguments import RESULTS, Out, Quiet
 from finetune.cli.libraries import load_libraries
-from finetune.cli.terminal import echo, one_line, print_error
+from finetune.cli.terminal import one_line, print_error, say
 from finetune.errors import UserError
 from finetune.runs.lookup import require_run
 from finetune.training.tracking.names import tracker_names
@@ -30,6 +30,6 @@ def track(
         for text in problems:
             print_error(UserError(f"{run}: {text}"))
         if not problems and not quiet:
-            echo(one_line(f"{run}: sent to {', '.join(names)}"), err=True)
+            say(one_line(f"{run}: sent to {', '.join(names)}"), err=True)
     if any(found.values()):
         raise typer.Exit(2)

@@ -7,7 +7,7 @@ import typer
 
 from finetune.cli.arguments import RESULTS, Out, Quiet, Replace
 from finetune.cli.libraries import load_libraries
-from finetune.cli.terminal import echo
+from finetune.cli.terminal import say
 from finetune.data.outputs import PAGE, require_replaceable_output
 
 
@@ -33,4 +33,4 @@ def view(
     from finetune.api.view import view as write
 
     write(model, text, second, word=word, sentences=sentences, path=output, out=out, force=force)
-    echo(f"{output}: {output.stat().st_size / 1e6:.1f} MB")
+    say(f"{output}: {output.stat().st_size / 1e6:.1f} MB")

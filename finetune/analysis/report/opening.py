@@ -58,7 +58,6 @@ def opening(page: PageRuns) -> Opening:
 def headline(group: Sequence[RunFiles], *, link: str) -> Headline:
     """The headline of runs that differ only in seeds."""
     record, found = group[0].record, verdict_of([one.record for one in group])
-    sentence = found.sentence[:1].upper() + found.sentence[1:]
     rows = ", ".join(f"{split} {count:,}" for split, count in record.rows.items())
     facts = {
         "task": record.task,
@@ -69,7 +68,7 @@ def headline(group: Sequence[RunFiles], *, link: str) -> Headline:
         noun(len(group), "run"): ", ".join(one.record.id for one in group),
     }
     return Headline(
-        level=found.level, sentence=cut(sentence), score=found.metric.shown(found.score), under=_under(found),
+        level=found.level, sentence=cut(found.sentence), score=found.metric.shown(found.score), under=_under(found),
         facts=[(name, cut(value)) for name, value in facts.items() if value], link=link,
     )  # fmt: skip
 

@@ -8,7 +8,7 @@ import pytest
 from support.records import run
 
 from finetune.api.run import Run
-from finetune.cli.run_facts import verdict_lines
+from finetune.cli.run_facts import verdicts
 from finetune.cli.run_tables import summary_lines, summary_table
 from finetune.runs.best import best_group, best_run
 from finetune.runs.record import RunRecord, SavedMetric
@@ -30,9 +30,9 @@ def two_by_two(*lucky: float, steady: tuple[float, float] = (0.85, 0.86)) -> lis
 def assert_same_verdict(records: list[RunRecord], words: str) -> None:
     """The verdict of both has these words, and the summary names the same setting."""
     found = Run(records=records, out=Path("results"))
-    (line,) = verdict_lines(records)
-    assert found.verdict.sentence in line
-    assert words in line
+    ((_, judged),) = verdicts(records)
+    assert found.verdict == judged
+    assert words in judged.sentence
     assert found.record in best_group(records)
 
 
@@ -84,8 +84,8 @@ def test_folds_are_averaged_and_none_is_the_best() -> None:
 
 def test_of_two_settings_with_folds_the_better_mean_is_the_best() -> None:
     records = folds(0.6, 0.9, **LUCKY) + folds(0.8, 0.8, **STEADY)
-    (line,) = verdict_lines(records)
-    assert "best is train.learning_rate 2e-05" in line and "mean of 2 folds" in line
+    ((whose, judged),) = verdicts(records)
+    assert "best is train.learning_rate 2e-05" in whose and "mean of 2 folds" in judged.sentence
     assert "best of 2 settings" in summary_lines(records)[0]
     again = [one.model_copy(update={"recipe": one.recipe | {"seed": 2}, "id": f"1{one.id[1:]}"}) for one in records]
-    assert "mean of 4 runs of 2 folds" in verdict_lines(records + again)[0]
+    assert "mean of 4 runs of 2 folds" in verdicts(records + again)[0][1].sentence

@@ -123,8 +123,8 @@ def test_a_run_that_is_named_by_its_folder_is_found_again(
 def test_show_has_the_verdict_first_then_scores_and_six_facts(here: Finetune, finished_run: FinishedRun) -> None:
     run = finished_run("sentence")
     short, whole = here("show", run).stdout.splitlines(), here("show", run, "--all").stdout.splitlines()
-    assert " than " in short[0]
-    assert "│ dev   │ this run" in "\n".join(short[:8]) and "majority" in "\n".join(short[:8])
+    assert " than " in short[0] and short[1].startswith("  Dev ")
+    assert "│ dev   │ this run" in "\n".join(short[:10]) and "majority" in "\n".join(short[:10])
     facts = short[short.index("facts") + 2 :]
     assert [line.split()[1] for line in facts[:6]] == ["model", "settings", "rows", "data", "trained", "folder"]
     assert "peak_memory_bytes" in "\n".join(whole) and "peak_memory_bytes" not in "\n".join(short)

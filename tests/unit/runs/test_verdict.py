@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from support.records import run
 
-from finetune.cli.run_facts import verdict_lines
+from finetune.cli.run_facts import verdicts
 from finetune.metrics.spacing import RATIOS
 from finetune.runs.margin import Margin
 from finetune.runs.record import RunRecord, SavedMetric
@@ -35,7 +35,7 @@ def test_a_model_that_is_surely_better() -> None:
     found = verdict_of([record(0.64, margin=margin(0.09, 0.19, around=0.5))])
     assert found.level == "better"
     assert found.sentence == (
-        "14.0 points better than the majority label (95 %: +9.0 to +19.0): dev accuracy 64.0 (95 % 59.0 to 69.0)"
+        "14.0 points better than the majority label (95 %: +9.0 to +19.0). Dev accuracy is 64.0 (95 % 59.0 to 69.0)."
     )
 
 
@@ -43,7 +43,7 @@ def test_a_model_that_is_surely_worse_is_not_to_be_used() -> None:
     found = verdict_of([record(0.47, margin=margin(-0.05, -0.01, around=0.5))])
     assert found.level == "worse"
     assert found.sentence.startswith(
-        "3.0 points worse than the majority label (95 %: -5.0 to -1.0), do not use it: dev"
+        "3.0 points worse than the majority label (95 %: -5.0 to -1.0), do not use it. Dev"
     )
 
 
@@ -51,7 +51,7 @@ def test_a_model_that_may_be_worse_by_chance_says_both() -> None:
     found = verdict_of([record(0.47, margin=margin(-0.09, 0.03, around=0.5))])
     assert found.level == "unclear"
     words = "3.0 points worse than the majority label (95 %: -9.0 to +3.0), which may be chance"
-    assert found.sentence.startswith(f"{words}; the baseline is simpler: dev accuracy 47.0")
+    assert found.sentence.startswith(f"{words}; the baseline is simpler. Dev accuracy is 47.0")
 
 
 COLLAPSED = "no better than a constant prediction (a lower learning rate or another seed may help)"
@@ -69,8 +69,8 @@ def test_a_run_with_one_label_for_all_rows_is_told(score: float) -> None:
     """That of train's most frequent label, or another's: in the verdict of `run` and `show`, in notes and tables."""
     one = collapsed(score, majority=0.48)
     assert failed(one, "dev")
-    assert f"worse than TF-IDF, do not use it; {COLLAPSED}: dev" in verdict_of([one]).sentence
-    assert COLLAPSED in verdict_lines([one])[0]
+    assert f"worse than TF-IDF, do not use it; {COLLAPSED}. Dev" in verdict_of([one]).sentence
+    assert COLLAPSED in verdicts([one])[0][1].sentence
     assert "no better than a constant prediction" in shortfall([one], split="dev")
     assert not failed(collapsed(0.53), "dev")
 
@@ -95,17 +95,17 @@ def test_a_lower_score_without_an_interval_is_worse() -> None:
 def test_a_difference_within_its_interval_may_be_chance() -> None:
     found = verdict_of([record(0.53, margin=margin(-0.02, 0.08, around=0.5))])
     assert found.level == "unclear"
-    assert "3.0 points better than the majority label (95 %: -2.0 to +8.0), which may be chance:" in found.sentence
+    assert "3.0 points better than the majority label (95 %: -2.0 to +8.0), which may be chance." in found.sentence
 
 
 def test_equal_scores_are_no_better() -> None:
-    assert verdict_of([record(0.5)]).sentence.startswith("no better than the majority label, which is simpler:")
+    assert verdict_of([record(0.5)]).sentence.startswith("No better than the majority label, which is simpler.")
 
 
 def test_a_record_without_margins_has_no_interval_and_no_claim() -> None:
     found = verdict_of([record(0.9)])
     assert (found.level, found.interval) == ("unclear", None)
-    assert found.sentence == "40.0 points better than the majority label: dev accuracy 90.0"
+    assert found.sentence == "40.0 points better than the majority label. Dev accuracy is 90.0."
 
 
 def test_an_interval_over_seeds_has_the_luck_of_rows_and_of_seeds() -> None:
@@ -129,7 +129,7 @@ def test_a_metric_that_is_better_when_it_is_lower() -> None:
     lower = {"accuracy": SavedMetric(scale=1, greater_is_better=False)}
     found = verdict_of([record(2.0, baseline=3.5, margin=margin(-1.9, -1.1, around=3.5), metrics=lower)])
     assert found.level == "better"
-    assert found.sentence.startswith("1.5 better than the majority label (95 %: 1.1 to 1.9 lower): dev accuracy 2.0")
+    assert found.sentence.startswith("1.5 better than the majority label (95 %: 1.1 to 1.9 lower). Dev accuracy is 2.0")
 
 
 @pytest.mark.parametrize(("greater", "best"), [(True, 20.0), (False, 12.0)])
@@ -144,12 +144,12 @@ def test_the_best_baseline_is_that_of_the_metric(*, greater: bool, best: float) 
 def test_an_undefined_score_is_compared_with_nothing() -> None:
     found = verdict_of([record(math.nan)])
     assert found.level == "worse"
-    assert "not comparable with the majority label" in found.sentence
+    assert "Not comparable with the majority label" in found.sentence
 
 
 def test_without_a_baseline_there_is_only_the_score() -> None:
     found = verdict_of([record(0.9, baselines={})])
-    assert (found.level, found.sentence) == ("alone", "dev accuracy 90.0")
+    assert (found.level, found.sentence) == ("alone", "Dev accuracy is 90.0.")
 
 
 def test_test_rows_count_if_there_are_any() -> None:
@@ -229,7 +229,7 @@ def test_perplexities_of_seeds_have_a_geometric_mean_and_an_interval_of_ratios()
 
 def test_several_seeds_that_learned_nothing_from_context_are_said_to() -> None:
     said = "2 of 3 runs are no better than how frequent each token is (more updates or a higher learning rate may help)"
-    assert f", and {said}: dev" in str(verdict_of(perplexities(2e8, 4e8, 8e8, unigram=3e8, bigram=2e7)))
+    assert f", and {said}. Dev" in str(verdict_of(perplexities(2e8, 4e8, 8e8, unigram=3e8, bigram=2e7)))
     unclear = verdict_of(perplexities(2e8, 4e8, 8e8, unigram=3e8, bigram=1e8))
-    assert f"which may be chance; the baseline is simpler; {said}: dev" in str(unclear)
+    assert f"which may be chance; the baseline is simpler; {said}. Dev" in str(unclear)
     assert "but better than how frequent" in str(verdict_of(perplexities(2e8, 2.1e8, 2.2e8, unigram=3e8, bigram=2e7)))
