@@ -2,8 +2,10 @@
 
 import os
 import re
+import shutil
 import sys
 import traceback
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -11,8 +13,8 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from finetune.cli.commands import COMMANDS, FIRST, GROUPS, lines
-from finetune.cli.terminal import echo, first_process, let_first_print, print_error, print_warnings
+from finetune.cli.commands import COMMANDS, FIRST, GROUPS, MEANT, lines
+from finetune.cli.terminal import echo, first_process, flowed, let_first_print, print_error, print_warnings, say
 from finetune.errors import UserError, nearest
 from finetune.runs import interrupts
 
@@ -21,6 +23,17 @@ UsageError: Any = typer.BadParameter.__mro__[
 ]  # click's error of any kind, of which newer versions of typer have their own
 TAKE_SETTINGS = ("run", "init", "check", "show", "features")  # of a recipe, as key=value
 RECIPES = ("init", "ls", "show", "cp")  # the commands of recipes.py; every other has a module of its name
+
+
+class HelpContext(typer.Context):
+    """A context whose help fits narrow terminals too: typer's is at least 50 wide, with names of up to 30."""
+
+    def make_formatter(self) -> Any:
+        """What help is written with."""
+        formatter: Any = super().make_formatter()
+        formatter.width = min(formatter.width, shutil.get_terminal_size().columns - 1)
+        formatter.write_dl = partial(formatter.write_dl, col_max=min(30, formatter.width // 3))
+        return formatter
 
 
 class OnDemand(TyperCommand):
@@ -38,16 +51,27 @@ class OnDemand(TyperCommand):
 
 
 class WithExamples(TyperCommand):
-    """A command whose help ends with its examples."""
+    """A command whose help begins with the settings that most users need, and ends with its examples."""
+
+    context_class = HelpContext
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Writes settings, then arguments and options."""
+        if settings := COMMANDS[ctx.info_name].settings:
+            with formatter.section("Settings (`finetune init DATA`: all)"):
+                formatter.write_dl(settings)
+        super().format_options(ctx, formatter)
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Writes the examples."""
         with formatter.section("Examples"):
-            formatter.write(f"{lines(COMMANDS[ctx.info_name].examples)}\n")
+            formatter.write(f"{lines(COMMANDS[ctx.info_name].examples, formatter.width)}\n")
 
 
 class Commands(TyperGroup):
     """All commands, on demand, in groups."""
+
+    context_class = HelpContext
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
@@ -63,8 +87,9 @@ class Commands(TyperGroup):
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Writes the first examples, and where there are more."""
         with formatter.section("Examples"):
-            formatter.write(f"{lines(FIRST)}\n")
-        formatter.write("\n`finetune COMMAND --help` has options and examples of each command.\n")
+            formatter.write(f"{lines(FIRST, formatter.width)}\n")
+        last = "`finetune COMMAND --help` has options and examples of each command."
+        formatter.write(f"\n{flowed(last, formatter.width)}\n")
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command of the first argument. Raises UserError with the nearest name if there is none."""
@@ -75,7 +100,8 @@ class Commands(TyperGroup):
             raise _unknown_option(name, ctx)
         if Path(name).exists():
             raise UserError(f"'{name}' is a file, not a command", f"`finetune run {name}` trains on it")
-        remedy = f"{nearest(name, list(self.commands))}`finetune --help` lists the commands"
+        near = f"Did you mean '{MEANT[name]}'? " if name in MEANT else nearest(name, list(self.commands))
+        remedy = f"{near}`finetune --help` lists the commands"
         raise UserError(f"there is no command '{name}'", remedy)
 
 
@@ -91,7 +117,7 @@ def finetune(
     if version:
         from finetune.cli.version import version_lines
 
-        echo(version_lines())
+        say(version_lines())
     elif ctx.invoked_subcommand is None:
         echo(ctx.get_help())
 
@@ -113,7 +139,7 @@ def main() -> None:
         print_error(_as_user_error(error))
         sys.exit(error.exit_code)
     except typer.Abort:
-        echo("aborted", err=True)
+        say("aborted", err=True)
         sys.exit(1)
     except interrupts.Interrupted as stopped:
         _exit_stopped(stopped)
@@ -135,7 +161,7 @@ def main() -> None:
 def _exit_stopped(stopped: interrupts.Interrupted) -> NoReturn:
     """Says at which point a signal stopped the command."""
     if first_process():
-        echo(f"{stopped}: the same command {'resumes' if stopped.where else 'can be repeated'}", err=True)
+        say(f"{stopped}: the same command {'resumes' if stopped.where else 'can be repeated'}", err=True)
     sys.exit(stopped.exit_code)
 
 

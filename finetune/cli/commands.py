@@ -5,10 +5,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Listed:
-    """A command's line in the list of commands, and its examples: (what is typed, what it does)."""
+    """A command's line in the list of commands, its examples (what is typed, what it does), and the settings that most
+    users need first: (how one is typed, what it means).
+    """
 
     help: str
     examples: tuple[tuple[str, str], ...]
+    settings: tuple[tuple[str, str], ...] = ()
 
 
 GROUPS: dict[str, dict[str, Listed]] = {
@@ -21,6 +24,17 @@ GROUPS: dict[str, dict[str, Listed]] = {
                 ("finetune run glue-mrpc train.learning_rate=2e-4", "a recipe, with a setting"),
                 ("finetune run glue-rte --seeds 3", "mean, spread and interval"),
                 ("finetune run glue-rte --track mlflow", "and send it to a tracker"),
+            ),
+            (
+                ("label=COLUMN", "what is predicted"),
+                ("text=COLUMN", "what is read; text=A,B: a pair"),
+                ("model=NAME", "a Hub name, a folder, minilm, or a run"),
+                ("dev=FILE", "rows to score; else a part is held out"),
+                ("test=FILE", "rows that are scored once, at the end"),
+                ("max_length=N", "tokens that are read of a row"),
+                ("train.epochs=N", "passes over the training rows"),
+                ("train.learning_rate=X", "the peak of the learning rate"),
+                ("train.batch_size=N", "rows an update"),
             ),
         ),
         "search": Listed(
@@ -130,6 +144,16 @@ GROUPS: dict[str, dict[str, Listed]] = {
         ),
     },
 }
+MEANT = {  # commands by the names that they have elsewhere
+    **dict.fromkeys(("train", "fit", "fine-tune", "finetune", "pretrain", "start"), "run"),
+    **dict.fromkeys(("eval", "test"), "evaluate"),
+    **dict.fromkeys(("infer", "inference", "classify", "generate"), "predict"),
+    **dict.fromkeys(("embed", "encode", "embeddings"), "features"),
+    **dict.fromkeys(("tune", "sweep", "optimize"), "search"),
+    **dict.fromkeys(("list", "runs", "tasks"), "ls"),
+    "copy": "cp",
+    "plot": "report",
+}
 COMMANDS = {name: listed for group in GROUPS.values() for name, listed in group.items()}
 FIRST = (  # what `finetune --help` shows
     ("finetune check reviews.csv", "your own file: format and problems"),
@@ -139,8 +163,8 @@ FIRST = (  # what `finetune --help` shows
 )
 
 
-def lines(examples: tuple[tuple[str, str], ...]) -> str:
-    """Examples in two columns; below each other where that would be wider than 78 characters."""
+def lines(examples: tuple[tuple[str, str], ...], most: int) -> str:
+    """Examples in two columns; below each other where that would be wider than so many characters."""
     width = max(len(typed) for typed, _ in examples)
-    fits = all(width + 4 + len(does) <= 78 for _, does in examples)
+    fits = all(width + 4 + len(does) <= most for _, does in examples)
     return "\n".join(f"  {typed:<{width}}  {does}" if fits else f"  {typed}\n      {does}" for typed, does in examples)

@@ -9,7 +9,14 @@ import transformers
 from support.cli import Finetune, assert_error
 
 import finetune as package
-from finetune.cli.commands import COMMANDS, FIRST, GROUPS
+from finetune.cli.commands import COMMANDS, FIRST, GROUPS, MEANT
+from finetune.runs.recipe import Recipe
+from finetune.runs.recipe_faults import setting_names
+from finetune.task_types.own_data import OPTIONS
+
+
+def test_names_that_commands_have_elsewhere_lead_to_commands() -> None:
+    assert {*MEANT.values()} <= {*COMMANDS} and not {*MEANT} & {*COMMANDS}
 
 
 def test_finetune_alone_shows_the_groups_and_the_users_own_file_first(here: Finetune) -> None:
@@ -33,6 +40,24 @@ def test_the_help_of_a_command_ends_with_examples(here: Finetune, command: str) 
     assert max(map(len, shown.splitlines())) <= 80
 
 
+@pytest.mark.parametrize("width", [40, 60])
+@pytest.mark.parametrize("command", ["", "run", "explain"])
+def test_help_fits_a_narrow_terminal(here: Finetune, monkeypatch: pytest.MonkeyPatch, command: str, width: int) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    shown = here(*filter(None, [command]), "--help").stdout
+    wider = [line for line in shown.splitlines() if len(line) > width]
+    assert all(line.startswith(("Usage: ", "  finetune ", "  --")) for line in wider), wider
+
+
+def test_the_help_of_run_has_the_settings_that_everyone_needs_first(here: Finetune) -> None:
+    shown = here("run", "--help").stdout
+    settings, _, options = shown.partition("\nArguments:\n")
+    names = [line.split("=")[0].strip() for line in settings.partition("Settings")[2].splitlines()[1:] if "=" in line]
+    assert names[:3] == ["label", "text", "model"] and "train.epochs" in names
+    assert {*names} <= {*OPTIONS, *setting_names(Recipe)}
+    assert options.index("--seeds") < options.index("--out") < options.index("--on ") < options.index("--machines")
+
+
 def test_version_has_the_libraries_and_the_device_in_two_lines(here: Finetune) -> None:
     done = here("--version")
     ours, libraries = done.stdout.splitlines()
@@ -44,6 +69,9 @@ def test_version_has_the_libraries_and_the_device_in_two_lines(here: Finetune) -
     ("arguments", "words"),
     [
         (["rnu", "reviews.csv"], ["'rnu'", "Did you mean 'run'"]),
+        (["train", "reviews.csv"], ["'train'", "Did you mean 'run'?"]),
+        (["fit", "reviews.csv"], ["'fit'", "Did you mean 'run'?"]),
+        (["eval", "reviews.csv"], ["'eval'", "Did you mean 'evaluate'?"]),
         (["reviews.csv"], ["'reviews.csv' is a file", "finetune run reviews.csv"]),
         (["--verison"], ["'--verison'", "Did you mean '--version'"]),
         (["run", "reviews.csv", "--sead", "3"], ["'--sead'", "'--seed'", "`finetune run --help`"]),
