@@ -42,6 +42,7 @@ YEAR_OR_TIME = re.compile(r"(19|20)\d\d|\d:\d\d")
 LONGEST_DATE = 40  # characters
 LETTERS = re.compile(r"[^\W\d_]+")
 MONTHS = 30  # different words in a column of dates: months, days and what joins them
+DATES = "dates"  # why a column of them is an id
 LINK = re.compile(r"(https?://|www\.|ftp://)\S+|\S+@\S+\.\w+|[\w.~-]*(/[\w.~-]+)+\.\w{2,5}")
 RUINED = re.compile(r"[-+]?\d[.,]\d+E\+(1[1-9]|[2-9]\d)")  # an id of many digits that a spreadsheet has rounded
 
@@ -134,7 +135,7 @@ def _any_number(value: Any) -> float | None:
 def _identifies(texts: Sequence[str]) -> str:
     """Why a column of such texts is an id: dates, links, hashes, long numbers; empty where it is not."""
     kinds = {
-        "dates": DATE.fullmatch,
+        DATES: DATE.fullmatch,
         "links or addresses": LINK.fullmatch,
         "ids that a spreadsheet has rounded": RUINED.fullmatch,
     }
@@ -143,7 +144,7 @@ def _identifies(texts: Sequence[str]) -> str:
             return why
     if _mostly(_is_written_date, texts):
         words = LETTERS.findall(" ".join(texts))
-        return "dates" if len(set(words)) <= min(MONTHS, len(words) / 3) else ""
+        return DATES if len(set(words)) <= min(MONTHS, len(words) / 3) else ""
     if _mostly(re.compile(r"[0-9a-fA-F-]{16,}|\d{9,}").fullmatch, texts) and len(set(texts)) > 0.1 * len(texts):
         return "hashes or long numbers"
     return ""

@@ -5,18 +5,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from finetune.data.column_types import SEPARATORS, ColumnFacts
+from finetune.data.column_types import DATES, SEPARATORS, ColumnFacts
 from finetune.data.messages import so_many
 from finetune.data.number_formats import reading_of_commas
 from finetune.data.values import as_text, is_missing
 from finetune.errors import UserError
-from finetune.task_types.candidates import Ambiguous
+from finetune.task_types.candidates import Ambiguous, label_candidates
 from finetune.task_types.column_names import words_of
 
 CLASSES, NUMBER, SEVERAL = "classification", "regression", "multi-label"  # names of types, see their columns.py
 LOOKED_AT = 5_000
 MANY = 0.5  # share of the rows: with more distinct values a column does not hold classes
 FEW = 20  # most whole numbers that are classes
+MOST_OFFERED = 5  # other columns than one of dates
 EACH = 2  # fewest mean rows per class where there are more
 CLASS_NAMES = {
     "label",
@@ -77,6 +78,11 @@ def label_kind(
         raise Ambiguous(f"{file}: the cells of the column '{label[0]}' can be one label or several", choices)
     if separator := separator_in(cells):
         return LabelKind(shape=SEVERAL, why=f"labels with '{separator}' between them", separator=separator)
+    if shape is None and fact.why == DATES:
+        others = label_candidates(facts, columns, label)[:MOST_OFFERED]
+        choices = [(one.setting, one.what) for one in others]
+        choices.append(("shape=classification", f"each of the {so_many(fact.distinct, 'date')} is a class"))
+        raise Ambiguous(f"{file}: the column '{label[0]}' has dates", choices)
     if shape is None and fact.distinct > MANY * fact.filled and fact.filled > FEW:
         raise UserError(
             f"{file}: the column '{label[0]}' has {so_many(fact.distinct, 'value')} in {so_many(fact.filled)}: "
