@@ -15,6 +15,7 @@ from finetune.cli.run_tables import in_words
 from finetune.cli.terminal import echo, say
 from finetune.data.files import is_data
 from finetune.data.outputs import require_replaceable_output
+from finetune.data.paths import require_here
 from finetune.errors import UserError, nearest
 from finetune.runs.lookup import near_files
 from finetune.task_types.registry import in_file
@@ -63,5 +64,6 @@ def _require_task(task: str, others: Sequence[str]) -> None:
     """Raises UserError for further arguments that are no settings, and for a data file that does not exist."""
     if others:
         raise UserError(f"'{others[0]}' is not a setting", "Write key=value, after the model and one task or file")
+    require_here(task)
     if Path(task).suffix and not (is_data(task) or in_file(task)):
         raise UserError(f"{task}: no such file", f"{nearest(task, near_files(task))}Name a data file or a task")

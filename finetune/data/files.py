@@ -3,11 +3,12 @@
 import re
 from pathlib import Path
 
+from finetune.data.addresses import is_remote
 from finetune.data.formats.brat import annotated
 from finetune.data.formats.class_folders import class_folders
 from finetune.data.label_names import FILES as LABEL_FILES
 from finetune.data.paired_files import is_label_file
-from finetune.data.paths import exists, is_folder, is_pattern, require_file, require_utf_8
+from finetune.data.paths import exists, is_folder, is_pattern, require_file, require_here, require_utf_8
 from finetune.errors import UserError
 
 NAMES = {
@@ -27,6 +28,8 @@ NO_DATA = re.compile(
 def is_data(target: str) -> bool:
     """Whether a target is a file, folder or pattern of data: whatever exists and is not a recipe."""
     path = Path(target)
+    if is_remote(target):  # a question mark in it is no wildcard
+        return False
     return is_folder(path) or (exists(path) and path.suffix.lower() != ".toml") or is_pattern(path)
 
 
@@ -50,6 +53,7 @@ def split_files(path: Path, *, dev: str = "", test: str = "") -> dict[str, Path]
         if given:
             files[name] = Path(given)
     for name, file in files.items():
+        require_here(file)
         if not exists(file):
             raise UserError(f"{file}: no such file ({name})", "Check its name")
         require_utf_8(file)

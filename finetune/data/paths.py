@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import stat
 from glob import glob
 from pathlib import Path
@@ -16,6 +17,7 @@ KINDS = {
     stat.S_IFDIR: "a folder",
 }
 WILDCARD = re.compile(r"[*?\[]")
+ADDRESS = re.compile("([a-z][a-z0-9+.-]+):/+(.+)", re.IGNORECASE)  # also as a path, which joins slashes
 
 
 def is_file(path: str | Path) -> bool:
@@ -59,8 +61,21 @@ def require_utf_8(name: str | Path) -> None:
         raise UserError(f"{name}: the name is not UTF-8", "Rename it") from None
 
 
+def require_here(path: str | Path) -> None:
+    """Raises UserError for a URL, or the address of a file on another machine, where a file on this one is read."""
+    found = ADDRESS.fullmatch(str(path))
+    if found is None or exists(path):
+        return
+    address, name = f"{found[1]}://{found[2]}", found[2].partition("?")[0].rpartition("/")[2]
+    web = found[1].lower() in ("http", "https")
+    how = f": `curl -L -o {shlex.quote(name)} {shlex.quote(address)}`" if web and name else ""
+    kind = "a URL" if web else "an address on another machine"
+    raise UserError(f"{address} is {kind}, and a file on this one is read", f"Download it first{how}")
+
+
 def require_file(path: Path) -> Path:
     """The path. Raises UserError where it is not a regular file: reading a pipe or a device may never end."""
+    require_here(path)
     try:
         kind = stat.S_IFMT(path.stat().st_mode)
     except (OSError, ValueError) as error:  # ValueError: a name with a null character

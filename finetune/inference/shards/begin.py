@@ -1,6 +1,5 @@
 """Begins a prediction of many files: the inputs, their shards, and what an earlier attempt has done of them."""
 
-import re
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
@@ -15,7 +14,7 @@ from finetune.data.file_format import FileFormat
 from finetune.data.formats import parquet
 from finetune.data.messages import so_many
 from finetune.data.parquet_groups import batches, footer
-from finetune.data.paths import exists, is_folder, require_place
+from finetune.data.paths import ADDRESS, exists, is_folder, require_here, require_place
 from finetune.data.table import Table, table_of_records
 from finetune.errors import UserError
 from finetune.inference.predict_plan import SAMPLE, layout_for, require_settings, shown_names, trained_layout
@@ -35,12 +34,13 @@ from finetune.task_types.types import named_type
 SUFFIX = ".parquet"
 SHARD_ROWS = 200_000  # at least, of whole row groups
 AT_ONCE = 16  # footers, which a network takes its time for
-ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*:/", re.IGNORECASE)  # as a path; `Path` joins slashes
 
 
 def is_many(targets: Sequence[str], output: Path | None) -> bool:
     """Whether these are Parquet files to be predicted into a folder, rather than one file of any format."""
     only = targets[0]
+    if is_remote(only) and Path(only).suffix not in ("", SUFFIX) and not is_pattern(only):
+        require_here(only)
     if len(targets) > 1 or is_remote(only):
         return True
     if is_folder(only):

@@ -1,6 +1,7 @@
 """Pretrained weights."""
 
 import shutil
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -10,10 +11,13 @@ from support.records import change_config
 from transformers import AutoModel, AutoTokenizer
 
 from finetune.errors import UserError
+from finetune.models.hub_names import KNOWN, near_names
 from finetune.models.pretrained import MINILM_SHA256, resolve
 from finetune.models.tokenizers.fingerprint import tokenizer_hash
 from finetune.models.tokenizers.load import load_tokenizer
+from finetune.runs.recipe import Recipe
 from finetune.runs.record_files import load_record
+from finetune.task_types.vocabulary import ENCODERS, MULTILINGUAL
 
 
 def test_weights_that_were_tampered_with_are_refused(minilm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -42,6 +46,39 @@ def test_a_repository_that_does_not_fit_is_refused_before_it_is_fetched(
     with pytest.raises(UserError, match=r"1,000\.0 GB.*smaller encoder" if refused else "lacks config.json"):
         resolve("somebody/model")
     assert fetched == ([True] if refused else [True, False])
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        ("google-bert/bert-bse-uncased", "'google-bert/bert-base-uncased'"),
+        ("google/bert-base-uncased", "'google-bert/bert-base-uncased'"),
+        ("bert-base-uncasd", "'google-bert/bert-base-uncased'"),
+        ("roberta-bse", "'FacebookAI/roberta-base'"),
+        ("klue/roberta-bas", "'klue/roberta-base'"),
+        ("miniml", "'minilm'"),
+        ("own/spcial-encodr", "'own/special-encoder'"),
+    ],
+)
+def test_a_mistyped_name_leads_to_the_nearest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, near: str
+) -> None:
+    (tmp_path / "models--own--special-encoder").mkdir()
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    with pytest.raises(UserError, match=f"Did you mean {near}"):
+        resolve(name)
+    assert not near_names("google-bert/bert-base-uncased", tmp_path) and not near_names("who/knows-what", tmp_path)
+
+
+def test_the_encoders_that_are_suggested_elsewhere_are_known() -> None:
+    assert {*MULTILINGUAL, *chain(*ENCODERS.values()), Recipe(task="any").model} <= {*KNOWN}
+
+
+def test_a_url_of_a_model_leads_to_its_name() -> None:
+    with pytest.raises(UserError, match=r"is a URL\. Give its name: model=klue/bert-base$"):
+        resolve("https://huggingface.co/klue/bert-base/tree/main?x=1")
+    with pytest.raises(UserError, match=r"is a URL\. Download the folder"):
+        resolve("https://example.org/model")
 
 
 def test_what_transformers_loads_is_the_name_or_where_minilm_is(minilm: Path, tiny_bert: Path) -> None:
