@@ -1,13 +1,13 @@
-"""`finetune.features`: embeddings of texts, a vector for each token, word or text, in a file."""
+"""`finetune.features`: embeddings of texts, a vector for each text, token or word, in memory or in a file."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal
 
-from finetune.api.inputs import in_memory, is_path, recipe_settings
+from finetune.api.inputs import by_column, in_memory, is_path, recipe_settings
 from finetune.api.model import Model
 from finetune.api.names import model_name
 from finetune.api.quiet import plainly, quiet
@@ -23,6 +23,7 @@ from finetune.runs.lookup import latest_words
 from finetune.training.targets import Planned, load_target
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
 
 FEATURES = (".parquet", ".npz")
@@ -33,23 +34,35 @@ Pool = Literal["none", "cls", "mean"]
 class Features:
     """What `finetune.features` returns.
 
-    Example: `numpy.stack(finetune.features("minilm", df, pool="mean").frame["vector"])`
+    Example: `finetune.features("minilm", ["a text", "another"]).vectors`
 
     Attributes:
-        path: The file of the vectors.
+        path: The file of the vectors; None if they are in memory alone.
         rows: The number of rows.
         width: The length of a vector.
     """
 
-    path: Path
+    path: Path | None
     rows: int
     width: int
+    kept: "pd.DataFrame | None" = field(default=None, repr=False, compare=False)
+
+    @property
+    def vectors(self) -> "np.ndarray":
+        """An array `(rows, width)` in the order of the rows; with `pool="none"` the vectors of all tokens."""
+        import numpy as np
+
+        frame = self.frame
+        return np.stack(frame["vector"]) if "vector" in frame else np.concatenate([*map(np.stack, frame["vectors"])])
 
     @property
     def frame(self) -> "pd.DataFrame":
         """A row for each row of the data: `id` and `vector`; or `id`, `tokens` and `vectors`, one for each token."""
         import pandas as pd
 
+        if self.path is None:
+            assert self.kept is not None
+            return self.kept
         if self.path.suffix == ".parquet":
             return pd.read_parquet(self.path)
         import numpy as np
@@ -62,7 +75,8 @@ class Features:
             return pd.DataFrame({"id": found["ids"], "tokens": tokens, "vectors": each})
 
     def __repr__(self) -> str:
-        return f"<Features of {so_many(self.rows)}, vectors of {so_many(self.width, 'number')}: {self.path}>"
+        where = "in memory" if self.path is None else self.path
+        return f"<Features of {so_many(self.rows)}, vectors of {so_many(self.width, 'number')}: {where}>"
 
 
 @plainly
@@ -72,27 +86,28 @@ def features(
     *,
     text: str | Sequence[str] | None = None,
     layers: str | Sequence[int] = "last",
-    pool: Pool = "none",
+    pool: Pool = "mean",
     split: str | None = None,
-    path: str | Path = "features.parquet",
+    path: str | Path | None = None,
     data_folder: str | Path | None = None,
     out: str | Path = "results",
     device: str | None = None,
     force: bool = False,
     **settings: Any,
 ) -> Features:
-    """Writes the embeddings of every row by an encoder; labels are not read.
+    """The embeddings of every row by an encoder; labels are not read.
 
-    Example: `finetune.features("minilm", df, text="review", pool="mean").frame`
+    Example: `finetune.features("minilm", df, text="review").vectors`
 
     Args:
         model: A Hub name, a folder or `minilm`; or a run or its model, whose encoder is used.
-        data: A data file or folder, rows in memory as for `finetune.train`, or a recipe (the data of its task).
+        data: A data file or folder, rows in memory as for `finetune.train`, a list of texts or of tuples of texts, or a
+            recipe (the data of its task).
         text: The column of the text, or the columns of several.
         layers: As in a recipe: `last`, `concat-last-4`, `[4, 6]`.
-        pool: `cls` or `mean`: a vector for each text; `none`: one for each token, or for each word of words.
+        pool: `mean` or `cls`: a vector for each text; `none`: one for each token, or for each word of words.
         split: Of a folder, a dictionary of tables or a task: `train` (the default), `dev` or `test`.
-        path: The .parquet or .npz file to write.
+        path: A .parquet or .npz file to write; without one they are in memory alone.
         data_folder: The folder with the data sets of tasks; default: `$FINETUNE_DATA`, then the Hub.
         out: The folder of the runs that are named.
         device: `cpu`, `cuda`, `cuda:1` or `mps`; default: the best available.
@@ -100,21 +115,25 @@ def features(
         **settings: Settings of a recipe, such as `max_length=256` or `limit=100`.
 
     Returns:
-        The file, with its rows as a table.
+        The vectors, as an array and as a table.
 
     Raises:
         UserError: For an unknown model, layer or split, data without a usable row, and a file that cannot be written.
     """
-    given = recipe_settings(settings, text=text)
+    data, names = by_column(data)
+    given = recipe_settings(settings, text=text or names or None)
     given["layers"] = layers if isinstance(layers, str) else list(layers)
     with ExitStack() as stack:
+        scratch = Path(stack.enter_context(TemporaryDirectory()))
         if not is_path(data):
-            data = stack.enter_context(in_memory(data, Path(stack.enter_context(TemporaryDirectory()))))
+            data = stack.enter_context(in_memory(data, scratch))
         wanted = wanted_rows(model_name(model), str(data), given, split=split)
-        folder = None if data_folder is None else Path(data_folder)
-        return written(
-            wanted, Path(path), pool=pool, data=folder, out=Path(out), device=device, watch=unwatched, force=force
-        )
+        folder, to = None if data_folder is None else Path(data_folder), scratch / "features.parquet"
+        found = written(
+            wanted, to if path is None else Path(path), pool=pool, data=folder, out=Path(out), device=device,
+            watch=unwatched, force=force,
+        )  # fmt: skip
+        return found if path is not None else replace(found, path=None, kept=found.frame)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,7 +1,7 @@
 """What callers pass: rows in memory as a file, columns and tables of settings as a recipe's settings, runs by name."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,21 @@ def in_memory(data: Any, folder: Path) -> Iterator[Path]:
         raise
 
 
+def by_column(data: Any) -> tuple[Any, list[str]]:
+    """Rows that are texts, or tuples of texts, by names of columns, and these; any other rows as they are."""
+    if isinstance(data, str | bytes | Mapping) or not isinstance(data, Iterable) or hasattr(data, "columns"):
+        return data, []
+    rows = list(data)
+    each = [row if isinstance(row, tuple) else (row,) for row in rows]
+    if not any(isinstance(one, str) for row in each for one in row):
+        return rows, []
+    count = max(map(len, each))
+    names = ["text", "pair"][:count] if count <= 2 else [f"text {number}" for number in range(1, count + 1)]
+    if wrong := next((row for row in each if len(row) < count), None):
+        raise UserError(f"a row has {count} texts and another {len(wrong)}", "Give each row the same number")
+    return [dict(zip(names, row, strict=True)) for row in each], names
+
+
 def recipe_settings(
     settings: Mapping[str, Any],
     *,
@@ -39,7 +54,19 @@ def recipe_settings(
 ) -> dict[str, Any]:
     """What a call says of its recipe, with dotted keys: the columns, the model and the settings."""
     chosen = {} if model is None else {"model": str(model)}
+    if "labels" in settings:
+        settings = {**settings, "labels": _names(settings["labels"])}
     return column_setting(text=text, label=label) | chosen | dotted(settings)
+
+
+def _names(labels: Any) -> Any:
+    """Names of classes as a setting has them: those of a `ClassLabel`, a sequence, or a table by number."""
+    given = getattr(labels, "names", labels)
+    if isinstance(given, Mapping):
+        numbers = list(map(str, range(len(given))))
+        inside = [*map(str, given)] == numbers
+        return list(given.values()) if inside else ",".join(f"{number}={name}" for number, name in given.items())
+    return given if isinstance(given, str | os.PathLike) else [str(name) for name in given]
 
 
 def column_setting(**roles: str | Sequence[str] | None) -> dict[str, str]:

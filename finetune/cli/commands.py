@@ -73,7 +73,7 @@ GROUPS: dict[str, dict[str, Listed]] = {
         ),
         "features": Listed(
             "Extract embeddings.",
-            (("finetune features minilm reviews.csv --pool mean -o a.npz", "a vector a text"),),
+            (("finetune features minilm reviews.csv -o a.npz", "a vector a text"),),
         ),
         "submission": Listed(
             "Predict the GLUE test sets for the GLUE server.",

@@ -31,8 +31,8 @@ def features(
     settings: Settings = None,
     layers: Annotated[str, typer.Option(help="As in a recipe: last, concat-last-4, [4,6] ...")] = "last",
     pool: Annotated[
-        Pool, typer.Option(help="cls or mean: one vector per text; none: one per token, or per word.")
-    ] = Pool.NONE,
+        Pool, typer.Option(help="mean or cls: one vector per text; none: one per token, or per word.")
+    ] = Pool.MEAN,
     split: Annotated[str | None, typer.Option(help="Of a folder or a task: train (the default), dev or test.")] = None,
     output: Annotated[Path, typer.Option("-o", "--output", help="A .parquet or .npz file.")] = Path("features.parquet"),
     force: Replace = False,
@@ -53,6 +53,6 @@ def features(
         echo(json.dumps({"rows": found.rows, "width": found.width, "file": str(output)}))
         return
     of = "" if wanted.planned is None else f" of the split '{wanted.split}'"
-    each = "each token or word (--pool mean: one for each text)" if pool is Pool.NONE else "each"
+    each = "each token or word" if pool is Pool.NONE else "each"
     width = so_many(found.width, "number")
     say(f"{so_many(found.rows)}{of}, a vector of {width} for {each} -> {output}")

@@ -28,7 +28,7 @@ NO_DATA = re.compile(
 def is_data(target: str) -> bool:
     """Whether a target is a file, folder or pattern of data: whatever exists and is not a recipe."""
     path = Path(target)
-    if is_remote(target):  # a question mark in it is no wildcard
+    if is_remote(target):  # in which a question mark is not a wildcard
         return False
     return is_folder(path) or (exists(path) and path.suffix.lower() != ".toml") or is_pattern(path)
 

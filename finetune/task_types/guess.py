@@ -109,6 +109,8 @@ def _with_names(layout: Layout, kind: DataType, table: Table, names: Mapping[str
     cells = [cell for cell in table.columns[layout.label[0]] if not is_missing(cell)]
     written = {label for cell in cells for label in kind.written(layout, cell)}
     if names:
+        if written <= set(names.values()):  # the cells are names already
+            return layout
         if not written & set(names):
             raise UserError(
                 f"{table.path}: no label is one of the numbers that labels= names ({', '.join(list(names)[:5])})",

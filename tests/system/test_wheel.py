@@ -28,6 +28,7 @@ def test_finetune_is_the_only_top_level_package(wheel: zipfile.ZipFile) -> None:
 
 def test_tasks_recipes_and_data_are_in_the_wheel(wheel: zipfile.ZipFile) -> None:
     names = set(wheel.namelist())
+    assert "finetune/py.typed" in names
     for folder in ("tasks", "recipes"):
         for file in (ROOT / folder).iterdir():
             if file.suffix in (".py", ".toml", ".csv"):

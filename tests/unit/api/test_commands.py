@@ -3,11 +3,13 @@
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from datasets import ClassLabel
 from support.cli import InProcess
 from support.runs import REVIEWS, FinishedRun
 
@@ -109,11 +111,48 @@ def test_embeddings_are_those_of_the_command(
     written = pq.read_table(tmp_path / "b.parquet").to_pandas()
     assert np.allclose(np.stack(found.frame["vector"]), np.stack(written["vector"]))
     for name in ("tokens.npz", "tokens.parquet"):
-        each = finetune.features(tiny_bert, rows, text="review", path=tmp_path / name, device="cpu").frame
+        made = finetune.features(tiny_bert, rows, text="review", pool="none", path=tmp_path / name, device="cpu")
+        each = made.frame
         assert list(each["tokens"][0]) == ["[CLS]", "the", "cat", "sat", "[SEP]"]
-        assert np.stack(list(each["vectors"][1])).shape == (8, 32)
+        assert np.stack(list(each["vectors"][1])).shape == (8, 32) and made.vectors.shape == (13, 32)
     with pytest.raises(finetune.UserError, match="`split` does not apply"):
         finetune.features(tiny_bert, rows, split="dev", path=tmp_path / "no.npz")
+
+
+def test_embeddings_of_texts_are_a_vector_each_and_write_nothing(
+    model: finetune.Model, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path / "empty")
+    texts = ["the cat sat", "12", "the dog ran on a tree"]
+    given: list[Any] = [texts, tuple(texts), iter(texts), pd.Series(texts), np.array(texts), [(one,) for one in texts]]
+    given += [[{"review": one} for one in texts], {"review": texts}, pd.DataFrame({"review": texts})]
+    for one in (model, tiny_bert):
+        for rows in given:
+            rows = iter(texts) if hasattr(rows, "__next__") else rows
+            found = finetune.features(one, rows, device="cpu")
+            assert found.path is None and found.vectors.shape == (3, 32)
+            assert np.allclose(found.vectors, finetune.features(one, texts, pool="mean", device="cpu").vectors)
+    pairs = finetune.features(tiny_bert, [("the cat", "sat"), ("a", "b")], device="cpu")
+    assert pairs.vectors.shape == (2, 32) and "in memory" in repr(pairs)
+    assert not list(Path().iterdir())
+    missing = finetune.features(tiny_bert, ["the cat", None], device="cpu").vectors
+    assert np.isnan(missing[1]).all() and not np.isnan(missing[0]).any()
+    with pytest.raises(finetune.UserError, match="a row has 2 texts and another 1"):
+        finetune.features(tiny_bert, ["the cat", ("a", "b")])
+
+
+@pytest.mark.parametrize(
+    "labels", [["bad", "good"], ("bad", "good"), {0: "bad", 1: "good"}, {"1": "good", "0": "bad"}, ClassLabel]
+)
+@pytest.mark.parametrize("written", [(0, 1), ("bad", "good")])
+def test_labels_are_names_in_any_form(tiny_bert: Path, tmp_path: Path, labels: Any, written: tuple[Any, Any]) -> None:
+    """A list, a table by number, or what `datasets` has; of a column that has names already too."""
+    rows = {"text": [f"the cat sat {i}" for i in range(20)], "mark": [written[i % 2] for i in range(20)]}
+    given = ClassLabel(names=["bad", "good"]) if labels is ClassLabel else labels
+    run = finetune.train(rows, label="mark", labels=given, model=tiny_bert, out=tmp_path, **FAST)
+    assert set(run.record.labels["train"]) == {"bad", "good"}
+    assert set(run.record.recipe["options"]) >= {"labels"}
 
 
 def test_shares_of_the_data_are_runs_with_a_curve(

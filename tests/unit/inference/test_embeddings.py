@@ -58,20 +58,22 @@ def test_vectors_of_texts_are_those_of_transformers(
 
 
 def test_vectors_of_tokens_and_of_words(in_process: InProcess, texts: Path, tiny_bert: Path) -> None:
-    code, _, err = in_process("features", str(tiny_bert), "texts.csv", "--layers", "sum-all", data=texts)
+    tokens = ["features", str(tiny_bert), "texts.csv", "--pool", "none"]
+    code, _, err = in_process(*tokens, "--layers", "sum-all", data=texts)
     assert code == 0, err
     row = pq.read_table(texts / "features.parquet").to_pylist()[0]
     assert row["tokens"] == ["[CLS]", *TEXTS[0].split(), "[SEP]"]
     layers = hidden(tiny_bert, TEXTS[0])
     assert np.allclose(row["vectors"], layers[1] + layers[2], atol=1e-5)
-    assert in_process("features", str(tiny_bert), "texts.csv", "-o", "all.npz", data=texts)[0] == 0
+    assert in_process(*tokens, "-o", "all.npz", data=texts)[0] == 0
     found = np.load(texts / "all.npz")
     begin, end = found["starts"][:2]
     assert found["tokens"][begin:end].tolist() == row["tokens"]
     assert len(found["tokens"]) == len(found["vectors"])
     words = '{"tokens": ["cats", "sat"], "tags": ["B-X", "O"]}\n{"tokens": ["dog"], "tags": ["O"]}\n'
     (texts / "words.jsonl").write_text(words * 6)
-    code, _, err = in_process("features", str(tiny_bert), "words.jsonl", "max_length=64", "-o", "words.npz", data=texts)
+    tokens[2] = "words.jsonl"
+    code, _, err = in_process(*tokens, "max_length=64", "-o", "words.npz", data=texts)
     assert code == 0, err
     found = np.load(texts / "words.npz")
     assert found["starts"][:3].tolist() == [0, 2, 3]  # a vector a word, though cats is two tokens
