@@ -29,6 +29,7 @@ NOT_OURS = (
     "--untracked-files=no",
     "--signal=INT",
     "pip install",
+    "curl -L",
     "finetune ",
 )
 IN_COMMANDS = {
