@@ -8,7 +8,7 @@ import sys
 import time
 import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
 import typer
@@ -55,9 +55,17 @@ def flowed(text: str, width: int) -> str:
     return "\n".join(_flowed(line, width) for line in text.split("\n"))
 
 
-def _flowed(line: str, width: int) -> str:
+def _cells(line: str) -> Callable[[str], int]:
+    """What counts the cells of a line's parts; rich is imported where some characters are wide, never for `--help`."""
+    if line.isascii():
+        return len
     from rich.cells import cell_len
 
+    return cell_len
+
+
+def _flowed(line: str, width: int) -> str:
+    cell_len = _cells(line)
     if cell_len(line) <= width:
         return line
     indent = INDENT.match(line)[0]  # type: ignore[index]  # which matches every line

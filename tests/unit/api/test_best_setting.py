@@ -74,7 +74,7 @@ def folds(*scores: float, **settings: Any) -> list[RunRecord]:
 
 def test_folds_are_averaged_and_none_is_the_best() -> None:
     records = folds(0.6, 0.9, 0.6)
-    assert_same_verdict(records, "19.0 points better than the majority label: dev accuracy 70.0, mean of 3 folds")
+    assert_same_verdict(records, "19.0 points better than the majority label. Dev accuracy is 70.0, mean of 3 folds")
     assert best_run(records) is records[0]
     assert summary_lines(records) == []
     model = Run(records=records, out=Path()).scores.query("method == 'model' and metric == 'accuracy'")

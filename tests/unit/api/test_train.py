@@ -106,7 +106,7 @@ def test_saved_predictions_have_the_probabilities_that_predict_writes(task_type:
     saved, written = run.predictions, run.model.predict(frame)
     names = [name for name in written.columns if name.startswith("p(")]
     assert names == [f"p({label})" for label in run.model.labels]
-    assert [name for name in saved.columns if name.startswith("p")] == names
+    assert [name for name in saved.columns if name.startswith("p(")] == names
     assert np.allclose(saved[names], written[names], atol=1e-5)
     assert {*names} < {*run.label_errors.columns}
 
