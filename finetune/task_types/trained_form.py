@@ -235,7 +235,7 @@ def _with_first_row(start: FileStart, found: FileFormat, known: Trained, named: 
         return found if IN_PROSE.search(start.text) else replace(found, layout=ONE_COLUMN)
     if start.suffix not in TABLES and len(first) == len(known.text):
         return replace(found, layout=replace(dialect, header=False, names=known.text, run_on=None))
-    if all(map(NUMBERED.fullmatch, known.text)):
+    if known.text and all(map(NUMBERED.fullmatch, known.text)):
         raise UserError(
             f"{start.path}: has {len(first)} columns and no header, unlike the training file, whose text was"
             f" {', '.join(known.text)}",

@@ -225,6 +225,11 @@ def test_pairs_of_a_text_file_keep_their_first_row(tmp_path: Path) -> None:
     assert found == {"sentence1": ["a cat sat", "a dog ran"], "sentence2": ["the cat sat", "no dog ran"]}
 
 
+def test_a_table_of_other_columns_than_a_shipped_task_has_keeps_its_header(tmp_path: Path) -> None:
+    path = lines(tmp_path / "other.csv", ["he wrote,she wrote", "where is it?,in Rome", "who came?,nobody did"])
+    assert list(columns(path, None)) == ["he wrote", "she wrote"]
+
+
 def test_a_legacy_encoding_of_training_is_that_of_a_few_rows(tmp_path: Path) -> None:
     texts = [f"{text} {word}" for text, word in zip(TEXTS, ["žluťoučký kůň", "příliš žluťoučký"] * 15, strict=True)]
     rows = ["text\tlabel", *(f"{text}\t{label}" for text, label in zip(texts, LABELS, strict=True))]
