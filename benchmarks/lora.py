@@ -23,9 +23,10 @@ from finetune.data.source import source_of
 from finetune.runs.events import EpochDone, Event
 from finetune.runs.folder import RunFolder
 from finetune.runs.recipe import Recipe, parse
-from finetune.training.checkpoints import Saving
+from finetune.task_types.resolved_run import resolved_run
 from finetune.training.prepared_run import plan_run
 from finetune.training.run import run
+from finetune.training.run_options import RunOptions, Saving
 
 ROOT = Path(__file__).resolve().parents[1]
 ABOUT = "LoRA and full fine-tuning: headline score on dev, seconds, bytes of memory and files"
@@ -51,7 +52,7 @@ def recipe_of(task: str, method: str, seed: int, *, model: str, limit: int | Non
 def measured(recipe: Recipe, data: Path | None, runs: Path) -> dict[str, Any]:
     """Trains one run in this process, with a checkpoint from the first update on."""
     source = source_of(data)
-    planned = plan_run(recipe, source=source, device="cpu")
+    planned = plan_run(resolved_run(recipe), source=source, device="cpu")
     folder = RunFolder.of(runs, planned.task.name, planned.id)
     force = folder.record_file.is_file()  # finished, but not measured
     sizes: list[int] = []
@@ -60,7 +61,11 @@ def measured(recipe: Recipe, data: Path | None, runs: Path) -> dict[str, Any]:
         if isinstance(event, EpochDone):
             sizes.extend(file.stat().st_size for file in folder.path.rglob("checkpoints/*.pt"))
 
-    record = run(recipe, source=source, out=runs, watch=watch, device="cpu", force=force, saving=Saving(minutes=0))
+    record = run(
+        resolved_run(recipe),
+        RunOptions(source=source, out=runs, device="cpu", force=force, saving=Saving(minutes=0)),
+        watch=watch,
+    )
     adapter = folder.model / "adapter" / "adapter_model.safetensors"
     return {
         "id": record.id,

@@ -21,6 +21,7 @@ from finetune.models.device import build_accelerator
 from finetune.models.feature import Feature
 from finetune.runs.events import Event, Updates, unwatched
 from finetune.runs.recipe import Recipe, Train
+from finetune.task_types.resolved_run import resolved_run
 from finetune.training.prepared_run import build_run, plan_run
 from finetune.training.trainer import Trainer
 
@@ -62,7 +63,7 @@ class Result:
 def train_ours(job: Job) -> Result:
     """Updates as in `finetune run`."""
     started, losses, drawing, firsts = time.perf_counter(), list[float](), [0.0], list[float]()
-    planned = plan_run(job.recipe, source=Source(), device="cpu")
+    planned = plan_run(resolved_run(job.recipe), source=Source(), device="cpu")
     built = build_run(planned, unwatched)
 
     def draw(features: Sequence[Feature], generator: np.random.Generator) -> Sequence[Feature]:

@@ -34,6 +34,7 @@ from finetune.models.encoder_sizes import size_of
 from finetune.models.feature_arrays import lengths
 from finetune.models.tokenizers.load import read_tokenizer
 from finetune.runs.events import unwatched
+from finetune.task_types.resolved_run import resolved_run
 from finetune.task_types.text.corpus import open_corpus
 from finetune.task_types.text.tokens import token_file
 from finetune.training.batching import Batches
@@ -90,7 +91,7 @@ def tokenisation(job: Job) -> dict[str, float]:
         size, began = documents.survey.size, time.perf_counter()
         token_file(documents, tokenizer, unwatched)
         rate = size / 1e6 / (time.perf_counter() - began)
-        planned = plan_run(job.recipe, source=Source(), device="cpu")
+        planned = plan_run(resolved_run(job.recipe), source=Source(), device="cpu")
         each = lengths(build_run(planned, unwatched).features[planned.task.train_split])
     every = Batches(each, batch_size=job.batch_size, data_seed=0, updates=len(each) // job.batch_size)
     batches = every[: len(every)]

@@ -20,7 +20,8 @@ from finetune.data.source import source_of
 from finetune.errors import UserError
 from finetune.runs.events import Note, Watcher, unwatched
 from finetune.runs.lookup import latest_words
-from finetune.training.targets import Planned, load_target
+from finetune.task_types.resolved_run import ResolvedRun
+from finetune.training.targets import load_target
 
 if TYPE_CHECKING:
     import numpy as np
@@ -144,7 +145,7 @@ class Wanted:
     settings: Mapping[str, Any]
     split: str
     file: Path | None
-    planned: Planned | None
+    planned: ResolvedRun | None
 
 
 def wanted_rows(model: str, target: str, settings: Mapping[str, Any], *, split: str | None) -> Wanted:

@@ -28,7 +28,7 @@ from finetune.models.tokenizers.own_vocabulary import trained_size
 from finetune.runs.recipe import Recipe
 from finetune.task_types.text.objectives import PAIRED
 from finetune.task_types.text.own import is_text, own_text
-from finetune.training.first_runs import recipe_named, recipes_before, with_first_runs, with_run
+from finetune.training.first_runs import recipe_named, with_first_runs, with_run
 from finetune.training.targets import expand_targets
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ def _read_before(path: str, settings: dict[str, Any], out: Path) -> ReadBefore:
         (planned,) = with_first_runs(expand_targets([path], settings), out)
     except UserError:  # a finding tells what a run refuses
         return ReadBefore()
-    earlier = earlier_runs(planned.recipe, recipes_before(planned))
+    earlier = earlier_runs(planned)
     return read_before(planned.task, earlier, source_of(None), limit=planned.recipe.limit, name=path)
 
 

@@ -11,12 +11,13 @@ from finetune.data.source import source_of
 from finetune.errors import UserError, nearest
 from finetune.runs.events import Watcher
 from finetune.runs.record import RunRecord
+from finetune.task_types.resolved_run import ResolvedRun
 from finetune.training.first_runs import checkpoint_of, with_first_runs
-from finetune.training.targets import Planned, expand_targets
+from finetune.training.targets import expand_targets
 
 if TYPE_CHECKING:
-    from finetune.training.checkpoints import Saving
     from finetune.training.executors.job import Executor
+    from finetune.training.run_options import Saving
 
 
 def plan(
@@ -26,7 +27,7 @@ def plan(
     seeds: int = 1,
     shares: Sequence[float] = (),
     out: Path = Path("results"),
-) -> list[Planned]:
+) -> list[ResolvedRun]:
     """The runs of recipes or data with these settings (dotted keys), after the checks of the data.
 
     With `shares` of the training rows, each is run with each share. A model may be a run under `out`, or a recipe.
@@ -71,7 +72,7 @@ def executor_of(name: str | None, **settings: Any) -> "Executor | None":
 
 
 def execute(
-    planned: Sequence[Planned],
+    planned: Sequence[ResolvedRun],
     *,
     data: Path | None,
     out: Path,
@@ -87,9 +88,9 @@ def execute(
 
     `track` are names that `tracker_names` has returned.
     """
-    from finetune.training.checkpoints import EVERY_FEW_MINUTES
-    from finetune.training.executors.job import InSequence, RunOptions
+    from finetune.training.executors.job import InSequence
     from finetune.training.run_many import run_all
+    from finetune.training.run_options import EVERY_FEW_MINUTES, RunOptions
 
     options = RunOptions(
         source=source_of(data), out=out, device=device, force=force, wait=wait, saving=saving or EVERY_FEW_MINUTES,

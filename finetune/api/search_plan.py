@@ -13,8 +13,9 @@ from finetune.runs.search_space import Choices, Space, parse_space
 from finetune.runs.toml import read_toml
 from finetune.task_types.options import configured
 from finetune.task_types.own_data import OPTIONS
+from finetune.task_types.resolved_run import ResolvedRun
 from finetune.training.first_runs import checkpoint_of, with_first_runs
-from finetune.training.targets import PRESET, Planned, load_target, space_files
+from finetune.training.targets import PRESET, load_target, space_files
 
 GivenSpace = str | Path | Mapping[str, Any] | None
 
@@ -23,7 +24,7 @@ GivenSpace = str | Path | Mapping[str, Any] | None
 class SearchPlan:
     """A recipe without a grid, its space, and the command that runs the recipe."""
 
-    base: Planned
+    base: ResolvedRun
     space: Space
     command: str
 
@@ -59,7 +60,7 @@ def plan_search(
     return SearchPlan(base=base, space=found, command=" ".join(["finetune run", target, *given]))
 
 
-def _table(space: GivenSpace, base: Planned) -> tuple[Mapping[str, Any], str]:
+def _table(space: GivenSpace, base: ResolvedRun) -> tuple[Mapping[str, Any], str]:
     """The table of a space, and what to call it."""
     if isinstance(space, Mapping):
         return space, "space"
@@ -76,12 +77,12 @@ def _table(space: GivenSpace, base: Planned) -> tuple[Mapping[str, Any], str]:
     return read_toml(ready[name]), name
 
 
-def _usual(base: Planned) -> str:
+def _usual(base: ResolvedRun) -> str:
     """The ready space for a recipe."""
     return "frozen" if base.recipe.frozen else "lora" if base.recipe.lora else "fine-tuning"
 
 
-def _require_options(base: Planned, space: Space) -> None:
+def _require_options(base: ResolvedRun, space: Space) -> None:
     """Raises UserError for a value that an option of the task does not allow."""
     for key, axis in space.items():
         section, _, name = key.partition(".")

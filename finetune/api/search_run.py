@@ -16,7 +16,8 @@ from finetune.runs.events import Note, Watcher
 from finetune.runs.seeds import summarised
 
 if TYPE_CHECKING:
-    from finetune.training.executors.job import Executor, RunOptions
+    from finetune.training.executors.job import Executor
+    from finetune.training.run_options import RunOptions
     from finetune.training.search.study import Study
     from finetune.training.search.trial import Trial
 
@@ -47,7 +48,8 @@ def execute_search(
 
     Raises UserError as `search` does.
     """
-    from finetune.training.executors.job import InSequence, RunOptions
+    from finetune.training.executors.job import InSequence
+    from finetune.training.run_options import RunOptions
 
     _require_numbers(trials, seeds, prune, test_share, folds)
     searching = _Searching(

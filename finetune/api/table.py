@@ -21,6 +21,7 @@ from finetune.runs.points import Point, point_of_recipe
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import all_records
 from finetune.runs.toml import flat
+from finetune.task_types.resolved_run import ResolvedRun
 from finetune.training import targets
 from finetune.training.first_runs import with_first_runs
 
@@ -169,11 +170,11 @@ def _of_recipe(name: str, declared: Table, records: Sequence[RunRecord], out: Pa
     )  # fmt: skip
 
 
-def _planned(one: targets.Planned) -> PlannedPoint:
+def _planned(one: ResolvedRun) -> PlannedPoint:
     return PlannedPoint(settings=flat(one.recipe.model_dump()), seed=one.recipe.seed, point=_point(one))
 
 
-def _point(one: targets.Planned) -> Point:
+def _point(one: ResolvedRun) -> Point:
     return point_of_recipe(one.recipe, one.task.name, None if one.first is None else _point(one.first))
 
 

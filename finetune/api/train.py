@@ -3,7 +3,6 @@
 import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from finetune.runs.record_files import records_on
 from finetune.runs.run_id import data_fingerprint
 from finetune.task_types.own_data import OPTIONS
 from finetune.task_types.prepare import load_splits
-from finetune.training.targets import Planned
+from finetune.task_types.resolved_run import ResolvedRun
 from finetune.training.tracking.names import tracker_names
 
 FILES = ("dev", "test", "split", "encoding", "sheet")  # options of data that a table in memory does not have
@@ -123,7 +122,7 @@ def _warn_of(failures: Sequence[UserError], *, raised: bool) -> None:
 
 def _planned(
     data: Any, settings: Mapping[str, Any], *, seeds: int, shares: Sequence[float], name: str | None, out: Path
-) -> list[Planned]:
+) -> list[ResolvedRun]:
     """The runs; those on rows in memory have a name of their task."""
     if is_path(data):
         if name is not None:
@@ -132,10 +131,10 @@ def _planned(
     with in_memory(data, out / STORE) as path:
         planned = plan([str(path)], settings, seeds=seeds, shares=shares, out=out)
         found = name or _name_in(out, planned[0])
-    return planned if found is None else [_renamed(one, found) for one in planned]
+    return planned if found is None else [one.renamed(found) for one in planned]
 
 
-def _name_in(out: Path, planned: Planned) -> str | None:
+def _name_in(out: Path, planned: ResolvedRun) -> str | None:
     """The task's name in the latest run on the same rows, such as that of the CSV that a DataFrame was read from."""
     columns = _columns(planned.recipe.options)
     splits = load_splits(planned.task, source_of(None), limit=planned.recipe.limit)
@@ -147,7 +146,3 @@ def _name_in(out: Path, planned: Planned) -> str | None:
 def _columns(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options that say what the columns mean, without those of files."""
     return {name: value for name, value in options.items() if name in OPTIONS and name not in FILES}
-
-
-def _renamed(planned: Planned, name: str) -> Planned:
-    return replace(planned, default=replace(planned.default, name=name), task=replace(planned.task, name=name))

@@ -23,6 +23,7 @@ from finetune.models.tokenizers.own_vocabulary import trained_size
 from finetune.runs.recipe import Recipe
 from finetune.task_types.options import option_values
 from finetune.task_types.prepare import encode, length_summary, load_splits, truncated_share
+from finetune.task_types.resolved_run import ResolvedRun
 from finetune.task_types.task import Task
 
 if TYPE_CHECKING:
@@ -42,26 +43,16 @@ class Preview:
         return asdict(self) | {"findings": [finding.as_json() for finding in self.findings]}
 
 
-def check(
-    recipe: Recipe,
-    task: Task,
-    *,
-    source: Source,
-    device: str | None = None,
-    before: Sequence[Recipe] = (),
-    shown: int = 2,
-) -> Preview:
-    """Resolves data and model and encodes all rows. Raises UserError where a run would.
-
-    `before` are the recipes of the runs before this one, the first first, where the recipe's model is a recipe.
-    """
+def check(run: ResolvedRun, *, source: Source, device: str | None = None, shown: int = 2) -> Preview:
+    """Reads data and model and encodes all rows. Raises UserError where a run would."""
+    recipe, task, before = run.recipe, run.task, [one.recipe for one in run.before]
     if recipe.lora:
         require_peft()
     where = resolve_device(device)
     precision = resolve_precision(recipe.train.precision, where)
     splits = load_splits(task, source, limit=recipe.limit)
     first = before[0] if before else recipe
-    read = read_before(task, earlier_runs(recipe, before), source, limit=recipe.limit)
+    read = read_before(task, earlier_runs(run), source, limit=recipe.limit)
     pre_training = {"texts read in pre-training": read.facts} if read.facts else {}
     if trained_size(first) and (before or isinstance(splits[task.train_split].rows, StreamedRows)):
         facts = _before_vocabulary(recipe, first, task, splits)

@@ -27,9 +27,10 @@ from finetune.data.writing import encoding_note, written_suffix
 from finetune.errors import UserError
 from finetune.runs.pace import duration
 from finetune.task_types.first_rows import first_rows
+from finetune.task_types.resolved_run import ResolvedRun
 from finetune.task_types.text.own import column_words, is_text
-from finetune.training.first_runs import in_order, recipes_before, with_first_runs
-from finetune.training.targets import Planned, expand_targets, split_arguments
+from finetune.training.first_runs import in_order, with_first_runs
+from finetune.training.targets import expand_targets, split_arguments
 
 if TYPE_CHECKING:
     from finetune.checks.recipe import Preview
@@ -73,7 +74,7 @@ def check(
 
 
 def _check_recipes(
-    planned: list[Planned], data: Path | None, device: str | None, *, as_json: bool, quiet: bool
+    planned: list[ResolvedRun], data: Path | None, device: str | None, *, as_json: bool, quiet: bool
 ) -> None:
     """Prints what runs would use. One that starts from the encoder of another is checked with that one's own model,
     which has the same vocabulary and size. One alone whose length is in updates is also tried for a few of them.
@@ -82,7 +83,7 @@ def _check_recipes(
     from finetune.checks.recipe import check as preview
 
     for one in planned:
-        found = preview(one.recipe, one.task, source=source_of(data), device=device, before=recipes_before(one))
+        found = preview(one, source=source_of(data), device=device)
         tried = _trial(one, data, device) if len(planned) == 1 and one.recipe.train.updates is not None else None
         if as_json:
             echo(json.dumps(found.as_json() | ({} if tried is None else {"trial": tried.as_json()})))
@@ -92,7 +93,7 @@ def _check_recipes(
                 standard_output().print(facts_table("a run", trial_facts(tried)))
 
 
-def _trial(one: Planned, data: Path | None, device: str | None) -> "Trial":
+def _trial(one: ResolvedRun, data: Path | None, device: str | None) -> "Trial":
     from finetune.training.trial import trial
 
     return trial(one, source=source_of(data), sample=TRIAL_ROWS, device=device)

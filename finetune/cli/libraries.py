@@ -6,7 +6,7 @@ from importlib import import_module
 
 from finetune.cli.terminal import first_process, say
 from finetune.runs import interrupts
-from finetune.training.targets import Planned
+from finetune.task_types.resolved_run import ResolvedRun
 
 
 def load_libraries(doing: str = "", *modules: str) -> None:
@@ -28,7 +28,7 @@ def load_libraries(doing: str = "", *modules: str) -> None:
     logging.set_verbosity_error()  # type: ignore[no-untyped-call]
 
 
-def loading(planned: Sequence[Planned]) -> str:
+def loading(planned: Sequence[ResolvedRun]) -> str:
     """`glue-mrpc: loading PyTorch and transformers, then google-bert/bert-base-uncased`."""
     names = dict.fromkeys(one.name for one in planned)
     models = dict.fromkeys(one.recipe.model for one in planned)

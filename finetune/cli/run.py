@@ -27,9 +27,10 @@ from finetune.runs.events import unwatched
 from finetune.runs.record import RunRecord
 from finetune.task_types.first_rows import first_rows
 from finetune.task_types.own_data import own_data
+from finetune.task_types.resolved_run import ResolvedRun
 from finetune.task_types.text.own import own_text, reading_lines
 from finetune.training.launch import Group, in_group, launch
-from finetune.training.targets import Planned, split_arguments
+from finetune.training.targets import split_arguments
 from finetune.training.tracking.names import tracker_names
 
 LARGE = 2_000_000  # bytes
@@ -102,7 +103,7 @@ def run(
     )  # fmt: skip
     planned = _planned(names, settings, seeds=seeds, shares=shares, out=out, silent=silent)
     load_libraries("" if silent else loading(planned), "finetune.training.run_many")
-    from finetune.training.checkpoints import Saving
+    from finetune.training.run_options import Saving
 
     with ProgressDisplay(standard_error()) as display:
         records, failures = execute(
@@ -124,7 +125,7 @@ def run(
 
 def _planned(
     names: list[str], settings: dict[str, Any], *, seeds: int, shares: Sequence[float], out: Path, silent: bool
-) -> list[Planned]:
+) -> list[ResolvedRun]:
     """The runs; unless `silent`, how the user's data was read is printed."""
     if not silent:
         _print_large(names)
@@ -151,7 +152,7 @@ def _print_large(names: list[str]) -> None:
             say(f"{name}: reading {size / 1e6:.0f} MB", err=True)
 
 
-def _print_guesses(names: list[str], planned: list[Planned]) -> None:
+def _print_guesses(names: list[str], planned: list[ResolvedRun]) -> None:
     """Prints how the user's data among the targets was read: file formats, first rows and columns."""
     console = standard_error()
     targets = {task for name in names if is_data(name) for task in (name, f"./{name}")}

@@ -6,7 +6,6 @@ are kept: where one is damaged, the one before is used.
 
 import errno
 import hashlib
-import math
 import re
 import time
 from contextlib import suppress
@@ -22,6 +21,7 @@ from finetune.data.checksums import sha256_of
 from finetune.errors import UserError, first_line
 from finetune.runs.environment import versions
 from finetune.runs.events import EpochResult, Note, Watcher
+from finetune.training.run_options import EVERY_FEW_MINUTES, Saving
 
 SHARE = 0.03  # of the time of training, at most
 KEPT = 2
@@ -54,24 +54,6 @@ class Progress:
     def best(self) -> float | None:
         """The best headline score so far."""
         return self.epochs[self.best_epoch - 1].headline if self.best_epoch else None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Saving:
-    """How often checkpoints are written: after so many `updates`, or without them every few `minutes`, or less often
-    where writing takes more than SHARE of the time.
-    """
-
-    minutes: float = 2.0
-    updates: int | None = None
-
-    def __post_init__(self) -> None:
-        """Raises UserError for minutes that are not a finite number: no checkpoint would ever be due."""
-        if not math.isfinite(self.minutes):
-            raise UserError(f"{self.minutes} minutes between checkpoints", "Give a number, such as 2")
-
-
-EVERY_FEW_MINUTES = Saving()
 
 
 @dataclass(kw_only=True)

@@ -14,21 +14,22 @@ from finetune.errors import UserError
 from finetune.runs import recipe
 from finetune.runs.encoder_runs import encoder_run, first_checkpoint, has_model
 from finetune.task_types.options import option_names
-from finetune.training.targets import Planned, expand_targets, find_recipes, recipe_files, split_arguments
+from finetune.task_types.resolved_run import ResolvedRun
+from finetune.training.targets import expand_targets, find_recipes, recipe_files, split_arguments
 
 
 class NotTheRecipe(UserWarning):
     """A model's name is that of a folder with a model and of a recipe too."""
 
 
-def with_first_runs(planned: Sequence[Planned], out: Path) -> list[Planned]:
+def with_first_runs(planned: Sequence[ResolvedRun], out: Path) -> list[ResolvedRun]:
     """The runs, each with the run of the recipe that its `model` names, for the same seed, as `first`; the name of a
     finished run under `out` becomes its folder.
 
     Raises UserError for a run that is not finished or has no model, and for a recipe of several runs or whose model is
     itself.
     """
-    made: dict[tuple[str, int], Planned] = {}
+    made: dict[tuple[str, int], ResolvedRun] = {}
     return [_with_first(one, out, (), made) for one in planned]
 
 
@@ -54,18 +55,12 @@ def with_run(settings: dict[str, Any], out: Path) -> dict[str, Any]:
     return settings | {"model": checkpoint_of(settings, out) if run is None else str(run.path)}
 
 
-def in_order(planned: Sequence[Planned]) -> list[Planned]:
+def in_order(planned: Sequence[ResolvedRun]) -> list[ResolvedRun]:
     """The runs with those that they start from, each once and after those that it starts from."""
-    found: dict[int, Planned] = {}
+    found: dict[int, ResolvedRun] = {}
     for one in planned:
-        before = [] if one.first is None else in_order([one.first])
-        found |= {id(each): each for each in [*before, one]}
+        found |= {id(each): each for each in [*one.before, one]}
     return list(found.values())
-
-
-def recipes_before(planned: Planned) -> list[recipe.Recipe]:
-    """The recipes of the runs before this one, the first first; their encoder begins with that one's model."""
-    return [] if planned.first is None else [*recipes_before(planned.first), planned.first.recipe]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +99,9 @@ def _recipe_file(name: str) -> Path | None:
     return named if named is not None and not is_file(name) else find_recipes(name)[0].resolve()
 
 
-def _with_first(one: Planned, out: Path, chain: tuple[Path, ...], made: dict[tuple[str, int], Planned]) -> Planned:
+def _with_first(
+    one: ResolvedRun, out: Path, chain: tuple[Path, ...], made: dict[tuple[str, int], ResolvedRun]
+) -> ResolvedRun:
     name, seed = one.recipe.model, one.recipe.seed
     named = recipe_named(name)
     if named is None:
@@ -126,7 +123,7 @@ def _with_first(one: Planned, out: Path, chain: tuple[Path, ...], made: dict[tup
     return replace(one, first=made[name, seed])
 
 
-def _single(named: NamedRecipe, seed: int) -> Planned:
+def _single(named: NamedRecipe, seed: int) -> ResolvedRun:
     """The one run of a recipe with this seed. Raises UserError for one with a grid of several."""
     found = expand_targets([str(named.file)], {**named.settings, "seed": seed})
     if len(found) > 1:

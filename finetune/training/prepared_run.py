@@ -34,8 +34,9 @@ from finetune.runs.run_id import data_fingerprint, run_id
 from finetune.task_types import registry
 from finetune.task_types.feature_cache import array_features
 from finetune.task_types.held_out import divided
-from finetune.task_types.options import changed_options, resolved
+from finetune.task_types.options import changed_options
 from finetune.task_types.prepare import load_splits, require_positions
+from finetune.task_types.resolved_run import ResolvedRun
 from finetune.task_types.task import Task
 from finetune.task_types.train_share import with_share
 from finetune.task_types.types import columns_of
@@ -107,31 +108,27 @@ class BuiltRun:
 
 
 def plan_run(
-    recipe: Recipe,
+    resolved: ResolvedRun,
     *,
     source: Source,
-    tasks: tuple[Task, Task] | None = None,
     device: str | None = None,
-    encoder: Path | None = None,
     watch: Watcher = unwatched,
 ) -> PlannedRun:
-    """Reads the rows and finds the weights; `tasks` is the task without and with its options, if it is known.
-
-    `encoder` is the folder of the run whose encoder the recipe's model means, where that is a recipe.
+    """Reads the rows and finds the weights.
 
     Raises UserError for data, weights, a device or a package that are missing or do not fit.
     """
+    recipe, task = resolved.recipe, resolved.task
     if recipe.lora:
         require_peft()
     where = resolve_device(device)
     precision = resolve_precision(recipe.train.precision, where)
     set_deterministic(recipe.deterministic)
-    default, task = tasks or resolved(recipe.task, recipe.options)
     if fault := task.batch_fault(recipe.train.batch_size):
         raise UserError(f"train.batch_size is {recipe.train.batch_size}: {fault}", "Set a greater train.batch_size")
     vocabulary = _vocabulary(recipe, task, source, watch)
     watch(Working("finding the encoder's weights"))
-    named = pretrained.resolve(str(encoder or recipe.model), tokenizer=vocabulary)
+    named = pretrained.resolve(str(resolved.encoder or recipe.model), tokenizer=vocabulary)
     weights = replace(named, name=recipe.model)
     watch(Working("reading rows"))
     splits = load_splits(task, source, limit=recipe.limit)
@@ -140,7 +137,7 @@ def plan_run(
     task = task.seen(train.rows)
     pooling = fitting_pooling(recipe, weights.folder, load_config(weights.folder), rows=len(train.rows))
     return PlannedRun(
-        recipe=recipe, default=default, task=task, source=source, splits=splits, data=data, weights=weights,
+        recipe=recipe, default=resolved.default, task=task, source=source, splits=splits, data=data, weights=weights,
         vocabulary=vocabulary, pooling=pooling, lineage=lineage_at(weights.folder), device=where, precision=precision,
     )  # fmt: skip
 

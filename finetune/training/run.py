@@ -1,13 +1,11 @@
-"""`run(recipe)`: from a recipe to a trained model, its scores and every prediction. Read this file first."""
+"""`run(resolved, options)`: from a recipe to a trained model, its scores and every prediction. Read this file first."""
 
 import time
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 from finetune.data.rows import StreamedRows
-from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.inference.engine import Engine
 from finetune.inference.hidden_states import with_states
@@ -21,13 +19,12 @@ from finetune.runs.events import AlreadyDone, Done, EventLog, Note, Started, Wat
 from finetune.runs.folder import RunFolder
 from finetune.runs.interrupted import same_but_for_facts
 from finetune.runs.predictions import write_predictions
-from finetune.runs.recipe import Recipe
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
 from finetune.task_types.prediction_lines import prediction_lines
 from finetune.task_types.prepare import drawn_ids
-from finetune.task_types.task import Task
-from finetune.training.checkpoints import EVERY_FEW_MINUTES, Checkpoints, Saving
+from finetune.task_types.resolved_run import ResolvedRun
+from finetune.training.checkpoints import Checkpoints
 from finetune.training.evaluation import Evaluation
 from finetune.training.first_look import first_look
 from finetune.training.linear_probe import NAME as PROBE
@@ -36,33 +33,19 @@ from finetune.training.logistic import fit_logistic
 from finetune.training.meter import Meter
 from finetune.training.prepared_run import BuiltRun, PlannedRun, build_run, plan_run
 from finetune.training.record import Trained, build_record
+from finetune.training.run_options import RunOptions
 from finetune.training.trainer import Trainer
 
 
-def run(
-    recipe: Recipe,
-    *,
-    source: Source,
-    out: Path,
-    watch: Watcher,
-    tasks: tuple[Task, Task] | None = None,
-    device: str | None = None,
-    encoder: Path | None = None,
-    force: bool = False,
-    wait: bool = True,
-    saving: Saving = EVERY_FEW_MINUTES,
-    pause_after: int | None = None,
-) -> RunRecord:
-    """Trains, scores and saves one run under `out`, or returns its record if that is already there.
+def run(resolved: ResolvedRun, options: RunOptions, *, watch: Watcher, pause_after: int | None = None) -> RunRecord:
+    """Trains, scores and saves one run, or returns its record if that is already there.
 
-    If the recipe's model is a recipe, `encoder` is the folder of the run of that one. An interrupted run resumes from
-    its last checkpoint. One that another process trains is waited for, without `wait` it is an error. With `force` a
-    finished run is trained again, and kept until the new one is finished. Raises UserError for whatever a user can fix,
-    before anything is written, Paused after the epoch `pause_after`, and Interrupted after a signal.
+    An interrupted run resumes from its last checkpoint. Raises UserError for whatever a user can fix, before anything
+    is written, Paused after the epoch `pause_after`, and Interrupted after a signal.
     """
-    started = time.perf_counter()
-    planned = plan_run(recipe, source=source, tasks=tasks, device=device, encoder=encoder, watch=watch)
-    folder = RunFolder.of(out, planned.task.name, planned.id)
+    started, force = time.perf_counter(), options.force
+    planned = plan_run(resolved, source=options.source, device=options.device, watch=watch)
+    folder = RunFolder.of(options.out, planned.task.name, planned.id)
     if not force and (done := folder.record()) is not None:
         return _already_done(folder, done, watch)
     if not force:
@@ -71,7 +54,7 @@ def run(
     watch = meter.watching(watch)
     built = build_run(planned, watch)
     accelerator = build_accelerator(planned.device, planned.precision)
-    main, wait = accelerator.is_main_process, wait and accelerator.num_processes == 1
+    main, wait = accelerator.is_main_process, options.wait and accelerator.num_processes == 1
     with folder.locked(wait=wait, watch=watch) if main else nullcontext():
         accelerator.wait_for_everyone()
         if not force and (done := folder.record()) is not None:  # finished by the process that had the lock
@@ -82,7 +65,7 @@ def run(
         _announce(planned, built, folder, log)
         engine = Engine(model=built.model, accelerator=accelerator, pad_id=built.tokenizer.pad_token_id, watch=log)
         built = _looked_at(planned, built, engine)
-        checkpoints = Checkpoints(folder=attempt.checkpoints, writes=main, saving=saving)
+        checkpoints = Checkpoints(folder=attempt.checkpoints, writes=main, saving=options.saving)
         trained = _train(planned, built, engine, checkpoints, meter, pause_after)
         if main:
             _save(planned, built, engine, trained, attempt, replaces=folder, started=started)

@@ -8,12 +8,13 @@ from finetune.errors import UserError
 from finetune.runs.events import Note, Watcher
 from finetune.runs.folder import RunFolder
 from finetune.runs.record import RunRecord
-from finetune.training.executors.job import Executor, Job, Outcome, RunOptions
-from finetune.training.targets import Planned
+from finetune.task_types.resolved_run import ResolvedRun
+from finetune.training.executors.job import Executor, Job, Outcome
+from finetune.training.run_options import RunOptions
 
 
 def run_all(
-    runs: Sequence[Planned], options: RunOptions, *, watch: Watcher, executor: Executor
+    runs: Sequence[ResolvedRun], options: RunOptions, *, watch: Watcher, executor: Executor
 ) -> tuple[list[RunRecord], list[UserError]]:
     """The records of finished runs, and the errors of failed ones, each in the order of the runs.
 
@@ -28,17 +29,17 @@ def run_all(
     return [one for one in found if isinstance(one, RunRecord)], failures
 
 
-def _all(runs: Sequence[Planned], options: RunOptions, watch: Watcher, executor: Executor) -> list[Outcome]:
+def _all(runs: Sequence[ResolvedRun], options: RunOptions, watch: Watcher, executor: Executor) -> list[Outcome]:
     """What became of each run. One whose first run failed fails with it."""
     ready = _with_encoders(runs, options, watch, executor)
-    jobs = [Job(planned=one, options=options, named=len(runs) > 1) for one in ready if isinstance(one, Planned)]
+    jobs = [Job(planned=one, options=options, named=len(runs) > 1) for one in ready if isinstance(one, ResolvedRun)]
     ended = iter(executor.outcomes(jobs, watch))
-    return [next(ended) if isinstance(one, Planned) else one for one in ready]
+    return [next(ended) if isinstance(one, ResolvedRun) else one for one in ready]
 
 
 def _with_encoders(
-    runs: Sequence[Planned], options: RunOptions, watch: Watcher, executor: Executor
-) -> list[Planned | UserError]:
+    runs: Sequence[ResolvedRun], options: RunOptions, watch: Watcher, executor: Executor
+) -> list[ResolvedRun | UserError]:
     """The runs with the folders of their first runs, which are trained unless they are finished."""
     firsts = list({id(one.first): one.first for one in runs if one.first is not None}.values())
     if not firsts:
@@ -50,7 +51,7 @@ def _with_encoders(
     return [one if one.first is None else _with_encoder(one, found[id(one.first)], options) for one in runs]
 
 
-def _with_encoder(one: Planned, first: Outcome, options: RunOptions) -> Planned | UserError:
+def _with_encoder(one: ResolvedRun, first: Outcome, options: RunOptions) -> ResolvedRun | UserError:
     """The run with the folder of its first run; an error where that failed or has no model."""
     if isinstance(first, RunRecord):
         folder = RunFolder.of(options.out, first.task, first.id)

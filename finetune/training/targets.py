@@ -3,7 +3,6 @@
 import fnmatch
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,8 @@ from finetune.runs.grid import expand, full_name, require_different, require_set
 from finetune.runs.lookup import near_files
 from finetune.runs.recipe import Recipe
 from finetune.runs.toml import flat, override_value, read_toml
-from finetune.task_types.options import data_options, option_names, resolved
+from finetune.task_types.options import data_options, option_names
+from finetune.task_types.resolved_run import ResolvedRun, resolved_run
 from finetune.task_types.starting_recipe import starting_recipe
 from finetune.task_types.task import Task
 
@@ -53,22 +53,6 @@ def find_recipes(target: str) -> list[Path]:
     return found
 
 
-@dataclass(frozen=True, kw_only=True)
-class Planned:
-    """A run before it starts: the name of its recipe, the recipe, and its task without and with options.
-
-    `first` is the run whose encoder it starts from, if its model is a recipe; once that is finished, `encoder` is its
-    folder.
-    """
-
-    name: str
-    recipe: Recipe
-    default: Task
-    task: Task
-    first: "Planned | None" = None
-    encoder: Path | None = None
-
-
 def expand_targets(
     names: list[str],
     settings: dict[str, Any],
@@ -76,7 +60,7 @@ def expand_targets(
     seeds: int = 1,
     shares: Sequence[float] = (),
     checkpoint: str = "",
-) -> list[Planned]:
+) -> list[ResolvedRun]:
     """All runs of the targets, each for so many seeds and for these shares of the training rows; settings are validated
     before the first one starts, and data is read once.
 
@@ -84,12 +68,12 @@ def expand_targets(
     """
     if not names:
         raise UserError("no recipe was named", "`finetune ls` lists them")
-    planned: list[Planned] = []
+    planned: list[ResolvedRun] = []
     defaults: dict[str, Task] = {}
     for name in names:
         for origin, loaded in _loaded(name, settings, defaults, checkpoint):
             every = expand(loaded, seeds=seeds, shares=shares, origin=origin, options=option_names)
-            planned += [_planned(_name(origin), single, defaults) for single in every]
+            planned += [_resolved(_name(origin), single, defaults) for single in every]
     require_different([one.recipe for one in planned])
     return planned
 
@@ -99,12 +83,12 @@ def _name(origin: str) -> str:
     return origin if is_pattern(origin) else Path(origin).stem
 
 
-def _planned(name: str, recipe: Recipe, defaults: dict[str, Task]) -> Planned:
+def _resolved(name: str, recipe: Recipe, defaults: dict[str, Task]) -> ResolvedRun:
     """A recipe with its task, which is taken from `defaults` or added to it."""
     key = _task_key(recipe)
-    default, task = resolved(recipe.task, recipe.options, default=defaults.get(key))
-    defaults[key] = default
-    return Planned(name=name, recipe=recipe, default=default, task=task)
+    found = resolved_run(recipe, name=name, default=defaults.get(key))
+    defaults[key] = found.default
+    return found
 
 
 def _task_key(recipe: Recipe) -> str:
@@ -168,7 +152,7 @@ def _with_preset(settings: dict[str, Any]) -> dict[str, Any]:
     return flat(table) | {f"{GRID}{key}": values for key, values in grid.items()} | own
 
 
-def load_target(target: str, settings: dict[str, Any], *, checkpoint: str = "") -> Planned:
+def load_target(target: str, settings: dict[str, Any], *, checkpoint: str = "") -> ResolvedRun:
     """The one recipe that a target names, with these settings and its task; its grid is not expanded.
 
     `checkpoint` is as for `expand_targets`.
@@ -178,7 +162,7 @@ def load_target(target: str, settings: dict[str, Any], *, checkpoint: str = "") 
     if len(found) > 1:
         raise UserError(f"'{target}' names {len(found)} recipes", "Name one")
     ((origin, loaded),) = found
-    return _planned(_name(origin), loaded, defaults)
+    return _resolved(_name(origin), loaded, defaults)
 
 
 def split_arguments(arguments: list[str]) -> tuple[list[str], dict[str, Any]]:

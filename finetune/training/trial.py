@@ -1,7 +1,7 @@
 """A trial: the first updates of a run on a sample of its rows, for how long all of it would take; nothing is kept."""
 
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,11 +12,11 @@ from finetune.models.device import build_accelerator
 from finetune.models.feature_arrays import lengths
 from finetune.models.tokenizers.own_vocabulary import trained_size
 from finetune.runs.events import Watcher, unwatched
+from finetune.task_types.resolved_run import ResolvedRun
 from finetune.training.batching import Batches
 from finetune.training.checkpoints import Progress
 from finetune.training.optimizer import build_optimizer, build_schedule
 from finetune.training.prepared_run import BuiltRun, PlannedRun, build_run, plan_run
-from finetune.training.targets import Planned
 from finetune.training.updates import Updater
 
 TRIED = 5  # updates
@@ -52,18 +52,16 @@ class Trial:
 
 
 def trial(
-    planned: Planned, *, source: Source, sample: int, device: str | None = None, watch: Watcher = unwatched
+    planned: ResolvedRun, *, source: Source, sample: int, device: str | None = None, watch: Watcher = unwatched
 ) -> Trial:
     """Trains a new model for a few updates, on at most `sample` rows of each split.
 
     Raises UserError as a run does before it trains.
     """
-    recipe, tasks = planned.recipe, (planned.default, planned.task)
+    recipe = planned.recipe
     limit = min(sample, recipe.limit or sample)
-    run = plan_run(
-        recipe.model_copy(update={"limit": limit}), source=source, tasks=tasks, device=device, watch=watch,
-        encoder=planned.encoder,
-    )  # fmt: skip
+    sampled = replace(planned, recipe=recipe.model_copy(update={"limit": limit}))
+    run = plan_run(sampled, source=source, device=device, watch=watch)
     built = build_run(run, watch)
     features = built.features[run.task.train_split]
     size = recipe.train.batch_size
@@ -112,7 +110,7 @@ def _seconds(run: PlannedRun, built: BuiltRun, batches: Batches) -> float:
     return (time.perf_counter() - started) / TRIED
 
 
-def _share(planned: Planned, split: str, source: Source, limit: int) -> float:
+def _share(planned: ResolvedRun, split: str, source: Source, limit: int) -> float:
     """How many times the rows of the sample a split has."""
     rows = len(planned.task.load(source, split).rows)
     return max(1.0, min(rows, planned.recipe.limit or rows) / limit)

@@ -17,12 +17,14 @@ from finetune.runs.events import unwatched
 from finetune.runs.recipe import Recipe, Train
 from finetune.task_types.declared_options import Option, declared_options, option
 from finetune.task_types.options import configured, option_values
+from finetune.task_types.resolved_run import resolved_run
 from finetune.task_types.sentence.task import SentenceTask
 from finetune.task_types.tagging.task import TaggingTask
 from finetune.task_types.task import Task
 from finetune.task_types.text.task import TextTask
 from finetune.training.prepared_run import plan_run
 from finetune.training.run import run
+from finetune.training.run_options import RunOptions
 
 OTHERS: dict[type[Task], dict[str, Any]] = {
     TaggingTask: {"context": "document"},
@@ -62,13 +64,15 @@ def test_options_of_the_task_and_of_its_reader_reach_the_saved_model(
     monkeypatch.setattr("finetune.task_types.registry.available", lambda: {task.name: task})
     small = Train(epochs=1, batch_size=8)
     recipe = Recipe(task=task.name, model=str(tiny_bert), max_length=32, options=given, train=small)
-    record = run(recipe, source=Source(), out=tmp_path, watch=unwatched, device="cpu")
+    record = run(resolved_run(recipe), RunOptions(source=Source(), out=tmp_path, device="cpu"), watch=unwatched)
     assert {name: record.options[name] for name in given} == given
     again = load(tmp_path / task.name / record.id).task
     assert json.loads(json.dumps({name: option_values(again)[name] for name in given})) == given
     assert [row.id for row in again.load(Source(), "dev").rows] == [row.id for row in task.reader.rows[1::2]]
-    assert plan_run(recipe, source=Source(), device="cpu").id == record.id
-    assert plan_run(recipe.model_copy(update={"options": {}}), source=Source(), device="cpu").id != record.id
+    assert plan_run(resolved_run(recipe), source=Source(), device="cpu").id == record.id
+    assert (
+        plan_run(resolved_run(recipe.model_copy(update={"options": {}})), source=Source(), device="cpu").id != record.id
+    )
 
 
 def test_an_option_says_its_type_default_and_meaning() -> None:

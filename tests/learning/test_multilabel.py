@@ -20,8 +20,10 @@ from finetune.runs.record import RunRecord
 from finetune.runs.seeds import groups
 from finetune.task_types.multilabel.task import MultiLabelRow, MultiLabelTask
 from finetune.task_types.registry import find
+from finetune.task_types.resolved_run import resolved_run
 from finetune.training.cross_fit import cross_fitted
 from finetune.training.run import run
+from finetune.training.run_options import RunOptions
 
 LABELS = ("b", "a", "c/d", "e")
 
@@ -65,11 +67,9 @@ def own_run(encoder: Path, folder: Path, **settings: Any) -> RunRecord:
     train = Train(learning_rate=1e-3, epochs=2, batch_size=8, dropout=0.0)
     recipe = Recipe(task=f"{folder / 'several.py'}:several", model=str(encoder), max_length=16, train=train)
     return run(
-        recipe.with_settings(settings, origin="test"),
-        source=Source(),
-        out=folder / "results",
+        resolved_run(recipe.with_settings(settings, origin="test")),
+        RunOptions(source=Source(), out=folder / "results", device="cpu"),
         watch=unwatched,
-        device="cpu",
     )
 
 

@@ -12,7 +12,9 @@ from finetune.runs.events import unwatched
 from finetune.runs.folder import RunFolder
 from finetune.runs.recipe import Recipe, Train
 from finetune.runs.record import RunRecord
+from finetune.task_types.resolved_run import resolved_run
 from finetune.training.run import run
+from finetune.training.run_options import RunOptions
 from finetune.training.trainer import Paused
 
 SETTINGS = {"batch_size": 16, "learning_rate": 3e-3, "dropout": 0.0, "precision": "fp32"}
@@ -33,7 +35,7 @@ def recipe_of(corpus: Path, encoder: Path, *, updates: int, options: dict[str, A
 
 
 def trained(recipe: Recipe, out: Path, **given: Any) -> RunRecord:
-    return run(recipe, source=Source(), out=out, watch=unwatched, device="cpu", **given)
+    return run(resolved_run(recipe), RunOptions(source=Source(), out=out, device="cpu"), watch=unwatched, **given)
 
 
 def left(out: Path, record: RunRecord) -> tuple[bytes, list[float], Any]:

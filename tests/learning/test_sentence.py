@@ -16,8 +16,10 @@ from finetune.runs.predictions import read_predictions
 from finetune.runs.recipe import Recipe, Train
 from finetune.task_types.options import configured
 from finetune.task_types.registry import find
+from finetune.task_types.resolved_run import resolved_run
 from finetune.task_types.sentence.task import SentenceRow
 from finetune.training.run import run
+from finetune.training.run_options import RunOptions
 
 OWN = """
 from finetune.task_types.sentence.task import SentenceRow, SentenceTask
@@ -74,7 +76,9 @@ def trained(folder: Path, encoder: Path, **options: Any) -> tuple[Any, list[floa
     def watch(event: Event) -> None:
         losses.extend(event.losses if isinstance(event, Updates) else ())
 
-    return run(recipe, source=Source(), out=folder / "results", watch=watch, device="cpu"), losses
+    return run(
+        resolved_run(recipe), RunOptions(source=Source(), out=folder / "results", device="cpu"), watch=watch
+    ), losses
 
 
 @pytest.mark.slow

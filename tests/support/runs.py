@@ -16,8 +16,10 @@ from finetune.data.source import source_of
 from finetune.inference import predictor as predictors
 from finetune.inference.predictor import Predictor
 from finetune.runs.events import unwatched
+from finetune.task_types.resolved_run import resolved_run
 from finetune.task_types.starting_recipe import starting_recipe
 from finetune.training.run import run
+from finetune.training.run_options import RunOptions
 from finetune.training.targets import load_target
 from support.data import write_rte
 
@@ -115,14 +117,18 @@ def reviewer(reviews: Path) -> Predictor:
 def trained_run(folder: Path, data: Path, model: Path, **settings: Any) -> Path:
     """The folder of a new run on a user's own data."""
     recipe, _ = starting_recipe(str(data), {"model": str(model), **FAST, **settings})
-    record = run(recipe, source=source_of(None), out=folder, watch=unwatched, device="cpu")
+    record = run(resolved_run(recipe), RunOptions(source=source_of(None), out=folder, device="cpu"), watch=unwatched)
     return folder / record.task / record.id
 
 
 def _train(kind: str, folder: Path, encoder: Path) -> Path:
     if kind == "rte":
         recipe = load_target("glue-rte", {"model": str(encoder), **RTE}).recipe
-        record = run(recipe, source=source_of(write_rte(folder / "data")), out=folder / "results", watch=unwatched)
+        record = run(
+            resolved_run(recipe),
+            RunOptions(source=source_of(write_rte(folder / "data")), out=folder / "results"),
+            watch=unwatched,
+        )
         return folder / "results" / record.task / record.id
     name, content, settings = DATA[kind]
     (folder / name).write_text(content, encoding="utf-8")

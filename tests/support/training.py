@@ -20,8 +20,9 @@ from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.events import Event, Updates, Watcher, unwatched
 from finetune.runs.recipe import Recipe, Train
 from finetune.task_types.task import Task
-from finetune.training.checkpoints import Checkpoints, Progress, Saving
+from finetune.training.checkpoints import Checkpoints, Progress
 from finetune.training.evaluation import Evaluated, Evaluation
+from finetune.training.run_options import Saving
 from finetune.training.trainer import Trainer
 
 CPU = torch.device("cpu")

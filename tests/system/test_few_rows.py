@@ -16,9 +16,11 @@ from finetune.runs.events import EpochDone, Event, Training, Working, unwatched
 from finetune.runs.margin import Margin
 from finetune.runs.recipe import Recipe
 from finetune.runs.record import RunRecord
+from finetune.task_types.resolved_run import resolved_run
 from finetune.task_types.starting_recipe import starting_recipe
 from finetune.training import first_look
 from finetune.training.run import run
+from finetune.training.run_options import RunOptions
 
 FAST = {"train.learning_rate": 2e-3, "max_length": 16}
 
@@ -31,7 +33,7 @@ def rows(count: int) -> list[tuple[str, str]]:
 
 def trained(data: Path, encoder: Path, out: Path, watch: Any = unwatched, **settings: Any) -> RunRecord:
     recipe, _ = starting_recipe(str(data), {"model": str(encoder), **FAST, **settings})
-    return run(recipe, source=Source(), out=out, watch=watch)
+    return run(resolved_run(recipe), RunOptions(source=Source(), out=out), watch=watch)
 
 
 @pytest.mark.parametrize(

@@ -19,26 +19,36 @@ from finetune.runs.events import unwatched
 from finetune.runs.folder import folder_name
 from finetune.runs.lookup import latest_run
 from finetune.task_types.columns import Layout
+from finetune.task_types.resolved_run import resolved_run
 from finetune.task_types.starting_recipe import starting_recipe
 from finetune.training.run import run
+from finetune.training.run_options import RunOptions
 
 
 def test_the_split_of_a_run_is_kept_and_can_be_used_again(tmp_path: Path, tiny_bert: Path) -> None:
     data = written(tmp_path / "reviews.csv", [("review", "mark"), *REVIEWS])
     settings = {"model": str(tiny_bert), **FAST, "train.epochs": 1}
     out = tmp_path / "results"
-    first = run(starting_recipe(str(data), settings)[0], source=Source(), out=out, watch=unwatched)
+    first = run(
+        resolved_run(starting_recipe(str(data), settings)[0]), RunOptions(source=Source(), out=out), watch=unwatched
+    )
     kept = out / "reviews.csv" / first.id / "split.json"
     split = json.loads(kept.read_text())
     assert len(split["dev"]) == 8
     assert sorted(map(int, split["train"] + split["dev"])) == list(range(1, 81))
     again = run(
-        starting_recipe(str(data), {**settings, "split": str(kept)})[0], source=Source(), out=out, watch=unwatched
+        resolved_run(starting_recipe(str(data), {**settings, "split": str(kept)})[0]),
+        RunOptions(source=Source(), out=out),
+        watch=unwatched,
     )
     assert again.data == first.data
     kept.write_text(json.dumps({"dev": ["500"]}))
     with pytest.raises(UserError, match="1 of its dev rows"):
-        run(starting_recipe(str(data), {**settings, "split": str(kept)})[0], source=Source(), out=out, watch=unwatched)
+        run(
+            resolved_run(starting_recipe(str(data), {**settings, "split": str(kept)})[0]),
+            RunOptions(source=Source(), out=out),
+            watch=unwatched,
+        )
 
 
 def test_what_the_model_keeps_of_the_columns_is_part_of_the_id(tmp_path: Path, tiny_bert: Path) -> None:
@@ -49,7 +59,9 @@ def test_what_the_model_keeps_of_the_columns_is_part_of_the_id(tmp_path: Path, t
         (tmp_path / name).mkdir()
         data = written(tmp_path / name / "reviews.csv", [header, *rows])
         recipe, _ = starting_recipe(str(data), settings | options)
-        record = run(recipe, source=Source(), out=tmp_path / "results", watch=unwatched, device="cpu")
+        record = run(
+            resolved_run(recipe), RunOptions(source=Source(), out=tmp_path / "results", device="cpu"), watch=unwatched
+        )
         layout = predictors.load(tmp_path / "results" / "reviews.csv" / record.id).layout
         assert layout is not None
         return layout
@@ -137,7 +149,9 @@ def test_files_of_any_name_find_their_run(tmp_path: Path, tiny_bert: Path, monke
     for name in ("리뷰.csv", "my reviews (1).csv"):
         data = written(tmp_path / name, [("review", "mark"), *REVIEWS[:20]])
         recipe, _ = starting_recipe(name, {"model": str(tiny_bert), **FAST, "train.epochs": 1})
-        record = run(recipe, source=Source(), out=Path("results"), watch=unwatched, device="cpu")
+        record = run(
+            resolved_run(recipe), RunOptions(source=Source(), out=Path("results"), device="cpu"), watch=unwatched
+        )
         found = latest_run(name, Path("results"))
         assert found is not None and found.path.name == record.id
         data.unlink()  # a run is found by the name of its data, also where the data is not

@@ -17,9 +17,10 @@ from support.runs import REVIEWS
 
 import finetune
 from finetune.api.search_result import Search
-from finetune.runs.recipe import Recipe
 from finetune.runs.record import RunRecord
+from finetune.task_types.resolved_run import ResolvedRun
 from finetune.training.run import run
+from finetune.training.run_options import RunOptions
 
 SPACE = """\
 train.learning_rate = { low = 1e-5, high = 1e-2, log = true }
@@ -165,13 +166,13 @@ def test_a_trial_that_diverges_is_listed_and_not_trained_again(
     (reviews / "space.toml").write_text("train.learning_rate = [1e-3, 2e-3]")
     tried = []
 
-    def diverging(recipe: Recipe, **options: Any) -> RunRecord:
+    def diverging(resolved: ResolvedRun, options: RunOptions, **given: Any) -> RunRecord:
         from finetune.inference.engine import Diverged
 
-        tried.append(recipe.train.learning_rate)
-        if recipe.train.learning_rate == 1e-3:
+        tried.append(resolved.recipe.train.learning_rate)
+        if resolved.recipe.train.learning_rate == 1e-3:
             raise Diverged("the loss is nan", "Lower train.learning_rate")
-        return run(recipe, **options)
+        return run(resolved, options, **given)
 
     monkeypatch.setattr("finetune.training.executors.job.run", diverging)
     command = ["search", "reviews.csv", "space.toml", f"model={tiny_bert}", "train.epochs=1", "--seeds", "1"]
@@ -185,7 +186,7 @@ def test_a_trial_that_diverges_is_listed_and_not_trained_again(
 def test_a_search_whose_first_trials_all_fail_stops(
     in_process: InProcess, reviews: Path, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(recipe: Recipe, **_: Any) -> RunRecord:
+    def full(*_: Any, **__: Any) -> RunRecord:
         raise OSError("the disk is full")
 
     monkeypatch.setattr("finetune.training.executors.job.run", full)

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from finetune.data.source import Source
 from finetune.errors import UserError, first_line
 from finetune.models.device import is_out_of_memory
 from finetune.runs.events import Ended, Watcher
 from finetune.runs.record import RunRecord
-from finetune.training.checkpoints import EVERY_FEW_MINUTES, Saving
+from finetune.task_types.resolved_run import ResolvedRun
 from finetune.training.run import run
-from finetune.training.targets import Planned
+from finetune.training.run_options import RunOptions
 from finetune.training.tracking.tracking import tracked
 from finetune.training.trainer import Paused
 
@@ -22,26 +21,10 @@ Outcome = RunRecord | float | UserError  # the record; of a paused run its headl
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunOptions:
-    """How the runs of a command are trained: where data comes from, where runs are written; see `run`.
-
-    `track` are the names of the trackers that each run is sent to.
-    """
-
-    source: Source
-    out: Path
-    device: str | None = None
-    force: bool = False
-    wait: bool = True
-    saving: Saving = EVERY_FEW_MINUTES
-    track: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
 class Job:
     """One run, with the epoch after which it pauses, if any. The errors of a `named` job begin with its recipe."""
 
-    planned: Planned
+    planned: ResolvedRun
     options: RunOptions
     pause_after: int | None = None
     named: bool = False
@@ -75,11 +58,7 @@ def outcome(job: Job, watch: Watcher) -> Outcome:
     first = os.environ.get("RANK", "0") == "0"
     try:
         with tracked(options.track if first else (), watch) as watcher:
-            return run(
-                planned.recipe, tasks=(planned.default, planned.task), watch=watcher, pause_after=job.pause_after,
-                source=options.source, out=options.out, device=options.device, encoder=planned.encoder,
-                force=options.force, wait=options.wait, saving=options.saving,
-            )  # fmt: skip
+            return run(planned, options, watch=watcher, pause_after=job.pause_after)
     except Paused as paused:
         return paused.headline
     except (UserError, OSError, RuntimeError) as error:

@@ -10,10 +10,10 @@ from finetune.runs.events import Watcher, unwatched
 from finetune.runs.interrupts import Interrupted
 from finetune.runs.recipe import Recipe
 from finetune.runs.record import RunRecord
-from finetune.task_types.options import resolved
-from finetune.training.executors.job import Job, Outcome, RunOptions, outcome
+from finetune.task_types.resolved_run import resolved_run
+from finetune.training.executors.job import Job, Outcome, outcome
 from finetune.training.executors.packed import PackedRun, folder_here, packed, unpack
-from finetune.training.targets import Planned
+from finetune.training.run_options import RunOptions
 
 Sent = Outcome | PackedRun
 
@@ -75,7 +75,6 @@ def train_sent(job: SentJob, watch: Watcher = unwatched) -> Sent:
 
 
 def _trained(job: SentJob, watch: Watcher) -> Outcome:
-    default, task = resolved(job.recipe.task, job.recipe.options)
-    default, task = replace(default, name=job.task), replace(task, name=job.task)
-    planned = Planned(name=job.name, recipe=job.recipe, default=default, task=task, encoder=job.encoder)
+    found = resolved_run(job.recipe, name=job.name).renamed(job.task)
+    planned = replace(found, encoder=job.encoder)
     return outcome(Job(planned=planned, options=job.options, pause_after=job.pause_after, named=job.named), watch)

@@ -16,11 +16,11 @@ from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record, readable
 from finetune.runs.search_space import Space
 from finetune.runs.toml import flat
-from finetune.task_types.options import option_names, resolved
+from finetune.task_types.options import option_names
+from finetune.task_types.resolved_run import ResolvedRun
 from finetune.training.prepared_run import PlannedRun, plan_run
 from finetune.training.search.proposals import key_of
 from finetune.training.search.trial import SeedRun
-from finetune.training.targets import Planned
 
 READ = ("task", "options", "model", "limit", "train_share", "held_out")  # settings that decide rows, weights and task
 
@@ -32,7 +32,7 @@ class SeedRuns:
     `base` is the recipe that the settings are put into; seeds are counted from its own.
     """
 
-    base: Planned
+    base: ResolvedRun
     seeds: int
     source: Source
     device: str | None = None
@@ -43,22 +43,20 @@ class SeedRuns:
         first = self.base.recipe.seed
         return [self._run({**settings, "seed": seed}) for seed in range(first, first + self.seeds)]
 
-    def plan(self, planned: Planned) -> PlannedRun:
+    def plan(self, planned: ResolvedRun) -> PlannedRun:
         """The rows, weights and id of a run."""
         recipe = planned.recipe
         decides = {key: value for key, value in recipe.model_dump().items() if key in READ}
         seed = recipe.seeds[1] if recipe.train_share < 1 else None
         key = key_of({**decides, "seed": seed, "precision": recipe.train.precision})
         if key not in self.read:
-            tasks = planned.default, planned.task
-            self.read[key] = plan_run(recipe, source=self.source, tasks=tasks, device=self.device)
+            self.read[key] = plan_run(planned, source=self.source, device=self.device)
         return replace(self.read[key], recipe=recipe)
 
     def _run(self, settings: Mapping[str, Any]) -> SeedRun:
         base = self.base
         recipe = base.recipe.with_settings(dict(settings), origin=base.name, options=option_names)
-        default, task = resolved(recipe.task, recipe.options, default=base.default)
-        planned = Planned(name=base.name, recipe=recipe, default=default, task=replace(task, name=base.task.name))
+        planned = base.with_recipe(recipe)
         return SeedRun(planned=planned, id=self.plan(planned).id)
 
 

@@ -14,7 +14,8 @@ from finetune.metrics.metric import Metric
 from finetune.runs.events import Note, Watcher
 from finetune.runs.record import RunRecord
 from finetune.runs.search_space import Space, every_point, points_in
-from finetune.training.executors.job import Executor, Job, Outcome, RunOptions
+from finetune.training.executors.job import Executor, Job, Outcome
+from finetune.training.run_options import RunOptions
 from finetune.training.search.known import SeedRuns, fitting, record_of, score_after
 from finetune.training.search.opening import Opening
 from finetune.training.search.proposals import Proposals, key_of

@@ -7,14 +7,14 @@ from statistics import fmean
 from typing import Any
 
 from finetune.runs.record import RunRecord
-from finetune.training.targets import Planned
+from finetune.task_types.resolved_run import ResolvedRun
 
 
 @dataclass(frozen=True, kw_only=True)
 class SeedRun:
     """The run of one seed: what is to be run, and its id."""
 
-    planned: Planned
+    planned: ResolvedRun
     id: str
 
 

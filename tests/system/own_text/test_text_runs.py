@@ -19,6 +19,7 @@ from finetune.runs.lookup import find_run
 from finetune.runs.record_files import all_records
 from finetune.task_types import vocabulary
 from finetune.training.run import run
+from finetune.training.run_options import RunOptions
 from finetune.training.targets import load_target, split_arguments
 from finetune.training.trainer import Paused
 
@@ -202,7 +203,7 @@ def test_a_text_that_changed_since_its_run_began_is_one_line(
     settings = (*TINY_RUN[::2], "train.updates=10")
     planned = load_target("corpus.txt", split_arguments(list(settings))[1])
     with pytest.raises(Paused):
-        run(planned.recipe, source=source_of(None), out=Path("results"), watch=unwatched, pause_after=2)
+        run(planned, RunOptions(source=source_of(None), out=Path("results")), watch=unwatched, pause_after=2)
     (folder,) = (corpus.parent / "results" / "corpus.txt").iterdir()
     assert not (folder / "record.json").exists()
     before = corpus.read_text()
@@ -226,7 +227,7 @@ def test_another_precision_is_no_change_of_the_text(
     precisions = iter(["fp32", "bf16"])
     monkeypatch.setattr("finetune.training.prepared_run.resolve_precision", lambda *_: next(precisions))
     with pytest.raises(Paused):
-        run(planned.recipe, source=source_of(None), out=Path("results"), watch=unwatched, pause_after=2)
+        run(planned, RunOptions(source=source_of(None), out=Path("results")), watch=unwatched, pause_after=2)
     code, _, err = in_process("run", "corpus.txt", *settings, data="")
     assert code == 0, err
     assert len(list((corpus.parent / "results" / "corpus.txt").iterdir())) == 2

@@ -21,8 +21,10 @@ from finetune.inference import predictor as predictors
 from finetune.runs.events import unwatched
 from finetune.runs.lookup import find_run, latest_run
 from finetune.runs.record import RunRecord
+from finetune.task_types.resolved_run import resolved_run
 from finetune.task_types.starting_recipe import starting_recipe
 from finetune.training.run import run
+from finetune.training.run_options import RunOptions
 
 Train = Callable[..., RunRecord]
 
@@ -41,7 +43,11 @@ def train(tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> T
 
     def trained(path: str | Path, **settings: Any) -> RunRecord:
         given = {"model": str(tiny_bert), "train.epochs": 1, "max_length": 16, **settings}
-        return run(starting_recipe(str(path), given)[0], source=Source(), out=Path("results"), watch=unwatched)
+        return run(
+            resolved_run(starting_recipe(str(path), given)[0]),
+            RunOptions(source=Source(), out=Path("results")),
+            watch=unwatched,
+        )
 
     return trained
 

@@ -12,7 +12,8 @@ from support.training import build, unscored
 from finetune.errors import UserError
 from finetune.runs.events import EpochResult, Event, Note, unwatched
 from finetune.runs.recipe import Train
-from finetune.training.checkpoints import Checkpoints, Progress, Saving
+from finetune.training.checkpoints import Checkpoints, Progress
+from finetune.training.run_options import Saving
 
 
 class Part:

@@ -17,10 +17,11 @@ from finetune.runs.folder import RECORD, Locked, RunFolder
 from finetune.runs.record import RunRecord
 from finetune.task_types.candidates import Ambiguous
 from finetune.training.executors import on_ray, remote
-from finetune.training.executors.job import Job, RunOptions
+from finetune.training.executors.job import Job
 from finetune.training.executors.order import longest_first
 from finetune.training.executors.packed import PackedRun
 from finetune.training.executors.sweep import Sweep
+from finetune.training.run_options import RunOptions
 from finetune.training.targets import expand_targets
 
 

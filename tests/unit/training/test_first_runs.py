@@ -14,11 +14,12 @@ from finetune.api.search_plan import plan_search
 from finetune.errors import UserError
 from finetune.models.pretrained import resolve
 from finetune.runs.encoder_runs import encoder_run, lineage_at
+from finetune.task_types.resolved_run import ResolvedRun
 from finetune.training.first_runs import NotTheRecipe, checkpoint_of, in_order, with_first_runs
-from finetune.training.targets import Planned, expand_targets
+from finetune.training.targets import expand_targets
 
 
-def planned(out: Path, model: str, *targets: str, seeds: int = 1, **settings: str) -> list[Planned]:
+def planned(out: Path, model: str, *targets: str, seeds: int = 1, **settings: str) -> list[ResolvedRun]:
     given = {"model": model, **settings}
     return with_first_runs(expand_targets([*(targets or ["glue-rte"])], given, seeds=seeds), out)
 

@@ -11,8 +11,9 @@ from finetune.errors import UserError
 from finetune.inference.engine import Diverged
 from finetune.runs.events import unwatched
 from finetune.training.executors import job
-from finetune.training.executors.job import InSequence, RunOptions
+from finetune.training.executors.job import InSequence
 from finetune.training.run_many import run_all
+from finetune.training.run_options import RunOptions
 from finetune.training.targets import expand_targets
 
 
@@ -32,8 +33,8 @@ def test_an_error_ends_one_run_of_several(
 ) -> None:
     tried: list[int] = []
 
-    def fail(recipe: Any, **_: Any) -> Any:
-        tried.append(recipe.seed)
+    def fail(resolved: Any, *_: Any, **__: Any) -> Any:
+        tried.append(resolved.recipe.seed)
         raise error
 
     monkeypatch.setattr(job, "run", fail)

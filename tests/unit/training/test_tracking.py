@@ -14,6 +14,7 @@ from support.trackers import Keeping
 import finetune
 from finetune.errors import UserError
 from finetune.runs.events import Note
+from finetune.training.run_options import RunOptions
 from finetune.training.tracking import sender, tracking, values
 from finetune.training.tracking.names import tracker_names
 from finetune.training.tracking.values import Points, final_numbers, final_table, finite, settings, tracker_name
@@ -128,10 +129,10 @@ def test_only_the_first_process_tracks(tiny_bert: Path, tmp_path: Path, monkeypa
     seen: list[tuple[str, ...]] = []
     monkeypatch.setattr(job, "run", lambda *_, **__: 0.5)
     monkeypatch.setattr(job, "tracked", lambda names, watch: seen.append(names) or tracking.tracked((), watch))
-    given = job.RunOptions(source=None, out=tmp_path, track=("keeping",))  # type: ignore[arg-type]
+    given = RunOptions(source=None, out=tmp_path, track=("keeping",))  # type: ignore[arg-type]
     for rank in "01":
         monkeypatch.setenv("RANK", rank)
-        planned = type("Planned", (), {"recipe": None, "default": None, "task": None, "encoder": None})()
+        planned = type("ResolvedRun", (), {"recipe": None, "default": None, "task": None, "encoder": None})()
         job.outcome(replace(job.Job(planned=planned, options=given)), lambda event: None)
     assert seen == [("keeping",), ()]
 
