@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 from finetune.checks.refusal import require_sound_data
 from finetune.data.messages import noun
-from finetune.data.source import source_of
 from finetune.errors import UserError, nearest
 from finetune.runs.events import Watcher
 from finetune.runs.record import RunRecord
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.training.first_runs import checkpoint_of, with_first_runs
+from finetune.training.run_options import RunOptions
 from finetune.training.targets import expand_targets
 
 if TYPE_CHECKING:
     from finetune.training.executors.job import Executor
-    from finetune.training.run_options import Saving
 
 
 def plan(
@@ -73,27 +72,13 @@ def executor_of(name: str | None, **settings: Any) -> "Executor | None":
 
 def execute(
     planned: Sequence[ResolvedRun],
+    options: RunOptions,
     *,
-    data: Path | None,
-    out: Path,
     watch: Watcher,
-    device: str | None = None,
-    force: bool = False,
-    wait: bool = True,
-    saving: "Saving | None" = None,
     executor: "Executor | None" = None,
-    track: Sequence[str] = (),
 ) -> tuple[list[RunRecord], list[UserError]]:
-    """The records of the finished runs, and the errors of those that failed; see `run_all`. Needs torch.
-
-    `track` are names that `tracker_names` has returned.
-    """
+    """The records of the finished runs, and the errors of those that failed; see `run_all`. Needs torch."""
     from finetune.training.executors.job import InSequence
     from finetune.training.run_many import run_all
-    from finetune.training.run_options import EVERY_FEW_MINUTES, RunOptions
 
-    options = RunOptions(
-        source=source_of(data), out=out, device=device, force=force, wait=wait, saving=saving or EVERY_FEW_MINUTES,
-        track=tuple(track),
-    )  # fmt: skip
     return run_all(planned, options, watch=watch, executor=executor or InSequence())

@@ -20,6 +20,7 @@ from finetune.runs.run_id import data_fingerprint
 from finetune.task_types.own_data import OPTIONS
 from finetune.task_types.prepare import load_splits
 from finetune.task_types.resolved_run import ResolvedRun
+from finetune.training.run_options import RunOptions, Saving
 from finetune.training.tracking.names import tracker_names
 
 FILES = ("dev", "test", "split", "encoding", "sheet")  # options of data that a table in memory does not have
@@ -43,12 +44,17 @@ def train(
     data_folder: str | Path | None = None,
     device: str | None = None,
     force: bool = False,
+    wait: bool = True,
+    checkpoint_minutes: float = 2.0,
+    checkpoint_updates: int | None = None,
     on: str | None = None,
     workers: int | None = None,
     gpus_each: float | None = None,
     cpus_each: int | None = None,
     collect: str | None = None,
     sbatch: Mapping[str, str] | None = None,
+    processes: int | None = None,
+    machines: int | None = None,
     progress: bool | None = None,
     callbacks: Callback | Iterable[Callback] = (),
     track: str | Sequence[str] = (),
@@ -75,12 +81,17 @@ def train(
         data_folder: The folder with the data sets of tasks; default: `$FINETUNE_DATA`, then the Hub.
         device: `cpu`, `cuda`, `cuda:1` or `mps`; default: the best available.
         force: Train again, and replace the finished run when done.
+        wait: Wait for a run that another process trains; False: such a run is an error.
+        checkpoint_minutes: Minutes between checkpoints, unless writing takes over 3 % of the time.
+        checkpoint_updates: Write a checkpoint after every so many updates instead.
         on: Train several runs at once, as tasks of `ray` or jobs of `slurm`.
         workers: With `on`, train at most so many runs at a time; default: as many as the machines have room for.
         gpus_each: With `on`, the GPUs of a run, for `ray` also a part of one, such as 0.5.
         cpus_each: With `on`, the CPU cores, and threads, of a run.
         collect: With `ray`, send runs back from machines that do not see `out`: `all`, or `scores` without models.
         sbatch: With `slurm`, options of sbatch, such as `{"partition": "gpu"}`.
+        processes: With `ray`, train each run in so many processes, one for each GPU.
+        machines: With `ray`, train each run on so many machines.
         progress: Whether to show a line of progress; default: in a notebook only.
         callbacks: Functions that are called with each event, or objects with methods for some of them, such as
             `on_epoch_done`. A callback that raises an exception is reported by a warning, and not called again.
@@ -95,19 +106,21 @@ def train(
         UserError: Whatever the caller can fix: data, columns, settings, model, disk, memory.
         KeyboardInterrupt: After Ctrl-C, once a checkpoint is saved: the same call resumes there.
     """
-    trackers = tracker_names(track)
+    options = RunOptions(
+        source=source_of(None if data_folder is None else Path(data_folder)), out=Path(out), device=device,
+        force=force, wait=wait, track=tracker_names(track),
+        saving=Saving(minutes=checkpoint_minutes, updates=checkpoint_updates),
+    )  # fmt: skip
     wanted = recipe_settings(settings, text=text, label=label, model=model)
     watch = watcher_of(progress, callbacks)
     shares = shares_of(data_sizes) if data_sizes is not None else ()
     with quiet():
         executor = executor_of(
-            on, workers=workers, gpus_each=gpus_each, cpus_each=cpus_each, collect=collect, sbatch=sbatch
-        )
-        planned = _planned(data, wanted, seeds=seeds, shares=shares, name=name, out=Path(out))
-        records, failures = execute(
-            planned, data=None if data_folder is None else Path(data_folder), out=Path(out), watch=watch,
-            device=device, force=force, executor=executor, track=trackers,
+            on, workers=workers, gpus_each=gpus_each, cpus_each=cpus_each, collect=collect, sbatch=sbatch,
+            processes=processes, machines=machines,
         )  # fmt: skip
+        planned = _planned(data, wanted, seeds=seeds, shares=shares, name=name, out=Path(out))
+        records, failures = execute(planned, options, watch=watch, executor=executor)
     _warn_of(failures, raised=not records)
     return runs_of_records(records, out=Path(out))
 

@@ -21,6 +21,7 @@ from finetune.cli.run_facts import next_commands, print_verdicts
 from finetune.cli.run_tables import in_words, print_record, summary_lines, summary_table
 from finetune.cli.terminal import echo, first_process, one_line, print_errors, say
 from finetune.data.files import is_data
+from finetune.data.source import source_of
 from finetune.errors import UserError
 from finetune.runs.data_sizes import of_largest_sizes, shares_of
 from finetune.runs.events import unwatched
@@ -30,6 +31,7 @@ from finetune.task_types.own_data import own_data
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.task_types.text.own import own_text, reading_lines
 from finetune.training.launch import Group, in_group, launch
+from finetune.training.run_options import RunOptions, Saving
 from finetune.training.targets import split_arguments
 from finetune.training.tracking.names import tracker_names
 
@@ -84,7 +86,10 @@ def run(
     address: Annotated[str | None, typer.Option(help="HOST:PORT of one of the machines, where they meet.")] = None,
 ) -> None:
     """Runs all recipes and prints their records; exits with 2 if one failed."""
-    trackers = tracker_names(track)
+    options = RunOptions(
+        source=source_of(data), out=out, device=device, force=force, wait=not no_wait, track=tracker_names(track),
+        saving=Saving(minutes=checkpoint_minutes, updates=checkpoint_updates),
+    )  # fmt: skip
     together: dict[str, Any] = {"processes": processes, "machines": machines, "address": address}
     group = {name: value for name, value in together.items() if value != ALONE[name]}
     if on is not None and in_group():
@@ -103,14 +108,8 @@ def run(
     )  # fmt: skip
     planned = _planned(names, settings, seeds=seeds, shares=shares, out=out, silent=silent)
     load_libraries("" if silent else loading(planned), "finetune.training.run_many")
-    from finetune.training.run_options import Saving
-
     with ProgressDisplay(standard_error()) as display:
-        records, failures = execute(
-            planned, data=data, out=out, watch=unwatched if silent else display, device=device, force=force,
-            wait=not no_wait, saving=Saving(minutes=checkpoint_minutes, updates=checkpoint_updates), track=trackers,
-            executor=executor,
-        )  # fmt: skip
+        records, failures = execute(planned, options, watch=unwatched if silent else display, executor=executor)
     if first_process():
         _print_records(records, failures, as_json=as_json, short=quiet or bool(shares), noted=display.noted)
     if first_process() and records and not as_json:

@@ -18,9 +18,11 @@ from support.results import results_of
 
 import finetune
 from finetune.api.planning import execute, plan
+from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.machines import cluster
 from finetune.training.executors import on_slurm
+from finetune.training.run_options import RunOptions
 
 ray = pytest.importorskip("ray")
 LONG = ["glue-rte", "train.epochs=120", "train.batch_size=8", "--checkpoint-updates=20", "--seeds", "2"]
@@ -146,7 +148,10 @@ def test_runs_as_jobs_of_slurm_are_those_of_one_process(
     planned = plan(["glue-rte", "glue-cola"], settings, seeds=2)
     events: list[Any] = []
     records, failures = execute(
-        planned, data=rte, out=tmp_path / "jobs", watch=events.append, executor=on_slurm.OnSlurm(cpus_each=1)
+        planned,
+        RunOptions(source=Source(folder=rte), out=tmp_path / "jobs"),
+        watch=events.append,
+        executor=on_slurm.OnSlurm(cpus_each=1),
     )
     assert (len(records), ["no train.tsv" in str(one) for one in failures]) == (2, [True, True]), failures
     assert {type(event).__name__ for event in events} == {"SweepProgress", "RunEnded"}
