@@ -1,9 +1,12 @@
-"""Encoding detection: share of files in legacy encodings that finetune and charset-normalizer decode exactly.
+"""Encoding detection: share of files in legacy encodings that finetune, chardet and charset-normalizer decode exactly.
+
+pip install 'chardet>=7'
 
 python benchmarks/encoding_detection.py --out results/benchmarks/encodings.json
 
 The sentences are in encoding_detection.toml; the letter orders of `finetune/data/encodings` were not tuned on them. Of
-each language and encoding: files of 1, 3 and 10 sentences, as lines and as a column of a table in ASCII.
+each language and encoding: files of 1, 3 and 10 sentences, as lines and as a column of a table in ASCII; and each
+sentence alone among lines in ASCII. English and Indonesian have such files only: few accents, quotes and signs.
 """
 
 import argparse
@@ -12,11 +15,13 @@ import random
 import tempfile
 import tomllib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
+from importlib.metadata import version
 from itertools import product
 from pathlib import Path
 
+import chardet
 import machine
 from charset_normalizer import from_bytes
 
@@ -25,8 +30,8 @@ from finetune.data.open_files import open_bytes
 from finetune.errors import UserError
 
 TEXTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-SENTENCES, DRAWS = (1, 3, 10), 4
-READERS = ("finetune", "charset-normalizer")
+SENTENCES, DRAWS, AROUND = (1, 3, 10), 4, 20
+NEAR = 1 / 1.02  # confidence, in that of chardet's best answer, from which another one makes it ambiguous
 
 
 def written(sentences: list[str], *, table: bool) -> str:
@@ -39,44 +44,92 @@ def written(sentences: list[str], *, table: bool) -> str:
     return "\n".join(["id,text,answer,date", *rows]) + "\n"
 
 
-def read(reader: str, file: Path) -> str | None:
-    """The text as a reader decodes it; None if it refuses."""
-    if reader == "charset-normalizer":
-        best = from_bytes(file.read_bytes()).best()
-        return None if best is None else file.read_bytes().decode(best.encoding, "replace")
+def by_finetune(file: Path) -> str | None:
+    """The encoding, or None where the user is asked."""
     try:
-        found = find_encoding(file, partial(open_bytes, file, compression=""))
+        return find_encoding(file, partial(open_bytes, file, compression="")).name
     except UserError:
         return None
-    return file.read_bytes().decode(found.name, "replace")
 
 
-def cases(language: str) -> Iterator[tuple[str, str]]:
-    """(encoding, content) of every file of a language."""
+def by_charset_normalizer(file: Path) -> str | None:
+    """Its best encoding."""
+    best = from_bytes(file.read_bytes()).best()
+    return None if best is None else best.encoding
+
+
+def by_chardet(file: Path) -> str | None:
+    """Its best encoding, however unsure."""
+    found: str | None = chardet.detect(file.read_bytes(), compat_names=False)["encoding"]
+    return found
+
+
+def by_chardet_or_asked(file: Path) -> str | None:
+    """Its best encoding, or None where one that is about as likely decodes the file differently."""
+    content = file.read_bytes()
+    found = chardet.detect_all(content, ignore_threshold=True, compat_names=False)  # the likeliest first
+    near = [each["encoding"] for each in found if each["confidence"] >= NEAR * found[0]["confidence"]]
+    return near[0] if len({decoded(content, name) for name in near}) == 1 else None
+
+
+READERS: dict[str, Callable[[Path], str | None]] = {
+    "finetune": by_finetune,
+    "chardet": by_chardet,
+    "chardet, asks where another is within 2 %": by_chardet_or_asked,
+    "charset-normalizer": by_charset_normalizer,
+}
+
+
+def decoded(content: bytes, encoding: str | None) -> str | None:
+    """The text in an encoding."""
+    return None if encoding is None else content.decode(encoding, "replace")
+
+
+def running_text(language: str) -> Iterator[tuple[str, str]]:
+    """(encoding, content) of files in a language with letters beyond ASCII."""
     for encoding, number, draw in product(TEXTS[language]["encodings"], SENTENCES, range(DRAWS)):
-        drawn = random.Random(f"{language} {number} {draw}").choices(TEXTS[language]["sentences"], k=number)
-        yield from ((encoding, written(drawn, table=table)) for table in (False, True))
+        if "around" not in TEXTS[language]:
+            drawn = random.Random(f"{language} {number} {draw}").choices(TEXTS[language]["sentences"], k=number)
+            yield from ((encoding, written(drawn, table=table)) for table in (False, True))
+
+
+def one_line_in_ascii(language: str) -> Iterator[tuple[str, str]]:
+    """(encoding, content) of files with one sentence after lines in ASCII, of English if the language has none."""
+    around = TEXTS[language].get("around", TEXTS["English"]["around"])
+    for encoding, sentence in product(TEXTS[language]["encodings"], TEXTS[language]["sentences"]):
+        yield encoding, written([*random.Random(sentence).choices(around, k=AROUND), sentence], table=False)
+
+
+def outcomes(files: Iterator[tuple[str, str]], path: Path) -> dict[str, Counter[str]]:
+    """How many of the files each reader reads as written, wrongly, or not at all."""
+    counts = {reader: Counter[str]() for reader in READERS}
+    for encoding, content in files:
+        path.write_bytes(content.encode(encoding))
+        for reader, detects in READERS.items():
+            found = decoded(path.read_bytes(), detects(path))
+            counts[reader]["refused" if found is None else "right" if found == content else "wrong"] += 1
+    return counts
 
 
 def main() -> None:
     """Writes and reads all files; counts those that were right, wrong and refused."""
-    parser = argparse.ArgumentParser(description="Detection of encodings, against charset-normalizer")
+    parser = argparse.ArgumentParser(description="Detection of encodings, against chardet and charset-normalizer")
     parser.add_argument("--out", type=Path, help="JSON file to write")
     options = parser.parse_args()
-    counts = {reader: {language: Counter[str]() for language in TEXTS} for reader in READERS}
+    result: dict[str, object] = {"about": "files read as written, wrongly, or refused", **machine.facts()}
+    result["versions of others"] = {name: version(name) for name in ("chardet", "charset-normalizer")}
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "file.csv"
-        for language in TEXTS:
-            for encoding, content in cases(language):
-                file.write_bytes(content.encode(encoding))
-                for reader in READERS:
-                    found = read(reader, file)
-                    verdict = "refused" if found is None else "right" if found == content else "wrong"
-                    counts[reader][language][verdict] += 1
-    totals = {reader: dict(sum(by_language.values(), Counter())) for reader, by_language in counts.items()}
-    print(json.dumps({"in all": totals, **counts}, indent=1))
+        path = Path(folder) / "file.csv"
+        for kind, files in (("running text", running_text), ("one line in ASCII", one_line_in_ascii)):
+            by_language = {language: outcomes(files(language), path) for language in TEXTS}
+            counts = {
+                reader: {language: dict(found[reader]) for language, found in by_language.items() if found[reader]}
+                for reader in READERS
+            }
+            in_all = {reader: sum((found[reader] for found in by_language.values()), Counter()) for reader in READERS}
+            print(json.dumps({kind: in_all}, indent=1), flush=True)
+            result[kind] = {"in all": in_all, **counts}
     if options.out is not None:
-        result = {"about": "files read as written, wrongly, or refused", **machine.facts(), "in all": totals, **counts}
         options.out.write_text(json.dumps(result, indent=1) + "\n")
 
 
