@@ -14,7 +14,7 @@ from finetune.checks.all_checks import worst_first
 from finetune.checks.corpus import CorpusFacts, corpus_facts
 from finetune.checks.earlier_runs import earlier_runs
 from finetune.checks.finding import Finding
-from finetune.checks.fix import require_new_file, write_fixed
+from finetune.checks.fix import require_place_for_copy, write_fixed
 from finetune.checks.read_before import ReadBefore, read_before
 from finetune.checks.run_checks import Report, check_data
 from finetune.checks.tokenization import NO_TOKENS
@@ -77,7 +77,7 @@ class Findings(Report):
         return pd.DataFrame([{name: getattr(one, name) for name in names} for one in self.findings], columns=names)
 
     @plainly
-    def fix(self, file: str | Path, *, escape_formulas: bool = False) -> dict[str, int]:
+    def fix(self, file: str | Path, *, escape_formulas: bool = False, force: bool = False) -> dict[str, int]:
         """Writes a copy of the training data in which what can be fixed is fixed.
 
         Example: `findings.fix("fixed.csv")`
@@ -85,16 +85,17 @@ class Findings(Report):
         Args:
             file: The file to write.
             escape_formulas: Add an apostrophe to cells that a spreadsheet would run as formulas.
+            force: Replace a file that we did not write.
 
         Returns:
             The number of fixes of each kind.
 
         Raises:
-            UserError: If the file exists, or its format cannot hold the columns.
+            UserError: If the file is one of the user's, or its format cannot hold the columns.
         """
         if not self.parts:
             raise UserError("unlabelled text has no cells to fix", "Leave the fixed copy out")
-        require_new_file(Path(file), str(self.parts[0].table.path))
+        require_place_for_copy(Path(file), str(self.parts[0].table.path), force=force)
         return write_fixed(self.parts[0], Path(file), escape=escape_formulas)
 
     def __repr__(self) -> str:

@@ -13,20 +13,18 @@ from finetune.data.characters import cleaned, without_controls
 from finetune.data.formats.delimited import dialect_of, first_cells
 from finetune.data.mojibake import is_mojibake, repaired
 from finetune.data.outputs import require_replaceable_output
-from finetune.data.paths import exists, is_folder
+from finetune.data.paths import is_folder
 from finetune.data.values import as_text, is_missing
 from finetune.data.writing import ESCAPED, keeps_mark, write_rows, written_format
 from finetune.errors import UserError
 
 
-def require_new_file(to: Path, target: str) -> None:
-    """Raises UserError where no fixed copy of the target can be written to that file."""
+def require_place_for_copy(to: Path, target: str, *, force: bool) -> None:
+    """Raises UserError where no fixed copy of the target may be written to that file."""
     if is_folder(target):
         raise UserError(f"`fix` writes one file, and {target} is a folder", "Check its files one by one")
     written_format(to)
-    if exists(to):
-        raise UserError(f"{to} already exists, and `fix` does not overwrite", "Name another file")
-    require_replaceable_output(to)
+    require_replaceable_output(to, reads=[target], force=force)
 
 
 def write_fixed(part: Part, to: Path, *, escape: bool = False) -> dict[str, int]:

@@ -10,8 +10,8 @@ import typer
 
 from finetune.api.findings import Findings, findings_of
 from finetune.checks.finding import Finding
-from finetune.checks.fix import require_new_file
-from finetune.cli.arguments import RESULTS, Data, Device, Escape, Json, Out, Quiet, complete
+from finetune.checks.fix import require_place_for_copy
+from finetune.cli.arguments import RESULTS, Data, Device, Escape, Json, Out, Quiet, Replace, complete
 from finetune.cli.asking import asking
 from finetune.cli.console import facts_table, plain, standard_output
 from finetune.cli.data_tables import file_line, layout_table
@@ -53,6 +53,7 @@ def check(
     fix: Annotated[Path | None, typer.Option(help="For data: write a fixed copy to this file.")] = None,
     strict: Annotated[bool, typer.Option("--strict", help="For data: exit with 1 on warnings too.")] = False,
     escape: Escape = False,
+    force: Replace = False,
     out: Out = RESULTS,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -65,7 +66,9 @@ def check(
     if any(map(is_data, names)):
         if len(names) > 1:
             raise UserError(f"{' and '.join(names)} are {len(names)} things to check", "Check one at a time")
-        _check_data(names[0], settings, fix, out, escape=escape, strict=strict, as_json=as_json, quiet=quiet)
+        _check_data(
+            names[0], settings, fix, out, escape=escape, force=force, strict=strict, as_json=as_json, quiet=quiet
+        )
         return
     if fix is not None:
         raise UserError("--fix applies to data", "Name an existing data file")
@@ -117,19 +120,20 @@ def _check_data(
     out: Path,
     *,
     escape: bool,
+    force: bool,
     strict: bool,
     as_json: bool,
     quiet: bool,
 ) -> None:
     """Prints findings and writes the fixed copy; exits with 1 for an error or, with `strict`, a warning."""
     if fix is not None:
-        require_new_file(fix, target)
+        require_place_for_copy(fix, target, force=force)
     if is_text(target, {key.removeprefix("options."): value for key, value in settings.items()}):
         load_libraries("" if as_json or quiet else f"{target}: reading, and training for a few updates", TRIAL)
         if fix is not None:
             raise UserError(f"{target}: unlabelled text has no cells to fix", "Leave --fix out")
     report = _with_options(asking(lambda given: findings_of(target, given, out), settings))
-    fixes = {} if fix is None else report.fix(fix, escape_formulas=escape)
+    fixes = {} if fix is None else report.fix(fix, escape_formulas=escape, force=force)
     if as_json:
         echo(json.dumps(report.as_json() | ({} if fix is None else {"fixed": str(fix), "fixes": fixes})))
     else:

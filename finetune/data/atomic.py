@@ -1,7 +1,8 @@
 """The one writer of files: after a crash at any moment, or a power cut, a file has its old content or the new one.
 
 Content goes into a scratch file first. Its name is random and it must not exist, since a folder may be a stranger's,
-with symbolic links under every name that could be guessed.
+with symbolic links under every name that could be guessed. It is locked while its process lives: what has no lock was
+left by one that was killed, and goes when the same file is written again.
 """
 
 import os
@@ -10,7 +11,7 @@ import secrets
 import shutil
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
 from finetune.data.paths import require_output
@@ -20,24 +21,22 @@ if sys.platform != "win32":
     import fcntl
 
 MOST_NAME = 200  # bytes of a file's name that are in its scratch file's, for file systems that allow 255
+NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 
 
 @contextmanager
 def scratch_file(file: Path) -> Iterator[Path]:
     """Yields a temporary path in the same folder; it replaces the file at the end, and is removed if writing fails."""
-    scratch = scratch_name(file)
-    opened = os.open(scratch, os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0), 0o666)
-    if not (locked := _lock(opened)):
-        os.close(opened)  # else Windows could not rename it
+    remove_left(file)
+    scratch = _scratch_name(file)
+    opened = os.open(scratch, os.O_CREAT | os.O_EXCL | os.O_WRONLY | NO_LINK, 0o666)
     try:
-        yield scratch
-        replace_synced(scratch, file)
+        with _locked(opened):
+            yield scratch
+            replace_synced(scratch, file)
     except BaseException:
         scratch.unlink(missing_ok=True)
         raise
-    finally:
-        if locked:
-            os.close(opened)
 
 
 @contextmanager
@@ -47,14 +46,23 @@ def scratch_folder(folder: Path) -> Iterator[Path]:
     They get the mode that the umask gives, since safetensors lets no one else read what it writes.
     """
     folder.mkdir(exist_ok=True)
-    scratch = scratch_name(folder / "files")
-    scratch.mkdir()
-    try:
+    with temporary_folder(folder / "files") as scratch:
         yield scratch
         settle(scratch)
         for file in scratch.iterdir():
             file.replace(folder / file.name)
         sync(folder)
+
+
+@contextmanager
+def temporary_folder(place: Path) -> Iterator[Path]:
+    """Yields a new hidden folder next to `place`, which is removed at the end unless it was renamed."""
+    remove_left(place)
+    scratch = _scratch_name(place)
+    scratch.mkdir(parents=True)
+    try:
+        with nullcontext() if sys.platform == "win32" else _locked(os.open(scratch, os.O_RDONLY)):
+            yield scratch
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 
@@ -130,33 +138,50 @@ def require_no_links(folder: Path) -> None:
             )
 
 
-def scratch_name(file: Path) -> Path:
+def remove_left(file: Path) -> None:
+    """Removes the scratch files and folders of a file or folder that killed processes left, but not those in use."""
+    name = re.compile(re.escape(_beginning(file)) + r"[0-9a-f]{16}\.tmp")
+    with suppress(OSError):
+        for left in filter(lambda one: name.fullmatch(one.name), file.parent.iterdir()):
+            _remove_unlocked(left)
+
+
+def _remove_unlocked(left: Path) -> None:
+    """Removes a scratch file or folder unless a process has locked it; a link or a pipe is not one of ours."""
+    if sys.platform == "win32" or left.is_symlink() or not (left.is_file() or left.is_dir()):
+        return
+    with suppress(OSError), _closing(os.open(left, os.O_RDONLY | NO_LINK)) as opened:
+        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        shutil.rmtree(left) if left.is_dir() else left.unlink()
+
+
+@contextmanager
+def _locked(opened: int) -> Iterator[None]:
+    """Locks an open scratch file or folder, where the system has locks, and closes it at the end.
+
+    It waits for a process that looks whether it is locked. Windows could not rename an open file.
+    """
+    if sys.platform == "win32":
+        os.close(opened)
+        yield
+        return
+    with _closing(opened):
+        with suppress(OSError):
+            fcntl.flock(opened, fcntl.LOCK_EX)
+        yield
+
+
+@contextmanager
+def _closing(opened: int) -> Iterator[int]:
+    try:
+        yield opened
+    finally:
+        os.close(opened)
+
+
+def _scratch_name(file: Path) -> Path:
     """A new hidden name in the file's folder that no one can guess: `.NAME.RANDOM.tmp`."""
     return file.with_name(f"{_beginning(file)}{secrets.token_hex(8)}.tmp")
-
-
-def left_of(file: Path) -> list[Path]:
-    """What writers of a file or folder left next to it, or are writing."""
-    name = re.compile(re.escape(_beginning(file)) + r"[0-9a-f]{16}\.tmp")
-    return [left for left in file.parent.iterdir() if name.fullmatch(left.name) and not left.is_symlink()]
-
-
-def remove_left(file: Path) -> None:
-    """Removes the scratch files of a file that killed processes left: those that no process has locked."""
-    for left in filter(Path.is_file, left_of(file)):
-        with suppress(OSError), left.open("rb") as opened:
-            if _lock(opened.fileno()):
-                left.unlink()
-
-
-def _lock(opened: int) -> bool:
-    """Locks an open file, until it is closed; False where another process has it, or the system has no locks."""
-    if sys.platform == "win32":
-        return False
-    with suppress(OSError):
-        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return True
-    return False
 
 
 def _beginning(file: Path) -> str:

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from glob import glob
 from pathlib import Path
 
-from finetune.data.atomic import remove_left, require_written, scratch_file, write_atomically
+from finetune.data.atomic import require_written, scratch_file
 from finetune.data.paths import exists, is_file, is_folder, is_pattern, require_place
 from finetune.errors import UserError
 
@@ -54,38 +54,39 @@ def require_replaceable_output(
 
 @contextmanager
 def output_file(file: Path, *, remedy: str = "Choose another file") -> Iterator[Path]:
-    """`scratch_file` for a file that a user named. Raises UserError where it cannot be written."""
-    with require_written(file, remedy=remedy):
-        remove_left(file)
-        with scratch_file(file) as scratch:
-            yield scratch
-    remember(file)
+    """`scratch_file` for a file that a user named. Raises UserError where it cannot be written.
+
+    It is noted before it gets its name, so that a command that is killed in between can be repeated.
+    """
+    with require_written(file, remedy=remedy), scratch_file(file) as scratch:
+        yield scratch
+        _remember(file, scratch)
 
 
-def remember(file: Path) -> None:
-    """Notes that we wrote a file; without a cache that can be written it is as one of the user's."""
-    note = _note(file)
+def _remember(file: Path, written: Path) -> None:
+    """Notes that we wrote a file; without a cache that can be written it is as one of the user's.
+
+    A note is an empty file, which no kill can leave half-written.
+    """
     with suppress(OSError):
+        note = _note(file, written)
         note.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(note, _look(file))
+        note.touch()
         if len(notes := list(note.parent.iterdir())) > MOST_NOTES:
             min(notes, key=lambda one: one.stat().st_mtime).unlink()
 
 
 def _is_ours(file: Path) -> bool:
     with suppress(OSError):
-        return _note(file).read_text(encoding="utf-8") == _look(file)
+        return _note(file, file).is_file()
     return False
 
 
-def _note(file: Path) -> Path:
-    name = hashlib.sha256(os.fsencode(file.resolve())).hexdigest()[:20]
-    return cache_root() / "outputs" / name
-
-
-def _look(file: Path) -> str:
-    found = file.stat()
-    return f"{found.st_size} {found.st_mtime_ns}\n"
+def _note(file: Path, written: Path) -> Path:
+    """The note of a file's path, with the size and time of what is written there."""
+    look = written.stat()
+    facts = os.fsencode(file.resolve()) + f" {look.st_size} {look.st_mtime_ns}".encode()
+    return cache_root() / "outputs" / hashlib.sha256(facts).hexdigest()[:20]
 
 
 def _require_outside(file: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from finetune.data.files import is_data
-from finetune.data.outputs import remember, require_replaceable_output
+from finetune.data.outputs import output_file, require_replaceable_output
 from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.errors import UserError
@@ -73,9 +73,8 @@ def evaluate(
         every = [(row, answer) for name in rows for row, answer in zip(rows[name], answers[name], strict=True)]
         given = [row for row, _ in every], [answer for _, answer in every]
         official = _official(predictions, task.official_files(*given[::-1]))
-        write_predictions(predictions, prediction_lines(task, *given), {file.name: c for file, c in official.items()})
-        for file in (predictions, *official):
-            remember(file)
+        contents = {file.name: content for file, content in official.items()}
+        write_predictions(predictions, prediction_lines(task, *given), contents, writer=output_file)
     for name in labelled:
         for remark in task.remarks(answers[name], rows[name]):
             watch(Note(f"{name}: {remark}"))

@@ -18,6 +18,7 @@ from typing import Literal, get_args
 
 from filelock import FileLock, Timeout
 
+from finetune.data.atomic import remove_scratch
 from finetune.data.outputs import cache_root
 from finetune.errors import UserError
 
@@ -59,8 +60,7 @@ def locked(folder: Path) -> Iterator[None]:
     """Creates an entry's folder and locks it; removes what a process that was killed while writing left."""
     folder.mkdir(parents=True, exist_ok=True)
     with FileLock(folder / LOCK):
-        for left in folder.glob(".*.tmp"):
-            left.unlink(missing_ok=True)
+        remove_scratch(folder)
         yield
 
 

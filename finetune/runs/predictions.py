@@ -1,7 +1,8 @@
 """Every prediction of a run in a Parquet file: text, label (`gold`), `prediction` and probabilities."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -13,21 +14,24 @@ NOT_READ = ("n_best",)  # the largest column where it exists, and never displaye
 PREDICTION, OLDER = "prediction", "answer"  # the column, and its name in the files of older runs
 NEEDED = ("id", "gold", PREDICTION)
 Line = dict[str, Any]
+Writer = Callable[[Path], AbstractContextManager[Path]]
 
 
-def write_predictions(file: Path, lines: Sequence[Mapping[str, Any]], official: Mapping[str, Any]) -> None:
+def write_predictions(
+    file: Path, lines: Sequence[Mapping[str, Any]], official: Mapping[str, Any], *, writer: Writer = written_file
+) -> None:
     """Writes one line per row, and in the same folder the files of the task's official format.
 
-    Raises UserError where the folder cannot be written.
+    `writer` is `output_file` for files that a user named. Raises UserError where the folder cannot be written.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    with written_file(file) as scratch:
+    with writer(file) as scratch:
         pq.write_table(pa.Table.from_pylist(lines), scratch)
     pa.default_memory_pool().release_unused()
     for name, content in official.items():
-        with written_file(file.with_name(name)) as scratch:
+        with writer(file.with_name(name)) as scratch:
             scratch.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 

@@ -16,7 +16,7 @@ from typing import IO, Any, cast
 
 import torch
 
-from finetune.data.atomic import require_no_links, scratch_folder
+from finetune.data.atomic import remove_scratch, require_no_links, scratch_folder
 from finetune.data.checksums import sha256_of
 from finetune.errors import UserError, first_line
 from finetune.runs.environment import versions
@@ -115,6 +115,7 @@ class Checkpoints:
     def delete(self) -> None:
         """Deletes all checkpoints. Raises UserError where they are elsewhere, through a symbolic link."""
         require_no_links(self.folder)
+        remove_scratch(self.folder)
         for file in self._files():
             file.unlink(missing_ok=True)
         with suppress(OSError):  # not there, or with files of others

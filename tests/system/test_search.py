@@ -153,7 +153,10 @@ def test_the_worse_half_of_a_grid_stops_after_an_epoch(
             events = [json.loads(line) for line in (folder / "events.jsonl").read_text().splitlines()]
             epochs = [event for event in events if event["event"] == "epoch"]
             assert len(epochs) == (2 if folder.name in finished else 1)
+    pruned = next(file for file in tmp_path.glob("results/rte/*/checkpoints")).parent
+    (pruned / ".holder").write_text("a process that was killed as it paused this run")
     assert in_process("search", *settings, data=rte)[1] == out
+    assert not (pruned / ".holder").exists()
     other = ["mine.toml", f"model={tiny_bert}", "train.epochs=2", "--seeds", "1", "--trials", "2", "--force"]
     assert in_process("search", *other, data=rte)[0] == 0
     searches = [json.loads(file.read_text()) for file in tmp_path.glob("results/rte/search-*.json")]

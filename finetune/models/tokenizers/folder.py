@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from finetune.data.atomic import left_of, scratch_name, settle, sync
+from finetune.data.atomic import settle, sync, temporary_folder
 from finetune.data.checksums import CHECKSUMS, write_checksums
 from finetune.data.paths import exists, is_folder
 from finetune.errors import UserError, first_line
@@ -36,22 +36,16 @@ def replaced(folder: Path, about: dict[str, Any]) -> Iterator[Path]:
     Raises UserError where it cannot be written.
     """
     require_replaceable(folder)
-    scratch = scratch_name(folder.absolute())
     try:
-        scratch.mkdir(parents=True)
-        for left in left_of(folder.absolute()):  # by a process that was killed
-            if left != scratch:
-                shutil.rmtree(left, ignore_errors=True)
-        yield scratch
-        (scratch / ABOUT).write_text(json.dumps(about, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-        write_checksums(scratch)
-        settle(scratch)
-        shutil.rmtree(folder, ignore_errors=True)
-        scratch.rename(folder)
-        sync(folder.absolute().parent)
+        with temporary_folder(folder.absolute()) as scratch:
+            yield scratch
+            (scratch / ABOUT).write_text(json.dumps(about, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+            write_checksums(scratch)
+            settle(scratch)
+            shutil.rmtree(folder, ignore_errors=True)
+            scratch.rename(folder)
+            sync(folder.absolute().parent)
     except UserError:
         raise
     except Exception as error:  # tokenizers raises nothing more specific where it cannot write
         raise UserError(f"{folder}: cannot be written ({first_line(error)})", "Choose another folder") from error
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)

@@ -62,12 +62,12 @@ class SeedRuns:
 
 def record_of(run: SeedRun, out: Path) -> RunRecord | None:
     """The record of a run; None where it is not finished. Raises UserError where it is damaged."""
-    return _folder(run, out).record()
+    return folder_of(run, out).record()
 
 
 def score_after(run: SeedRun, epoch: int, out: Path) -> float | None:
     """The headline score of a run after an epoch, of one that stopped early its last; None where it is not known."""
-    folder = _folder(run, out)
+    folder = folder_of(run, out)
     if (record := folder.record()) is not None:
         return float(record.epochs[min(epoch, len(record.epochs)) - 1]["headline"])
     scores = [float(one["headline"]) for one in _logged(folder.events, "epoch") if one.get("epoch") == epoch]
@@ -125,7 +125,8 @@ def _settings_in(recipes: Sequence[Mapping[str, Any]], space: Space) -> Iterator
             seen.add(key)
 
 
-def _folder(run: SeedRun, out: Path) -> RunFolder:
+def folder_of(run: SeedRun, out: Path) -> RunFolder:
+    """The folder of a run."""
     return RunFolder.of(out, run.planned.task.name, run.id)
 
 

@@ -16,7 +16,7 @@ from finetune.runs.record import RunRecord
 from finetune.runs.search_space import Space, every_point, points_in
 from finetune.training.executors.job import Executor, Job, Outcome
 from finetune.training.run_options import RunOptions
-from finetune.training.search.known import SeedRuns, fitting, record_of, score_after
+from finetune.training.search.known import SeedRuns, fitting, folder_of, record_of, score_after
 from finetune.training.search.opening import Opening
 from finetune.training.search.proposals import Proposals, key_of
 from finetune.training.search.pruning import Rule, is_behind, rungs
@@ -166,10 +166,12 @@ class Study:
                 self._note_pruned(trial)
 
     def _note_pruned(self, trial: Trial) -> None:
-        """Keeps other searches from taking its runs for interrupted ones."""
+        """Keeps other searches from taking its runs for interrupted ones, and removes what killed processes left."""
         if new := [run.id for run in trial.runs if run.id not in self.opening.pruned]:
             self.opening.pruned += new
             self.opening.write()
+        for run in trial.runs:
+            folder_of(run, self.out).clean()
 
     def _outcomes(self, trials: Sequence[Trial], epoch: int | None) -> list[list[Outcome]]:
         """What became of the runs of each trial, after an epoch or at their end; what is known is not run."""

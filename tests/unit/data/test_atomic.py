@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from finetune.data.atomic import remove_scratch, scratch_file, scratch_folder, write_atomically
-from finetune.data.outputs import output_file
+from finetune.data.atomic import remove_scratch, scratch_file, scratch_folder, temporary_folder, write_atomically
+from finetune.data.outputs import output_file, require_replaceable_output
 from finetune.data.writing import write_rows
 from finetune.errors import UserError
 from finetune.runs.predictions import write_predictions
@@ -113,19 +113,54 @@ def test_a_scratch_file_that_exists_is_not_opened(tmp_path: Path, monkeypatch: p
     assert elsewhere.read_text() == "theirs"
 
 
-KILLED = "import sys, time; from pathlib import Path; from finetune.data.outputs import output_file\n\
-with output_file(Path(sys.argv[1])): print('writes', flush=True); time.sleep(60)"
+KILLED = "import sys, time; from pathlib import Path; from finetune.data import atomic\n\
+with getattr(atomic, sys.argv[1])(Path(sys.argv[2])): print('writes', flush=True); time.sleep(60)"
 
 
-def test_what_a_killed_writer_of_an_output_left_goes_with_the_next(tmp_path: Path) -> None:
-    file = tmp_path / ("한" * 80 + ".csv")  # 244 bytes, which leave no room for a longer name
-    with subprocess.Popen([sys.executable, "-c", KILLED, str(file)], stdout=subprocess.PIPE) as writer:
+@pytest.mark.parametrize("writing", [scratch_file, scratch_folder, temporary_folder])
+def test_what_a_killed_writer_left_goes_with_the_next(
+    writing: Callable[[Path], AbstractContextManager[Path]], tmp_path: Path
+) -> None:
+    place = tmp_path / ("한" * 80 + ".csv")  # 244 bytes, which leave no room for a longer name
+    code = [sys.executable, "-c", KILLED, writing.__name__, str(place)]
+    with subprocess.Popen(code, stdout=subprocess.PIPE) as writer:
         assert writer.stdout is not None
         assert writer.stdout.readline()
-        with output_file(file):
-            assert len(list(tmp_path.iterdir())) == 2  # that of the other process, which is alive, stays
+        with writing(place):
+            assert len(list(tmp_path.rglob(".*.tmp"))) == 2  # that of the other process, which is alive, stays
         writer.send_signal(signal.SIGKILL)
-    assert len(list(tmp_path.iterdir())) == 2
-    with output_file(file):
+    assert len(list(tmp_path.rglob(".*.tmp"))) == 1
+    with writing(place):
         pass
-    assert list(tmp_path.iterdir()) == [file]
+    assert not list(tmp_path.rglob(".*.tmp"))
+
+
+def test_nothing_but_scratch_files_goes_with_the_next(tmp_path: Path) -> None:
+    others = [f".a.txt.{'0' * 15}.tmp", f".ab.txt.{'0' * 16}.tmp", f"a.txt.{'0' * 16}.tmp", ".a.txt.tmp"]
+    for name in others:
+        (tmp_path / name).touch()
+    os.mkfifo(tmp_path / f".a.txt.{'0' * 16}.tmp")  # reading one may never end
+    (tmp_path / f".a.txt.{'1' * 16}.tmp").symlink_to(tmp_path / others[0])
+    before = {*tmp_path.iterdir()}
+    write_atomically(tmp_path / "a.txt", "new")
+    assert {*tmp_path.iterdir()} == before | {tmp_path / "a.txt"}
+
+
+@pytest.mark.parametrize(("before", "left"), [(True, "old"), (False, "new")])
+def test_an_output_is_ours_from_the_moment_that_it_is_there(
+    before: bool, left: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where a process ends before the rename, which is after the note, the file before it is still ours."""
+    file = tmp_path / "a.csv"
+    with output_file(file) as scratch:
+        scratch.write_text("old")
+
+    def ending(path: Path) -> None:
+        if path.is_dir() != before:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("finetune.data.atomic.sync", ending)
+    with pytest.raises(KeyboardInterrupt), output_file(file) as scratch:
+        scratch.write_text("new")
+    assert file.read_text() == left
+    require_replaceable_output(file)

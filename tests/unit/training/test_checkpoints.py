@@ -56,6 +56,7 @@ def restored(checkpoints: Checkpoints) -> tuple[int | None, float, list[str]]:
 def test_the_last_two_are_kept_and_the_last_is_used(checkpoints: Checkpoints) -> None:
     assert [file.name[:9] for file in saved(checkpoints, 1, 9, 10, 200)] == ["00000200-", "00000010-"]
     assert restored(checkpoints) == (200, 200.0, [])
+    (checkpoints.folder / ".files.0123456789abcdef.tmp").mkdir()  # which could not be removed before
     checkpoints.delete()
     assert not checkpoints.folder.exists()
     assert restored(checkpoints) == (None, 0.0, [])
