@@ -81,7 +81,7 @@ def wanted_tokenizer(
     if extend is not None and (kind != "wordpiece" or cased):
         other = "cased" if cased else "kind"
         raise UserError(f"`extend` keeps the rules of {extend}'s vocabulary, and `{other}` is given", "Leave one out")
-    require_replaceable(Path(path))
+    require_replaceable(Path(path), reads=extend or "")
     number = _size(size, extend)
     return WantedTokenizer(path=Path(path), size=number, kind=kind, cased=cased, extend=extend)
 

@@ -132,10 +132,13 @@ def require_no_links(folder: Path) -> None:
     """
     inside = (Path(path, name) for path, folders, files in os.walk(folder) for name in (*folders, *files))
     for file in (folder, *inside):
-        if file.is_symlink():
-            raise UserError(
-                f"{file}: is a symbolic link, and nothing is written or deleted through one", "Remove the link"
-            )
+        require_no_link(file)
+
+
+def require_no_link(file: Path) -> None:
+    """Raises UserError where a file or folder of ours is a symbolic link."""
+    if file.is_symlink():
+        raise UserError(f"{file}: is a symbolic link, and nothing is written or deleted through one", "Remove the link")
 
 
 def remove_left(file: Path) -> None:

@@ -17,6 +17,7 @@ from finetune.errors import UserError
 
 PAGE = (".html",)
 OF_A_RUN = ("record.json", "events.jsonl")
+CONFIGS = ("config.json", "adapter_config.json")
 WITH_A_CONFIG = ("model.safetensors*", "*.safetensors", "pytorch_model*", "tokenizer*.json", "vocab.*")
 MOST_NOTES = 10_000
 
@@ -85,14 +86,14 @@ def _is_ours(file: Path) -> bool:
 def _note(file: Path, written: Path) -> Path:
     """The note of a file's path, with the size and time of what is written there."""
     look = written.stat()
-    facts = os.fsencode(file.resolve()) + f" {look.st_size} {look.st_mtime_ns}".encode()
+    facts = os.fsencode(file.parent.resolve() / file.name) + f" {look.st_size} {look.st_mtime_ns}".encode()
     return cache_root() / "outputs" / hashlib.sha256(facts).hexdigest()[:20]
 
 
 def _require_outside(file: Path) -> None:
     """Raises UserError for a file in the folder of a model; in that of a run a page may be written."""
     folder = file.absolute().parent
-    model = is_file(folder / "config.json") and any(any(folder.glob(name)) for name in WITH_A_CONFIG)
+    model = any(is_file(folder / name) for name in CONFIGS) and any(any(folder.glob(name)) for name in WITH_A_CONFIG)
     run = file.suffix.lower() not in PAGE and any(is_file(folder / name) for name in OF_A_RUN)
     if model or run:
         raise UserError(f"{file}: is in the folder of a {'model' if model else 'run'}", "Choose another folder")

@@ -18,7 +18,7 @@ from typing import Literal, get_args
 
 from filelock import FileLock, Timeout
 
-from finetune.data.atomic import remove_scratch
+from finetune.data.atomic import remove_scratch, require_no_links
 from finetune.data.outputs import cache_root
 from finetune.errors import UserError
 
@@ -57,7 +57,11 @@ def most_bytes() -> int:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Creates an entry's folder and locks it; removes what a process that was killed while writing left."""
+    """Creates an entry's folder and locks it; removes what a process that was killed while writing left.
+
+    Raises UserError for a symbolic link in it.
+    """
+    require_no_links(folder)
     folder.mkdir(parents=True, exist_ok=True)
     with FileLock(folder / LOCK):
         remove_scratch(folder)
@@ -119,7 +123,12 @@ def require_room(folder: Path, need: int, *, what: str) -> None:
 def _entries(folder: Path) -> Iterator[Path]:
     """All entries of the cache that this entry's folder is in."""
     kinds = (folder.parents[1] / kind for kind in KINDS)
-    return (path for kind in kinds if kind.is_dir() for path in kind.iterdir() if path.is_dir())
+    return (path for kind in kinds if kind.is_dir() for path in kind.iterdir() if _is_own_folder(path))
+
+
+def _is_own_folder(path: Path) -> bool:
+    """Not a link, through which files elsewhere would be evicted."""
+    return path.is_dir() and not path.is_symlink()
 
 
 def _files(folder: Path) -> list[Path]:

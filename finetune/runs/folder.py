@@ -12,7 +12,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from finetune.data.atomic import remove_scratch, require_no_links, sync, write_atomically
+from finetune.data.atomic import remove_scratch, require_no_link, require_no_links, sync, write_atomically
 from finetune.data.checksums import CHECKSUMS, checksums_of, sha256_of, verify
 from finetune.data.paths import fixed_folder, is_pattern
 from finetune.errors import UserError
@@ -82,9 +82,10 @@ class RunFolder:
         """Creates the folder, locks it for this process, and finishes or removes what killed processes left.
 
         With `wait` it waits until another process releases the lock. Raises UserError where the folder cannot be
-        written or has a symbolic link in it, and without `wait` where it is locked.
+        written, or if it or its task's is a symbolic link or has one, and without `wait` where it is locked.
         """
         lock = FileLock(self.path / ".lock")
+        require_no_link(self.path.parent)  # the task's
         require_no_links(self.path)
         try:
             self.path.mkdir(parents=True, exist_ok=True)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from finetune.data.atomic import settle, sync, temporary_folder
+from finetune.data.atomic import require_no_link, settle, sync, temporary_folder
 from finetune.data.checksums import CHECKSUMS, write_checksums
 from finetune.data.paths import exists, is_folder
 from finetune.errors import UserError, first_line
@@ -16,8 +16,11 @@ ABOUT = "tokenizer_training.json"  # how the tokenizer was made, and what marks 
 FILES = {ABOUT, CHECKSUMS, "tokenizer.json", "tokenizer_config.json", "config.json", "model.safetensors"}
 
 
-def require_replaceable(folder: Path) -> None:
-    """Raises UserError, before any work, where a folder cannot be written, or holds anything else."""
+def require_replaceable(folder: Path, *, reads: str = "") -> None:
+    """Raises UserError, before any work, where a folder cannot be written, is what is read, or holds anything else."""
+    require_no_link(folder)
+    if reads and folder.resolve() == Path(reads).resolve():
+        raise UserError(f"{folder}: output would overwrite the input", "Name another folder")
     if exists(folder) and not is_folder(folder):
         raise UserError(f"{folder}: is a file, and a folder is written", "Name another folder")
     names = {file.name for file in folder.iterdir()} if is_folder(folder) else set()

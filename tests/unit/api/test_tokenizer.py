@@ -164,6 +164,19 @@ def test_a_model_trained_with_the_tokenizer_is_not_overwritten(corpus: Path, tin
     assert contents(tmp_path / "model") == before
 
 
+def test_a_link_and_the_model_that_is_extended_are_not_replaced(corpus: Path, tiny_bert: Path, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(finetune.UserError, match="link: is a symbolic link"):
+        finetune.tokenizer(corpus, path=tmp_path / "link", size=60)
+    more = tmp_path / "more"
+    finetune.tokenizer(corpus, path=more, extend=str(tiny_bert), size="+1")
+    before = contents(more)
+    for same in (more, tmp_path / "." / "more", tmp_path / "nowhere" / ".." / "more"):
+        with pytest.raises(finetune.UserError, match="would overwrite the input"):
+            finetune.tokenizer(corpus, path=same, extend=str(more), size="+1")
+    assert contents(more) == before
+
+
 def test_a_kind_that_there_is_not_is_answered_with_those_that_there_are(corpus: Path, tmp_path: Path) -> None:
     with pytest.raises(finetune.UserError, match="byte-bpe"):
         finetune.tokenizer(corpus, path=tmp_path / "new", kind="unigram")  # type: ignore[arg-type]

@@ -87,7 +87,18 @@ def test_nothing_is_written_through_a_link_that_is_there(
 @pytest.mark.parametrize("to", ["inside", "file", "nowhere"])
 @pytest.mark.parametrize(
     "name",
-    ["", "new", "model", "events.jsonl", "checkpoints", "predictions-dev.parquet", "recipe.toml", ".lock", ".holder"],
+    [
+        "..",
+        "",
+        "new",
+        "model",
+        "events.jsonl",
+        "checkpoints",
+        "predictions-dev.parquet",
+        "recipe.toml",
+        ".lock",
+        ".holder",
+    ],
 )
 def test_no_link_in_a_run_is_followed(
     name: str, to: str, copied_run: FinishedRun, in_process: InProcess, elsewhere: Path, tmp_path: Path
@@ -95,7 +106,7 @@ def test_no_link_in_a_run_is_followed(
     run = copied_run("sentence")
     recipe = tmp_path / "again.toml"
     recipe.write_text((run / "recipe.toml").read_text())
-    link = run / name
+    link = Path(os.path.normpath(run / name))
     if link.is_dir():
         shutil.rmtree(link)
     link.unlink(missing_ok=True)
@@ -134,6 +145,14 @@ def test_a_file_of_others_is_replaced_if_asked_and_an_own_one_at_once(name: str,
     code, err = typed(name, output.name)
     assert code == 2
     assert output.read_bytes().endswith(b"edited")
+
+
+def test_a_link_that_leads_nowhere_is_replaced_and_the_command_repeated(typed: Run, tmp_path: Path) -> None:
+    (tmp_path / "out.html").symlink_to(tmp_path / "nowhere")
+    for _ in range(2):
+        assert typed("report", "out.html")[0] == 0
+        assert not (tmp_path / "out.html").is_symlink()
+    assert not (tmp_path / "nowhere").exists()
 
 
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name not in FORCED])
@@ -190,7 +209,11 @@ def test_no_output_has_an_ending_of_another_kind_or_is_in_a_model(name: str, typ
     code, err = typed(name, wrong)
     assert code == 2
     assert_error(err, wrong)
-    for folder in (ENCODER, *(str(one.parent) for one in tmp_path.glob("results/*/*/model/config.json"))):
+    adapter = tmp_path / "adapter"
+    adapter.mkdir()
+    for file in ("adapter_config.json", "adapter_model.safetensors"):
+        (adapter / file).touch()
+    for folder in (ENCODER, "adapter", *(str(one.parent) for one in tmp_path.glob("results/*/*/model/config.json"))):
         before = contents(tmp_path / folder)
         code, err = typed(name, Path(folder) / output)
         assert (code, contents(tmp_path / folder)) == (2, before)

@@ -76,6 +76,23 @@ def test_what_a_run_needs_and_cannot_have_is_one_error(cache: Path, monkeypatch:
         pass
 
 
+def test_no_file_elsewhere_is_evicted_or_written_through_a_link(
+    cache: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    theirs = tmp_path / "elsewhere" / "theirs"
+    theirs.write_bytes(b"x" * SIZE)
+    written("tokens", "own", used=3)
+    (cache / "tokens" / "link").symlink_to(tmp_path / "elsewhere")
+    limit(monkeypatch, 1)
+    assert make_room(mine(), SIZE)
+    assert theirs.exists()
+    (mine() / "ids").symlink_to(theirs)
+    for folder in (mine(), cache / "tokens" / "link"):
+        with pytest.raises(UserError, match=r"(ids|link): is a symbolic link"), locked(folder):
+            pass
+
+
 def test_the_names_of_entries_stay(cache: Path) -> None:
     facts = [1, 8192, "text", "0.22"]
     assert entry("vocabularies", hash_of(facts)) == cache / "vocabularies" / "57bdc12dccdbb6a95bf6"
