@@ -183,8 +183,11 @@ def _closing(opened: int) -> Iterator[int]:
 
 
 def _scratch_name(file: Path) -> Path:
-    """A new hidden name in the file's folder that no one can guess: `.NAME.RANDOM.tmp`."""
-    return file.with_name(f"{_beginning(file)}{secrets.token_hex(8)}.tmp")
+    """A new hidden name in the file's folder that no one can guess: `.NAME.RANDOM.tmp`.
+
+    It is absolute, since pyarrow takes other names for addresses (`s3:/runs`) or for somebody's home (`~/runs`).
+    """
+    return file.absolute().with_name(f"{_beginning(file)}{secrets.token_hex(8)}.tmp")
 
 
 def _beginning(file: Path) -> str:

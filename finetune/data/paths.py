@@ -53,6 +53,15 @@ def fixed_folder(pattern: str | Path) -> Path:
     return Path(f"{WILDCARD.split(str(pattern))[0]}*").parent
 
 
+def require_own_folder(folder: Path) -> None:
+    """Raises UserError for a folder that a library would look for elsewhere: in somebody's home or on a server."""
+    first = next(iter(folder.parts), "")
+    if first.startswith("~"):
+        raise UserError(f"{folder}: begins with ~, which your shell did not replace", "Give the whole path")
+    if len(first) > 2 and first.endswith(":"):
+        raise UserError(f"{folder}: is an address, and a folder of this machine is written", "Name a folder")
+
+
 def require_utf_8(name: str | Path) -> None:
     """Raises UserError for a name that could not be written to a record: Python gives its bytes as lone surrogates."""
     try:

@@ -9,6 +9,7 @@ from typing import Any
 from finetune.data.atomic import require_no_links, require_written, written_file
 from finetune.data.formats.parquet import schema_of, tables_of
 from finetune.data.in_memory import Columns
+from finetune.data.paths import require_own_folder
 
 STORE = ".data"  # the folder of rows that were in memory, in the folder of runs
 FILE, FOLDER = "data.parquet", "dataset"  # of one split, of several
@@ -20,6 +21,7 @@ def stored(splits: Mapping[str, Columns], folder: Path) -> Path:
 
     Raises UserError where it cannot be written.
     """
+    require_own_folder(folder)
     own = folder / _fingerprint(splits)
     if folder.is_symlink() or own.exists():
         require_no_links(folder if folder.is_symlink() else own)

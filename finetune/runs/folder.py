@@ -14,7 +14,7 @@ from filelock import FileLock, Timeout
 
 from finetune.data.atomic import remove_scratch, require_no_link, require_no_links, sync, write_atomically
 from finetune.data.checksums import CHECKSUMS, checksums_of, sha256_of, verify
-from finetune.data.paths import fixed_folder, is_pattern
+from finetune.data.paths import fixed_folder, is_pattern, require_own_folder
 from finetune.errors import UserError
 from finetune.runs.events import Note, Watcher, unwatched
 from finetune.runs.recipe import Recipe
@@ -82,9 +82,10 @@ class RunFolder:
         """Creates the folder, locks it for this process, and finishes or removes what killed processes left.
 
         With `wait` it waits until another process releases the lock. Raises UserError where the folder cannot be
-        written, or if it or its task's is a symbolic link or has one, and without `wait` where it is locked.
+        written, is an address, or is, has or is in a symbolic link, and without `wait` where it is locked.
         """
         lock = FileLock(self.path / ".lock")
+        require_own_folder(self.path)
         require_no_link(self.path.parent)  # the task's
         require_no_links(self.path)
         try:

@@ -47,7 +47,7 @@ def read_predictions(file: Path, *, without: Sequence[str] = ()) -> list[dict[st
         raise UserError(f"{file}: no predictions found", "They are not kept in git; run the recipe again with `force`")
     RunFolder(file.parent).verify(file.name)
     try:
-        with pq.ParquetFile(file) as opened:  # pq.read_table imports pyarrow.dataset and pandas
+        with pq.ParquetFile(file.absolute()) as opened:  # pq.read_table imports pyarrow.dataset and pandas
             columns = [name for name in opened.schema_arrow.names if name not in without]
             table = opened.read(columns=columns)
             older = {} if PREDICTION in columns else {OLDER: PREDICTION}

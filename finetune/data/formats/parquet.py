@@ -32,7 +32,7 @@ def _opened(path: Path, form: FileFormat) -> Iterator[Any]:
 
     with form.open_bytes(path) as file:
         try:
-            opened = pq.ParquetFile(io.BytesIO(file.read()) if form.compression else path)
+            opened = pq.ParquetFile(io.BytesIO(file.read()) if form.compression else path.absolute())
             require_sizes(path, opened.metadata, packed=path.stat().st_size)
             yield opened
         except (pa.ArrowException, ValueError) as error:

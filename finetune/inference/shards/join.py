@@ -46,7 +46,7 @@ def _written(plan: Plan, file: InputFile, results: Sequence[ShardResult]) -> Out
     for shard, result in zip(file.shards, results, strict=True):
         _require_scratch(plan, shard, result)
     before = schema_of_file(file.address)
-    parts = [pq.read_schema(plan.place(shard, ".parquet")) for shard in file.shards]
+    parts = [pq.read_schema(plan.place(shard, ".parquet").absolute()) for shard in file.shards]
     added = _schema_of_predictions(parts, free_name(ERROR, file.taken))
     schema = before
     for field in added:
@@ -84,7 +84,7 @@ def _predictions(plan: Plan, shard: Shard, added: Any) -> Any:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    found = pq.read_table(plan.place(shard, ".parquet"), partitioning=None)
+    found = pq.read_table(plan.place(shard, ".parquet").absolute(), partitioning=None)
     columns = [
         found.column(field.name).cast(field.type)
         if field.name in found.column_names

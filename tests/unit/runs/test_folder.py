@@ -14,11 +14,13 @@ import pytest
 from support.runs import FinishedRun
 
 from finetune.data import checksums
+from finetune.data.in_memory import Columns
+from finetune.data.stored import STORE, stored
 from finetune.errors import UserError
 from finetune.inference.predictor import load
 from finetune.runs.events import Event, Note, unwatched
 from finetune.runs.folder import RunFolder
-from finetune.runs.predictions import read_lines
+from finetune.runs.predictions import read_lines, read_predictions, write_predictions
 from finetune.runs.record_files import DamagedRecord, listed_runs, load_record, write_record
 
 HOLD = """
@@ -238,3 +240,28 @@ def test_it_stays_where_another_process_has_the_lock(run: RunFolder) -> None:
     with run.locked(wait=False, watch=unwatched):
         run.clean()
         assert (run.path / ".holder").is_file()
+
+
+@pytest.mark.parametrize("name", ["a:b", "s3:", "~", "file:", "a?b*c#d%20e"])
+def test_predictions_are_written_into_a_folder_of_any_name(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where pyarrow is given a relative path, it looks for some on servers and in homes."""
+    monkeypatch.chdir(tmp_path)
+    folder = Path(name) / "inside"
+    folder.mkdir(parents=True)
+    write_predictions(folder / "predictions-dev.parquet", [{"answer": "good"}], {})
+    assert read_predictions(folder / "predictions-dev.parquet") == [{"answer": "good"}]
+    assert [file.name for file in (tmp_path / name / "inside").iterdir()] == ["predictions-dev.parquet"]
+
+
+@pytest.mark.parametrize(("name", "words"), [("s3://bucket/runs", "is an address"), ("~/runs", "begins with ~")])
+def test_a_folder_that_would_be_elsewhere_is_refused_before_training(
+    name: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match=words), RunFolder.of(Path(name), "t", "1").locked(wait=False, watch=unwatched):
+        pass
+    with pytest.raises(UserError, match=words):
+        stored({"train": Columns(cells={"text": ["a"]}, names={})}, Path(name) / STORE)
+    assert not list(tmp_path.iterdir())
