@@ -5,6 +5,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,14 +15,15 @@ from torch import Tensor
 
 from finetune.errors import UserError
 from finetune.models.batch import Batch, collate
-from finetune.models.device import is_out_of_memory
+from finetune.models.device import build_accelerator, is_out_of_memory
 from finetune.models.families import most_tokens
 from finetune.models.feature import Feature, label_counts
 from finetune.models.feature_arrays import lengths, read_positions
+from finetune.models.kernels import cpu
 from finetune.models.kernels.malloc import trim_memory
 from finetune.models.model import Model, as_float
 from finetune.runs import interrupts
-from finetune.runs.events import Encoded, Predicted, Watcher
+from finetune.runs.events import Encoded, Predicted, Watcher, unwatched
 
 LOSSES_AT_ONCE = 256  # features
 IMPOSSIBLE = -1e4  # a logit; minus infinity would make losses of padding nan
@@ -30,6 +32,12 @@ LOGITS_OF_TOKEN = 2_048  # as many logits take the place of a token of a batch
 LONG, STEP = 32, 4  # tokens: texts longer than LONG are padded to steps where logits are many
 READ_STEP = 8  # positions, to whose multiples those that are read are padded there
 TRIMMED = 8  # batches after which memory is returned where logits are many
+
+
+def _unpickled(model: Model, device: torch.device, precision: str, pad_id: int) -> "Engine":
+    """An engine with what its process lacks if it is a new one."""
+    cpu.register()
+    return Engine(model=model, accelerator=build_accelerator(device, precision), pad_id=pad_id, watch=unwatched)
 
 
 class Diverged(UserError):
@@ -44,6 +52,10 @@ class Engine:
     accelerator: Accelerator
     pad_id: int
     watch: Watcher
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For pickle and copy: an accelerator belongs to its process, and a watcher to whoever watches."""
+        return _unpickled, (self.model, self.accelerator.device, self.accelerator.mixed_precision, self.pad_id)
 
     def logits(self, features: Sequence[Feature]) -> list[np.ndarray]:
         """Logits of every feature, without padding, in order; the same on every process.

@@ -34,9 +34,14 @@ def speed_up(model: nn.Module, encoder: Any) -> None:
                 setattr(parent, name, FastDropout(child.p))
     if not has_own_class(encoder.config):
         return
+    register()
+    encoder.set_attn_implementation(ATTENTION)
+
+
+def register() -> None:
+    """Gives transformers the attention of this file, under the name that models have in their config."""
     AttentionInterface.register(ATTENTION, attention)
     AttentionMaskInterface.register(ATTENTION, ALL_MASK_ATTENTION_FUNCTIONS["eager"])
-    encoder.set_attn_implementation(ATTENTION)
 
 
 def seed(value: int) -> None:

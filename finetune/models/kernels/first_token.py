@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from functools import partial
-from types import MethodType
 from typing import Any
 
 from torch import Tensor, nn
@@ -20,10 +19,10 @@ def last_layer_for_first_token(encoder: PreTrainedModel) -> Callable[[], None] |
     attention.
     """
     layers = getattr(getattr(encoder, "encoder", None), "layer", None)
-    attention = getattr(layers[-1], "attention", None) if layers else None
+    attention: Any = getattr(layers[-1], "attention", None) if layers else None
     inner = getattr(attention, "self", None)
     if all(hasattr(inner, name) for name in ("query", "key", "value", "attention_head_size", "scaling", "dropout")):
-        attention.forward = MethodType(_attend, attention)  # type: ignore[union-attr]
+        attention.forward = partial(_attend, attention)  # which can be pickled
         return partial(delattr, attention, "forward")
     return None
 

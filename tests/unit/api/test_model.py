@@ -1,6 +1,10 @@
 """`run.model`: what holds rows comes back with the columns of `finetune predict`."""
 
+import copy
 import json
+import pickle
+import subprocess
+import sys
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -153,3 +157,30 @@ def test_what_holds_no_rows_is_refused(model: finetune.Model, rows: Any) -> None
     with pytest.raises(finetune.UserError) as error:
         model.predict(rows)
     assert error.value.__suppress_context__
+
+
+CALLS: dict[str, tuple[Any, ...]] = {
+    "sentence": ("the cat sat",),
+    "regression": ("the cat sat", "the dog ran"),
+    "multilabel": ("the cat 1",),
+    "tagging": (["the", "cat"],),
+    "span": ("who sat?", "the cat sat"),
+    "choice": ("the cat", ["sat", "ran"]),
+}
+
+
+@pytest.mark.parametrize("kind", CALLS)
+def test_a_used_model_is_pickled_and_copied(kind: str, finished_run: FinishedRun) -> None:
+    model = finetune.open_run(finished_run(kind)).model
+    found = model(*CALLS[kind])
+    for other in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
+        assert other(*CALLS[kind]) == found
+    assert model(*CALLS[kind]) == found
+
+
+def test_a_pickled_model_predicts_in_a_new_process(model: finetune.Model, tmp_path: Path) -> None:
+    model.explain(TEXTS[0])
+    (tmp_path / "model.pkl").write_bytes(pickle.dumps(model))
+    code = "import pickle, sys; print(pickle.load(open(sys.argv[1], 'rb'))('the cat sat').value)"
+    done = subprocess.run([sys.executable, "-c", code, tmp_path / "model.pkl"], capture_output=True, text=True)
+    assert done.stdout == "good\n", done.stderr
