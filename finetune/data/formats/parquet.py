@@ -17,7 +17,9 @@ from finetune.data.written_cells import flat, without_surrogates
 from finetune.errors import UserError, first_line
 
 BATCH = 10_000  # rows
-FEW_ROWS, MOST_ROWS = 10_000_000, 20  # rows that any file may declare, and rows for each of its bytes
+WIDTHS = {"INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8}  # bytes of a value
+TEXTS = ("NONE", "STRING", "JSON", "ENUM")  # logical types
+FEW_ROWS, MOST_ROWS = 1_000_000, 20  # rows that any file may declare, and rows for each of its bytes
 
 
 def sniff(start: FileStart) -> bool:
@@ -26,14 +28,20 @@ def sniff(start: FileStart) -> bool:
 
 
 @contextmanager
-def _opened(path: Path, form: FileFormat) -> Iterator[Any]:
+def _opened(path: Path, form: FileFormat, *, coded: bool = False) -> Iterator[Any]:
+    """The file; with `coded`, texts come as the numbers of different ones, as they are stored: a small file may repeat
+    a long one any number of times.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     with form.open_bytes(path) as file:
         try:
-            opened = pq.ParquetFile(io.BytesIO(file.read()) if form.compression else path.absolute())
+            content = io.BytesIO(file.read()) if form.compression else path.absolute()
+            opened = pq.ParquetFile(content)
             require_sizes(path, opened.metadata, packed=path.stat().st_size)
+            if coded:
+                opened = pq.ParquetFile(content, read_dictionary=_texts_in(opened.schema))
             yield opened
         except (pa.ArrowException, ValueError) as error:
             raise UserError(
@@ -44,26 +52,76 @@ def _opened(path: Path, form: FileFormat) -> Iterator[Any]:
 def require_sizes(path: Path | str, declared: Any, *, packed: int) -> None:
     """Raises UserError for a file of `packed` bytes that declares more rows or bytes than it can hold."""
     groups = [declared.row_group(number) for number in range(declared.num_row_groups)]
-    require_expanded(path, sum(max(0, group.total_byte_size) for group in groups), packed=packed)
+    parts = [group.column(number) for group in groups for number in range(group.num_columns)]
+    require_expanded(path, sum(map(_least_bytes, parts)), packed=packed)
     if declared.num_rows > max(FEW_ROWS, MOST_ROWS * packed):
         raise UserError(
             f"{path}: declares {so_many(declared.num_rows)} in {so_many(packed, 'byte')}", "Write or download it again"
         )
 
 
+def _least_bytes(part: Any) -> int:
+    """What a column of a row group takes in memory at least: numbers that are equal are stored once."""
+    return max(0, part.total_uncompressed_size, part.num_values * WIDTHS.get(part.physical_type, 0))
+
+
+def _texts_in(schema: Any) -> list[str]:
+    leaves = [schema.column(number) for number in range(len(schema))]
+    return [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY" and leaf.logical_type.type in TEXTS]
+
+
 def read(path: Path, form: FileFormat, columns: Sequence[str] | None = None) -> Iterator[Record]:
-    """Yields a record for each row, reading in batches, with all columns or these alone."""
-    with _opened(path, form) as file:
-        yield from records_of(file.iter_batches(batch_size=BATCH, columns=columns))
+    """Yields a record for each row, reading in batches, with all columns or these alone.
+
+    Equal texts of a batch are one object. Raises UserError where more is read than so small a file holds.
+    """
+    with _opened(path, form, coded=True) as file:
+        yield from records_of(_bounded(path, file.iter_batches(batch_size=BATCH, columns=columns)))
+
+
+def _bounded(path: Path, batches: Iterable[Any]) -> Iterator[Any]:
+    size, packed = 0, path.stat().st_size
+    for batch in batches:
+        size += sum(map(_expanded, batch.columns))
+        require_expanded(path, size, packed=packed)
+        yield batch
+
+
+def _expanded(column: Any) -> int:
+    """The bytes of a column's cells, those of equal texts counted each time."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = column.type
+    if pa.types.is_dictionary(kind) and kind.value_type in (
+        pa.string(), pa.large_string(), pa.binary(), pa.large_binary()
+    ):  # fmt: skip
+        return int(pc.sum(pc.binary_length(column.dictionary).take(column.indices)).as_py() or 0)
+    if pa.types.is_map(kind):
+        return _expanded(column.keys) + _expanded(column.items)
+    if pa.types.is_struct(kind):
+        return sum(map(_expanded, column.flatten()))
+    return _expanded(column.flatten()) if pa.types.is_nested(kind) else int(column.nbytes)
+
+
+def _cells(column: Any) -> list[Any]:
+    """The cells of a column as Python objects, equal texts as one."""
+    import pyarrow as pa
+
+    if not pa.types.is_dictionary(column.type):
+        return column.to_pylist()  # type: ignore[no-any-return]
+    values = column.dictionary.to_pylist()
+    return [None if number is None else values[number] for number in column.indices.to_pylist()]
 
 
 def records_of(batches: Iterable[Any]) -> Iterator[Record]:
     """The records of pyarrow batches."""
     row = 0
     for batch in batches:
-        for values in batch.to_pylist():
+        names, columns = batch.schema.names, list(map(_cells, batch.columns))
+        for cells in zip(*columns, strict=True):
             row += 1
-            yield Record(row=row, line=row, values=values)
+            yield Record(row=row, line=row, values=dict(zip(names, cells, strict=True)))
 
 
 def count(path: Path, form: FileFormat) -> tuple[int, frozenset[str]]:

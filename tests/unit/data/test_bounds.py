@@ -4,11 +4,13 @@ import gzip
 import io
 import json
 import os
+import re
 import resource
 import socket
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import openpyxl
@@ -21,7 +23,7 @@ from finetune.checks.run_checks import check_data
 from finetune.checks.spellings import misspelled
 from finetune.data import bounds
 from finetune.data.detect import detect
-from finetune.data.reading import read_table, survey
+from finetune.data.reading import read_table, records, survey
 from finetune.errors import UserError, nearest
 
 SPARE = 3 << 30  # bytes of address space that a test may take
@@ -157,6 +159,40 @@ def test_a_column_without_a_name_right_of_the_header_is_kept(tmp_path: Path) -> 
 def test_a_bomb_of_a_sheet_is_refused(tmp_path: Path) -> None:
     path = xlsx(tmp_path / "bomb.xlsx", lambda xml: xml + " " * (1 << 27))
     assert "compressed bytes expand" in refused(path)
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"text": ["the cat sat. " * 800] * 10_000},
+        {"text": pa.array(["the cat sat. " * 800] * 10_000, pa.large_string())},
+        {"text": ["a"], "n": [[0] * 10_000_000]},
+        {"text": ["a"] * 100, "tokens": [["the cat sat. " * 80] * 1_000] * 100},
+        {"text": ["a"] * 100, "one": [{"a": [{"b": "the cat sat. " * 8_000}] * 10}] * 100},
+        {
+            "text": ["a"] * 100,
+            "m": pa.array([[("k", "the cat " * 90_000)]] * 100, pa.map_(pa.string(), pa.string())),
+        },
+        {"text": ["a"] * 1_100_000},
+    ],
+)
+def test_parquet_of_few_bytes_that_repeats_its_cells_is_refused(columns: Any, tmp_path: Path) -> None:
+    """It would take gigabytes or hours; equal cells are stored once."""
+    pq.write_table(pa.table(columns), tmp_path / "a.parquet", compression="zstd")
+    assert (tmp_path / "a.parquet").stat().st_size < 40_000
+    assert re.search(r"compressed bytes expand|declares 1,100,000 rows", refused(tmp_path / "a.parquet"))
+
+
+def test_parquet_is_read_as_pyarrow_does(tmp_path: Path) -> None:
+    rows = [
+        {"text": text, "b": b"\x00", "n": None, "l": [text], "s": {"a": text, "b": [1.5]}, "c": "x"}
+        for text in ("a", None, "한", "a", "")
+    ]
+    table = pa.Table.from_pylist(rows)
+    table = table.set_column(5, "c", table["c"].dictionary_encode())
+    pq.write_table(table, tmp_path / "a.parquet")
+    found = records(tmp_path / "a.parquet", detect(tmp_path / "a.parquet"))
+    assert [record.values for record in found] == rows
 
 
 def test_parquet_that_declares_too_much_is_refused(tmp_path: Path) -> None:
