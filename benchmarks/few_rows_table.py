@@ -31,7 +31,7 @@ def few_rows_table(measured: dict[str, Any], setfit: dict[str, Any]) -> str:
     for name, size in sorted(cells, key=lambda cell: (list(sets).index(cell[0]), cell[1])):
         draws = cells[name, size]
         default = f"{100 * statistics.fmean(scores['finetune'] for scores in draws):.1f}"
-        others = [_beside(draws, methods) for methods in OTHERS.values()]
+        others = [_compared(draws, methods) for methods in OTHERS.values()]
         lines.append([f"{name}: {sets[name]}", metrics[name], f"{size:,}", str(len(draws)), default, *others])
     head = ["data", "score", "rows a class", "draws", "default", *OTHERS]
     text = (
@@ -43,16 +43,17 @@ def few_rows_table(measured: dict[str, Any], setfit: dict[str, Any]) -> str:
     return f"{markdown_table(head, lines)}\n\n{text}"
 
 
-def _beside(draws: Sequence[Mapping[str, float]], methods: Sequence[str]) -> str:
-    """The mean score of a method, and the lead of the default over it; empty where it was not measured."""
-    name = next((method for method in methods if all(method in scores for scores in draws)), None)
+def _compared(every: Sequence[Mapping[str, float]], methods: Sequence[str]) -> str:
+    """The mean score of a method over the draws that have it, and the lead of the default there; empty without any."""
+    name = next((method for method in methods if any(method in scores for scores in every)), None)
     if name is None:
         return ""
+    draws = [scores for scores in every if name in scores]
     score = f"{100 * statistics.fmean(scores[name] for scores in draws):.1f}"
     lead = [100 * (scores["finetune"] - scores[name]) for scores in draws]
-    mean = statistics.fmean(lead)
+    mean, some = statistics.fmean(lead), "" if len(draws) == len(every) else f"; {len(draws)} of the draws"
     if len(lead) < 2:
-        return f"{score} ({mean:+.1f})"
+        return f"{score} ({mean:+.1f}{some})"
     half = float(student.ppf(0.975, len(lead) - 1)) * statistics.stdev(lead) / math.sqrt(len(lead))
-    text = f"{score} ({mean:+.1f}, {mean - half:+.1f} to {mean + half:+.1f})"
+    text = f"{score} ({mean:+.1f}, {mean - half:+.1f} to {mean + half:+.1f}{some})"
     return f"**{text}**" if mean + half < 0 else text
