@@ -10,6 +10,9 @@ LONGEST_LINE = 400  # characters of a library's error in a message
 LONGEST, MOST = 200, 5_000  # characters of a name, and names, of which the nearest is searched
 
 
+THEIRS = (MemoryError, TimeoutError)  # not of what is read: the machine's, or a limit of time that the caller set
+
+
 class UserError(Exception):
     """What is wrong and where (`what`), then how to fix it (`way_out`).
 

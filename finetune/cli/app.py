@@ -127,6 +127,7 @@ def main() -> None:
     print_warnings()
     interrupts.install()
     try:
+        _require_docstrings()
         _require_utf_8(sys.argv[1:])
         code = app(standalone_mode=False)
         interrupts.ignore()
@@ -151,11 +152,20 @@ def main() -> None:
             _discard_output()
         print_error(_in_words(error))
         sys.exit(2)
+    except MemoryError:
+        print_error(UserError("the memory ran out", "Close other programs, or use fewer rows or a smaller batch"))
+        sys.exit(2)
     except Exception:
         if stopped_by := interrupts.stopped_by():
             _exit_stopped(stopped_by)
         echo(traceback.format_exc(), err=True)  # a fault of ours, whose text may hold control characters too
         sys.exit(1)
+
+
+def _require_docstrings() -> None:
+    """Raises UserError under `python -OO`, where importing transformers fails."""
+    if sys.flags.optimize > 1:
+        raise UserError("Python runs with -OO, without the docstrings that transformers reads", "Use -O, or neither")
 
 
 def _exit_stopped(stopped: interrupts.Interrupted) -> NoReturn:

@@ -83,7 +83,8 @@ def trained_layout(model: str, out: Path) -> Layout | None:
         raise UserError(f"{model}: no finished run in {out} was trained on it", f"Train one: finetune run {model}")
     if found is not None:
         found.record()
-    with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):  # which loading the model reports
+    damaged = OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError
+    with suppress(*damaged):  # which loading the model reports
         config = json.loads((found.model / "config.json").read_text(encoding="utf-8")) if found else {}
         return layout_from(config["finetune"]["layout"])
     return None

@@ -59,10 +59,23 @@ def build_accelerator(device: torch.device, precision: str) -> Accelerator:
     launched = "RANK" in os.environ
     AcceleratorState._reset_state(reset_partial_state=not launched)
     if launched:
+        _require_group()
         import_module("torch.distributed.nn")  # imported once connected, it keeps the connections until the end
 
         atexit.register(_leave_processes)
     return Accelerator(cpu=device.type == "cpu", mixed_precision="no" if precision == "fp32" else precision)
+
+
+def _require_group() -> None:
+    """Raises UserError where RANK is set, as a launcher does, but not all else by which processes find each other."""
+    numbers = {name: os.environ.get(name, "0") for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE")}
+    remedy = "Start it with torchrun, or unset RANK and WORLD_SIZE"
+    for name, value in numbers.items():
+        if not value.isdecimal():
+            raise UserError(f"{name} is '{value}', and a launcher sets a number", remedy)
+    lacking = [name for name in ("MASTER_ADDR", "MASTER_PORT") if name not in os.environ]
+    if int(numbers["WORLD_SIZE"]) > 1 and lacking:
+        raise UserError(f"RANK is set, as by a launcher, but not {' and '.join(lacking)}", remedy)
 
 
 def describe_device(device: torch.device) -> str:

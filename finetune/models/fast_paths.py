@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor
 
-from finetune.errors import UserError, first_line
+from finetune.errors import THEIRS, UserError, first_line
 from finetune.models.device import is_out_of_memory
 from finetune.models.families import has_own_class, takes_segments
 from finetune.models.kernels import cpu
@@ -52,6 +52,8 @@ def take_fast_paths(model: Model, *, device: torch.device, precision: str) -> li
 def _agrees(model: Model, plain: Tensor) -> bool:
     try:
         return _close(_tried(model), plain)
+    except THEIRS:
+        raise
     except Exception:  # a layer that is called with other arguments than BERT's
         return False
 
@@ -94,7 +96,7 @@ def _refused(model: Model, precision: str = "") -> Iterator[None]:
     try:
         yield
     except Exception as error:  # such an encoder may fail in any way
-        memory = isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and is_out_of_memory(error))
+        memory = isinstance(error, THEIRS) or (isinstance(error, RuntimeError) and is_out_of_memory(error))
         if isinstance(error, UserError) or memory or has_own_class(model.backbone.config):
             raise
         how = f"in {precision} " if precision else ""

@@ -17,7 +17,7 @@ from transformers import PreTrainedModel
 
 from finetune.data.atomic import scratch_folder
 from finetune.data.checksums import write_checksums
-from finetune.errors import UserError, first_line
+from finetune.errors import THEIRS, UserError, first_line
 from finetune.models.families import FAMILIES, has_own_class
 from finetune.models.model import Model
 from finetune.runs.recipe import Recipe
@@ -136,6 +136,8 @@ def save_adapter(model: Model, folder: Path, recipe: Recipe, *, base: str) -> No
             config.save_pretrained(scratch)
             save_file(state, scratch / "adapter_model.safetensors", metadata={"format": "pt"})
         write_checksums(folder)
+    except THEIRS:
+        raise
     except Exception as error:  # safetensors has its own class for what the system refuses
         raise UserError(
             f"{folder}: the adapter cannot be written ({first_line(error)})",

@@ -14,7 +14,7 @@ from transformers import AutoConfig, AutoModel, PretrainedConfig, PreTrainedMode
 
 from finetune.data.atomic import scratch_folder
 from finetune.data.checksums import write_checksums
-from finetune.errors import UserError, first_line
+from finetune.errors import THEIRS, UserError, first_line
 from finetune.models.backbone import Backbone, Head
 from finetune.models.config_bounds import FIXED, REMEDY, require_config
 from finetune.models.device import resolve_precision
@@ -207,6 +207,8 @@ def save_checkpoint(model: Model, folder: Path, tokenizer: PreTrainedTokenizerBa
             forget_use(tokenizer)
             tokenizer.save_pretrained(scratch)
         write_checksums(folder)
+    except THEIRS:
+        raise
     except Exception as error:  # tokenizers raises nothing more specific where it cannot write
         raise UserError(
             f"{folder}: the model cannot be written ({first_line(error)})",
@@ -246,6 +248,8 @@ def load_config(folder: Path) -> PretrainedConfig:
         config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
         for name, value in FIXED.items():
             setattr(config, name, value)
+    except THEIRS:
+        raise
     except Exception as error:  # a config of a wrong type makes transformers fail in any way
         raise UserError(
             f"{folder}: does not contain a model that transformers can load ({first_line(error)})", REMEDY
@@ -271,6 +275,8 @@ def _new_backbone(config: PretrainedConfig) -> Backbone:
         encoder = AutoModel.from_config(config, dtype=torch.float32, trust_remote_code=False)
         return Backbone(encoder, **reading(config))
     except UserError:
+        raise
+    except THEIRS:
         raise
     except Exception as error:  # values that do not fit together make transformers fail in any way
         raise UserError(f"config.json makes no '{config.model_type}' encoder ({first_line(error)})", REMEDY) from error

@@ -10,7 +10,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 from transformers import PretrainedConfig, PreTrainedModel
 
-from finetune.errors import UserError, first_line
+from finetune.errors import THEIRS, UserError, first_line
 from finetune.models.config_bounds import saved_settings
 from finetune.models.fingerprint import OWN_WEIGHTS
 
@@ -33,6 +33,8 @@ def from_pretrained(kind: Any, folder: Path, *, config: PretrainedConfig) -> tup
             use_safetensors=True,
             output_loading_info=True,
         )
+    except THEIRS:
+        raise
     except Exception as error:  # damaged weights and odd configs make transformers fail in any way
         raise UserError(
             f"{folder}: the weights cannot be loaded ({first_line(error)})",

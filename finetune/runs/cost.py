@@ -1,6 +1,5 @@
 """What a run cost: device time, memory, energy."""
 
-import json
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import pairwise
@@ -9,6 +8,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from finetune.runs.events import logged
 from finetune.runs.whole_record import LARGEST_SCORE, Whole
 
 Amount = Annotated[float, Field(ge=0, le=LARGEST_SCORE)]
@@ -47,6 +47,6 @@ def _times(events: Path) -> Iterator[tuple[str, float]]:
         return
     with events.open(encoding="utf-8", errors="replace") as opened:
         for line in opened:
+            event = logged(line) or {}
             with suppress(ValueError, KeyError, TypeError):
-                event = json.loads(line)
                 yield str(event["event"]), float(event["time"])

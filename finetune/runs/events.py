@@ -180,6 +180,15 @@ def unwatched(event: Event) -> None:
     """Ignores the event."""
 
 
+def logged(line: str | bytes) -> dict[str, Any] | None:
+    """The event of a line of a log; None for a line that is not one, such as the last of a killed run."""
+    try:
+        event = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return event if isinstance(event, dict) and "event" in event else None
+
+
 class EventLog:
     """Appends each event with its Unix time, one JSON object per line, then passes it on.
 

@@ -4,13 +4,13 @@ import json
 import os
 import platform
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from finetune.data.paths import is_folder
+from finetune.runs.events import logged
 from finetune.runs.folder import HOLDER, RECORD, RunFolder, is_locked
 
 ENDS = 65_536  # bytes that are read of each end of a log
@@ -133,9 +133,8 @@ def _events(file: Path) -> list[dict[str, Any]]:
         lines += opened.read(ENDS).splitlines()
     found = []
     for line in lines:
-        with suppress(ValueError):
-            event = json.loads(line)
-            found += [event] if isinstance(event, dict) and "event" in event else []
+        if (event := logged(line)) is not None:
+            found.append(event)
     return found
 
 

@@ -28,5 +28,5 @@ def _saved_labels(folder: RunFolder) -> list[str]:
     try:
         names = json.loads((folder.model / "config.json").read_text(encoding="utf-8"))["id2label"]
         return [str(names[str(index)]) for index in range(len(names))]
-    except (OSError, ValueError, LookupError, TypeError):  # a report works without the model
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):  # a report works without the model
         return []

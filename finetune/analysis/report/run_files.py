@@ -1,18 +1,18 @@
 """Loads a run's record, loss log and predictions for a report; lists missing files."""
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from finetune.analysis.report.paths import without_folders
 from finetune.data.messages import so_many
+from finetune.runs.events import logged
 from finetune.runs.folder import RunFolder
 from finetune.runs.lookup import require_run
 from finetune.runs.predictions import Line, read_lines
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
+from finetune.runs.without_folders import without_folders
 from finetune.task_types.run_view import split_view_of
 from finetune.task_types.view import View
 
@@ -96,12 +96,9 @@ def view_of_run(run: RunFiles, split: str) -> View | None:
 def _events(lines: Iterable[str]) -> Iterator[Mapping[str, Any] | None]:
     """The logged events; None for a line that is not one, such as the truncated last line of a killed run."""
     for line in lines:
-        try:
-            event = json.loads(line)
-        except ValueError:
-            event = None
-        whole = isinstance(event, dict) and "event" in event
-        if whole and event["event"] == "updates":
+        event = logged(line)
+        whole = event is not None
+        if event is not None and event["event"] == "updates":
             lists = (event.get("losses"), event.get("rates", []))
             whole = isinstance(event.get("update"), int) and all(isinstance(some, list) for some in lists)
         yield event if whole else None

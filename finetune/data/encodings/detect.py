@@ -24,6 +24,7 @@ LARGER = {  # a name may mean several encodings: Windows' version is a superset
     **{"shift_jis": "cp932", "euc_kr": "cp949", "gb2312": "gb18030", "gbk": "gb18030", "big5": "cp950"},
     **{"iso8859-1": "latin-1"},
 }
+NOT_OF_FILES = ("punycode", "idna", "undefined", "unicode-escape", "raw-unicode-escape")  # Python's, of names and code
 NAMES = {
     **{"utf-8-sig": "UTF-8 with a byte-order mark", "latin-1": "Latin-1", "cp932": "Shift-JIS", "cp950": "Big5"},
     **{f"cp{page}": f"Windows-{page}" for page in range(1250, 1259)},
@@ -67,6 +68,8 @@ def _known(given: str) -> str:
     try:
         io.TextIOWrapper(io.BytesIO(), encoding=given)
         name = codecs.lookup(given).name
+        if name.replace("_", "-") in NOT_OF_FILES:
+            raise LookupError(given)
     except (LookupError, ValueError) as error:
         common = ["utf-8", "utf-16", "big5", "shift-jis", "euc-kr", *map(str.lower, NAMES.values()), *ENCODINGS]
         raise UserError(

@@ -62,7 +62,7 @@ def require_sizes(path: Path | str, declared: Any, *, packed: int) -> None:
 
 def _least_bytes(part: Any) -> int:
     """What a column of a row group takes in memory at least: numbers that are equal are stored once."""
-    return max(0, part.total_uncompressed_size, part.num_values * WIDTHS.get(part.physical_type, 0))
+    return int(max(0, part.total_uncompressed_size, part.num_values * WIDTHS.get(part.physical_type, 0)))
 
 
 def _texts_in(schema: Any) -> list[str]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from finetune.data.messages import so_many
-from finetune.errors import UserError, first_line
+from finetune.errors import THEIRS, UserError, first_line
 from finetune.models.tokenizers.word_counts import word_counts
 
 if TYPE_CHECKING:
@@ -113,5 +113,7 @@ def _weights(folder: Path) -> "dict[str, torch.Tensor]":
         raise UserError(f"{folder}: has no model.safetensors", "Name an encoder, such as minilm")
     try:
         return {name: weight for file in files for name, weight in load_file(file).items()}
+    except THEIRS:
+        raise
     except Exception as error:  # safetensors raises its own for a damaged file
         raise UserError(f"{folder}: the weights cannot be read ({first_line(error)})", "Fetch it again") from error

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from finetune.data.paths import is_folder
-from finetune.errors import UserError, first_line
+from finetune.errors import THEIRS, UserError, first_line
 from finetune.models.tokenizers.kinds import KINDS
 from finetune.models.tokenizers.load import read_tokenizer
 
@@ -45,6 +45,8 @@ def given_tokenizer(folder: Path, given: str) -> "PreTrainedTokenizerBase":
     try:
         found = PreTrainedTokenizerFast(tokenizer_file=str(folder / TOKENIZER_JSON))
         known = set(found.get_vocab())
+    except THEIRS:
+        raise
     except Exception as error:  # a file of another form makes the library fail in any way
         raise UserError(
             f"{given}: the tokenizer cannot be loaded ({first_line(error)})",

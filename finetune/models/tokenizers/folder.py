@@ -10,7 +10,7 @@ from typing import Any
 from finetune.data.atomic import require_no_link, settle, sync, temporary_folder
 from finetune.data.checksums import CHECKSUMS, write_checksums
 from finetune.data.paths import exists, is_folder
-from finetune.errors import UserError, first_line
+from finetune.errors import THEIRS, UserError, first_line
 
 ABOUT = "tokenizer_training.json"  # how the tokenizer was made, and what marks the folder as one of ours
 FILES = {ABOUT, CHECKSUMS, "tokenizer.json", "tokenizer_config.json", "config.json", "model.safetensors"}
@@ -48,7 +48,7 @@ def replaced(folder: Path, about: dict[str, Any]) -> Iterator[Path]:
             shutil.rmtree(folder, ignore_errors=True)
             scratch.rename(folder)
             sync(folder.absolute().parent)
-    except UserError:
+    except (UserError, *THEIRS):
         raise
     except Exception as error:  # tokenizers raises nothing more specific where it cannot write
         raise UserError(f"{folder}: cannot be written ({first_line(error)})", "Choose another folder") from error

@@ -6,7 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from finetune.errors import UserError, first_line
+from finetune.errors import THEIRS, UserError, first_line
 from finetune.models.config_bounds import require_config
 from finetune.models.tokenizers.template import pair_template
 
@@ -45,6 +45,8 @@ def read_tokenizer(folder: Path, *, vocabulary: int | None = None) -> "PreTraine
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder, use_fast=True, trust_remote_code=False)
         fault = _fault(tokenizer, vocabulary)
+    except THEIRS:
+        raise
     except Exception as error:  # files of a wrong type make transformers and tokenizers fail in any way
         fault = first_line(error)
     if fault:
@@ -75,6 +77,8 @@ def load_text_tokenizer(folder: Path) -> TextTokenizer:
     light = JsonTokenizer(folder)
     try:
         faithful = light.is_faithful()
+    except THEIRS:
+        raise
     except Exception:  # the file is not what it should be: the other way reports it
         faithful = False
     return light if faithful else load_tokenizer(folder)

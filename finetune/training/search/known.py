@@ -1,6 +1,5 @@
 """What is known of a search's runs from their folders: finished ones, unfinished ones, scores after an epoch."""
 
-import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -9,6 +8,7 @@ from typing import Any
 
 from finetune.data.source import Source
 from finetune.errors import UserError
+from finetune.runs.events import logged
 from finetune.runs.folder import RECORD, RunFolder, folder_name
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_diff import DEFAULTS
@@ -135,7 +135,6 @@ def _logged(file: Path, name: str) -> list[dict[str, Any]]:
     found = []
     with suppress(OSError):
         for line in file.read_bytes().splitlines():
-            with suppress(ValueError):
-                event = json.loads(line)
-                found += [event] if isinstance(event, dict) and event.get("event") == name else []
+            event = logged(line)
+            found += [event] if event is not None and event["event"] == name else []
     return found

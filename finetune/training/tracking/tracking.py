@@ -1,6 +1,5 @@
 """Sends the events of runs to trackers as they come, or those of finished runs from what they left."""
 
-import json
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -9,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from finetune.errors import first_line
-from finetune.runs.events import AlreadyDone, Done, Event, Note, Started, Watcher, Working
+from finetune.runs.events import AlreadyDone, Done, Event, Note, Started, Watcher, Working, logged
 from finetune.runs.folder import RunFolder
 from finetune.runs.recipe import Recipe
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
+from finetune.runs.without_folders import names_only
 from finetune.training.tracking.libraries import Library, TrackedRun, library
 from finetune.training.tracking.sender import Sender
 from finetune.training.tracking.values import Point, Points, final_numbers, settings
@@ -83,8 +83,8 @@ class Tracking:
         self._look()
 
     def begin(self, folder: Path, recipe: dict[str, Any]) -> None:
-        """Opens the trackers and sends the settings."""
-        run, flat = TrackedRun.of(folder), settings(recipe)
+        """Opens the trackers and sends the settings, without the folders of this machine."""
+        run, flat = TrackedRun.of(folder), settings(names_only(recipe))
         self.id = run.id
         self.senders = [Sender(one, run) for one in self.libraries]
         for sender in self.senders:
@@ -171,7 +171,5 @@ def _logged(file: Path) -> Iterator[dict[str, Any]]:
         return
     with file.open(encoding="utf-8", errors="replace") as opened:
         for line in opened:
-            with suppress(ValueError):
-                event = json.loads(line)
-                if isinstance(event, dict):
-                    yield event
+            if (event := logged(line)) is not None:
+                yield event

@@ -15,7 +15,6 @@ from finetune.analysis.report.blocks import WordWeight
 from finetune.analysis.report.chart import MOST_NAME, Axis, chart, names_axis
 from finetune.analysis.report.curves import chosen_step, steps_of
 from finetune.analysis.report.marks import dots, line
-from finetune.analysis.report.paths import without_folders
 from finetune.analysis.report.run_files import read_run_files
 from finetune.analysis.report.svg import WIDTH, fitted, number_text, round_powers, round_steps, text_width
 from finetune.analysis.report.write import write_report
@@ -23,6 +22,7 @@ from finetune.data.source import Source
 from finetune.runs.folder import RunFolder
 from finetune.runs.record_files import load_record
 from finetune.runs.verdict import WORDS, verdict_of
+from finetune.runs.without_folders import without_folders
 from finetune.task_types import SentenceRow
 from finetune.task_types.prediction_lines import prediction_lines
 from finetune.task_types.registry import find

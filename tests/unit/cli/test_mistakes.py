@@ -1,6 +1,8 @@
 """A user's mistakes: one line that says what, where and the way out, exit code 2, and nothing half-written."""
 
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -157,3 +159,22 @@ def test_wrong_rows_of_a_task_of_ones_own_are_named(
     code, _, err = in_process("run", "glue-rte", "task=my_task.py:mine", f"model={tiny_bert}", data=tmp_path)
     assert code == 2
     assert_error(err, expected)
+
+
+def test_memory_that_ran_out_is_one_line(
+    in_process: InProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("finetune.cli.recipes.listed", full)
+    code, _, err = in_process("ls", data=tmp_path)
+    assert code == 2
+    assert_error(err, "the memory ran out")
+
+
+def test_python_without_docstrings_is_refused_in_one_line() -> None:
+    """Without them transformers cannot be imported."""
+    done = subprocess.run([sys.executable, "-OO", "-m", "finetune", "ls"], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert_error(done.stderr, "-OO")

@@ -147,6 +147,8 @@ def test_names_of_encodings_mean_the_larger_ones_of_windows(tmp_path: Path) -> N
     [
         ("cp1251", "windows-1215", "'windows-1215'"),
         ("cp1251", "rot13", "'rot13'"),
+        ("cp1251", "punycode", "'punycode'"),
+        ("ascii", "idna", "'idna'"),
         ("cp1251", "euc-jp", "not in euc-jp: 40 of 40"),
         ("cp1251", "utf-8", "not in utf-8: 40 of 40"),
         ("utf-8", "cp949", "is in UTF-8, not in cp949"),

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from finetune.models.device import set_deterministic
+from finetune.errors import UserError
+from finetune.models.device import build_accelerator, set_deterministic
 
 
 @pytest.fixture(autouse=True)
@@ -20,3 +21,21 @@ def test_deterministic_refuses_what_may_differ_from_run_to_run() -> None:
     assert torch.backends.cudnn.deterministic
     set_deterministic(False)
     assert not torch.are_deterministic_algorithms_enabled()
+
+
+@pytest.mark.parametrize(
+    ("variables", "words"),
+    [
+        ({"RANK": "x"}, "RANK is 'x'"),
+        ({"RANK": "0", "WORLD_SIZE": "two"}, "WORLD_SIZE is 'two'"),
+        ({"RANK": "0", "WORLD_SIZE": "2"}, "not MASTER_ADDR and MASTER_PORT"),
+        ({"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "localhost"}, "not MASTER_PORT"),
+    ],
+)
+def test_half_of_what_a_launcher_sets_is_one_error(
+    variables: dict[str, str], words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(UserError, match=words):
+        build_accelerator(torch.device("cpu"), "fp32")

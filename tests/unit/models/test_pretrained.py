@@ -13,8 +13,10 @@ from transformers import AutoModel, AutoTokenizer
 from finetune.errors import UserError
 from finetune.models.hub_names import KNOWN, near_names
 from finetune.models.pretrained import MINILM_SHA256, resolve
+from finetune.models.saving import load_config
 from finetune.models.tokenizers.fingerprint import tokenizer_hash
 from finetune.models.tokenizers.load import load_tokenizer
+from finetune.models.weight_files import from_pretrained
 from finetune.runs.recipe import Recipe
 from finetune.runs.record_files import load_record
 from finetune.task_types.vocabulary import ENCODERS, MULTILINGUAL
@@ -131,3 +133,16 @@ def test_minilm_keeps_the_fingerprint_of_its_records_also_as_a_copy(minilm: Path
     (tmp_path / "copy" / "README.md").unlink()
     assert resolve("minilm").fingerprint == resolve(str(tmp_path / "copy")).fingerprint
     assert resolve("minilm").fingerprint in found
+
+
+@pytest.mark.parametrize("theirs", [TimeoutError("the caller's"), MemoryError()])
+def test_what_is_not_of_the_weights_is_not_called_damage(theirs: Exception, tiny_bert: Path) -> None:
+    """A limit of time that the caller sets by a signal ends loading at any place."""
+
+    class Kind:
+        @staticmethod
+        def from_pretrained(*_: object, **__: object) -> None:
+            raise theirs
+
+    with pytest.raises(type(theirs)):
+        from_pretrained(Kind, tiny_bert, config=load_config(tiny_bert))

@@ -26,6 +26,7 @@ from finetune.runs.events import (
     Training,
     Updates,
     Working,
+    logged,
     unwatched,
 )
 
@@ -106,3 +107,9 @@ def test_a_line_that_a_killed_process_did_not_finish_is_dropped(tmp_path: Path) 
         opened.write('{"time": 1.0, "event": "upda')
     EventLog(file, then=unwatched)(Note("two"))
     assert [json.loads(line)["text"] for line in file.read_text().splitlines()] == ["one", "two"]
+
+
+def test_a_line_that_is_no_event_is_none_however_deep_it_is() -> None:
+    assert logged('{"event": "end", "time": 1}') == {"event": "end", "time": 1}
+    for line in ('{"event": "e', "[]", "{}", "1", "", "[" * 100_000, '{"event":' * 100_000, b"\xff"):
+        assert logged(line) is None

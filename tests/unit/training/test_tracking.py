@@ -53,6 +53,7 @@ def files(folder: Path) -> set[str]:
 def test_a_tracker_gets_settings_losses_scores_and_final_numbers(tiny_bert: Path, tmp_path: Path) -> None:
     record, notes, _ = trained(tmp_path / "results", tiny_bert, track=["keeping"])
     (given,) = Keeping.settings
+    assert (given["task"], given["model"]) == ("rows.csv", tiny_bert.name)  # without the folders of this machine
     assert (given["train.learning_rate"], given["train.epochs"], given["max_length"]) == (1e-3, 2, 16)
     losses = {step: numbers["train/loss"] for step, numbers in Keeping.points if "train/loss" in numbers}
     assert max(losses) == 2 * -(-record["rows"]["train"] // 8)

@@ -100,7 +100,7 @@ def _architecture(run: RunFiles) -> str:
         name = str(config["architectures"][0])
         name = name.replace("LMHeadModel", "ForCausalLM")  # of the auto class
         return name[name.index("For") :] if (run.folder.model / "model.safetensors").is_file() else ""
-    except (OSError, ValueError, LookupError, TypeError):  # a report works without the model
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):  # a report works without the model
         return ""
 
 

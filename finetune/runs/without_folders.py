@@ -1,4 +1,4 @@
-"""A record without the folders of the machine that made it, which a page that is passed on should not name."""
+"""A record without the folders of the machine that made it, which a page or tracker for others should not name."""
 
 import re
 from pathlib import PurePosixPath, PureWindowsPath
@@ -22,21 +22,21 @@ def without_folders(record: RunRecord) -> RunRecord:
 
     return record.model_copy(
         update={
-            "model": _short(record.model),
-            "recipe": _short(record.recipe),
-            "options": _short(record.options),
-            "data_origin": _short(record.data_origin),
+            "model": names_only(record.model),
+            "recipe": names_only(record.recipe),
+            "options": names_only(record.options),
+            "data_origin": names_only(record.data_origin),
             "notes": [note(text) for text in record.notes],
         }
     )
 
 
-def _short(value: Any) -> Any:
-    """Values with absolute paths replaced by their last name."""
+def names_only(value: Any) -> Any:
+    """The value with absolute paths replaced by their last name."""
     if isinstance(value, dict):
-        return {key: _short(inner) for key, inner in value.items()}
+        return {key: names_only(inner) for key, inner in value.items()}
     if isinstance(value, list):
-        return [_short(inner) for inner in value]
+        return [names_only(inner) for inner in value]
     return _name(value) if isinstance(value, str) and _is_absolute(value) else value
 
 
