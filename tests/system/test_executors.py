@@ -18,7 +18,7 @@ from support.results import results_of
 
 import finetune
 from finetune.api.planning import execute, plan
-from finetune.data.source import Source
+from finetune.data.source import source_of
 from finetune.errors import UserError
 from finetune.machines import cluster
 from finetune.training.executors import on_slurm
@@ -149,7 +149,7 @@ def test_runs_as_jobs_of_slurm_are_those_of_one_process(
     events: list[Any] = []
     records, failures = execute(
         planned,
-        RunOptions(source=Source(folder=rte), out=tmp_path / "jobs"),
+        RunOptions(source=source_of(rte), out=tmp_path / "jobs"),
         watch=events.append,
         executor=on_slurm.OnSlurm(cpus_each=1),
     )
