@@ -30,7 +30,7 @@ CASE, INSIDE, JOINED = 7.0, 9.0, 1.0  # of a capital, a symbol, or a hard space 
 CLOSING, ALONE = 6.0, -4.0  # of a closing quote before a word, or a letter at a digit; of a sign between spaces
 PLAIN = 0.2  # weight of ASCII words, which indicate the language and not the encoding
 OTHER_SCRIPT = 0.1  # bits of each of their letters where the language has another script
-MOST_PLAIN = 50.0  # bits of all of them
+MOST_PLAIN = 5.0  # bits of all of them, saved or lost: both are below SURE, so they alone decide nothing
 ENCODINGS = {name: bits for region in REGIONS for name, bits in region.encodings.items()}
 LETTER = r"[^\W\d_]"
 SYMBOL_INSIDE = re.compile(rf"(?<={LETTER})[^\w\s\x00-\x7f’'–—\xad\u0300-\u036f\u0590-\u06ff\u0e00-\u0e7f](?={LETTER})")

@@ -107,6 +107,29 @@ def test_english_with_a_name_and_typographic_marks_is_read_rightly(tmp_path: Pat
             assert outcome(tmp_path / "a.txt", content) == "right"
 
 
+@pytest.mark.parametrize("encoding", ["cp1250", "iso8859-2"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Obsługa była bardzo dobra.",
+        "Jedzenie było smaczne, ceny niskie.",
+        "Nie polecam, strata pieniędzy.",
+        "Snídaně nám velmi chutnala.",
+        "Číšník byl milý, ale čekali jsme dlouho.",
+        "Nedoporučuji, vyhozené peníze.",
+        "A reggeli nagyon finom volt, jövőre is jövünk.",
+        "Soba je bila majhna in hrupna, ne priporočam.",
+    ],
+)
+def test_a_line_of_another_language_among_english_ones_is_not_read_wrongly(
+    text: str, encoding: str, tmp_path: Path
+) -> None:
+    plain = ["The waiter was kind and the food was good", "We waited for an hour", "Nothing special, but cheap"]
+    content = "\n".join([*plain * 7, text]) + "\n"
+    (tmp_path / "a.txt").write_bytes(content.encode(encoding))
+    assert outcome(tmp_path / "a.txt", content) != "wrong"
+
+
 def test_a_byte_that_comes_late_is_looked_at(tmp_path: Path) -> None:
     content = "\n".join(["Das Frühstück war schön"] * 60_000 + ["Es kostete 5 € – „zu viel“"]) + "\n"
     (tmp_path / "a.txt").write_bytes(content.encode("cp1252"))
