@@ -75,8 +75,8 @@ def test_settings_after_a_recipe_are_those_of_its_run(here: Path) -> None:
     (shipped,) = planned(here, "glue-mrpc train.epochs=7")
     assert shipped.first is not None
     assert shipped.first.recipe.train.epochs == 7
-    grid = write("grid.toml", "minilm", '[grid]\nmodel = ["first.toml", "first.toml train.epochs=1"]\n')
-    every = with_first_runs(expand_targets([grid], {}), here)
+    Path("grid.toml").write_text('task = "mrpc"\n[grid]\nmodel = ["first.toml", "first.toml train.epochs=1"]\n')
+    every = with_first_runs(expand_targets(["grid.toml"], {}), here)
     assert [first.recipe.train.epochs for one in every if (first := one.first) is not None] == [3, 1]
     assert checkpoint_of({}, here) == ""
     assert checkpoint_of({"model": "first.toml train.epochs=1"}, here) == "minilm"

@@ -25,11 +25,11 @@ DIFFERING = {"finished", "seconds", "examples_per_second", "peak_memory_bytes", 
 
 
 def trained(folder: Path, model: Path, *, epochs: int = 2, **more: Any) -> tuple[dict[str, Any], list[str], Path]:
-    """(what decides the record, notes, the run's folder) of a run on a few rows."""
+    """(what decides the record, notes but that on few rows, the run's folder) of a run."""
     notes: list[str] = []
 
     def watch(event: Any) -> None:
-        notes.extend([event.text] if isinstance(event, Note) else [])
+        notes.extend([event.text] if isinstance(event, Note) and "few rows" not in event.text else [])
 
     file = folder.parent / "rows.csv"
     file.write_text("\n".join(["text,label", *ROWS]) + "\n")
