@@ -1,4 +1,4 @@
-"""How the runs of a command are trained: what does not change a run's result, and so is no setting of a recipe."""
+"""How the runs of a command are trained: what does not change a run's result, and so is not a setting of a recipe."""
 
 import math
 from dataclasses import dataclass
