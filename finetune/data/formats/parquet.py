@@ -76,7 +76,13 @@ def read(path: Path, form: FileFormat, columns: Sequence[str] | None = None) -> 
     Equal texts of a batch are one object. Raises UserError where more is read than so small a file holds.
     """
     with _opened(path, form, coded=True) as file:
-        yield from records_of(_bounded(path, file.iter_batches(batch_size=BATCH, columns=columns)))
+        yield from records_of(_bounded(path, _batches(file, columns)))
+
+
+def _batches(file: Any, columns: Sequence[str] | None) -> Iterator[Any]:
+    """Batches within a row group: pyarrow joins no lists of texts that are stored as numbers over two of them."""
+    for group in range(file.num_row_groups):
+        yield from file.iter_batches(batch_size=BATCH, row_groups=[group], columns=columns)
 
 
 def _bounded(path: Path, batches: Iterable[Any]) -> Iterator[Any]:
