@@ -34,8 +34,9 @@ def recipe_of(corpus: Path, encoder: Path, *, updates: int, options: dict[str, A
     )
 
 
-def trained(recipe: Recipe, out: Path, **given: Any) -> RunRecord:
-    return run(resolved_run(recipe), RunOptions(source=Source(), out=out, device="cpu"), watch=unwatched, **given)
+def trained(recipe: Recipe, out: Path, *, force: bool = False, pause_after: int | None = None) -> RunRecord:
+    options = RunOptions(source=Source(), out=out, device="cpu", force=force)
+    return run(resolved_run(recipe), options, watch=unwatched, pause_after=pause_after)
 
 
 def left(out: Path, record: RunRecord) -> tuple[bytes, list[float], Any]:
