@@ -55,7 +55,8 @@ def test_each_seed_trains_its_own_first_run_once(here: Finetune, tiny_bert: Path
     assert "does not cover" not in done.stdout
 
     again = here(*command)
-    assert (again.returncode, again.stdout) == (0, done.stdout)
+    repeated = [line for line in again.stdout.splitlines() if not line.startswith("note: few rows")]  # printed before
+    assert (again.returncode, repeated) == (0, done.stdout.splitlines())
     assert "epoch 1/1" not in again.stderr
     forced = here(*command, "--force")
     assert forced.stderr.count("epoch 1/1  loss") == 3

@@ -250,8 +250,8 @@ def test_predictions_are_written_into_a_folder_of_any_name(
     monkeypatch.chdir(tmp_path)
     folder = Path(name) / "inside"
     folder.mkdir(parents=True)
-    write_predictions(folder / "predictions-dev.parquet", [{"answer": "good"}], {})
-    assert read_predictions(folder / "predictions-dev.parquet") == [{"answer": "good"}]
+    write_predictions(folder / "predictions-dev.parquet", [{"prediction": "good"}], {})
+    assert read_predictions(folder / "predictions-dev.parquet") == [{"prediction": "good"}]
     assert [file.name for file in (tmp_path / name / "inside").iterdir()] == ["predictions-dev.parquet"]
 
 
