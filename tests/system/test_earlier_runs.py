@@ -65,7 +65,7 @@ def test_each_seed_trains_its_own_first_run_once(here: Finetune, tiny_bert: Path
     (group,) = groups(second)  # so the interval is that of three trainings of both
     scores = [record.score for record in second]
     assert open_run(group[0].id, seeds=True, out=tmp_path / "results").scores["runs"].tolist()[0] == 3
-    (line,) = [line for line in done.stdout.splitlines() if "dev macro f1" in line and "mean of 3" in line]
+    (line,) = [line for line in done.stdout.splitlines() if "Dev macro f1 is" in line and "mean of 3" in line]
     metric = second[0].metric("macro f1")
     assert metric.shown(summarised(scores, metric).mean) in line
 
