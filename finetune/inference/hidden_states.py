@@ -99,6 +99,19 @@ def with_states(features: Sequence[Feature], engine: Engine, *, weights: str, pr
     return FeaturesWithStates(features, sequences, arrays, np.cumsum([0, *counts]))
 
 
+def with_states_in_memory(features: Sequence[Feature], engine: Engine) -> Sequence[Feature]:
+    """The features of a few rows with the frozen encoder's hidden states, without the cache on disk.
+
+    Raises UserError for states that exceed half precision.
+    """
+    sequences, numbers = Sequences(features), engine.model.backbone.layer_indices(pooled=engine.model.pooled)
+    counts = [_positions(sequence, engine) for sequence in sequences]
+    shape = (sum(counts), engine.model.backbone.config.hidden_size)
+    arrays = tuple(np.empty(shape, dtype=np.float16) for _ in numbers)
+    _fill(arrays, numbers, sequences, counts, engine)
+    return FeaturesWithStates(features, sequences, arrays, np.cumsum([0, *counts]))
+
+
 def _positions(sequence: Feature, engine: Engine) -> int:
     """Number of vectors that a head reads of a sequence."""
     if engine.model.pooled and not engine.model.backbone.bilstm:
@@ -192,14 +205,25 @@ def _write(
 ) -> None:
     """Encodes, and moves each layer's array into place once all are complete."""
     shape = (sum(counts), engine.model.backbone.config.hidden_size)
-    ends = np.cumsum(counts)
     with ExitStack() as files:
         scratch = [files.enter_context(scratch_file(_file(folder, number))) for number in numbers]
         arrays = [np.lib.format.open_memmap(file, mode="w+", dtype=np.float16, shape=shape) for file in scratch]
-        for index, states in engine.hidden_states(sequences, numbers):
-            if np.abs(states).max() > np.finfo(np.float16).max:
-                raise UserError(f"{folder}: the states exceed half precision", "Set FINETUNE_CACHE_GB=0: no cache")
-            for layer, array in enumerate(arrays):
-                array[ends[index] - counts[index] : ends[index]] = states[:, layer]
+        _fill(arrays, numbers, sequences, counts, engine)
         for array in arrays:
             array.flush()
+
+
+def _fill(
+    arrays: Sequence[np.ndarray],
+    numbers: Sequence[int],
+    sequences: Sequence[Feature],
+    counts: Sequence[int],
+    engine: Engine,
+) -> None:
+    """Encodes; each array gets the states of the layer of its number."""
+    ends = np.cumsum(counts)
+    for index, states in engine.hidden_states(sequences, numbers):
+        if np.abs(states).max() > np.finfo(np.float16).max:
+            raise UserError("the encoder's states exceed half precision", "Set FINETUNE_CACHE_GB=0: no cache")
+        for layer, array in enumerate(arrays):
+            array[ends[index] - counts[index] : ends[index]] = states[:, layer]

@@ -6,7 +6,7 @@ from dataclasses import replace
 from finetune.data.messages import so_many
 from finetune.errors import UserError
 from finetune.inference.engine import Engine
-from finetune.inference.hidden_states import with_states
+from finetune.inference.hidden_states import with_states_in_memory
 from finetune.models.feature import Feature
 from finetune.models.text_vector import FEW_ROWS
 from finetune.runs.events import Working
@@ -68,7 +68,7 @@ def _by_folds(planned: PlannedRun, features: Sequence[Feature], probe: Engine | 
     task, train = planned.task, planned.splits[planned.task.train_split]
     found: dict[str, dict[int, Answer]] = {}
     if probe is not None:  # the encoder reads each row once
-        features = with_states(features, probe, weights=planned.weights.fingerprint, precision=planned.precision)
+        features = with_states_in_memory(features, probe)
     for fold in range(FOLDS):
         chosen = held_out_rows(task, train, HeldOut(share=1 / FOLDS, fold=fold))
         kept, held = ([i for i in range(len(train.rows)) if (i in chosen) == wanted] for wanted in (False, True))

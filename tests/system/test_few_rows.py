@@ -174,9 +174,14 @@ def looked_at(data: Path, encoder: Path, out: Path) -> list[str]:
     return [note for note in record.notes if note.startswith("few rows")]
 
 
-def test_baselines_by_folds_are_told_before_training(tiny_bert: Path, tmp_path: Path) -> None:
+def test_baselines_by_folds_are_told_before_training(
+    tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     told = [("text", "label"), *((f"{'good' if i % 2 else 'bad'} {i}", "yn"[i % 2]) for i in range(40))]
     (note,) = looked_at(written(tmp_path / "told.csv", told), tiny_bert, tmp_path / "out")
+    with monkeypatch.context() as without_cache:
+        without_cache.setenv("FINETUNE_CACHE", str(tmp_path / "told.csv"))
+        assert looked_at(tmp_path / "told.csv", tiny_bert, tmp_path / "again") == [note]
     assert "dev has 4 rows" in note
     assert "5 folds of the 36 training rows, macro f1: majority 43.8, tfidf-logistic 100.0, linear-probe 100.0" in note
     each_alone = [
