@@ -63,7 +63,7 @@ def module_of(name: str) -> ModuleType:
     return import_module(f"finetune.cli.{'recipes' if name in RECIPES else name}")
 
 
-OF_COMMANDS_ALONE = {"processes", "machines", "address"}  # which start processes, as a call in Python cannot
+OF_COMMANDS_ALONE = {"address"}  # of a launcher, which restarts a command, not a Python program
 
 
 def test_every_argument_is_one_of_python_and_has_an_option() -> None:
