@@ -6,8 +6,8 @@ from pathlib import Path
 from slow.chaos.commands import finetune
 from slow.chaos.faults import Fault
 from slow.chaos.kills import finish
-from slow.chaos.places import Lab, require_ended, require_one_error
-from slow.chaos.scenarios import SCENARIOS
+from slow.chaos.places import Lab, require_ended, require_one_error, require_same
+from slow.chaos.scenarios import SCENARIOS, WRITING
 from slow.chaos.trial import Tally
 
 LASTING = (errno.ENOSPC, errno.EROFS)  # these stay; the third is for one write
@@ -24,11 +24,12 @@ def at_every_write(lab: Lab, name: str, shard: int = 0, shards: int = 1, share: 
 
         def body(place: Path, fault: Fault = fault) -> None:
             stopped = finetune(place, *scenario.command, fault=fault)
-            if stopped.code == 0:  # a write that may fail, such as of a scratch file that is removed
-                require_ended(stopped, 0)
-            else:
+            if stopped.code:
                 require_one_error(stopped, runs=scenario.runs)
-            finish(scenario, place, usual)
+            elif scenario in WRITING:  # a write that may fail, such as of the note that the output is ours
+                require_ended(stopped, 0)
+                return require_same(scenario, place, usual.outcome)
+            return finish(scenario, place, usual)
 
         what = f"{name}, {errno.errorcode[code]} at write {number}, {writes[number - 1]}"
         tally.trial(lab, usual.template, what, body)
