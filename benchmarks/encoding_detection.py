@@ -21,7 +21,6 @@ from importlib.metadata import version
 from itertools import product
 from pathlib import Path
 
-import chardet
 import machine
 from charset_normalizer import from_bytes
 
@@ -60,12 +59,16 @@ def by_charset_normalizer(file: Path) -> str | None:
 
 def by_chardet(file: Path) -> str | None:
     """Its best encoding, however unsure."""
+    import chardet
+
     found: str | None = chardet.detect(file.read_bytes(), compat_names=False)["encoding"]
     return found
 
 
 def by_chardet_or_asked(file: Path) -> str | None:
     """Its best encoding, or None where one that is about as likely decodes the file differently."""
+    import chardet
+
     content = file.read_bytes()
     found = chardet.detect_all(content, ignore_threshold=True, compat_names=False)  # the likeliest first
     near = [each["encoding"] for each in found if each["confidence"] >= NEAR * found[0]["confidence"]]
