@@ -11,7 +11,8 @@ from support.processes import ray_tasks, soon, started
 from support.results import results_of
 
 pytest.importorskip("ray")
-LONG = ["run", "glue-rte", "train.epochs=120", "train.batch_size=8", "--checkpoint-updates=20", "--processes", "2"]
+TASK = ["run", "glue-rte", "train.batch_size=8", "--processes", "2", "--quiet"]
+LONG = [*TASK, "train.epochs=120", "--checkpoint-updates=20"]
 
 
 @pytest.mark.slow
@@ -20,7 +21,7 @@ def test_a_group_of_which_a_process_is_killed_resumes_to_the_run_without_ray(
     function: str, count: int, rte: Path, tiny_bert: Path, tmp_path: Path
 ) -> None:
     """Also where it is the process that has started the others, and holds the room for them."""
-    settings = [*LONG, f"model={tiny_bert}", "--quiet"]
+    settings = [*LONG, f"model={tiny_bert}"]
     plain = started(tmp_path, rte, *settings, "--out", "plain")
     assert plain.communicate(timeout=300) and plain.returncode == 0
     running = started(tmp_path, rte, *settings, "--out", "ray", "--on", "ray")
@@ -39,7 +40,8 @@ def test_a_group_of_which_a_process_is_killed_resumes_to_the_run_without_ray(
 
 @pytest.mark.slow
 def test_ctrl_c_lets_a_group_write_its_checkpoint(rte: Path, tiny_bert: Path, tmp_path: Path) -> None:
-    settings = [*LONG, f"model={tiny_bert}", "--checkpoint-updates=100000", "--quiet", "--on", "ray"]
+    """Of a run that is not over when a busy machine passes the signal on."""
+    settings = [*TASK, "train.epochs=2000", "--checkpoint-updates=100000", f"model={tiny_bert}", "--on", "ray"]
     running = started(tmp_path, rte, *settings)
     assert soon(
         lambda: any('"event": "epoch"' in log.read_text() for log in tmp_path.glob("results/rte/*/events.jsonl"))
