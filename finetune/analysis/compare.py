@@ -20,10 +20,11 @@ from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
 from finetune.runs.seeds import Summary, paired, same_seeds, shared_encoders
 from finetune.runs.verdict import FEW_ROWS, shortfall
+from finetune.task_types.parts import Answer
 from finetune.task_types.prediction_lines import row_of_line
 from finetune.task_types.resampling import difference_of, resampled_metrics
 from finetune.task_types.run_task import trained_on
-from finetune.task_types.task import Answer, Task
+from finetune.task_types.task import Task
 from finetune.task_types.types import type_of
 
 
@@ -194,7 +195,7 @@ def _difference(metric: Metric, a: Sequence[Resampled], b: Sequence[Resampled]) 
 
 def _changed(task: Task, rows: Sequence[Row], a: Sequence[Answer], b: Sequence[Answer]) -> list[Changed]:
     """The rows that the first run of only one side has right."""
-    labels = task.gold(rows)
+    labels = task.scoring.labels(rows)
     right = _right(task, rows, labels, [a, b])
     return [
         Changed(
@@ -216,7 +217,7 @@ def _right(
     All are counted together, since counts may depend on the set of labels.
     """
     every = [answer for answers in (labels, *sides) for answer in answers]
-    found = next(iter(task.counted(every, list(rows) * (1 + len(sides))).values()), None)
+    found = next(iter(task.scoring.sums(every, list(rows) * (1 + len(sides))).values()), None)
     if found is None:
         return tuple(np.zeros(len(rows), dtype=bool) for _ in sides)
     perfect, *given = np.split(found.counts, 1 + len(sides))

@@ -19,7 +19,8 @@ from finetune.runs.events import Watcher, unwatched
 from finetune.runs.folder import RECORD
 from finetune.task_types import registry
 from finetune.task_types.explained import Asked
-from finetune.task_types.task import Answer, Task
+from finetune.task_types.parts import Answer
+from finetune.task_types.task import Task
 
 if TYPE_CHECKING:
     from finetune.inference.predictor import Predictor

@@ -95,7 +95,7 @@ def _different(task: Task, rows: Sequence[Row]) -> dict[str, str]:
 def _texts_of(task: Task, row: Row) -> list[str]:
     """A row's texts: both of a pair, the question and the context, the context and each choice."""
     try:
-        return [named.text for several in task.explained_texts(row) for named in several]
+        return [named.text for several in task.explainer.texts(row) for named in several]
     except UserError:  # a task of the user's own may not name them
         return [getattr(row, "input", "")]
 

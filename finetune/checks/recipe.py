@@ -114,7 +114,7 @@ def _example(task: Task, feature: Feature, tokenizer: "PreTrainedTokenizerBase")
         tokenizer.convert_ids_to_tokens(np.asarray(sequence.input_ids).tolist())
         for sequence in feature.choices or (feature,)
     ]
-    return {"tokens": sequences, "label": task.shown_label(feature, sequences[0])}
+    return {"tokens": sequences, "label": task.codec.shown_label(feature, sequences[0])}
 
 
 def _task_facts(task: Task) -> dict[str, Any]:

@@ -112,7 +112,8 @@ def _of_sequences(
     )
     features = encode(given.task, given.rows, tokenizer, given.recipe.max_length, model.backbone.encoder)
     if cut := len({feature.row for feature in features if feature.truncated}):
-        watch(Note(f"{cut:,} of {so_many(len(given.rows))} {given.task.lost(given.recipe.max_length)}"))
+        truncated = given.task.codec.truncation_note(given.recipe.max_length)
+        watch(Note(f"{cut:,} of {so_many(len(given.rows))} {truncated}"))
     sequences = list(chain.from_iterable(feature.choices or (feature,) for feature in features))
     if pool != "none":
         sequences = [replace(sequence, reads=None) for sequence in sequences]

@@ -47,7 +47,7 @@ def evaluate(
     require_options(task_name, options or {})
     wanted = task_of_data(model, task_name, out, options or {}) if is_data(task_name) else registry.find(task_name)
     reads = [model, task_name, None if is_data(task_name) else source.folder, *(options or {}).values()]
-    outputs = [] if predictions is None else [predictions, *_official(predictions, wanted.official_files([], []))]
+    outputs = [] if predictions is None else [predictions, *_official(predictions, wanted.codec.official_files([], []))]
     for file in outputs:
         require_replaceable_output(file, endings=OUTPUTS[file is not predictions], reads=reads, force=force)
     predictor = load(model, task=wanted, out=out, watch=watch, device=device)
@@ -62,7 +62,7 @@ def evaluate(
             if chosen := _chosen_on(model, loaded, out):
                 watch(Note(f"{name} was used to choose {chosen} of this model, so its scores are optimistic"))
     rows = {name: loaded.rows for name, loaded in splits.items()}
-    labelled = [name for name in rows if all(answer.value is not None for answer in task.gold(rows[name]))]
+    labelled = [name for name in rows if all(answer.value is not None for answer in task.scoring.labels(rows[name]))]
     if not labelled and predictions is None:
         raise UserError(
             f"the rows of {' and '.join(rows)} of {task.name} have no labels",
@@ -72,13 +72,13 @@ def evaluate(
     if predictions is not None:
         every = [(row, answer) for name in rows for row, answer in zip(rows[name], answers[name], strict=True)]
         given = [row for row, _ in every], [answer for _, answer in every]
-        official = _official(predictions, task.official_files(*given[::-1]))
+        official = _official(predictions, task.codec.official_files(*given[::-1]))
         contents = {file.name: content for file, content in official.items()}
         write_predictions(predictions, prediction_lines(task, *given), contents, writer=output_file)
     for name in labelled:
-        for remark in task.remarks(answers[name], rows[name]):
+        for remark in task.scoring.remarks(answers[name], rows[name]):
             watch(Note(f"{name}: {remark}"))
-    return task, {name: task.score(answers[name], rows[name]) for name in labelled}
+    return task, {name: task.scoring.score(answers[name], rows[name]) for name in labelled}
 
 
 def _official(predictions: Path, files: Mapping[str, Any]) -> dict[Path, Any]:

@@ -10,8 +10,9 @@ from finetune.data.records import Record
 from finetune.data.rows import Row
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import NoRow
+from finetune.task_types.parts import Answer
 from finetune.task_types.row_builder import row_of
-from finetune.task_types.task import Answer, Task
+from finetune.task_types.task import Task
 from finetune.task_types.types import named_type
 from finetune.task_types.unknown_labels import SHOWN, UnknownLabels
 
@@ -85,14 +86,14 @@ def scores_of(task: Task, layout: Layout, labelled: Iterable[tuple[Record, Any]]
         except NoRow:
             unreadable.append((record.row, record.line))
             continue
-        label = task.gold([row])[0].value
+        label = task.scoring.labels([row])[0].value
         if label is not None and not unknown.adds(row, (record.row, record.line)):
             kept.append(row, label, kind.value(task, layout, cell, row))
     if unreadable:
         where = places(unreadable, most=SHOWN)
         notes.append(f"{so_many(len(unreadable))} with a label that cannot be read ({where}); not scored")
     notes += [f"{note}; not scored" for note in unknown.notes()]
-    return task.score(kept.answers, kept.rows) if len(kept.rows) else {}
+    return task.scoring.score(kept.answers, kept.rows) if len(kept.rows) else {}
 
 
 def without_texts(row: Row) -> Row:

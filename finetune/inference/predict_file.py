@@ -107,7 +107,7 @@ def predict_file(
             found.scores = scores_of(predictor.task, layout, labelled, found.notes)
         journal.delete()
     if found.truncated:
-        found.notes.append(_truncation_note(found, predictor.task.lost(predictor.max_length)))
+        found.notes.append(_truncation_note(found, predictor.task.codec.truncation_note(predictor.max_length)))
     found.seconds = time.perf_counter() - started
     return found
 

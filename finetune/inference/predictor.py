@@ -31,9 +31,10 @@ from finetune.runs.recipe import Recipe
 from finetune.task_types import registry
 from finetune.task_types.columns import Layout
 from finetune.task_types.options import configured, option_values
+from finetune.task_types.parts import Answer
 from finetune.task_types.prepare import encode
 from finetune.task_types.run_task import named_by
-from finetune.task_types.task import Answer, Task
+from finetune.task_types.task import Task
 from finetune.task_types.types import layout_from, layout_of, trained_task
 
 DEFAULT_LENGTH = 128
@@ -130,7 +131,7 @@ class Predictor:
 
     def _answered(self, rows: Sequence[Row], features: Sequence[Feature]) -> tuple[list[Answer], list[bool]]:
         truncated = {feature.row for feature in features if feature.truncated}
-        answers = self.task.decode(self.engine.logits(features), features, rows)
+        answers = self.task.codec.decode(self.engine.logits(features), features, rows)
         if self.temperature != 1:
             answers = [
                 replace(one, probabilities=with_temperature(one.probabilities or (), self.temperature))

@@ -14,8 +14,9 @@ from finetune.data.rows import Row
 from finetune.data.source import Source
 from finetune.errors import UserError, first_line
 from finetune.task_types.options import configured, option_values
+from finetune.task_types.parts import Answer
 from finetune.task_types.prepare import load_splits
-from finetune.task_types.task import Answer, Task
+from finetune.task_types.task import Task
 
 MOST_BYTES = 1_000_000_000  # of a file of predictions
 SHOWN = 3  # ids in a note
@@ -48,7 +49,7 @@ def score_answers(
     """
     loaded = load_splits(task, source, names=[split])[split]
     rows = loaded.rows
-    if any(gold.value is None for gold in task.gold(rows)):
+    if any(gold.value is None for gold in task.scoring.labels(rows)):
         raise UserError(f"{loaded.origin}: rows of the split '{split}' have no labels", "Choose another `split`")
     name, given = _named(answers, "the predictions")
     notes = _notes(task, name, given, rows)
@@ -68,17 +69,18 @@ def _scores(task: Task, given: Given, rows: Sequence[Row]) -> dict[str, float]:
     there = np.array([row.id in given for row in rows])
     answers = [Answer(value=given.get(row.id, "")) for row in rows]
     if there.all():
-        return task.score(answers, rows)
+        return task.scoring.score(answers, rows)
     kept = np.column_stack([there, np.ones(len(rows))])  # (0 without a prediction, 1 for the row)
-    return {name: replace(one, counts=one.counts * kept).score for name, one in task.counted(answers, rows).items()}
+    sums = task.scoring.sums(answers, rows)
+    return {name: replace(one, counts=one.counts * kept).score for name, one in sums.items()}
 
 
 def _with_thresholds(
     task: Task, given: Given, odds: Mapping[str, float], rows: Sequence[Row]
 ) -> tuple[dict[str, float], dict[str, float]]:
     answered = [row for row in rows if row.id in given]
-    answers = task.with_odds([given[row.id] for row in answered], [odds[row.id] for row in answered])
-    known = option_values(configured(task, task.calibrate(answers, answered)))
+    answers = task.scoring.with_null_odds([given[row.id] for row in answered], [odds[row.id] for row in answered])
+    known = option_values(configured(task, task.scoring.calibrate(answers, answered)))
 
     def at(threshold: float) -> dict[str, float]:
         return _scores(task, {name: "" if odds[name] > threshold else given[name] for name in odds}, rows)
@@ -120,7 +122,7 @@ def _odds(null_odds: Path | Given, given: Given, rows: Sequence[Row]) -> dict[st
 
 
 def _label(task: Task, row: Row) -> Any:
-    return task.gold([row])[0].value
+    return task.scoring.labels([row])[0].value
 
 
 def _named(given: Path | Given, name: str) -> tuple[str, Given]:

@@ -19,7 +19,7 @@ class Feature:
     an end), or a mapping of names to such targets for a head with several losses, or None where there is no label.
     IGNORED in a list, of floats too, is an item without one; a float by itself always counts. `reads` are the positions
     that a head on the sequence output reads (None: all), and that its labels and logits are for. `note` is metadata for
-    `Task.decode`, opaque to the trainer: best an array, or a mapping of names to arrays and numbers, since only these
+    `Codec.decode`, opaque to the trainer: best an array, or a mapping of names to arrays and numbers, since only these
     have a compact form (`feature_arrays`). `states` returns precomputed hidden states of a frozen encoder
     (`inference.hidden_states`).
     """

@@ -18,9 +18,10 @@ from finetune.data.rows import OwnRow
 from finetune.data.table import Table
 from finetune.errors import UserError
 from finetune.task_types.columns import Layout
+from finetune.task_types.parts import Answer
 from finetune.task_types.remarks import Remark, SplitRows
 from finetune.task_types.row_issues import UNUSABLE
-from finetune.task_types.task import Answer, Task
+from finetune.task_types.task import Task
 from finetune.task_types.view import View
 
 Clean = Callable[[str], str]
@@ -261,7 +262,7 @@ class DataType(ABC):
 
     def cells(self, task: Task, layout: Layout, answer: Answer, row: Any) -> dict[str, Any]:
         """A prediction as cells of an output file, by the column's name."""
-        return task.cells(answer, row)
+        return task.codec.cells(answer, row)
 
     def value(self, task: Task, layout: Layout, cell: Any, row: Any) -> Any:
         """The value of a prediction, from a cell that `cells` wrote in the column `prediction`."""

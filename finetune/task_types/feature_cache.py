@@ -53,7 +53,7 @@ def array_features(
     def parts() -> Iterator[tuple[int, Arrays]]:
         for begin, end in chunks(task, rows):
             watch(Working("encoding rows", begin, len(rows)))
-            features = task.encode(rows[begin:end], tokenizer, max_length)
+            features = task.codec.encode(rows[begin:end], tokenizer, max_length)
             try:
                 arrays = to_arrays(features, first_row=begin)
             except NoArrays:
@@ -70,7 +70,7 @@ def array_features(
         found = _cached(folder, parts, len(rows), watch)
         return ArrayFeatures(found or [arrays for _, arrays in parts()])
     except NoArrays:
-        return without_arrays or task.encode(rows, tokenizer, max_length)
+        return without_arrays or task.codec.encode(rows, tokenizer, max_length)
 
 
 def chunks(task: Task, rows: Sequence[Row]) -> Iterator[tuple[int, int]]:
@@ -78,7 +78,7 @@ def chunks(task: Task, rows: Sequence[Row]) -> Iterator[tuple[int, int]]:
     begin = 0
     while begin < len(rows):
         end = min(begin + AT_ONCE, len(rows))
-        while end < len(rows) and task.joined(rows[end - 1], rows[end]):
+        while end < len(rows) and task.codec.encode_together(rows[end - 1], rows[end]):
             end += 1
         yield begin, end
         begin = end

@@ -8,7 +8,8 @@ from typing import Any
 
 from finetune.data.rows import Row, row_fields
 from finetune.errors import UserError
-from finetune.task_types.task import Answer, Task
+from finetune.task_types.parts import Answer
+from finetune.task_types.task import Task
 
 SLICE = "slice:"  # begins the names of columns that rows are grouped by
 
@@ -24,7 +25,7 @@ def prediction_lines(
     and the values of other columns of the data (`slice:source`).
     """
     lines = []
-    for index, (row, gold, answer) in enumerate(zip(rows, task.gold(rows), answers, strict=True)):
+    for index, (row, gold, answer) in enumerate(zip(rows, task.scoring.labels(rows), answers, strict=True)):
         line = row_fields(row) | {"gold": gold.value} | asdict(answer)
         line["prediction"] = line.pop("value")
         line |= {f"baseline:{name}": given[index].value for name, given in baselines.items()}

@@ -31,7 +31,7 @@ def load_splits(
         loaded = task.load(source, name)
         if not loaded.rows:
             raise UserError(f"{loaded.origin}: the split '{name}' of {task.name} has no rows", "Give it at least one")
-        if labelled and not task.labelled(loaded.rows):
+        if labelled and not task.scoring.all_labelled(loaded.rows):
             raise UserError(
                 f"{loaded.origin}: rows of the split '{name}' have no label", "Label them or leave them out"
             )
@@ -49,7 +49,7 @@ def encode(
 ) -> list[Feature]:
     """The features of one split. Raises UserError for a max_length that exceeds the encoder's positions."""
     require_positions(tokenizer, max_length, encoder)
-    return task.encode(rows, tokenizer, max_length)
+    return task.codec.encode(rows, tokenizer, max_length)
 
 
 def require_positions(tokenizer: "PreTrainedTokenizerBase", max_length: int, encoder: "PreTrainedModel") -> None:

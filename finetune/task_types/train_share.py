@@ -66,7 +66,7 @@ def _units(task: Task, rows: Sequence[Row]) -> list[Unit]:
     units: list[Unit] = []
     before: Row = None
     for index, row in enumerate(rows):
-        if units and task.joined(before, row):
+        if units and task.codec.encode_together(before, row):
             units[-1].append(index)
         else:
             units.append([index])

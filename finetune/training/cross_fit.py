@@ -7,7 +7,8 @@ from dataclasses import asdict
 
 from finetune.data.rows import Row
 from finetune.task_types.options import configured
-from finetune.task_types.task import Answer, Task
+from finetune.task_types.parts import Answer
+from finetune.task_types.task import Task
 
 FOLDS = 5
 
@@ -18,14 +19,14 @@ def cross_fitted(task: Task, answers: Sequence[Answer], rows: Sequence[Row]) -> 
     for fold in folds(rows):
         others = sorted(set(range(len(rows))) - set(fold))
         chosen = chosen_by(task, [answers[i] for i in others], [rows[i] for i in others])
-        for index, answer in zip(fold, chosen.decided([answers[i] for i in fold]), strict=True):
+        for index, answer in zip(fold, chosen.scoring.apply_options([answers[i] for i in fold]), strict=True):
             found[index] = answer
     return found
 
 
 def chosen_by(task: Task, answers: Sequence[Answer], rows: Sequence[Row]) -> Task:
     """The task with the options that score best on these predictions."""
-    return configured(task, task.calibrate(answers, rows))
+    return configured(task, task.scoring.calibrate(answers, rows))
 
 
 def folds(rows: Sequence[Row]) -> list[list[int]]:

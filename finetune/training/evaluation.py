@@ -13,8 +13,9 @@ from finetune.models.kernels.malloc import release_memory, trim_memory
 from finetune.runs.events import Working
 from finetune.runs.margin import Margin
 from finetune.task_types.options import configured
+from finetune.task_types.parts import Answer
 from finetune.task_types.resampling import margin
-from finetune.task_types.task import Answer, Task
+from finetune.task_types.task import Task
 from finetune.training.cross_fit import chosen_by, cross_fitted
 
 Answers = dict[str, list[Answer]]  # split (or method) -> one prediction per row
@@ -58,14 +59,13 @@ class Evaluation:
             logits, rows = engine.logits(features), self.rows[split]
             engine.watch(Working(f"scoring {split}"))
             losses.append(engine.loss(logits, features) if index == 0 else None)
-            answers = task.decode(logits, features, rows)
-            if index == 0 and (chosen := task.calibrate(answers, rows)):
+            answers = task.codec.decode(logits, features, rows)
+            if index == 0 and (chosen := task.scoring.calibrate(answers, rows)):
                 task = configured(self.task, chosen)
-                answers = (
-                    cross_fitted(self.task, answers, rows) if task.cross_fits else task.decode(logits, features, rows)
-                )
+                decided = task.codec.decode(logits, features, rows)
+                answers = cross_fitted(self.task, answers, rows) if task.cross_fits else decided
             found[split] = answers
-        scores = {split: task.score(answers, self.rows[split]) for split, answers in found.items()}
+        scores = {split: task.scoring.score(answers, self.rows[split]) for split, answers in found.items()}
         return Evaluated(task=task, answers=found, scores=scores, chosen=chosen, loss=losses[0])
 
     def on(self, splits: Sequence[str]) -> "Evaluation":
@@ -78,8 +78,8 @@ class Evaluation:
         for split, features in self.features.items():
             if split not in answers:
                 engine.watch(Working(f"scoring {split}"))
-                answers[split] = found.task.decode(engine.logits(features), features, self.rows[split])
-                scores[split] = found.task.score(answers[split], self.rows[split])
+                answers[split] = found.task.codec.decode(engine.logits(features), features, self.rows[split])
+                scores[split] = found.task.scoring.score(answers[split], self.rows[split])
         return replace(found, answers=answers, scores=scores)
 
     def official_scores(self, found: Evaluated) -> Scores:
@@ -98,9 +98,9 @@ class Evaluation:
         of_answers = [
             f"{split}: {remark}"
             for split, answers in found.answers.items()
-            for remark in found.task.remarks(answers, self.rows[split])
+            for remark in found.task.scoring.remarks(answers, self.rows[split])
         ]
-        return of_answers + self.task.baseline_remarks(self.rows.get(self.task.train_split, ()))
+        return of_answers + self.task.baselines.remarks(self.rows.get(self.task.train_split, ()))
 
     def baselines(
         self, train: Sequence[Row], found: Evaluated, *, train_features: Sequence[Feature] = ()
@@ -108,8 +108,8 @@ class Evaluation:
         """By split and method, predictions of the baselines, with options chosen as for the model."""
         release_memory()  # that the activations of training had
         given = {
-            split: self.task.baselines(train, self.rows[split])
-            | self.task.feature_baselines(train_features, features, self.rows[split])
+            split: self.task.baselines.predictions(train, self.rows[split])
+            | self.task.baselines.from_features(train_features, features, self.rows[split])
             for split, features in self.features.items()
         }
         trim_memory()
@@ -120,7 +120,7 @@ class Evaluation:
         tuned = {method: chosen_by(self.task, answers, rows) for method, answers in given[first].items()}
         fitted = {method: cross_fitted(self.task, answers, rows) for method, answers in given[first].items()}
         return {first: fitted} | {
-            split: {method: tuned[method].decided(answers) for method, answers in given[split].items()}
+            split: {method: tuned[method].scoring.apply_options(answers) for method, answers in given[split].items()}
             for split in others
         }
 
@@ -134,6 +134,6 @@ class Evaluation:
     def score_all(self, methods: Mapping[str, Answers], found: Evaluated) -> dict[str, Scores]:
         """Scores by split and method."""
         return {
-            split: {method: found.task.score(answers, self.rows[split]) for method, answers in given.items()}
+            split: {method: found.task.scoring.score(answers, self.rows[split]) for method, answers in given.items()}
             for split, given in methods.items()
         }

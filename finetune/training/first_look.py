@@ -14,9 +14,9 @@ from finetune.runs.margin import Margin, best_baseline
 from finetune.runs.recipe import HeldOut
 from finetune.task_types.held_out import held_out_rows
 from finetune.task_types.own_data import own_data
+from finetune.task_types.parts import Answer
 from finetune.task_types.resampling import margin
 from finetune.task_types.starting_recipe import DEV_TO_CHOOSE
-from finetune.task_types.task import Answer
 from finetune.training.evaluation import Answers
 from finetune.training.linear_probe import NAME as PROBE
 from finetune.training.linear_probe import probe_engine
@@ -41,7 +41,7 @@ def first_look(planned: PlannedRun, built: BuiltRun, engine: Engine) -> list[str
     except UserError:  # rows that must stay together, or one part would have none
         return []
     metric = task.metrics[0]
-    scores = {method: task.score(answers, rows) for method, answers in found.items()}
+    scores = {method: task.scoring.score(answers, rows) for method, answers in found.items()}
     if not (best := best_baseline(scores, metric)):
         return []
     against = {PROBE: found[PROBE]} if PROBE in found and best != PROBE else {}
@@ -73,11 +73,11 @@ def _by_folds(planned: PlannedRun, features: Sequence[Feature], probe: Engine | 
         chosen = held_out_rows(task, train, HeldOut(share=1 / FOLDS, fold=fold))
         kept, held = ([i for i in range(len(train.rows)) if (i in chosen) == wanted] for wanted in (False, True))
         rows = [train.rows[i] for i in held]
-        methods = task.baselines([train.rows[i] for i in kept], rows)
+        methods = task.baselines.predictions([train.rows[i] for i in kept], rows)
         if probe is not None:
             fit_output(probe, _of_rows(features, kept))
             judged = _of_rows(features, held)
-            methods |= {PROBE: task.decode(probe.logits(judged), judged, rows)}
+            methods |= {PROBE: task.codec.decode(probe.logits(judged), judged, rows)}
         for method, answers in methods.items():
             found.setdefault(method, {}).update(zip(held, answers, strict=True))
     return {method: [answers[i] for i in range(len(train.rows))] for method, answers in found.items()}

@@ -10,7 +10,8 @@ import datasets
 import evaluate
 
 from finetune.data.rows import Row
-from finetune.task_types.task import Answer, Task
+from finetune.task_types.parts import Answer
+from finetune.task_types.task import Task
 
 
 class TaskMetric(evaluate.Metric):  # type: ignore[misc]
@@ -40,4 +41,4 @@ class TaskMetric(evaluate.Metric):  # type: ignore[misc]
 
     def _compute(self, predictions: Sequence[int], references: Sequence[int]) -> dict[str, float]:
         rows = [self.rows[index] for index in references]
-        return self.task.score([self.answers[index] for index in predictions], rows)
+        return self.task.scoring.score([self.answers[index] for index in predictions], rows)

@@ -124,7 +124,7 @@ def plan_run(
     where = resolve_device(device)
     precision = resolve_precision(recipe.train.precision, where)
     set_deterministic(recipe.deterministic)
-    if fault := task.batch_fault(recipe.train.batch_size):
+    if fault := task.stream.batch_fault(recipe.train.batch_size):
         raise UserError(f"train.batch_size is {recipe.train.batch_size}: {fault}", "Set a greater train.batch_size")
     vocabulary = _vocabulary(recipe, task, source, watch)
     watch(Working("finding the encoder's weights"))
@@ -134,7 +134,7 @@ def plan_run(
     splits = load_splits(task, source, limit=recipe.limit)
     data = data_fingerprint({split: loaded.rows for split, loaded in splits.items()})
     splits[task.train_split] = train = _trained_on(recipe, task, splits)
-    task = task.seen(train.rows)
+    task = task.with_training_statistics(train.rows)
     pooling = fitting_pooling(recipe, weights.folder, load_config(weights.folder), rows=len(train.rows))
     return PlannedRun(
         recipe=recipe, default=resolved.default, task=task, source=source, splits=splits, data=data, weights=weights,
@@ -157,7 +157,7 @@ def _vocabulary(recipe: Recipe, task: Task, source: Source, watch: Watcher) -> s
         return str(recipe.tokenizer)
     size_of(recipe.model)  # first, since training takes a while
     train = _trained_on(recipe, task, load_splits(task, source, limit=recipe.limit))
-    return str(task.vocabulary(train.rows, watch, size=size) or "")
+    return str(task.stream.vocabulary(train.rows, watch, size=size) or "")
 
 
 def build_run(planned: PlannedRun, watch: Watcher) -> BuiltRun:
@@ -209,7 +209,7 @@ def _features(
 ) -> Sequence[Feature]:
     """The features of a split: those that the task trains on, or what it encodes, from the cache."""
     task, rows, length = planned.task, planned.rows[split], planned.recipe.max_length
-    own = task.train_features(rows, tokenizer, length, watch) if split == task.train_split else None
+    own = task.stream.train_features(rows, tokenizer, length, watch) if split == task.train_split else None
     if own is not None:
         return own
     return array_features(task, rows, tokenizer, length, content=_content(planned, split), watch=watch)

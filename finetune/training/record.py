@@ -122,7 +122,7 @@ def _notes(
     return [
         *notes,
         *_few_to_score(planned, built.model.head),
-        *_truncated(built.features, planned.task.lost(planned.recipe.max_length)),
+        *_truncated(built.features, planned.task.codec.truncation_note(planned.recipe.max_length)),
         *_masks(accelerator.num_processes, built.model, planned.recipe),
         *trained.progress.notes,
         *trained.evaluation.remarks(trained.found),

@@ -133,7 +133,7 @@ def _train(
     dev = every.on(task.splits_in_training)
     trainer = Trainer(
         engine=engine, settings=recipe.train, data_seed=recipe.seeds[1], checkpoints=checkpoints,
-        pause_after=pause_after, rows=planned.train_rows, draw=task.draw,
+        pause_after=pause_after, rows=planned.train_rows, draw=task.stream.draw,
     )  # fmt: skip
     fit = partial(fit_logistic, engine) if recipe.train.solver == "logistic" else trainer.fit
     progress, found = fit(features[task.train_split], dev)
@@ -163,7 +163,7 @@ def _save(
     for split, answers in found.answers.items():
         rows = planned.rows[split]
         lines = prediction_lines(planned.task, rows, answers, baselines[split], planned.splits[split].slices)
-        write_predictions(attempt.predictions(split), lines, planned.task.official_files(answers, rows))
+        write_predictions(attempt.predictions(split), lines, planned.task.codec.official_files(answers, rows))
     use = settings_for_use(planned.built_recipe, found.task, planned.precision)
     save_checkpoint(built.model, attempt.model, built.tokenizer, use)
     if planned.recipe.adapter:

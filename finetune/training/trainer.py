@@ -71,7 +71,7 @@ class Trainer:
     """Trains an engine's model on features, on any devices and number of processes.
 
     With `pause_after` it stops after that epoch and can be resumed. `rows` are the features' own, for messages, and
-    `draw` makes what is random in a batch (`Task.draw`). Of a run whose length is in updates an epoch is a tenth.
+    `draw` makes what is random in a batch (`Stream.draw`). Of a run whose length is in updates an epoch is a tenth.
     """
 
     engine: Engine

@@ -100,7 +100,7 @@ def _seconds(run: PlannedRun, built: BuiltRun, batches: Batches) -> float:
     model, optimizer = accelerator.prepare(built.model, optimizer)
     updater = Updater(
         engine=engine, model=model, optimizer=optimizer, schedule=schedule, settings=settings,
-        data_seed=run.recipe.seeds[1], rows=run.train_rows, draw=run.task.draw,
+        data_seed=run.recipe.seeds[1], rows=run.train_rows, draw=run.task.stream.draw,
     )  # fmt: skip
     progress = Progress()
     chosen = [[features[i] for i in batch] for batch in batches[:]]

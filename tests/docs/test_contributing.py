@@ -31,7 +31,7 @@ def blocks(page):
 def runs(tmp_path: Path) -> list[Path]:
     """Two runs with other seeds."""
     task, rows = cat_task(), cat_rows(8)
-    return [saved_run(tmp_path / "out", task, rows, task.gold(rows), seed=seed) for seed in (1, 2)]
+    return [saved_run(tmp_path / "out", task, rows, task.scoring.labels(rows), seed=seed) for seed in (1, 2)]
 
 
 def add(source: str, package: ModuleType, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,8 +9,9 @@ from typing import Any
 from finetune.data.checksums import CHECKSUMS
 from finetune.runs.predictions import write_predictions
 from finetune.runs.record import RunRecord, saved_metrics
+from finetune.task_types.parts import Answer
 from finetune.task_types.prediction_lines import prediction_lines
-from finetune.task_types.task import Answer, Task
+from finetune.task_types.task import Task
 
 BASE = "google-bert/bert-base-uncased"
 
@@ -105,8 +106,8 @@ def save_run(
         id=path.name,
         rows={"dev": len(rows)},
         headline=task.metric_names[0],
-        scores={"dev": task.score(answers, rows)},
-        baselines={"dev": {method: task.score(given, rows) for method, given in baselines.items()}},
+        scores={"dev": task.scoring.score(answers, rows)},
+        baselines={"dev": {method: task.scoring.score(given, rows) for method, given in baselines.items()}},
         metrics=saved_metrics(task.metrics),
         **facts,
     )
@@ -122,4 +123,4 @@ def save_predictions(
     baselines: Mapping[str, Sequence[Answer]] = MappingProxyType({}),
 ) -> None:
     """Writes the predictions of a split as a run does."""
-    write_predictions(file, prediction_lines(task, rows, answers, baselines), task.official_files(answers, rows))
+    write_predictions(file, prediction_lines(task, rows, answers, baselines), task.codec.official_files(answers, rows))

@@ -17,11 +17,12 @@ from finetune.data.source import Source
 from finetune.runs.folder import RunFolder
 from finetune.runs.recipe import Recipe, Train
 from finetune.task_types.choice.task import ChoiceRow
+from finetune.task_types.parts import Answer
 from finetune.task_types.sentence.task import SentenceRow
 from finetune.task_types.span.answers import SpanAnswer
 from finetune.task_types.span.task import SpanRow
 from finetune.task_types.tagging.task import TaggingRow
-from finetune.task_types.task import Answer, Task
+from finetune.task_types.task import Task
 from finetune.training.evaluation import Evaluation
 from support.records import save_run
 from support.toys import cat_rows, cat_task, choice_task, labelled_shapes, span_task, tag_task
@@ -41,7 +42,7 @@ def saved_run(
     losses: Sequence[float] = (0.7, 0.6, 0.5),
 ) -> Path:
     """The folder of a run without its model, as `finetune run` leaves it."""
-    facts = facts_of(task, task.score(answers, rows), seed)
+    facts = facts_of(task, task.scoring.score(answers, rows), seed)
     path = save_run(out, task, rows, answers, baselines=baselines or {}, **facts)
     events = (
         {"time": 1, "event": "training", "done": 0, "updates": len(losses)},
@@ -96,7 +97,7 @@ def page(shapes: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> P
     folder = tmp_path_factory.mktemp("page")
     runs = [saved_run(folder, task, rows, answers) for task, rows, answers in nasty_tasks()]
     task, rows = cat_task(), [replace(row, text="x" * 900) for row in cat_rows(64)]
-    gold = [Answer(value=answer.value, probabilities=[0.1, 0.9]) for answer in task.gold(rows)]
+    gold = [Answer(value=answer.value, probabilities=[0.1, 0.9]) for answer in task.scoring.labels(rows)]
     runs += [saved_run(folder, task, rows, gold, seed=seed) for seed in (1, 2)]
     write_report([str(run) for run in (*shapes.values(), *runs)], folder / "report.html", out=folder)
     return folder / "report.html"

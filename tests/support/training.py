@@ -40,7 +40,7 @@ def fit(
     **reading: Any,
 ) -> tuple[Trainer, Evaluated, Progress]:
     """What `run` does between rows and record, on the CPU: (trainer, its predictions on dev, progress)."""
-    task = task.seen(task.load(Source(), "train").rows)
+    task = task.with_training_statistics(task.load(Source(), "train").rows)
     trainer, features = build(task, folder, settings, watch=watch, checkpoint=checkpoint, seeds=seeds, **reading)
     rows = task.load(Source(), "dev").rows
     evaluation = Evaluation(task=task, rows={"dev": rows}, features={"dev": features})
@@ -70,7 +70,7 @@ def build(
         data_seed=seeds[1],
         checkpoints=None if checkpoint is None else Checkpoints(folder=checkpoint, saving=Saving(updates=1)),
     )
-    return trainer, task.encode(task.load(Source(), "train").rows, tokenizer, max_length)
+    return trainer, task.codec.encode(task.load(Source(), "train").rows, tokenizer, max_length)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ from finetune.data.source import Source
 from finetune.metrics import Metric, pearson
 from finetune.models.backbone import Backbone, Head
 from finetune.models.feature import IGNORED, Feature
-from finetune.task_types import Answer, DataType, Evidence, Layout, NoRow, Rows, Task, View
+from finetune.task_types import Answer, Codec, DataType, Evidence, Layout, NoRow, Rows, Scoring, Task, View
 from finetune.task_types.marked_text import Part, plain
 
 
@@ -44,18 +44,7 @@ class NumbersHead(Head):
         return (logits.squeeze(-1)[there] - labels[there]).square().sum()
 
 
-@dataclass(frozen=True, kw_only=True)
-class NumbersTask(Task):
-    read: Callable[[Source, str], Rows]
-    metrics: tuple[Metric, ...] = (Metric("pearson"),)
-    row_type = NumbersRow
-
-    def load(self, source: Source, split: str) -> Rows:
-        return self.checked(self.read(source, split))
-
-    def row(self, words: Sequence[str]) -> NumbersRow:
-        return NumbersRow(id="", words=tuple(words))
-
+class NumbersCodec(Codec["NumbersTask"]):
     def encode(self, rows: Sequence[NumbersRow], tokenizer: PreTrainedTokenizerBase, max_length: int) -> list[Feature]:
         features = []
         for index, row in enumerate(rows):
@@ -66,20 +55,37 @@ class NumbersTask(Task):
             features.append(Feature(row=index, input_ids=encoded["input_ids"], label=label, reads=first))
         return features
 
-    def head(self, backbone: Backbone) -> NumbersHead:
-        return NumbersHead(backbone.width)
-
     def decode(
         self, logits: Sequence[np.ndarray], features: Sequence[Feature], rows: Sequence[NumbersRow]
     ) -> list[Answer]:
         return [Answer(value=given[:, 0].tolist()) for given in logits]
 
-    def gold(self, rows: Sequence[NumbersRow]) -> list[Answer]:
+
+class NumbersScoring(Scoring["NumbersTask"]):
+    def labels(self, rows: Sequence[NumbersRow]) -> list[Answer]:
         return [Answer(value=None if row.gold is None else list(row.gold)) for row in rows]
 
     def score(self, answers: Sequence[Answer], rows: Sequence[NumbersRow]) -> dict[str, float]:
         given = [number for answer in answers for number in answer.value]
         return {"pearson": pearson.score([number for row in rows for number in row.gold or ()], given)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class NumbersTask(Task):
+    read: Callable[[Source, str], Rows]
+    metrics: tuple[Metric, ...] = (Metric("pearson"),)
+    row_type = NumbersRow
+    codec_class = NumbersCodec
+    scoring_class = NumbersScoring
+
+    def load(self, source: Source, split: str) -> Rows:
+        return self.checked(self.read(source, split))
+
+    def row(self, words: Sequence[str]) -> NumbersRow:
+        return NumbersRow(id="", words=tuple(words))
+
+    def head(self, backbone: Backbone) -> NumbersHead:
+        return NumbersHead(backbone.width)
 
 
 class NumbersView(View):

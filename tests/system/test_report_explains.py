@@ -16,8 +16,8 @@ from finetune.inference.explain.of_run import chosen, explained_rows
 from finetune.inference.predictor import load
 from finetune.runs.folder import RunFolder
 from finetune.runs.predictions import read_lines, write_predictions
+from finetune.task_types.parts import Explainer
 from finetune.task_types.sentence.task import SentenceTask
-from finetune.task_types.task import Task
 from finetune.task_types.types import view_of
 
 pytest.importorskip("captum", reason="needs the extra `explain`")
@@ -76,6 +76,6 @@ def test_rows_that_are_empty_or_too_long_are_left_out(copied_run: FinishedRun, m
 
 
 def test_what_no_row_can_be_explained_for_is_an_error(reviews: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SentenceTask, "explained_texts", Task.explained_texts)
+    monkeypatch.setattr(SentenceTask, "explainer_class", Explainer)
     with pytest.raises(UserError, match="cannot be explained"):
         list(explained_rows(load(reviews), RunFolder(reviews), 2))

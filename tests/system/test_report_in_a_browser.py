@@ -18,7 +18,7 @@ from finetune.analysis.report.blocks import WordWeight
 from finetune.analysis.report.write import write_report
 from finetune.runs.record_files import load_record
 from finetune.task_types import SentenceRow
-from finetune.task_types.task import Answer
+from finetune.task_types.parts import Answer
 
 pytestmark = pytest.mark.slow
 

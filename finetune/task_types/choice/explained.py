@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from finetune.task_types.explained import Asked, NamedText, Pick, Target, Wanted
-from finetune.task_types.task import Answer
+from finetune.task_types.parts import Answer
 
 
 def texts(context: str, choices: Sequence[str], names: Sequence[str]) -> list[list[NamedText]]:

@@ -17,8 +17,9 @@ from finetune.models.feature import Feature
 from finetune.task_types import baselines
 from finetune.task_types.choice import explained
 from finetune.task_types.explained import Asked, NamedText, Wanted
+from finetune.task_types.parts import Answer, Baselines, Codec, Explainer, Scoring
 from finetune.task_types.pooled import encode_texts
-from finetune.task_types.task import Answer, Task
+from finetune.task_types.task import Task
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -44,6 +45,70 @@ class ChoiceRow:
         return "\n".join((self.context, *self.choices))
 
 
+class ChoiceCodec(Codec["ChoiceTask"]):
+    """A context with each of its choices to a feature; logits to the most probable choice."""
+
+    def encode_together(self, before: Any, row: Any) -> bool:
+        return False
+
+    def encode(self, rows: Sequence[ChoiceRow], tokenizer: "PreTrainedTokenizerBase", max_length: int) -> list[Feature]:
+        """`[CLS] context [SEP] choice [SEP]` for each choice, the longer of the two truncated first."""
+        pairs = [(row.context, choice) for row in rows for choice in row.choices]
+        encoded = iter(encode_texts([a for a, _ in pairs], [b for _, b in pairs], tokenizer, max_length))
+        features = []
+        for index, row in enumerate(rows):
+            mine = list(islice(encoded, len(row.choices)))
+            features.append(
+                Feature(
+                    row=index,
+                    choices=[Feature(row=index, input_ids=one.ids, token_type_ids=one.segments) for one in mine],
+                    label=row.gold,
+                    truncated=any(one.truncated for one in mine),
+                )
+            )
+        return features
+
+    def decode(
+        self, logits: Sequence[np.ndarray], features: Sequence[Feature], rows: Sequence[ChoiceRow]
+    ) -> list[Answer]:
+        """The most probable choice, and the probability of each."""
+        from scipy.special import softmax
+
+        return [_answer(softmax(given)) for given in logits]
+
+    def cells(self, answer: Answer, row: ChoiceRow) -> dict[str, Any]:
+        """The predicted choice's name and text, and the probability of each choice."""
+        chances = {f"p(choice {self.task.named(place)})": p for place, p in enumerate(answer.probabilities or ())}
+        return {"prediction": self.task.named(answer.value), "prediction text": row.choices[answer.value], **chances}
+
+
+class ChoiceScoring(Scoring["ChoiceTask"]):
+    """The right choice of each row."""
+
+    def labels(self, rows: Sequence[ChoiceRow]) -> list[Answer]:
+        return [Answer(value=row.gold) for row in rows]
+
+
+class ChoiceBaselines(Baselines["ChoiceTask"]):
+    """The choice that is most similar to the context."""
+
+    def predictions(self, train: Sequence[ChoiceRow], rows: Sequence[ChoiceRow]) -> dict[str, list[Answer]]:
+        """The choice that is most similar to the context by TF-IDF."""
+        texts = [text for row in train for text in (row.context, *row.choices)]
+        given = baselines.most_similar(texts, [(row.context, row.choices) for row in rows])
+        return {"tfidf-similarity": [Answer(value=index) for index in given]}
+
+
+class ChoiceExplainer(Explainer["ChoiceTask"]):
+    """The logit of a choice."""
+
+    def texts(self, row: ChoiceRow) -> list[list[NamedText]]:
+        return explained.texts(row.context, row.choices, self.task._names(row))
+
+    def wanted(self, row: ChoiceRow, answer: Answer, features: Sequence[Feature], asked: Asked) -> Wanted:
+        return explained.targets(row.choices, self.task._names(row), answer, asked)
+
+
 @dataclass(frozen=True, kw_only=True)
 class ChoiceTask(Task):
     """Picks one of each row's choices; rows may have different numbers of them.
@@ -57,6 +122,10 @@ class ChoiceTask(Task):
     lettered: bool = False
     metrics: tuple[Metric, ...] = (accuracy,)
     row_type = ChoiceRow
+    codec_class = ChoiceCodec
+    scoring_class = ChoiceScoring
+    baselines_class = ChoiceBaselines
+    explainer_class = ChoiceExplainer
 
     def load(self, source: Source, split: str) -> Rows:
         """The rows of a split. Raises UserError that names the row for missing choices."""
@@ -80,43 +149,10 @@ class ChoiceTask(Task):
             raise UserError(f"the choices are a single text, {choices!r}", "Give a list of texts")
         return ChoiceRow(id="", context=context, choices=tuple(choices))
 
-    def joined(self, before: Any, row: Any) -> bool:
-        return False
-
-    def encode(self, rows: Sequence[ChoiceRow], tokenizer: "PreTrainedTokenizerBase", max_length: int) -> list[Feature]:
-        """`[CLS] context [SEP] choice [SEP]` for each choice, the longer of the two truncated first."""
-        pairs = [(row.context, choice) for row in rows for choice in row.choices]
-        encoded = iter(encode_texts([a for a, _ in pairs], [b for _, b in pairs], tokenizer, max_length))
-        features = []
-        for index, row in enumerate(rows):
-            mine = list(islice(encoded, len(row.choices)))
-            features.append(
-                Feature(
-                    row=index,
-                    choices=[Feature(row=index, input_ids=one.ids, token_type_ids=one.segments) for one in mine],
-                    label=row.gold,
-                    truncated=any(one.truncated for one in mine),
-                )
-            )
-        return features
-
     def head(self, backbone: "Backbone") -> "ChoiceHead":
         from finetune.task_types.choice.head import ChoiceHead
 
         return ChoiceHead(backbone)
-
-    def decode(
-        self, logits: Sequence[np.ndarray], features: Sequence[Feature], rows: Sequence[ChoiceRow]
-    ) -> list[Answer]:
-        """The most probable choice, and the probability of each."""
-        from scipy.special import softmax
-
-        return [_answer(softmax(given)) for given in logits]
-
-    def cells(self, answer: Answer, row: ChoiceRow) -> dict[str, Any]:
-        """The predicted choice's name and text, and the probability of each choice."""
-        chances = {f"p(choice {self.named(place)})": p for place, p in enumerate(answer.probabilities or ())}
-        return {"prediction": self.named(answer.value), "prediction text": row.choices[answer.value], **chances}
 
     def named(self, place: int) -> int | str:
         """The name of a choice in files."""
@@ -128,21 +164,6 @@ class ChoiceTask(Task):
     def place(self, name: int | str) -> int:
         """The index of the choice with this name."""
         return LETTERS.index(name) if isinstance(name, str) else name - self.counted_from
-
-    def explained_texts(self, row: ChoiceRow) -> list[list[NamedText]]:
-        return explained.texts(row.context, row.choices, self._names(row))
-
-    def explained(self, row: ChoiceRow, answer: Answer, features: Sequence[Feature], asked: Asked) -> Wanted:
-        return explained.targets(row.choices, self._names(row), answer, asked)
-
-    def gold(self, rows: Sequence[ChoiceRow]) -> list[Answer]:
-        return [Answer(value=row.gold) for row in rows]
-
-    def baselines(self, train: Sequence[ChoiceRow], rows: Sequence[ChoiceRow]) -> dict[str, list[Answer]]:
-        """The choice that is most similar to the context by TF-IDF."""
-        texts = [text for row in train for text in (row.context, *row.choices)]
-        given = baselines.most_similar(texts, [(row.context, row.choices) for row in rows])
-        return {"tfidf-similarity": [Answer(value=index) for index in given]}
 
 
 def _answer(probabilities: np.ndarray) -> Answer:

@@ -14,6 +14,7 @@ from finetune.models.feature import Feature
 from finetune.task_types import baselines
 from finetune.task_types.declared_options import option
 from finetune.task_types.explained import Asked, NamedText, Wanted
+from finetune.task_types.parts import Answer, Baselines, Codec, Explainer, Scoring
 from finetune.task_types.pooled import (
     WINDOWS,
     TextRow,
@@ -24,7 +25,7 @@ from finetune.task_types.pooled import (
     text_features,
     tfidf_remarks,
 )
-from finetune.task_types.task import Answer, Task
+from finetune.task_types.task import Task
 from finetune.task_types.texts import explained
 
 if TYPE_CHECKING:
@@ -43,6 +44,95 @@ class SentenceRow(TextRow):
     gold: str | float | None = None
 
 
+class SentenceCodec(Codec["SentenceTask"]):
+    """Sentences and pairs to features; logits to the most probable label or a number."""
+
+    def encode_together(self, before: Any, row: Any) -> bool:
+        return False
+
+    def encode(
+        self, rows: Sequence[SentenceRow], tokenizer: "PreTrainedTokenizerBase", max_length: int
+    ) -> list[Feature]:
+        """`[CLS] text [SEP]` or `[CLS] text [SEP] pair [SEP]`, the longer of a pair truncated first; or windows."""
+        labels = [self._label(row) for row in rows]
+        return text_features(rows, labels, tokenizer, max_length, windows=self.task.windows)
+
+    def decode(
+        self, logits: Sequence[np.ndarray], features: Sequence[Feature], rows: Sequence[SentenceRow]
+    ) -> list[Answer]:
+        """The most probable label; for regression the logit. Logits of several windows are averaged."""
+        means = logits_by_row(logits, features, len(rows))
+        if self.task.regression:
+            return [Answer(value=float(row[0])) for row in means]
+        from scipy.special import softmax
+
+        return [self._answer(row) for row in softmax(means, axis=-1)]
+
+    def cells(self, answer: Answer, row: SentenceRow) -> dict[str, Any]:
+        """The prediction, and the probability of each label."""
+        chances = zip(self.task.labels, answer.probabilities or (), strict=False)
+        return {"prediction": answer.value, **{f"p({label})": float(p) for label, p in chances}}
+
+    def _label(self, row: SentenceRow) -> int | float | None:
+        if row.gold is None:
+            return None
+        return self.task.labels.index(row.gold) if isinstance(row.gold, str) else float(row.gold)
+
+    def _answer(self, probabilities: np.ndarray) -> Answer:
+        best = int(probabilities.argmax())
+        return Answer(value=self.task.labels[best], probabilities=[float(p) for p in probabilities])
+
+
+class SentenceScoring(Scoring["SentenceTask"]):
+    """The label of each row."""
+
+    def labels(self, rows: Sequence[SentenceRow]) -> list[Answer]:
+        return [Answer(value=row.gold) for row in rows]
+
+    def remarks(self, answers: Sequence[Answer], rows: Sequence[SentenceRow]) -> list[str]:
+        """Notes where constant labels or predictions leave correlation undefined."""
+        columns = {"labels": [row.gold for row in rows], "predictions": [answer.value for answer in answers]}
+        constant = [name for name, values in columns.items() if self.task.regression and len(set(values)) == 1]
+        return [f"the {name} are constant: correlation is undefined, and scored as 0" for name in constant]
+
+
+class SentenceBaselines(Baselines["SentenceTask"]):
+    """A constant, and TF-IDF with a linear model."""
+
+    def predictions(self, train: Sequence[SentenceRow], rows: Sequence[SentenceRow]) -> dict[str, list[Answer]]:
+        """Majority or mean, and TF-IDF with a linear model."""
+        gold, unseen = [row.gold for row in train], [row.texts for row in rows]
+        texts, seen = zip(*((row.texts, row.gold) for row in read_by_tfidf(train)), strict=True)
+        if self.task.regression:
+            constant = baselines.mean(gold, len(rows))  # type: ignore[arg-type]
+            ridge = baselines.tfidf_regress(texts, seen, unseen)
+            return {"mean": _answers(constant), "tfidf-ridge": _answers(ridge)}
+        constant_label = baselines.majority(gold, len(rows))  # type: ignore[type-var]
+        labels, probabilities, classes = baselines.tfidf_classify(texts, seen, unseen)
+        columns = [classes.index(label) if label in classes else None for label in self.task.labels]
+        tfidf = [
+            Answer(value=label, probabilities=[0.0 if c is None else float(row[c]) for c in columns])
+            for label, row in zip(labels, probabilities, strict=True)
+        ]
+        return {"majority": _answers(constant_label), "tfidf-logistic": tfidf}
+
+    def remarks(self, train: Sequence[SentenceRow]) -> list[str]:
+        """A note on how many rows TF-IDF read, where these are not all."""
+        return tfidf_remarks(train)
+
+
+class SentenceExplainer(Explainer["SentenceTask"]):
+    """The logit of a label, or the score."""
+
+    def texts(self, row: SentenceRow) -> list[list[NamedText]]:
+        return explained.texts(row)
+
+    def wanted(self, row: SentenceRow, answer: Answer, features: Sequence[Feature], asked: Asked) -> Wanted:
+        if self.task.regression:
+            return explained.score(answer, features, asked)
+        return explained.one_label(self.task.labels, answer, features, asked)
+
+
 @dataclass(frozen=True, kw_only=True)
 class SentenceTask(Task):
     """Classification into `labels`; without labels, regression.
@@ -57,8 +147,12 @@ class SentenceTask(Task):
     labels: tuple[str, ...] = ()
     class_weight: Literal["none", "balanced"] = option("none", CLASS_WEIGHT)
     windows: bool = option(False, WINDOWS)
-    class_weights: tuple[float, ...] = ()  # one per label, set by `seen` from the training rows
+    class_weights: tuple[float, ...] = ()  # one per label, set by `with_training_statistics` from the training rows
     row_type = SentenceRow
+    codec_class = SentenceCodec
+    scoring_class = SentenceScoring
+    baselines_class = SentenceBaselines
+    explainer_class = SentenceExplainer
 
     def unused_options(self) -> tuple[str, ...]:
         """As for `Task`; regression has no class weights."""
@@ -73,7 +167,7 @@ class SentenceTask(Task):
         """The rows of a split. Raises UserError that names the row for a wrong label and for half a pair."""
         return pairs_or_none(self.checked(self.read(source, split)))
 
-    def seen(self, train: Sequence[SentenceRow]) -> "SentenceTask":
+    def with_training_statistics(self, train: Sequence[SentenceRow]) -> "SentenceTask":
         """The task with its inputs and class weights: n / (k * n of the class), whose mean over the rows is 1."""
         task = replace(self, inputs=self.inputs or names_of_texts(train))
         if self.class_weight == "none" or self.regression:
@@ -97,16 +191,6 @@ class SentenceTask(Task):
         """A sentence, or a pair."""
         return SentenceRow(id="", text=text, pair=pair)
 
-    def joined(self, before: Any, row: Any) -> bool:
-        return False
-
-    def encode(
-        self, rows: Sequence[SentenceRow], tokenizer: "PreTrainedTokenizerBase", max_length: int
-    ) -> list[Feature]:
-        """`[CLS] text [SEP]` or `[CLS] text [SEP] pair [SEP]`, the longer of a pair truncated first; or windows."""
-        labels = [self._label(row) for row in rows]
-        return text_features(rows, labels, tokenizer, max_length, windows=self.windows)
-
     def head(self, backbone: "Backbone") -> "SentenceHead":
         """The head of Figure 4 (a) and (b)."""
         from finetune.task_types.sentence.head import SentenceHead
@@ -114,69 +198,6 @@ class SentenceTask(Task):
         return SentenceHead(
             backbone, self.labels or ("score",), regression=self.regression, class_weights=self.class_weights
         )
-
-    def decode(
-        self, logits: Sequence[np.ndarray], features: Sequence[Feature], rows: Sequence[SentenceRow]
-    ) -> list[Answer]:
-        """The most probable label; for regression the logit. Logits of several windows are averaged."""
-        means = logits_by_row(logits, features, len(rows))
-        if self.regression:
-            return [Answer(value=float(row[0])) for row in means]
-        from scipy.special import softmax
-
-        return [self._answer(row) for row in softmax(means, axis=-1)]
-
-    def cells(self, answer: Answer, row: SentenceRow) -> dict[str, Any]:
-        """The prediction, and the probability of each label."""
-        chances = zip(self.labels, answer.probabilities or (), strict=False)
-        return {"prediction": answer.value, **{f"p({label})": float(p) for label, p in chances}}
-
-    def explained_texts(self, row: SentenceRow) -> list[list[NamedText]]:
-        return explained.texts(row)
-
-    def explained(self, row: SentenceRow, answer: Answer, features: Sequence[Feature], asked: Asked) -> Wanted:
-        if self.regression:
-            return explained.score(answer, features, asked)
-        return explained.one_label(self.labels, answer, features, asked)
-
-    def gold(self, rows: Sequence[SentenceRow]) -> list[Answer]:
-        return [Answer(value=row.gold) for row in rows]
-
-    def baselines(self, train: Sequence[SentenceRow], rows: Sequence[SentenceRow]) -> dict[str, list[Answer]]:
-        """Majority or mean, and TF-IDF with a linear model."""
-        gold, unseen = [row.gold for row in train], [row.texts for row in rows]
-        texts, seen = zip(*((row.texts, row.gold) for row in read_by_tfidf(train)), strict=True)
-        if self.regression:
-            constant = baselines.mean(gold, len(rows))  # type: ignore[arg-type]
-            ridge = baselines.tfidf_regress(texts, seen, unseen)
-            return {"mean": _answers(constant), "tfidf-ridge": _answers(ridge)}
-        constant_label = baselines.majority(gold, len(rows))  # type: ignore[type-var]
-        labels, probabilities, classes = baselines.tfidf_classify(texts, seen, unseen)
-        columns = [classes.index(label) if label in classes else None for label in self.labels]
-        tfidf = [
-            Answer(value=label, probabilities=[0.0 if c is None else float(row[c]) for c in columns])
-            for label, row in zip(labels, probabilities, strict=True)
-        ]
-        return {"majority": _answers(constant_label), "tfidf-logistic": tfidf}
-
-    def baseline_remarks(self, train: Sequence[SentenceRow]) -> list[str]:
-        """A note on how many rows TF-IDF read, where these are not all."""
-        return tfidf_remarks(train)
-
-    def remarks(self, answers: Sequence[Answer], rows: Sequence[SentenceRow]) -> list[str]:
-        """Notes where constant labels or predictions leave correlation undefined."""
-        columns = {"labels": [row.gold for row in rows], "predictions": [answer.value for answer in answers]}
-        constant = [name for name, values in columns.items() if self.regression and len(set(values)) == 1]
-        return [f"the {name} are constant: correlation is undefined, and scored as 0" for name in constant]
-
-    def _label(self, row: SentenceRow) -> int | float | None:
-        if row.gold is None:
-            return None
-        return self.labels.index(row.gold) if isinstance(row.gold, str) else float(row.gold)
-
-    def _answer(self, probabilities: np.ndarray) -> Answer:
-        best = int(probabilities.argmax())
-        return Answer(value=self.labels[best], probabilities=[float(p) for p in probabilities])
 
 
 def _answers(values: Sequence[object]) -> list[Answer]:

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from finetune.task_types.parts import Answer
 from finetune.task_types.span.search import Spans
-from finetune.task_types.task import Answer
 
 NO_CANDIDATE = 1e9  # null odds where a model has no candidate span
 

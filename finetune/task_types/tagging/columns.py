@@ -17,6 +17,7 @@ from finetune.data.values import as_list, as_text, is_missing, tags_of
 from finetune.metrics.entities import to_iob2
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import LONG, Clean, Evidence, NoRow, short
+from finetune.task_types.parts import Answer
 from finetune.task_types.remarks import Remark, SplitRows
 from finetune.task_types.row_issues import MISSING_TEXT, unusable
 from finetune.task_types.tagging import remarks
@@ -35,7 +36,7 @@ from finetune.task_types.tagging.schemes import LOOKED_AT, in_scheme, scheme_of
 from finetune.task_types.tagging.segments import segmented
 from finetune.task_types.tagging.task import TaggingTask, entities_of
 from finetune.task_types.tagging.view import TagsView
-from finetune.task_types.task import Answer, Task
+from finetune.task_types.task import Task
 from finetune.task_types.words.columns import WordsType, items_of, words_in
 
 WORDS_TAGS = unusable("words-tags", "more or fewer tags than words", "Give every word one tag")
@@ -162,7 +163,7 @@ class Tagging(WordsType):
     def cells(self, task: Task, layout: Layout, answer: Answer, row: TaggingRow) -> dict[str, Any]:
         """The task's cells; where the training file had character spans those in its form, and the entities."""
         if not layout.spans:
-            return task.cells(answer, row) | {"prediction": in_scheme(answer.value, layout)}
+            return task.codec.cells(answer, row) | {"prediction": in_scheme(answer.value, layout)}
         spans = as_spans(answer.value, row.words, row.starts)
         return {"prediction": in_form(spans, layout.spans, row.text), "entities": entities_of(answer, row)}
 

@@ -6,8 +6,8 @@ from finetune.errors import UserError
 from finetune.metrics.entities import chunks
 from finetune.models.feature import Feature
 from finetune.task_types.explained import Asked, NamedText, Pick, Target, Wanted
+from finetune.task_types.parts import Answer
 from finetune.task_types.tagging.row import TaggingRow
-from finetune.task_types.task import Answer
 
 MOST = 5  # entities of a row
 

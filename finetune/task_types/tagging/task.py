@@ -17,11 +17,12 @@ from finetune.models.feature import Feature
 from finetune.task_types import baselines
 from finetune.task_types.declared_options import option
 from finetune.task_types.explained import Asked, NamedText, Wanted
+from finetune.task_types.parts import Answer, Baselines, Codec, Explainer, Scoring
 from finetune.task_types.tagging import explained
 from finetune.task_types.tagging.raw_text import split_words
 from finetune.task_types.tagging.row import TaggingRow
 from finetune.task_types.tagging.segments import segmented
-from finetune.task_types.task import Answer, Task
+from finetune.task_types.task import Task
 from finetune.task_types.words.encoding import encode, same_document
 
 if TYPE_CHECKING:
@@ -38,6 +39,128 @@ class TagsAnswer(Answer):
     """
 
     label_probabilities: Sequence[float] | None = None
+
+
+class TaggingCodec(Codec["TaggingTask"]):
+    """Windows over words to features; logits to a tag for each word."""
+
+    def encode_together(self, before: TaggingRow, row: TaggingRow) -> bool:
+        """Sentences of one document, where windows span them."""
+        return self.task.context == "document" and same_document(before, row)
+
+    def encode(
+        self, rows: Sequence[TaggingRow], tokenizer: "PreTrainedTokenizerBase", max_length: int
+    ) -> list[Feature]:
+        """Windows over sentences or documents, see `words/encoding.py`."""
+        return encode(
+            rows, tokenizer, max_length, label=self.task.labels.index, documents=self.task.context == "document"
+        )
+
+    def decode(
+        self, logits: Sequence[np.ndarray], features: Sequence[Feature], rows: Sequence[TaggingRow]
+    ) -> list[Answer]:
+        """The most probable tag of each word, its probability, and that of the row's own tag."""
+        tags = [[""] * len(row.words) for row in rows]
+        sure = [[0.0] * len(row.words) for row in rows]
+        labels = [[math.nan] * len(row.words) for row in rows]
+        for given, feature in zip(logits, features, strict=True):
+            best = given.argmax(-1)
+            chances = np.exp(given - given.max(-1, keepdims=True))
+            chances /= chances.sum(-1, keepdims=True)
+            own = best if feature.label is None else np.array(feature.label, int)
+            each = np.arange(len(best))
+            for (after, word), label, p, q in zip(
+                feature.note.tolist(), best, chances[each, best], chances[each, own], strict=True
+            ):
+                row = feature.row + after
+                tags[row][word], sure[row][word], labels[row][word] = self.task.labels[label], float(p), float(q)
+        for given_tags, given_chances, row in zip(tags, sure, rows, strict=True):
+            if row.text:
+                _continue(given_tags, given_chances)
+        return [
+            TagsAnswer(
+                value=t, probabilities=p, label_probabilities=None if row.gold is None else _labels(row.gold, t, p, q)
+            )
+            for row, t, p, q in zip(rows, tags, sure, labels, strict=True)
+        ]
+
+    def cells(self, answer: Answer, row: TaggingRow) -> dict[str, Any]:
+        """Tags, their probabilities, the entities, and each word's characters in the text, or in the words joined by
+        spaces.
+        """
+        return {
+            "prediction": answer.value,
+            "probabilities": [round(p, 6) for p in answer.probabilities or ()],
+            "entities": entities_of(answer, row),
+            "characters": list(map(list, row.given[1])),
+        }
+
+    def shown_label(self, feature: Feature, tokens: Sequence[str]) -> str:
+        """The labelled tokens with their tags."""
+        if feature.label is None:
+            return "none"
+        return " ".join(
+            f"{tokens[place]}/{self.task.labels[label]}"
+            for place, label in zip(feature.reads or (), feature.label, strict=True)
+        )
+
+
+class TaggingScoring(Scoring["TaggingTask"]):
+    """Entities, as conlleval counts them."""
+
+    def labels(self, rows: Sequence[TaggingRow]) -> list[Answer]:
+        return [Answer(value=None if row.gold is None else list(row.gold)) for row in rows]
+
+    def score(self, answers: Sequence[Answer], rows: Sequence[TaggingRow]) -> dict[str, float]:
+        """Entity precision, recall and F1, over all and by type; and F1 of strict IOB2 chunks."""
+        gold = [row.gold or () for row in rows]
+        found = entity_scores(map(chunks, gold), (chunks(answer.value) for answer in answers))
+        strict = entity_scores(map(strict_chunks, gold), (strict_chunks(answer.value) for answer in answers))
+        scores = {"f1": found[""][2], "precision": found[""][0], "recall": found[""][1], "strict f1": strict[""][2]}
+        for kind in self.task.types:
+            precision, recall, f1 = found.get(kind, (0.0, 0.0, 0.0))
+            scores |= {f"{kind}/f1": f1, f"{kind}/precision": precision, f"{kind}/recall": recall}
+        return scores
+
+    def sums(self, answers: Sequence[Answer], rows: Sequence[TaggingRow]) -> dict[str, Counted]:
+        """All metrics, from the numbers of right, predicted and true entities of each sentence."""
+        gold, given = [row.gold or () for row in rows], [answer.value for answer in answers]
+        there, found = list(map(chunks, gold)), list(map(chunks, given))
+        strict = set_counts(list(map(strict_chunks, gold)), list(map(strict_chunks, given)))
+        every = set_counts(there, found)
+        metrics = {part: part_counted(part, *every) for part in ("f1", "precision", "recall")}
+        metrics["strict f1"] = part_counted("f1", *strict)
+        for kind in self.task.types:
+            counts = set_counts(*([[c for c in row if c[0] == kind] for row in side] for side in (there, found)))
+            for part in ("f1", "precision", "recall"):
+                metrics[f"{kind}/{part}"] = part_counted(part, *counts)
+        return metrics
+
+    def remarks(self, answers: Sequence[Answer], rows: Sequence[TaggingRow]) -> list[str]:
+        """A note on how many tags continue an entity that no tag began."""
+        illegal = sum(illegal_transitions(answer.value) for answer in answers)
+        tags = so_many(sum(len(answer.value) for answer in answers), "tag")
+        return [f"{so_many(illegal, 'illegal transition')} (an I-X after no X) in {tags}"] if illegal else []
+
+
+class TaggingBaselines(Baselines["TaggingTask"]):
+    """Each word's most frequent tag."""
+
+    def predictions(self, train: Sequence[TaggingRow], rows: Sequence[TaggingRow]) -> dict[str, list[Answer]]:
+        """Each word's most frequent tag in training."""
+        seen = ((word, tag) for row in train for word, tag in zip(row.words, row.gold or (), strict=True))
+        given = baselines.most_frequent(seen, (row.words for row in rows), unseen="O")
+        return {"most-frequent-tag": [Answer(value=tags) for tags in given]}
+
+
+class TaggingExplainer(Explainer["TaggingTask"]):
+    """The logit of a word's tag."""
+
+    def texts(self, row: TaggingRow) -> list[list[NamedText]]:
+        return explained.texts(row)
+
+    def wanted(self, row: TaggingRow, answer: Answer, features: Sequence[Feature], asked: Asked) -> Wanted:
+        return explained.targets(row, self.task.labels, answer, features, asked)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +181,10 @@ class TaggingTask(Task):
     signs_apart: bool = False
     metrics: tuple[Metric, ...] = ()
     row_type = TaggingRow
+    codec_class = TaggingCodec
+    scoring_class = TaggingScoring
+    baselines_class = TaggingBaselines
+    explainer_class = TaggingExplainer
 
     def __post_init__(self) -> None:
         by_type = (f"{kind}/{part}" for kind in self.types for part in ("f1", "precision", "recall"))
@@ -94,115 +221,11 @@ class TaggingTask(Task):
             return TaggingRow(id="", words=found, raw=words, starts=starts)
         return TaggingRow(id="", words=tuple(words.split() if isinstance(words, str) else words))
 
-    def joined(self, before: TaggingRow, row: TaggingRow) -> bool:
-        """Sentences of one document, where windows span them."""
-        return self.context == "document" and same_document(before, row)
-
-    def encode(
-        self, rows: Sequence[TaggingRow], tokenizer: "PreTrainedTokenizerBase", max_length: int
-    ) -> list[Feature]:
-        """Windows over sentences or documents, see `words/encoding.py`."""
-        return encode(rows, tokenizer, max_length, label=self.labels.index, documents=self.context == "document")
-
     def head(self, backbone: "Backbone") -> "TaggingHead":
         """The head of Figure 4 (d)."""
         from finetune.task_types.tagging.head import TaggingHead
 
         return TaggingHead(backbone, self.labels)
-
-    def decode(
-        self, logits: Sequence[np.ndarray], features: Sequence[Feature], rows: Sequence[TaggingRow]
-    ) -> list[Answer]:
-        """The most probable tag of each word, its probability, and that of the row's own tag."""
-        tags = [[""] * len(row.words) for row in rows]
-        sure = [[0.0] * len(row.words) for row in rows]
-        labels = [[math.nan] * len(row.words) for row in rows]
-        for given, feature in zip(logits, features, strict=True):
-            best = given.argmax(-1)
-            chances = np.exp(given - given.max(-1, keepdims=True))
-            chances /= chances.sum(-1, keepdims=True)
-            own = best if feature.label is None else np.array(feature.label, int)
-            each = np.arange(len(best))
-            for (after, word), label, p, q in zip(
-                feature.note.tolist(), best, chances[each, best], chances[each, own], strict=True
-            ):
-                row = feature.row + after
-                tags[row][word], sure[row][word], labels[row][word] = self.labels[label], float(p), float(q)
-        for given_tags, given_chances, row in zip(tags, sure, rows, strict=True):
-            if row.text:
-                _continue(given_tags, given_chances)
-        return [
-            TagsAnswer(
-                value=t, probabilities=p, label_probabilities=None if row.gold is None else _labels(row.gold, t, p, q)
-            )
-            for row, t, p, q in zip(rows, tags, sure, labels, strict=True)
-        ]
-
-    def cells(self, answer: Answer, row: TaggingRow) -> dict[str, Any]:
-        """Tags, their probabilities, the entities, and each word's characters in the text, or in the words joined by
-        spaces.
-        """
-        return {
-            "prediction": answer.value,
-            "probabilities": [round(p, 6) for p in answer.probabilities or ()],
-            "entities": entities_of(answer, row),
-            "characters": list(map(list, row.given[1])),
-        }
-
-    def explained_texts(self, row: TaggingRow) -> list[list[NamedText]]:
-        return explained.texts(row)
-
-    def explained(self, row: TaggingRow, answer: Answer, features: Sequence[Feature], asked: Asked) -> Wanted:
-        return explained.targets(row, self.labels, answer, features, asked)
-
-    def gold(self, rows: Sequence[TaggingRow]) -> list[Answer]:
-        return [Answer(value=None if row.gold is None else list(row.gold)) for row in rows]
-
-    def score(self, answers: Sequence[Answer], rows: Sequence[TaggingRow]) -> dict[str, float]:
-        """Entity precision, recall and F1, over all and by type; and F1 of strict IOB2 chunks."""
-        gold = [row.gold or () for row in rows]
-        found = entity_scores(map(chunks, gold), (chunks(answer.value) for answer in answers))
-        strict = entity_scores(map(strict_chunks, gold), (strict_chunks(answer.value) for answer in answers))
-        scores = {"f1": found[""][2], "precision": found[""][0], "recall": found[""][1], "strict f1": strict[""][2]}
-        for kind in self.types:
-            precision, recall, f1 = found.get(kind, (0.0, 0.0, 0.0))
-            scores |= {f"{kind}/f1": f1, f"{kind}/precision": precision, f"{kind}/recall": recall}
-        return scores
-
-    def counted(self, answers: Sequence[Answer], rows: Sequence[TaggingRow]) -> dict[str, Counted]:
-        """All metrics, from the numbers of right, predicted and true entities of each sentence."""
-        gold, given = [row.gold or () for row in rows], [answer.value for answer in answers]
-        there, found = list(map(chunks, gold)), list(map(chunks, given))
-        strict = set_counts(list(map(strict_chunks, gold)), list(map(strict_chunks, given)))
-        every = set_counts(there, found)
-        metrics = {part: part_counted(part, *every) for part in ("f1", "precision", "recall")}
-        metrics["strict f1"] = part_counted("f1", *strict)
-        for kind in self.types:
-            counts = set_counts(*([[c for c in row if c[0] == kind] for row in side] for side in (there, found)))
-            for part in ("f1", "precision", "recall"):
-                metrics[f"{kind}/{part}"] = part_counted(part, *counts)
-        return metrics
-
-    def baselines(self, train: Sequence[TaggingRow], rows: Sequence[TaggingRow]) -> dict[str, list[Answer]]:
-        """Each word's most frequent tag in training."""
-        seen = ((word, tag) for row in train for word, tag in zip(row.words, row.gold or (), strict=True))
-        given = baselines.most_frequent(seen, (row.words for row in rows), unseen="O")
-        return {"most-frequent-tag": [Answer(value=tags) for tags in given]}
-
-    def remarks(self, answers: Sequence[Answer], rows: Sequence[TaggingRow]) -> list[str]:
-        """A note on how many tags continue an entity that no tag began."""
-        illegal = sum(illegal_transitions(answer.value) for answer in answers)
-        tags = so_many(sum(len(answer.value) for answer in answers), "tag")
-        return [f"{so_many(illegal, 'illegal transition')} (an I-X after no X) in {tags}"] if illegal else []
-
-    def shown_label(self, feature: Feature, tokens: Sequence[str]) -> str:
-        """The labelled tokens with their tags."""
-        if feature.label is None:
-            return "none"
-        return " ".join(
-            f"{tokens[place]}/{self.labels[label]}"
-            for place, label in zip(feature.reads or (), feature.label, strict=True)
-        )
 
 
 def entities_of(answer: Answer, row: TaggingRow) -> list[dict[str, Any]]:

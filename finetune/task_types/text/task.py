@@ -21,7 +21,8 @@ from finetune.models.tokenizers.own_vocabulary import own_vocabulary
 from finetune.runs.events import Watcher
 from finetune.task_types.declared_options import option
 from finetune.task_types.explained import NamedText
-from finetune.task_types.task import Answer, Task
+from finetune.task_types.parts import Answer, Baselines, Codec, Explainer, Scoring, Stream
+from finetune.task_types.task import Task
 from finetune.task_types.text import baselines
 from finetune.task_types.text.decode import labels_of, predictions_of
 from finetune.task_types.text.dev import dev_tokens, pair_features, word_features
@@ -44,6 +45,103 @@ REPLACE = (0.8, 0.1, 0.1)
 METRICS = (perplexity, probability, masked_accuracy)
 
 
+class TextCodec(Codec["TextTask"]):
+    """Chosen words of documents and pairs of texts to features; logits to words."""
+
+    def encode(self, rows: Sequence[Document], tokenizer: "PreTrainedTokenizerBase", max_length: int) -> list[Feature]:
+        """The chosen words of each document, masked, and its pairs of texts."""
+        vocabulary, documents = _vocabulary(self.task, tokenizer), list(rows)
+        tokens, size = dev_tokens(documents, vocabulary), _piece_size(self.task, vocabulary, max_length)
+        masked, with_pairs = self.task.objective_type.masked, self.task.paired
+        found = word_features(tokens, vocabulary, size=size, masked=masked, paired=with_pairs)
+        return found + (pair_features(documents, tokens, vocabulary, size=size) if with_pairs else [])
+
+    def decode(
+        self, logits: Sequence[np.ndarray], features: Sequence[Feature], rows: Sequence[Document]
+    ) -> list[Answer]:
+        return [Answer(value=found) for found in predictions_of(logits, features, rows, paired=self.task.paired)]
+
+    def cells(self, answer: Answer, row: Document) -> dict[str, Any]:
+        """The predicted words, and the perplexity of a word."""
+        return {"prediction": " ".join(answer.value["words"]), "perplexity": perplexity_of([answer.value])}
+
+    def truncation_note(self, max_length: int) -> str:
+        return "are longer than max_length: they are read in pieces"
+
+    def shown_label(self, feature: Feature, tokens: Sequence[str]) -> str:
+        """The number of tokens that are predicted."""
+        return "drawn for each update" if feature.reads is None else f"{len(feature.reads)} tokens"
+
+
+class TextScoring(Scoring["TextTask"]):
+    """The words that are predicted."""
+
+    def all_labelled(self, rows: Sequence[Document]) -> bool:
+        """Any text is its own label."""
+        return True
+
+    def labels(self, rows: Sequence[Document]) -> list[Answer]:
+        return [Answer(value=labels_of(document, paired=self.task.paired)) for document in rows]
+
+
+class TextBaselines(Baselines["TextTask"]):
+    """Unigram and bigram of the training text."""
+
+    def from_features(
+        self, train: Sequence[Feature], features: Sequence[Feature], rows: Sequence[Document]
+    ) -> dict[str, list[Answer]]:
+        """Unigram and bigram of the training text's tokens; for both every pair follows."""
+        assert isinstance(train, PieceFeatures)
+        labels = [np.asarray(feature.label[WORDS]) for feature in features]
+        found = baselines.reduced(train.tokens, features, labels=labels)
+        return {name: self.task.codec.decode(reduced, features, rows) for name, reduced in found.items()}
+
+
+class TextExplainer(Explainer["TextTask"]):
+    """Nothing: there is no one prediction."""
+
+    def texts(self, row: Document) -> list[list[NamedText]]:
+        """Raises UserError: there is no one prediction to explain."""
+        raise UserError(
+            "an encoder that was pre-trained on text predicts masked words, which are not explained",
+            "Fine-tune it on a task, model=RUN, and explain that run",
+        )
+
+
+class TextStream(Stream["TextTask"]):
+    """Pieces of documents, masked anew for each update."""
+
+    def batch_fault(self, size: int) -> str:
+        if not self.task.paired or size > 1:
+            return ""
+        return f"objective={self.task.objective} takes texts that do not follow from the other documents of a batch"
+
+    def train_features(
+        self, rows: Sequence[Document], tokenizer: "PreTrainedTokenizerBase", max_length: int, watch: Watcher
+    ) -> Sequence[Feature]:
+        """Pieces of the documents, over a memory map unless the documents are in memory."""
+        vocabulary = _vocabulary(self.task, tokenizer)
+        file = token_file(rows, tokenizer, watch) if isinstance(rows, Documents) else tokens_of(rows, tokenizer)
+        return PieceFeatures(file, pieces(file, _piece_size(self.task, vocabulary, max_length)), vocabulary)
+
+    def vocabulary(self, rows: Sequence[Document], watch: Watcher, *, size: int) -> Path | None:
+        """A vocabulary trained on the documents; once, whatever number of runs uses it."""
+        if not isinstance(rows, Documents):
+            return None
+        texts = partial(map, attrgetter("text"), rows)
+        return own_vocabulary(texts, content=rows.fingerprint, size=size, watch=watch)
+
+    def draw(self, features: Sequence[Feature], generator: np.random.Generator) -> Sequence[Feature]:
+        """The features with masks, or with the next word of each position; with pairs also the next sentence."""
+        if self.task.paired:
+            size = max(len(feature) for feature in features) - features[0].note.vocabulary.single.special_tokens
+            features = paired(features, generator, size=size)
+        if not self.task.objective_type.masked:
+            return next_words(features)
+        masking = Masking(share=self.task.mask_share, replace=self.task.replace, unit=self.task.mask)
+        return masking.masked(features, generator)
+
+
 @dataclass(frozen=True, kw_only=True)
 class TextTask(Task):
     """Pre-training on a text (Devlin et al. 2019, section 3.1; Table 5 for `ltr`; Table 8 for `replace`).
@@ -61,33 +159,34 @@ class TextTask(Task):
         REPLACE, "shares of these that become [MASK], a random token, and stay"
     )
     row_type = Document
+    codec_class = TextCodec
+    scoring_class = TextScoring
+    baselines_class = TextBaselines
+    explainer_class = TextExplainer
+    stream_class = TextStream
 
     def __post_init__(self) -> None:
         """Raises UserError for shares that do not add up to 1, and for masks where nothing is masked."""
         object.__setattr__(self, "metrics", (*METRICS, *[next_accuracy] * self.paired))
-        object.__setattr__(self, "version", self._objective.version)
+        object.__setattr__(self, "version", self.objective_type.version)
         super().__post_init__()
         if abs(sum(self.replace) - 1) > 1e-9:
             raise UserError(
                 f"replace is {list(self.replace)}, whose sum is not 1", "Give three shares: replace=[0.8,0.1,0.1]"
             )
-        if not self._objective.masked and (self.mask != "tokens" or tuple(self.replace) != REPLACE):
+        if not self.objective_type.masked and (self.mask != "tokens" or tuple(self.replace) != REPLACE):
             setting = "mask" if self.mask != "tokens" else "replace"
             raise UserError(f"objective={self.objective} masks nothing, and {setting} is set", f"Leave {setting} out")
 
     @property
     def paired(self) -> bool:
         """Whether the encoder also learns which text follows another."""
-        return self._objective.paired
+        return self.objective_type.paired
 
     @property
-    def _objective(self) -> Objective:
+    def objective_type(self) -> Objective:
+        """What is predicted, and by which head."""
         return OBJECTIVES[self.objective]
-
-    def batch_fault(self, size: int) -> str:
-        if not self.paired or size > 1:
-            return ""
-        return f"objective={self.objective} takes texts that do not follow from the other documents of a batch"
 
     def load(self, source: Source, split: str) -> Rows:
         """The documents of a split, those of train as a stream. Raises UserError for a dev that cannot be scored:
@@ -100,65 +199,12 @@ class TextTask(Task):
                 require_pairs(loaded, self.objective)
         return loaded
 
-    def labelled(self, rows: Sequence[Document]) -> bool:
-        """Any text is its own label."""
-        return True
-
-    def train_features(
-        self, rows: Sequence[Document], tokenizer: "PreTrainedTokenizerBase", max_length: int, watch: Watcher
-    ) -> Sequence[Feature]:
-        """Pieces of the documents, over a memory map unless the documents are in memory."""
-        vocabulary = self._vocabulary(tokenizer)
-        file = token_file(rows, tokenizer, watch) if isinstance(rows, Documents) else tokens_of(rows, tokenizer)
-        return PieceFeatures(file, pieces(file, self._size(vocabulary, max_length)), vocabulary)
-
-    def vocabulary(self, rows: Sequence[Document], watch: Watcher, *, size: int) -> Path | None:
-        """A vocabulary trained on the documents; once, whatever number of runs uses it."""
-        if not isinstance(rows, Documents):
-            return None
-        texts = partial(map, attrgetter("text"), rows)
-        return own_vocabulary(texts, content=rows.fingerprint, size=size, watch=watch)
-
-    def encode(self, rows: Sequence[Document], tokenizer: "PreTrainedTokenizerBase", max_length: int) -> list[Feature]:
-        """The chosen words of each document, masked, and its pairs of texts."""
-        vocabulary, documents = self._vocabulary(tokenizer), list(rows)
-        tokens, size = dev_tokens(documents, vocabulary), self._size(vocabulary, max_length)
-        found = word_features(tokens, vocabulary, size=size, masked=self._objective.masked, paired=self.paired)
-        return found + (pair_features(documents, tokens, vocabulary, size=size) if self.paired else [])
-
-    def draw(self, features: Sequence[Feature], generator: np.random.Generator) -> Sequence[Feature]:
-        """The features with masks, or with the next word of each position; with pairs also the next sentence."""
-        if self.paired:
-            size = max(len(feature) for feature in features) - features[0].note.vocabulary.single.special_tokens
-            features = paired(features, generator, size=size)
-        if not self._objective.masked:
-            return next_words(features)
-        masking = Masking(share=self.mask_share, replace=self.replace, unit=self.mask)
-        return masking.masked(features, generator)
-
     def head(self, backbone: "Backbone") -> "Head":
         """The head of the objective, which shares the word embeddings."""
         from finetune.task_types.text import head
 
-        built: Head = getattr(head, self._objective.head)(backbone)
+        built: Head = getattr(head, self.objective_type.head)(backbone)
         return built
-
-    def decode(
-        self, logits: Sequence[np.ndarray], features: Sequence[Feature], rows: Sequence[Document]
-    ) -> list[Answer]:
-        return [Answer(value=found) for found in predictions_of(logits, features, rows, paired=self.paired)]
-
-    def gold(self, rows: Sequence[Document]) -> list[Answer]:
-        return [Answer(value=labels_of(document, paired=self.paired)) for document in rows]
-
-    def feature_baselines(
-        self, train: Sequence[Feature], features: Sequence[Feature], rows: Sequence[Document]
-    ) -> dict[str, list[Answer]]:
-        """Unigram and bigram of the training text's tokens; for both every pair follows."""
-        assert isinstance(train, PieceFeatures)
-        labels = [np.asarray(feature.label[WORDS]) for feature in features]
-        found = baselines.reduced(train.tokens, features, labels=labels)
-        return {name: self.decode(reduced, features, rows) for name, reduced in found.items()}
 
     def fits(self, value: Any, row: Document) -> bool:
         """Whether a prediction has as many words and pairs as the row."""
@@ -169,42 +215,26 @@ class TextTask(Task):
         """A document."""
         return Document.of("", text)
 
-    def explained_texts(self, row: Document) -> list[list[NamedText]]:
-        """Raises UserError: there is no one prediction to explain."""
+
+def _vocabulary(task: "TextTask", tokenizer: "PreTrainedTokenizerBase") -> PieceVocabulary:
+    """The vocabulary. Raises UserError where a text begins with no special token to predict its first one from."""
+    vocabulary = piece_vocabulary(tokenizer)
+    if not task.objective_type.masked and not vocabulary.single.before:
         raise UserError(
-            "an encoder that was pre-trained on text predicts masked words, which are not explained",
-            "Fine-tune it on a task, model=RUN, and explain that run",
+            f"objective={task.objective} predicts the first word of a text from a special token before it, which"
+            " the tokenizer of this model does not add",
+            "Choose objective=mlm, or train a vocabulary with `finetune tokenizer`",
         )
+    return vocabulary
 
-    def cells(self, answer: Answer, row: Document) -> dict[str, Any]:
-        """The predicted words, and the perplexity of a word."""
-        return {"prediction": " ".join(answer.value["words"]), "perplexity": perplexity_of([answer.value])}
 
-    def lost(self, max_length: int) -> str:
-        return "are longer than max_length: they are read in pieces"
-
-    def shown_label(self, feature: Feature, tokens: Sequence[str]) -> str:
-        """The number of tokens that are predicted."""
-        return "drawn for each update" if feature.reads is None else f"{len(feature.reads)} tokens"
-
-    def _vocabulary(self, tokenizer: "PreTrainedTokenizerBase") -> PieceVocabulary:
-        """The vocabulary. Raises UserError where a text begins with no special token to predict its first one from."""
-        vocabulary = piece_vocabulary(tokenizer)
-        if not self._objective.masked and not vocabulary.single.before:
-            raise UserError(
-                f"objective={self.objective} predicts the first word of a text from a special token before it, which"
-                " the tokenizer of this model does not add",
-                "Choose objective=mlm, or train a vocabulary with `finetune tokenizer`",
-            )
-        return vocabulary
-
-    def _size(self, vocabulary: PieceVocabulary, max_length: int) -> int:
-        """The tokens of a piece, without special ones. Raises UserError where none fit, or for pairs only one."""
-        special: int = (vocabulary.pair if self.paired else vocabulary.single).special_tokens
-        least = special + 1 + self.paired
-        if max_length < least:
-            raise UserError(
-                f"max_length is {max_length}, and {special} special tokens leave no room for text",
-                f"Set max_length={least} or more",
-            )
-        return max_length - special
+def _piece_size(task: "TextTask", vocabulary: PieceVocabulary, max_length: int) -> int:
+    """The tokens of a piece, without special ones. Raises UserError where none fit, or for pairs only one."""
+    special: int = (vocabulary.pair if task.paired else vocabulary.single).special_tokens
+    least = special + 1 + task.paired
+    if max_length < least:
+        raise UserError(
+            f"max_length is {max_length}, and {special} special tokens leave no room for text",
+            f"Set max_length={least} or more",
+        )
+    return max_length - special

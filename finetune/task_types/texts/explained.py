@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from finetune.models.feature import Feature
 from finetune.task_types.explained import Asked, NamedText, Target, Wanted, averaged
+from finetune.task_types.parts import Answer
 from finetune.task_types.pooled import TextRow
-from finetune.task_types.task import Answer
 
 
 def texts(row: TextRow) -> list[list[NamedText]]:

@@ -51,4 +51,4 @@ def _scores(study: Study, run: str) -> dict[str, float]:
     train = load_splits(task, study.options.source, limit=recipe.limit, names=[task.train_split])[task.train_split]
     _, rows = divided(task, train, recipe.held_out)
     predictor = load(folder.path, task=task, out=study.out, watch=study.watch, device=study.options.device)
-    return dict(predictor.task.score(predictor.answers(rows.rows), rows.rows))
+    return dict(predictor.task.scoring.score(predictor.answers(rows.rows), rows.rows))

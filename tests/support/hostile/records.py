@@ -24,8 +24,8 @@ from finetune.runs.lookup import find_run, runs_of
 from finetune.runs.recipe import Recipe, Train
 from finetune.runs.record_files import DamagedRecord, all_records, listed_runs, load_record
 from finetune.task_types import SentenceRow
+from finetune.task_types.parts import Answer
 from finetune.task_types.registry import find
-from finetune.task_types.task import Answer
 from support.fuzzing import Fuzzed
 from support.hostile.values import TEXTS, damaged, value
 from support.records import BASE, save_run

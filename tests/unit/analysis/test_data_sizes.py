@@ -13,7 +13,7 @@ from finetune.analysis.data_sizes import Gain, curves_of, last_gain, learning_cu
 from finetune.analysis.report.learning_curve import learning_curve
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
-from finetune.task_types.task import Answer
+from finetune.task_types.parts import Answer
 
 
 def record(score: float, share: float, seed: int = 1, **facts: Any) -> RunRecord:
@@ -88,7 +88,7 @@ def test_the_answer_follows_the_interval(interval: tuple[float, float], answer: 
 
 def test_a_report_of_several_sizes_draws_the_curve_and_opens_with_the_largest(tmp_path: Path) -> None:
     task, rows = cat_task(), cat_rows(64)
-    gold = task.gold(rows)
+    gold = task.scoring.labels(rows)
     folders = []
     for share, wrong in ((0.25, 24), (0.5, 16), (1.0, 2)):
         answers = [Answer(value="no" if i < wrong else a.value, probabilities=[0.5, 0.5]) for i, a in enumerate(gold)]

@@ -24,9 +24,9 @@ from finetune.runs.record_files import load_record
 from finetune.runs.verdict import WORDS, verdict_of
 from finetune.runs.without_folders import without_folders
 from finetune.task_types import SentenceRow
+from finetune.task_types.parts import Answer
 from finetune.task_types.prediction_lines import prediction_lines
 from finetune.task_types.registry import find
-from finetune.task_types.task import Answer
 from finetune.task_types.types import view_of
 from finetune.task_types.view import Curve
 
@@ -56,7 +56,10 @@ def test_two_classes_and_several_labels_have_curves_and_others_none() -> None:
     found = {}
     for task in (cat_task(), labels_task(), length_task()):
         rows, labels = task.load(Source(), "dev").rows, getattr(task, "labels", ())
-        given = [replace(answer, probabilities=[1 / max(1, len(labels))] * len(labels)) for answer in task.gold(rows)]
+        given = [
+            replace(answer, probabilities=[1 / max(1, len(labels))] * len(labels))
+            for answer in task.scoring.labels(rows)
+        ]
         view = view_of(prediction_lines(task, rows, given), labels)
         assert view is not None
         found[task.name] = [curve.name for curve in view.curves()]
@@ -121,7 +124,7 @@ def test_nothing_is_drawn_where_there_is_nothing_to_draw(tmp_path: Path) -> None
 
 def test_all_rows_are_on_the_page_with_what_they_are_found_by(tmp_path: Path) -> None:
     task, rows = cat_task(), cat_rows(64)
-    gold = task.gold(rows)
+    gold = task.scoring.labels(rows)
     answers = [Answer(value="no" if i < 5 else a.value, probabilities=[0.1, 0.9]) for i, a in enumerate(gold)]
     folder = saved_run(tmp_path, task, rows, answers)
     page = report(tmp_path, folder)
@@ -188,7 +191,7 @@ def test_columns_of_the_data_and_scripts_are_parts_of_the_rows(tmp_path: Path) -
 
 def test_words_of_a_row_may_have_weights(tmp_path: Path) -> None:
     task, rows = cat_task(), cat_rows(8)
-    folder = saved_run(tmp_path, task, rows, task.gold(rows))
+    folder = saved_run(tmp_path, task, rows, task.scoring.labels(rows))
     weights = {
         (folder.name, "dev", rows[0].id): [WordWeight(text=NASTY, weight=0.5), WordWeight(text="b", weight=-2.0)]
     }
@@ -203,7 +206,7 @@ def test_words_of_a_row_may_have_weights(tmp_path: Path) -> None:
 
 def test_no_folder_of_the_machine_is_named(tmp_path: Path) -> None:
     task, rows = cat_task(), cat_rows(8)
-    folder = saved_run(tmp_path, task, rows, task.gold(rows))
+    folder = saved_run(tmp_path, task, rows, task.scoring.labels(rows))
     record = load_record(folder / "record.json")
     private = "/home/ann lee/secret plans/reviews.csv"
     change_record(
@@ -224,10 +227,10 @@ def test_a_report_has_the_interval_that_show_has(tmp_path: Path) -> None:
     """None for a record from before margins, also where predictions are saved."""
     task = find("rte")
     rows = [SentenceRow(id=str(i), text=f"a {i}", pair="b", gold=task.labels[i % 2]) for i in range(60)]
-    gold = task.gold(rows)
+    gold = task.scoring.labels(rows)
     bad = [Answer(value=task.labels[0])] * 60
     folder = save_run(
-        tmp_path, task, rows, gold, baselines={"majority": bad}, **facts_of(task, task.score(gold, rows), 1)
+        tmp_path, task, rows, gold, baselines={"majority": bad}, **facts_of(task, task.scoring.score(gold, rows), 1)
     )
     record = load_record(folder / "record.json")
     assert "dev" not in record.margins

@@ -26,10 +26,11 @@ from finetune.metrics.row_means import difference_p
 from finetune.runs.recipe_diff import settings_of
 from finetune.task_types import SentenceRow
 from finetune.task_types.marked_text import Segment, cut, entities, spans
+from finetune.task_types.parts import Answer
 from finetune.task_types.prediction_lines import prediction_lines
 from finetune.task_types.span.answers import SpanAnswer
 from finetune.task_types.tagging.row import places
-from finetune.task_types.task import Answer, Task
+from finetune.task_types.task import Task
 from finetune.task_types.types import type_of, view_of
 
 
@@ -66,7 +67,7 @@ def test_losses_are_those_of_the_last_training() -> None:
 def test_settings_stand_beside_their_defaults() -> None:
     task = cat_task()
     rows = task.load(Source(), "dev").rows
-    record = made_record(task.name, **facts_of(task, task.score(task.gold(rows), rows), 7))
+    record = made_record(task.name, **facts_of(task, task.scoring.score(task.scoring.labels(rows), rows), 7))
     record = record.model_copy(update={"recipe": record.recipe | {"options": {"fold": 2}, "train": {"epochs": 9}}})
     changed = {one.key: (*one.values, one.default) for one in settings_of([record]) if one.changed}
     assert changed == {
@@ -206,7 +207,7 @@ def test_every_shape_knows_its_view(tmp_path: Path) -> None:
     for task in labelled_shapes():
         kind = type_of(task)
         assert kind is not None
-        gold = task.gold(task.load(Source(), "dev").rows)
+        gold = task.scoring.labels(task.load(Source(), "dev").rows)
         perfect = [SpanAnswer(value=a.value, start=0, end=0) for a in gold] if "spans" in task.name else gold
         view = lines_of(task, perfect, tmp_path)
         assert type(view) is kind.view

@@ -23,7 +23,7 @@ from finetune.inference.journal import KIND, Journal
 from finetune.inference.predict_file import predict_file
 from finetune.inference.predictor import Predictor
 from finetune.runs.events import unwatched
-from finetune.task_types.task import Answer
+from finetune.task_types.parts import Answer
 
 
 @pytest.mark.parametrize("suffix", [*sorted({*BY_SUFFIX} - {".conll"}), ".csv.gz"])

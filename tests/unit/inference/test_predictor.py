@@ -28,7 +28,7 @@ from finetune.inference.predictor import Predictor, load
 from finetune.inference.python_rows import answer_lines, lines_of
 from finetune.runs.events import Event, Note
 from finetune.task_types.columns import Layout
-from finetune.task_types.task import Answer
+from finetune.task_types.parts import Answer
 from finetune.task_types.types import trained_task
 
 

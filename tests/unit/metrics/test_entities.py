@@ -7,9 +7,9 @@ import seqeval.metrics
 from seqeval.scheme import IOB2
 
 from finetune.metrics.entities import chunks, entity_scores, illegal_transitions, strict_chunks, to_iob2
+from finetune.task_types.parts import Answer
 from finetune.task_types.registry import find
 from finetune.task_types.tagging.task import TaggingRow
-from finetune.task_types.task import Answer
 
 TAGS = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]
 
@@ -71,7 +71,7 @@ def test_scores_equal_seqeval_in_both_modes() -> None:
     found = [[t if generator.random() < 0.7 else generator.choice(TAGS) for t in row] for row in gold]
     task = find("conll-2003")
     rows = [TaggingRow(id=str(i), words=("w",) * len(tags), gold=tuple(tags)) for i, tags in enumerate(gold)]
-    ours = task.score([Answer(value=tags) for tags in found], rows)
+    ours = task.scoring.score([Answer(value=tags) for tags in found], rows)
     assert ours["f1"] == pytest.approx(seqeval.metrics.f1_score(gold, found), abs=1e-12)
     assert ours["precision"] == pytest.approx(seqeval.metrics.precision_score(gold, found), abs=1e-12)
     assert ours["recall"] == pytest.approx(seqeval.metrics.recall_score(gold, found), abs=1e-12)

@@ -8,8 +8,8 @@ from support.toys import length_task
 
 from finetune.metrics import scores as metrics
 from finetune.metrics.metric import Metric, find_metric
+from finetune.task_types.parts import Answer
 from finetune.task_types.sentence.task import SentenceRow
-from finetune.task_types.task import Answer
 
 GOLD = ["a", "a", "a", "b", "b", "b", "b", "b"]
 ANSWERS = ["a", "a", "b", "b", "b", "b", "a", "b"]  # for `a`: 2 right, 1 missed, 1 too many
@@ -77,7 +77,7 @@ def test_an_undefined_correlation_is_0_however_it_is_counted(gold: list[float], 
     assert counts.score == 0.0
     task = length_task()
     rows = [SentenceRow(id="", text="", gold=value) for value in gold]
-    remarks = task.remarks([Answer(value=value) for value in answers], rows)
+    remarks = task.scoring.remarks([Answer(value=value) for value in answers], rows)
     assert bool(remarks) == (len(set(gold)) == 1 or len(set(answers)) == 1)
     assert all("correlation is undefined" in remark for remark in remarks)
 

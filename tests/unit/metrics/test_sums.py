@@ -9,7 +9,8 @@ from finetune.data.source import Source
 from finetune.metrics import scores as metrics
 from finetune.metrics.metric import Metric
 from finetune.metrics.significance import Rescored
-from finetune.task_types.task import Answer, Task
+from finetune.task_types.parts import Answer
+from finetune.task_types.task import Task
 
 RANDOM = np.random.default_rng(7)
 
@@ -17,13 +18,13 @@ RANDOM = np.random.default_rng(7)
 @pytest.mark.parametrize("task", every_shape(), ids=lambda task: task.name)
 def test_counts_add_up_to_the_scores(task: Task) -> None:
     rows = task.load(Source(), "dev").rows
-    gold = [answer.value for answer in task.gold(rows)]
+    gold = [answer.value for answer in task.scoring.labels(rows)]
     order = RANDOM.permutation(len(rows))
     mixed = [Answer(value=gold[j] if i % 3 and task.fits(gold[j], rows[i]) else gold[i]) for i, j in enumerate(order)]
     if isinstance(task, type(labels_task())):
         mixed[0] = Answer(value=[])
-    for answers in (mixed, task.gold(rows)):
-        scores, found = task.score(answers, rows), task.counted(answers, rows)
+    for answers in (mixed, task.scoring.labels(rows)):
+        scores, found = task.scoring.score(answers, rows), task.scoring.sums(answers, rows)
         assert set(scores) - set(found) <= {"spearman"}
         assert {name: each.score for name, each in found.items()} == pytest.approx(
             {name: scores[name] for name in found}

@@ -64,7 +64,7 @@ def test_saved_model_gives_the_same_logits_in_transformers(task: Task, tiny_enco
     ours = saved(task, tiny_encoder, tmp_path)
     theirs = getattr(transformers, ours.head.auto_class).from_pretrained(tmp_path, dtype=torch.float32).eval()
     tokenizer = AutoTokenizer.from_pretrained(tmp_path)
-    features = task.encode(task.load(Source(), "dev").rows, tokenizer, 32)
+    features = task.codec.encode(task.load(Source(), "dev").rows, tokenizer, 32)
     features = [f for f in features if len(f.choices) == len(features[0].choices)][:9]
     batch = collate(features, pad_id=tokenizer.pad_token_id)
     with torch.no_grad():
@@ -105,7 +105,7 @@ def test_saved_model_gives_each_of_several_labels_a_probability_in_a_pipeline(ti
     trainer, features = build(task, tiny_bert, Train())
     saved(task, tiny_bert, tmp_path)
     rows = task.load(Source(), "dev").rows
-    answers = task.decode(trainer.engine.logits(features), features, rows)
+    answers = task.codec.decode(trainer.engine.logits(features), features, rows)
     for answer, given in zip(
         answers,
         pipeline("text-classification", model=str(tmp_path))([row.text for row in rows], top_k=None),

@@ -161,13 +161,13 @@ def test_a_word_is_explained_by_the_tags_of_its_characters(word: str, label: str
     places = np.array([(0, number) for number in range(len(KOREAN.words))])
     feature = Feature(row=0, input_ids=[], token_type_ids=None, label=None, reads=[], note=places)
     answer = Answer(value=TAGS, probabilities=[0.9] * len(TAGS))
-    (target,) = TASK.explained(KOREAN, answer, [feature], Asked(word=word, label=label)).targets
+    (target,) = TASK.explainer.wanted(KOREAN, answer, [feature], Asked(word=word, label=label)).targets
     assert (target.label, len(target.picks)) == (explained, len(word))
-    found = TASK.explained(KOREAN, answer, [feature], Asked())
+    found = TASK.explainer.wanted(KOREAN, answer, [feature], Asked())
     assert found.prediction == "정하늘 (PER), 서울 (LOC)"
     assert [one.label for one in found.targets] == ["PER: 정하늘", "LOC: 서울"]
     with pytest.raises(UserError, match=r"'부산' is not in the text.*서울에서"):
-        TASK.explained(KOREAN, answer, [feature], Asked(word="부산"))
+        TASK.explainer.wanted(KOREAN, answer, [feature], Asked(word="부산"))
 
 
 def test_words_that_share_a_token_are_read_once_and_answered_all(tiny_bert: Path) -> None:
@@ -179,15 +179,15 @@ def test_words_that_share_a_token_are_read_once_and_answered_all(tiny_bert: Path
         id="1", words=words, starts=starts, text=text, gold=("O", "B-PER", "I-PER", "O", "O", "O", "B-LOC")
     )
     tokenizer = AutoTokenizer.from_pretrained(tiny_bert)
-    (feature,) = TASK.encode([row], tokenizer, 32)
+    (feature,) = TASK.codec.encode([row], tokenizer, 32)
     read = [tokenizer.decode([feature.input_ids[place]]) for place in feature.reads or ()]
     assert read == ["the", "cat", "sat", ",", "he", "ran"]
     assert [TASK.labels[label] for label in feature.label] == ["O", "B-PER", "O", "O", "O", "B-LOC"]  # type: ignore[union-attr]
     logits = np.eye(len(TASK.labels))[list(feature.label)] * 9  # type: ignore[arg-type]
-    (answer,) = TASK.decode([logits], [feature], [row])
+    (answer,) = TASK.codec.decode([logits], [feature], [row])
     assert answer.value == list(row.gold or ())
     assert len(answer.probabilities or ()) == len(words)
-    found = TASK.cells(answer, row)["entities"][0]
+    found = TASK.codec.cells(answer, row)["entities"][0]
     assert found.pop("probability") == pytest.approx(min((answer.probabilities or ())[1:3]), abs=1e-6)
     assert found == {"type": "PER", "text": "cat", "start": 4, "end": 7}
 
@@ -195,8 +195,8 @@ def test_words_that_share_a_token_are_read_once_and_answered_all(tiny_bert: Path
 def test_a_text_without_a_word_makes_no_trouble(tiny_bert: Path) -> None:
     tokenizer = AutoTokenizer.from_pretrained(tiny_bert)
     rows = [TASK.row("he ran"), TASK.row("\u200b")]
-    features = TASK.encode(rows, tokenizer, 16)
-    answers = TASK.decode([np.zeros((2, 5)) + np.eye(5)[0]], features[:1], rows)
+    features = TASK.codec.encode(rows, tokenizer, 16)
+    answers = TASK.codec.decode([np.zeros((2, 5)) + np.eye(5)[0]], features[:1], rows)
     assert [len(answer.value) for answer in answers] == [2, len(rows[1].words)]
 
 
@@ -209,7 +209,7 @@ def test_predictions_are_spans_in_the_form_of_the_training_file() -> None:
         task = TASK
 
         def answers_and_truncated(self, rows: list[TaggingRow]) -> Any:
-            from finetune.task_types.task import Answer
+            from finetune.task_types.parts import Answer
 
             tags = [["B-PER", "I-PER", "I-PER", *["O"] * (len(row.words) - 3)] for row in rows]
             chances = [[1.0, 0.8, *[0.9] * (len(t) - 2)] for t in tags]

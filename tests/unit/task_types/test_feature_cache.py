@@ -22,6 +22,8 @@ from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.events import Event, Note
 from finetune.task_types import feature_cache
 from finetune.task_types.feature_cache import AT_ONCE, array_features, chunks
+from finetune.task_types.parts import Codec
+from finetune.task_types.sentence.task import SentenceCodec, SentenceTask
 from finetune.task_types.task import Task
 
 TOYS = [*labelled_shapes(), tag_task(context="document"), late_task()]
@@ -37,16 +39,16 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 class Encodings:
-    """Counts how often a task's class encodes; keeps notes."""
+    """Counts how often a task's codec encodes; keeps notes."""
 
     def __init__(self, kind: type[Task], monkeypatch: pytest.MonkeyPatch) -> None:
-        self.count, self.notes, encode = 0, list[str](), kind.encode
+        self.count, self.notes, encode = 0, list[str](), kind.codec_class.encode
 
-        def counted(task: Task, *given: Any) -> list[Feature]:
+        def counted(codec: Codec[Any], *given: Any) -> list[Feature]:
             self.count += 1
-            return encode(task, *given)
+            return encode(codec, *given)
 
-        monkeypatch.setattr(kind, "encode", counted)
+        monkeypatch.setattr(kind.codec_class, "encode", counted)
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, Note):
@@ -82,7 +84,7 @@ def tensors(batch: Batch) -> list[Tensor | None]:
 @pytest.mark.parametrize("task", [*TOYS, *NEW_SHAPES], ids=lambda task: task.name)
 def test_features_in_arrays_are_those_encoded_at_once(task: Task, tiny_bert: Path, cache: Path) -> None:
     rows = task.load(Source(), "train").rows
-    expected = task.encode(rows, load_tokenizer(tiny_bert), LENGTH)
+    expected = task.codec.encode(rows, load_tokenizer(tiny_bert), LENGTH)
     found, again = encoded(task, tiny_bert), encoded(task, tiny_bert)
     assert isinstance(again, ArrayFeatures) and len(list(cache.iterdir())) == 1
     for given in (found, again):
@@ -97,7 +99,7 @@ def test_features_in_arrays_are_those_encoded_at_once(task: Task, tiny_bert: Pat
         for ours, theirs in zip(*batches, strict=True):
             assert (ours is None and theirs is None) or (ours.dtype == theirs.dtype and ours.equal(theirs))
     logits = [np.random.default_rng(i).normal(size=shape(task, f)) for i, f in enumerate(expected)]
-    assert task.decode(logits, again, rows) == task.decode(logits, expected, rows)
+    assert task.codec.decode(logits, again, rows) == task.codec.decode(logits, expected, rows)
 
 
 def shape(task: Task, feature: Feature) -> tuple[int, ...]:
@@ -173,7 +175,7 @@ def test_without_room_or_a_folder_features_are_in_memory(
     tiny_bert: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     task = cat_task()
-    expected = [plain(feature) for feature in task.encode(cat_rows(64), load_tokenizer(tiny_bert), LENGTH)]
+    expected = [plain(feature) for feature in task.codec.encode(cat_rows(64), load_tokenizer(tiny_bert), LENGTH)]
     watch = Encodings(type(task), monkeypatch)
 
     def none_kept() -> bool:
@@ -201,12 +203,18 @@ def _full(_: Any) -> None:
     raise OSError(28, "No space left on device")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Odd(type(cat_task())):  # type: ignore[misc]
-    """Throw-away: its notes are texts, which have no array form."""
+class OddCodec(SentenceCodec):
+    """Its notes are texts, which have no array form."""
 
     def encode(self, rows: Sequence[Any], tokenizer: PreTrainedTokenizerBase, max_length: int) -> list[Feature]:
         return [replace(one, note=rows[one.row].text) for one in super().encode(rows, tokenizer, max_length)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Odd(SentenceTask):
+    """Throw-away."""
+
+    codec_class = OddCodec
 
 
 def test_features_without_an_array_form_are_a_list(

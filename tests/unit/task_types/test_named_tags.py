@@ -10,8 +10,8 @@ from support.own_data import own_task
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.task_types.candidates import Ambiguous
+from finetune.task_types.parts import Answer
 from finetune.task_types.tagging.schemes import in_scheme
-from finetune.task_types.task import Answer
 
 WORDS = ["der", "Zug", "hielt", "an", "einem", "Feld", "und", "fuhr", "weiter", "."]
 PARTS = ["DET", "NOUN", "VERB", "ADP", "DET", "NOUN", "CCONJ", "VERB", "ADV", "PUNCT"]
@@ -78,7 +78,7 @@ def test_predictions_have_the_tags_of_the_file_and_their_f1_is_the_accuracy(tmp_
     assert in_scheme(gold[0], layout) == [tag.removeprefix("B-") for tag in gold[0]]
     wrong = [["B-X" if place == 0 else tag for place, tag in enumerate(tags)] for tags in gold]
     right = 1 - 2 / sum(map(len, gold))
-    assert task.score([Answer(value=tags) for tags in wrong], rows)["f1"] == pytest.approx(right)
+    assert task.scoring.score([Answer(value=tags) for tags in wrong], rows)["f1"] == pytest.approx(right)
 
 
 def test_a_column_that_cannot_be_tags_says_why(tmp_path: Path) -> None:

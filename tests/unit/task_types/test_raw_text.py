@@ -6,9 +6,9 @@ import pytest
 
 from finetune.data.reading import table_of
 from finetune.task_types.guess import guess
+from finetune.task_types.parts import Answer
 from finetune.task_types.row_builder import rows_of
 from finetune.task_types.tagging.raw_text import signs_are_apart, split_words
-from finetune.task_types.task import Answer
 from finetune.task_types.types import named_type, trained_task
 
 TOKENISED = "EU\tB-ORG\n,\tO\nParis\tB-LOC\n.\tO\n\nAnna\tB-PER\nslept\tO\n.\tO\n\nShe\tO\nleft\tO\n;\tO\nbye\tO\n"
@@ -51,7 +51,7 @@ def test_an_entity_ends_before_the_full_stop(tmp_path: Path) -> None:
     (tmp_path / "train.conll").write_text(TOKENISED)
     task = trained_task(guess(table_of(tmp_path / "train.conll"), {}), name="train.conll")
     row = task.row("She left  Paris.")  # type: ignore[attr-defined]
-    cells = task.cells(Answer(value=["O", "O", "B-LOC", "O"]), row)
+    cells = task.codec.cells(Answer(value=["O", "O", "B-LOC", "O"]), row)
     assert cells["entities"] == [{"type": "LOC", "text": "Paris", "start": 10, "end": 15}]
     assert cells["characters"] == [[0, 3], [4, 8], [10, 15], [15, 16]]
     assert row.input == "She left Paris ."  # what the encoder reads, as in training

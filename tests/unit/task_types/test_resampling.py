@@ -5,8 +5,8 @@ from scipy.stats import binomtest
 from support.toys import cat_rows, cat_task
 
 from finetune.metrics import Metric, accuracy, f1_of, macro_f1, matthews
+from finetune.task_types.parts import Answer
 from finetune.task_types.resampling import difference_of, margin
-from finetune.task_types.task import Answer
 
 ROWS = cat_rows(200)
 LABELS = [row.gold for row in ROWS]

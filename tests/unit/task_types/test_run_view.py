@@ -20,11 +20,11 @@ from finetune.runs.folder import RunFolder
 from finetune.runs.predictions import read_lines
 from finetune.runs.record_files import load_record
 from finetune.task_types import types
+from finetune.task_types.parts import Answer
 from finetune.task_types.run_view import split_view_of
 from finetune.task_types.sentence.columns import Classification
 from finetune.task_types.sentence.view import LabelView
 from finetune.task_types.span.answers import SpanAnswer
-from finetune.task_types.task import Answer
 from finetune.task_types.view import View
 
 
@@ -85,7 +85,7 @@ def test_limits_name_what_was_truncated_once(tmp_path: Path) -> None:
     task = span_task()
     rows = task.load(Source(), "dev").rows
     folder = saved_run(tmp_path, task, rows, [SpanAnswer(value=row.answers[0], start=row.start) for row in rows])
-    note = f"dev: 5 % of the rows {task.lost(128)}"
+    note = f"dev: 5 % of the rows {task.codec.truncation_note(128)}"
     change_record(folder / "record.json", truncated={"dev": 0.05}, notes=[note])
     (block,) = blocks(read_run_files(RunFolder(folder)))
     assert [text for text in block.points if "truncated" in text or "lost" in text] == [note]
@@ -98,6 +98,6 @@ def test_limits_count_the_doubtful_labels_of_a_run_without_its_model(tmp_path: P
     answers = [Answer(value=row.gold, probabilities=each) for row, each in zip(rows, sure, strict=True)]
     answers[0] = Answer(value=("sky",), probabilities=[0.0, 0.0, 0.99])
     folder = saved_run(tmp_path, task, rows, answers)
-    change_record(folder / "record.json", scores={"dev": task.score(answers, rows)})
+    change_record(folder / "record.json", scores={"dev": task.scoring.score(answers, rows)})
     (block,) = blocks(read_run_files(RunFolder(folder)))
     assert any("label the model contradicts" in text for text in block.points)

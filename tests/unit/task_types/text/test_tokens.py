@@ -230,7 +230,7 @@ def test_documents_in_memory_have_the_same_tokens(
     """And no word of them is chosen, which takes longer than the tokens."""
     monkeypatch.setattr(dev, "chosen_words", lambda _: pytest.fail("chooses words"))
     tokenizer, task = load_tokenizer(request.getfixturevalue(name)), text_task()
-    written, kept = (task.train_features(rows, tokenizer, 32, ignore) for rows in (corpus, list(corpus)))
+    written, kept = (task.stream.train_features(rows, tokenizer, 32, ignore) for rows in (corpus, list(corpus)))
     assert len(written) == len(kept)
     for one, other in zip(written, kept, strict=True):
         assert (one.row, one.input_ids.tolist()) == (other.row, other.input_ids.tolist())

@@ -1,0 +1,186 @@
+"""The parts of a task, each with one concern, of which general code asks: a type writes those in which it differs."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+from finetune.data.rows import Row
+from finetune.errors import UserError
+from finetune.metrics.metric import Metric
+from finetune.task_types.explained import Asked, NamedText, Wanted
+
+if TYPE_CHECKING:
+    import numpy as np
+    from transformers import PreTrainedTokenizerBase
+
+    from finetune.metrics.sums import Counted
+    from finetune.models.feature import Feature
+    from finetune.runs.events import Watcher
+
+AT_ONCE = 10_000  # rows whose labels are looked at together
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """A prediction for one row: the value, in the form of the row's label, and the probability of each choice.
+
+    Where the value is a list of tags, there is one probability per tag.
+    """
+
+    value: Any
+    probabilities: Sequence[float] | None = None
+
+
+class Declared(Protocol):
+    """What the defaults below read of a task."""
+
+    @property
+    def name(self) -> str:
+        """On the command line."""
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """The headline first."""
+
+
+AnyTask = TypeVar("AnyTask", bound=Declared)
+
+
+@dataclass(frozen=True)
+class Part(Generic[AnyTask]):
+    """A part of `task`, whose settings it reads."""
+
+    task: AnyTask
+
+
+class Codec(Part[AnyTask], ABC):
+    """Rows to features, logits to predictions, and predictions to the cells of a file."""
+
+    @abstractmethod
+    def encode(self, rows: Sequence[Row], tokenizer: "PreTrainedTokenizerBase", max_length: int) -> "list[Feature]":
+        """Features in the order of the rows, which they number from 0; a row may give several."""
+
+    @abstractmethod
+    def decode(
+        self, logits: "Sequence[np.ndarray]", features: "Sequence[Feature]", rows: Sequence[Row]
+    ) -> list[Answer]:
+        """One prediction per row, in the order of the rows. `logits` has one array per feature, without padding."""
+
+    def encode_together(self, before: Row, row: Row) -> bool:
+        """Whether `encode` must get these neighbouring rows together. If not, many rows are encoded in parts, in little
+        memory; then features must not depend on rows of another part, nor notes hold a row's number.
+        """
+        return True
+
+    def truncation_note(self, max_length: int) -> str:
+        """What happens to rows with a truncated feature, in words that follow `3 rows`."""
+        return f"are longer than max_length {max_length}: the longer text is truncated"
+
+    def shown_label(self, feature: "Feature", tokens: Sequence[str]) -> str:
+        """A feature's label as `finetune check` shows it next to the feature's tokens."""
+        return str(feature.label)
+
+    def cells(self, answer: Answer, row: Row) -> dict[str, Any]:
+        """The cells of a prediction that `finetune predict` adds to a row, by column name; by default the value."""
+        return {"prediction": answer.value}
+
+    def official_files(self, answers: Sequence[Answer], rows: Sequence[Row]) -> dict[str, Any]:
+        """Additional files in an official format for such predictions: JSON values by file name."""
+        return {}
+
+
+class Scoring(Part[AnyTask], ABC):
+    """Predictions to scores, and the options that are chosen on dev."""
+
+    @abstractmethod
+    def labels(self, rows: Sequence[Row]) -> list[Answer]:
+        """The labels as predictions, so that `score(labels(rows), rows)` is perfect."""
+
+    def all_labelled(self, rows: Sequence[Row]) -> bool:
+        """Whether all rows have a label."""
+        parts = (rows[begin : begin + AT_ONCE] for begin in range(0, len(rows), AT_ONCE))
+        return all(answer.value is not None for part in parts for answer in self.labels(part))
+
+    def score(self, answers: Sequence[Answer], rows: Sequence[Row]) -> dict[str, float]:
+        """Every metric by its name; a task whose metrics have no `score` of their own computes them here."""
+        labels, values = self._values(answers, rows)
+        return {metric.name: metric.score(labels, values) for metric in self.task.metrics if metric.score is not None}
+
+    def sums(self, answers: Sequence[Answer], rows: Sequence[Row]) -> "dict[str, Counted]":
+        """Those of the metrics that are functions of sums over rows, for resampling; `score` gives the same values."""
+        labels, values = self._values(answers, rows)
+        return {metric.name: metric.sums(labels, values) for metric in self.task.metrics if metric.sums is not None}
+
+    def remarks(self, answers: Sequence[Answer], rows: Sequence[Row]) -> list[str]:
+        """Notes on these predictions, in addition to their scores."""
+        return []
+
+    def calibrate(self, answers: Sequence[Answer], rows: Sequence[Row]) -> dict[str, Any]:
+        """Options chosen on the first dev split after training, and saved with the model."""
+        return {}
+
+    def apply_options(self, answers: Sequence[Answer]) -> list[Answer]:
+        """The predictions, decided again from their probabilities with the task's current options: for `cross_fits`."""
+        return list(answers)
+
+    def with_null_odds(self, values: Sequence[Any], odds: Sequence[float]) -> list[Answer]:
+        """Predictions with the null odds, for `calibrate`. Raises UserError where all rows have an answer."""
+        raise UserError(f"all rows of {self.task.name} have an answer", "Leave `null_odds` out")
+
+    def _values(self, answers: Sequence[Answer], rows: Sequence[Row]) -> tuple[list[Any], list[Any]]:
+        """The labels and the predictions of the rows."""
+        return [answer.value for answer in self.labels(rows)], [answer.value for answer in answers]
+
+
+class Baselines(Part[AnyTask]):
+    """What needs no encoder: predictions by the name of a method. By default there are none."""
+
+    def predictions(self, train: Sequence[Row], rows: Sequence[Row]) -> dict[str, list[Answer]]:
+        """Those of methods that read rows."""
+        return {}
+
+    def from_features(
+        self, train: "Sequence[Feature]", features: "Sequence[Feature]", rows: Sequence[Row]
+    ) -> dict[str, list[Answer]]:
+        """Those of methods that read features."""
+        return {}
+
+    def remarks(self, train: Sequence[Row]) -> list[str]:
+        """Notes on the baselines for these training rows."""
+        return []
+
+
+class Explainer(Part[AnyTask]):
+    """A row's texts, and the logits from which its prediction was made. By default predictions are not explained."""
+
+    def texts(self, row: Row) -> list[list[NamedText]]:
+        """The texts that a row's sequences are made of, in order: one list for all of them, or one for each choice."""
+        raise UserError(f"predictions of {self.task.name} cannot be explained", "Give its task type an `Explainer`")
+
+    def wanted(self, row: Row, answer: Answer, features: "Sequence[Feature]", asked: Asked) -> Wanted:
+        """Which logits of a row's features are explained. Raises UserError for a label or a word that is not there."""
+        raise UserError(f"predictions of {self.task.name} cannot be explained", "Give its task type an `Explainer`")
+
+
+class Stream(Part[AnyTask]):
+    """Training data that is drawn for each update, as in pre-training. By default it is what the codec encodes."""
+
+    def batch_fault(self, size: int) -> str:
+        """Why it cannot be trained with batches of so many rows, in words; empty where it can."""
+        return ""
+
+    def vocabulary(self, rows: Sequence[Row], watch: "Watcher", *, size: int) -> Path | None:
+        """The folder of a vocabulary trained on the rows to train on, for a new encoder; None for other tasks."""
+        return None
+
+    def train_features(
+        self, rows: Sequence[Row], tokenizer: "PreTrainedTokenizerBase", max_length: int, watch: "Watcher"
+    ) -> "Sequence[Feature] | None":
+        """The features to train on, where they are others than those that the codec encodes to be scored; else None."""
+        return None
+
+    def draw(self, features: "Sequence[Feature]", generator: "np.random.Generator") -> "Sequence[Feature]":
+        """A training batch with what is random in it, such as masks, whenever it is used for an update."""
+        return features
