@@ -115,8 +115,8 @@ class RunRecord(BaseModel):
 
     cost: Cost | None = Field(
         None,
-        description="of all processes together: the seconds that devices were held, peak memory, that of GPUs, and "
-        "joules where the device reports them; older records lack it",
+        description="of all processes together: the seconds that devices were held, peak memory and that of GPUs; "
+        "older records lack it",
     )
 
     lineage: Lineage | None = Field(
