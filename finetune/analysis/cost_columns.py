@@ -12,7 +12,7 @@ from finetune.runs.record import RunRecord
 HEADER = ("device time", "memory", "GPU memory")
 NOTE = (
     "Cost: device time (seconds times devices) is the mean of a run, memory is the most of any run. "
-    "Blank without a GPU, and for runs of earlier versions."
+    "Blank without a GPU, and where a record has none."
 )
 
 
