@@ -9,24 +9,22 @@ from finetune.analysis.paper_table_formats import Form
 from finetune.runs.cost import Cost
 from finetune.runs.record import RunRecord
 
-HEADER = ("device time", "memory", "GPU memory", "energy")
+HEADER = ("device time", "memory", "GPU memory")
 NOTE = (
-    "Cost: device time (seconds times devices) and energy are means of a run, memory is the most of any run. "
-    "Blank where a device does not report it, and for runs of earlier versions."
+    "Cost: device time (seconds times devices) is the mean of a run, memory is the most of any run. "
+    "Blank without a GPU, and where a record has none."
 )
 
 
 def cost_of(runs: Sequence[RunRecord]) -> Cost | None:
-    """The mean time and energy of the runs whose cost is known, and their most memory; None if none is."""
+    """The mean time of the runs whose cost is known, and their most memory; None if none is."""
     known = [run.cost for run in runs if run.cost is not None]
     if not known:
         return None
-    joules = [cost.joules for cost in known if cost.joules is not None]
     return Cost(
         device_seconds=fmean(cost.device_seconds for cost in known),
         peak_memory_bytes=max(cost.peak_memory_bytes for cost in known),
         peak_device_bytes=max((c.peak_device_bytes for c in known if c.peak_device_bytes is not None), default=None),
-        joules=fmean(joules) if joules else None,
     )
 
 
@@ -39,7 +37,7 @@ def with_cost(form: Form, lines: Sequence[Line]) -> Form:
 
 
 def csv_columns(lines: Sequence[Line]) -> dict[str, list[str]]:
-    """The numbers of each line, in seconds, bytes and joules, by column of a CSV file."""
+    """The numbers of each line, in seconds and bytes, by column of a CSV file."""
     costs = [cost_of(line.runs) for line in lines]
     return {name: [_number(getattr(cost, name, None)) for cost in costs] for name in Cost.model_fields}
 
@@ -51,10 +49,7 @@ def _number(value: float | None) -> str:
 def _cells(cost: Cost | None) -> list[str]:
     if cost is None:
         return [""] * len(HEADER)
-    return [
-        _time(cost.device_seconds), _memory(cost.peak_memory_bytes), _memory(cost.peak_device_bytes),
-        "" if cost.joules is None else f"{cost.joules / 3600:.3g} Wh",
-    ]  # fmt: skip
+    return [_time(cost.device_seconds), _memory(cost.peak_memory_bytes), _memory(cost.peak_device_bytes)]
 
 
 def _time(seconds: float) -> str:

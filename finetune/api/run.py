@@ -13,7 +13,6 @@ from finetune.api.quiet import plainly
 from finetune.metrics.metric import Metric
 from finetune.metrics.scores import plain_metrics
 from finetune.runs.best import best_group, best_run
-from finetune.runs.dev_choices import all_notes
 from finetune.runs.folder import RunFolder
 from finetune.runs.lookup import require_run
 from finetune.runs.predictions import NEEDED
@@ -192,7 +191,7 @@ class Run:
         several = f"{len(self.records)} runs" if len(self.records) > 1 else f"run {self.id}"
         title = f"{self.records[0].task}, {self.records[0].model}: {several}"
         table = html_table([SHOWN[i] for i in shown], [[row[i] for i in shown] for row in rows], title=title)
-        notes = dict.fromkeys(note for record in self.records for note in all_notes(record))
+        notes = dict.fromkeys(note for record in self.records for note in record.notes)
         return f"<p>{escape(self.verdict.sentence)}</p>{table}{html_list([*notes, *self.folders])}"
 
 

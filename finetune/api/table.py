@@ -130,7 +130,7 @@ def table(name: str | Path, *, out: str | Path = "results", cost: bool = False) 
     Args:
         name: `glue`, `squad`, `ner`, `choice`, `table-1` to `table-7`, or a file.
         out: The folder of runs.
-        cost: Also show what the runs cost: device time, memory, energy.
+        cost: Also show what the runs cost: device time and memory.
 
     Returns:
         The table.

@@ -131,7 +131,7 @@ GROUPS: dict[str, dict[str, Listed]] = {
             (
                 ("finetune table glue", "as the paper's Table 1"),
                 ("finetune table glue --form runs -o glue.html", "with spread and verdicts"),
-                ("finetune table glue --cost", "with device time, memory, energy"),
+                ("finetune table glue --cost", "with device time and memory"),
             ),
         ),
         "track": Listed(

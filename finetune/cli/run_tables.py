@@ -13,7 +13,6 @@ from finetune.data.messages import noun, so_many
 from finetune.metrics.metric import Metric
 from finetune.metrics.scores import Scores, plain_metrics
 from finetune.runs.best import best_group
-from finetune.runs.dev_choices import all_notes
 from finetune.runs.interrupted import Interrupted
 from finetune.runs.listed_run import ListedRun
 from finetune.runs.pace import duration
@@ -39,7 +38,7 @@ def print_record(console: Terminal, record: RunRecord, *, printed: set[str] | No
     if (labels := labels_table(record)) is not None:
         console.print(labels)
     known = set() if printed is None else printed
-    for note in all_notes(record):
+    for note in record.notes:
         if note not in known:
             console.print_line(note_line(note))
         known.add(note)

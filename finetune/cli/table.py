@@ -36,7 +36,7 @@ def table(
         TableForm | None,
         typer.Option(help="paper: systems as rows, tasks as columns (default of glue); runs: spread and verdict."),
     ] = None,
-    cost: Annotated[bool, typer.Option("--cost", help="Also show device time, memory and energy of runs.")] = False,
+    cost: Annotated[bool, typer.Option("--cost", help="Also show device time and memory of runs.")] = False,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="File to write: .md, .csv or .html.")] = None,
     force: Replace = False,
     out: Out = RESULTS,

@@ -1,6 +1,6 @@
 """`finetune evaluate`: scores a run's model, or any transformers checkpoint, on a task."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -55,12 +55,8 @@ def evaluate(
     splits = load_splits(task, source, names=[split] if split else task.dev_splits)
     for note in (note for loaded in splits.values() for note in loaded.notes):
         watch(Note(note))
-    if is_data(task_name) and _was_trained_on(model, splits.values(), out):
-        watch(Note(f"{task_name} is the training file: these are training-set scores"))
-    else:
-        for name, loaded in splits.items():
-            if chosen := _chosen_on(model, loaded, out):
-                watch(Note(f"{name} was used to choose {chosen} of this model, so its scores are optimistic"))
+    for note in _reuse(model, task_name, splits, source, out):
+        watch(Note(note))
     rows = {name: loaded.rows for name, loaded in splits.items()}
     labelled = [name for name in rows if all(answer.value is not None for answer in task.scoring.labels(rows[name]))]
     if not labelled and predictions is None:
@@ -86,26 +82,26 @@ def _official(predictions: Path, files: Mapping[str, Any]) -> dict[Path, Any]:
     return {predictions.with_name(f"{predictions.stem}-{name}"): content for name, content in files.items()}
 
 
-def _was_trained_on(model: str, splits: Iterable[Rows], out: Path) -> bool:
-    """Whether one of these splits is the model's training file."""
+def _reuse(model: str, task_name: str, splits: Mapping[str, Rows], source: Source, out: Path) -> Iterator[str]:
+    """Notes on rows that the run of this model was trained on, or that chose something of it."""
     record = _record(model, out)
-    return record is not None and any(_is_split(record, "train", loaded) for loaded in splits)
+    if record is None:
+        return
+    if is_data(task_name) and any(_is_split(record, "train", loaded, source) for loaded in splits.values()):
+        yield f"{task_name} is the training file: these are training-set scores"
+        return
+    chosen = chosen_for_model(record)
+    for name, loaded in splits.items():
+        if chosen and _is_split(record, record.first_split, loaded, source):
+            yield f"{name} was used to choose {chosen} of this model, so its scores are optimistic"
 
 
-def _chosen_on(model: str, loaded: Rows, out: Path) -> str:
-    """What a run chose on the rows of this split; empty for nothing, and for a model without a run."""
-    record = _record(model, out)
-    if record is None or not _is_split(record, record.first_split, loaded):
-        return ""
-    return chosen_for_model(record)
-
-
-def _is_split(record: RunRecord, split: str, loaded: Rows) -> bool:
-    """Whether rows are those of a run's split: same content or, in older records, same path."""
-    if content := record.data_files.get(split):
-        return loaded.content == content
+def _is_split(record: RunRecord, split: str, loaded: Rows, source: Source) -> bool:
+    """Whether rows are those of a run's split: a user's file of the same content, or the same file of a task."""
     origin = record.data_origin.get(split)
-    return origin is not None and Path(loaded.origin).resolve() == Path(origin).resolve()
+    if loaded.content or origin is None:
+        return loaded.content == record.data_files.get(split)
+    return Path(loaded.origin).resolve() in (Path(origin).resolve(), Path(source.folder or "", origin).resolve())
 
 
 def _record(model: str, out: Path) -> RunRecord | None:

@@ -1,4 +1,4 @@
-"""What a run cost: device time, memory, energy."""
+"""What a run cost: device time and memory."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -18,16 +18,14 @@ class Cost(BaseModel):
     """The cost of a run in all its processes together, until its model is saved.
 
     `device_seconds` is the time that devices were held, of interrupted attempts too. Memory is the most that was used:
-    main memory of the processes, and that of the GPUs (None without one). `joules` is what the devices report: GPUs,
-    or for a run on the CPU the processors of the machine; None where they report nothing, and for a resumed run.
+    main memory of the processes, and that of the GPUs (None without one).
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="ignore", frozen=True, strict=True)  # records once had joules
 
     device_seconds: Amount
     peak_memory_bytes: Whole
     peak_device_bytes: Whole | None = None
-    joules: Amount | None = None
 
 
 def logged_seconds(events: Path) -> float:

@@ -48,7 +48,7 @@ def of_largest_sizes(records: Sequence[RunRecord]) -> list[RunRecord]:
 
 
 def share_of(record: RunRecord) -> float:
-    """The share of the training rows of a run; 1 in older records."""
+    """The share of the training rows of a run."""
     return float(record.recipe.get(SETTING, 1.0))
 
 

@@ -34,11 +34,6 @@ def chosen_for_model(record: RunRecord) -> str:
     return " and ".join((*_epoch(record), *_options(record)))
 
 
-def all_notes(record: RunRecord) -> list[str]:
-    """A record's notes, with those that older records lack."""
-    return list(dict.fromkeys([*record.notes, *dev_choices(record)]))
-
-
 def _options(record: RunRecord) -> list[str]:
     """The names of the options that were chosen on dev."""
     given = record.recipe.get("options") or {}

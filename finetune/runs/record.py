@@ -91,32 +91,25 @@ class RunRecord(BaseModel):
     )
     new_weights: Texts = Field(description="weights that were not in the checkpoint, and began at random")
     options: dict[str, Any] = Field({}, description="options of the task, those chosen on dev included")
-    chosen: Texts = Field(
-        ["threshold", "threshold_em", "thresholds"],
-        description="options that were chosen on dev; older records lack it, and these were the only ones then",
-    )
+    chosen: Texts = Field([], description="options that were chosen on dev")
     cross_fitted: bool = Field(False, description="each row of dev was predicted with options chosen on its other rows")
-    files: dict[str, str] = Field({}, description="checksums of the run's files; older records lack them")
-    checksum: str = Field("", description="SHA-256 of the record's own text without it; older records lack it")
+    files: dict[str, str] = Field({}, description="checksums of the run's files")
+    checksum: str = Field("", description="SHA-256 of the record's own text without it")
     metrics: dict[str, SavedMetric] = Field(
         {}, description="metrics whose scores are not shown times 100, or of which less is better"
     )
     labels: Annotated[dict[str, dict[str, Whole]], AfterValidator(few_labels)] = Field(
-        {}, description="rows of each label, by split, of the most frequent ones; older records lack it"
+        {}, description="rows of each label, by split, of the most frequent ones"
     )
-    parameters: dict[str, Whole] = Field(
-        {}, description="the model's weights: all, and those that were trained; older records lack it"
-    )
+    parameters: dict[str, Whole] = Field({}, description="the model's weights: all, and those that were trained")
     margins: dict[str, Margin] = Field(
         {},
-        description="of the headline on each split: its 95 % interval, the best baseline and the difference to it; "
-        "older records lack it",
+        description="of the headline on each split: its 95 % interval, the best baseline and the difference to it",
     )
 
     cost: Cost | None = Field(
         None,
-        description="of all processes together: the seconds that devices were held, peak memory, that of GPUs, and "
-        "joules where the device reports them; older records lack it",
+        description="of all processes together: the seconds that devices were held, peak memory and that of GPUs",
     )
 
     lineage: Lineage | None = Field(
@@ -127,7 +120,7 @@ class RunRecord(BaseModel):
 
     @property
     def trained_of_all(self) -> tuple[int, int]:
-        """How many of the model's weights were trained, and how many it has; zeros in older records."""
+        """How many of the model's weights were trained, and how many it has; zeros where that is not known."""
         return self.parameters.get("trained", 0), self.parameters.get("all", 0)
 
     @property

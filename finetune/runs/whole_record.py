@@ -20,7 +20,7 @@ Whole = Annotated[int, Field(ge=0, le=LARGEST)]
 
 
 class RecordedTrain(BaseModel):
-    """What is read of the recipe's `[train]`; older records may have other settings."""
+    """What is read of the recipe's `[train]`."""
 
     model_config = ConfigDict(extra="allow", strict=True)
 

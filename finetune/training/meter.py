@@ -8,8 +8,6 @@ from accelerate.utils import gather_object
 
 from finetune.models.device import main_memory, peak_memory
 from finetune.runs.cost import Cost
-from finetune.runs.events import Watcher
-from finetune.training.energy import energy_of
 
 
 class Meter:
@@ -18,12 +16,7 @@ class Meter:
     def __init__(self, device: torch.device) -> None:
         self.device = device
         self.started = time.perf_counter()
-        self.energy = energy_of(device)
         self.earlier = 0.0  # seconds of each process in interrupted attempts, which the first one knows
-
-    def watching(self, watch: Watcher) -> Watcher:
-        """A watcher that passes events on, and reads counters of energy before they start again."""
-        return watch if self.energy is None else self.energy.watching(watch)
 
     def cost(self, accelerator: Accelerator) -> Cost:
         """The cost so far of all processes, each of which must call it."""
@@ -32,17 +25,15 @@ class Meter:
             device_seconds=time.perf_counter() - self.started + earlier,
             peak_memory_bytes=main_memory(),
             peak_device_bytes=peak_memory(self.device) if self.device.type == "cuda" else None,
-            joules=None if self.energy is None or self.earlier else self.energy.sample(),
         )
         return total(gather_object([mine]) if accelerator.num_processes > 1 else [mine])
 
 
 def total(costs: list[Cost]) -> Cost:
     """The cost of processes that ran at the same time; what one of them does not know is not known."""
-    memory, joules = [each.peak_device_bytes for each in costs], [each.joules for each in costs]
+    memory = [each.peak_device_bytes for each in costs]
     return Cost(
         device_seconds=sum(each.device_seconds for each in costs),
         peak_memory_bytes=sum(each.peak_memory_bytes for each in costs),
         peak_device_bytes=None if None in memory else sum(filter(None, memory)),
-        joules=None if None in joules else float(sum(filter(None, joules))),
     )

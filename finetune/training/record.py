@@ -23,7 +23,7 @@ from finetune.models.feature_arrays import truncated_rows
 from finetune.models.freezing import parameter_counts
 from finetune.runs import environment
 from finetune.runs.cost import Cost
-from finetune.runs.dev_choices import all_notes
+from finetune.runs.dev_choices import dev_choices
 from finetune.runs.recipe import Recipe
 from finetune.runs.record import RunRecord, saved_metrics
 from finetune.task_types.label_counts import label_counts
@@ -100,7 +100,7 @@ def build_record(
         parameters=parameter_counts(built.model),
         seconds={"total": time.perf_counter() - started, "training": progress.seconds},
     )
-    return record.model_copy(update={"notes": all_notes(record)})
+    return record.model_copy(update={"notes": list(dict.fromkeys([*record.notes, *dev_choices(record)]))})
 
 
 def _trained_examples(planned: PlannedRun, built: BuiltRun, progress: Progress) -> int:

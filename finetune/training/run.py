@@ -51,7 +51,6 @@ def run(resolved: ResolvedRun, options: RunOptions, *, watch: Watcher, pause_aft
     if not force:
         _require_unchanged_text(planned, folder)
     meter = Meter(planned.device)
-    watch = meter.watching(watch)
     built = build_run(planned, watch)
     accelerator = build_accelerator(planned.device, planned.precision)
     main, wait = accelerator.is_main_process, options.wait and accelerator.num_processes == 1

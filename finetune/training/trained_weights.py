@@ -21,10 +21,7 @@ class TrainedWeights:
         return {name: tensor for name, tensor in self.model.state_dict().items() if name not in self.frozen}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Loads them; frozen ones in the state, which older checkpoints have, are those of the model.
-
-        Raises RuntimeError for the state of another model.
-        """
+        """Loads them. Raises RuntimeError for the state of another model."""
         missing, unknown = self.model.load_state_dict(state, strict=False)
         if wrong := [*unknown, *sorted(set(missing) - self.frozen)]:
             raise RuntimeError(f"weights of another model: {wrong[0]}")

@@ -1,10 +1,14 @@
 """`evaluate` on a file: the columns that its errors name can be given, and the scores carry the file's name."""
 
+import shutil
 from pathlib import Path
 
 import pytest
 from support.cli import InProcess, assert_error
+from support.records import change_record
 from support.runs import FinishedRun
+
+from finetune.runs.record_files import load_record
 
 
 @pytest.fixture
@@ -45,3 +49,15 @@ def test_a_missing_file_is_no_unknown_task(in_process: InProcess, comments: Path
     code, _, err = in_process("evaluate", "RUN", "coments.csv", data=comments)
     assert code == 2
     assert_error(err, "coments.csv: no such file", "Did you mean 'comments.csv'")
+
+
+def test_a_split_of_a_data_folder_that_chose_the_epoch_is_named(
+    in_process: InProcess, finished_run: FinishedRun, tmp_path: Path
+) -> None:
+    trained = finished_run("rte")
+    run = shutil.copytree(trained, tmp_path / "results" / "rte" / trained.name)
+    recipe = load_record(run / "record.json").recipe
+    change_record(run / "record.json", recipe=recipe | {"train": recipe["train"] | {"select": "best"}})
+    code, _, err = in_process("evaluate", str(run), "rte", data=trained.parents[2] / "data")
+    assert code == 0, err
+    assert "dev was used to choose epoch 2 of 2 of this model, so its scores are optimistic" in err

@@ -93,17 +93,15 @@ CHOSEN_ON_DEV = [{"threshold": -0.13, "threshold_em": -0.59}, {"threshold": 0.41
 
 
 def test_what_was_chosen_on_dev_sets_no_runs_apart() -> None:
-    """Records of before do not name it; those of now do."""
-    for named in ({}, {"chosen": ["threshold", "threshold_em"]}):
-        records = [
-            run(0.5 + seed / 10, seed=seed, task="squad-v2").model_copy(update={"options": found} | named)
-            for seed, found in enumerate(CHOSEN_ON_DEV)
-        ]
-        assert len(groups(records)) == 1
-        assert differing_settings(records) == [{}, {}]
-        assert summary_lines(records) == []
-        (line,) = [line for line in lines_of(load_table("squad"), records) if line.runs and line.metric.name == "f1"]
-        assert (line.choices, line.dev.n, line.dev.mean) == (1, 2, pytest.approx(0.55))
+    records = [
+        run(0.5 + seed / 10, seed=seed, task="squad-v2").model_copy(update={"options": found, "chosen": list(found)})
+        for seed, found in enumerate(CHOSEN_ON_DEV)
+    ]
+    assert len(groups(records)) == 1
+    assert differing_settings(records) == [{}, {}]
+    assert summary_lines(records) == []
+    (line,) = [line for line in lines_of(load_table("squad"), records) if line.runs and line.metric.name == "f1"]
+    assert (line.choices, line.dev.n, line.dev.mean) == (1, 2, pytest.approx(0.55))
     given = [
         run(0.5, seed=seed, task="squad-v2", options={"threshold": value}).model_copy(
             update={"options": {"threshold": value, "threshold_em": None}, "chosen": []}
@@ -112,7 +110,8 @@ def test_what_was_chosen_on_dev_sets_no_runs_apart() -> None:
     ]
     assert [len(group) for group in groups(given)] == [2, 1]
     assert differing_settings(given)[2] == {"options.threshold": 1.0}
-    several = [run(0.5, seed=seed).model_copy(update={"options": {"thresholds": [seed / 9]}}) for seed in range(3)]
+    labels = [{"options": {"thresholds": [seed / 9]}, "chosen": ["thresholds"]} for seed in range(3)]
+    several = [run(0.5, seed=seed).model_copy(update=facts) for seed, facts in enumerate(labels)]
     assert len(groups(several)) == 1
 
 

@@ -90,12 +90,10 @@ def test_what_is_scored_is_what_is_saved(tiny_bert: Path, tmp_path: Path) -> Non
     assert np.abs(logits - scored[-1]).mean() < 0.1 * np.abs(unmerged - scored[-1]).mean()
 
 
-def test_a_checkpoint_with_frozen_weights_is_read_and_one_of_another_model_is_not(tiny_bert: Path) -> None:
+def test_a_checkpoint_of_another_model_is_refused(tiny_bert: Path) -> None:
     trainer, _ = build(cat_task(), tiny_bert, Train(), freeze_layers=1)
     weights, whole = TrainedWeights(trainer.model), trainer.model.state_dict()
     name = "head.output.weight"
-    weights.load_state_dict({**whole, name: torch.ones_like(whole[name])})  # as checkpoints were before
-    assert torch.equal(trainer.model.head.output.weight, torch.ones_like(whole[name]))
     for wrong in ({**whole, "other": torch.ones(1)}, {key: whole[key] for key in whole if key != name}):
         with pytest.raises(RuntimeError, match=r"weights of another model: (other|head\.output\.weight)"):
             weights.load_state_dict(wrong)

@@ -8,7 +8,6 @@ from finetune.analysis.report.label_errors import suspects
 from finetune.analysis.report.run_files import RunFiles, view_of_run
 from finetune.analysis.report.temperature import temperature_of
 from finetune.data.messages import so_many
-from finetune.runs.dev_choices import all_notes
 from finetune.runs.record import RunRecord
 from finetune.task_types.marked_text import cut
 from finetune.task_types.view import ClassScore, View
@@ -24,7 +23,7 @@ RARE = 0.9  # share of the labels that one class has, from which others are rare
 def blocks(run: RunFiles) -> Iterator[Block]:
     """One sentence each; the run's notes last, such as those on truncated rows."""
     points = [*_about_rows(run.record), *_about_labels(run.record), *_about_predictions(run)]
-    points += [cut(note) for note in all_notes(run.record)[:MOST]]
+    points += [cut(note) for note in run.record.notes[:MOST]]
     if points:
         yield Block(title="Limits and notes", points=points)
 
