@@ -22,7 +22,7 @@ from memory_chart import memory_chart
 
 from finetune.runs.record_files import all_records
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "results" / "benchmarks"
 SCALE = {
     "lora": ("lora.json", benchmark_tables.lora_table),

@@ -1,4 +1,4 @@
-"""Tables of docs/ made from results/benchmarks/; `python benchmarks/measured.py --write` writes them."""
+"""Tables of docs/ made from results/benchmarks/; `python docs/generate/pages.py --write` writes them."""
 
 import statistics
 from typing import Any

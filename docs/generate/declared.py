@@ -1,4 +1,4 @@
-"""Tables and lists of docs/ generated from declarations; `python benchmarks/measured.py --write` writes them."""
+"""Tables and lists of docs/ generated from declarations; `python docs/generate/pages.py --write` writes them."""
 
 import tomllib
 from collections.abc import Callable, Sequence

@@ -1,10 +1,12 @@
-"""Tables of README and docs/ made from the records of runs; `python benchmarks/measured.py --write` writes them.
+"""Tables of README and docs/ made from the records of runs; `python docs/generate/pages.py --write` writes them.
 
 Nothing is computed here but means and standard deviations.
 """
 
 import statistics
+import tomllib
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from finetune.analysis.paper_form import SIMPLE, paper_form
@@ -17,17 +19,7 @@ from finetune.runs.seeds import summarised
 
 GLUE = {"model": "minilm", "train": {"learning_rate": 2e-4}}
 QUICKSTART = {"model": "minilm", "max_length": 64, "train": {"batch_size": 16, "epochs": 6, "learning_rate": 1e-4}}
-CONLL = {"model": "minilm", "max_length": 512, "train": {"batch_size": 2, "learning_rate": 2e-4}}
-SQUAD = {"model": "minilm", "max_length": 384, "train": {"batch_size": 16, "epochs": 2, "learning_rate": 2e-4}}
-CODAH = {"model": "minilm", "train": {"batch_size": 16, "learning_rate": 1e-4}}
-SHAPES: list[tuple[str, str, dict[str, Any]]] = [
-    ("CoNLL-2003, single sentences", "conll-2003", GLUE | {"options": {"context": "sentence"}}),
-    ("CoNLL-2003, documents", "conll-2003", CONLL | {"options": {"context": "document"}}),
-    ("WNUT-17", "wnut-17", GLUE),
-    ("SQuAD 1.1 by article", "squad-v1", SQUAD),
-    ("SQuAD 2.0 by article", "squad-v2", SQUAD),
-    ("CODAH, five folds", "codah", CODAH),
-]
+SHAPES: dict[str, dict[str, Any]] = tomllib.loads((Path(__file__).parent / "shapes.toml").read_text(encoding="utf-8"))
 HEADLINES = {"squad-v1": ("f1", "em"), "squad-v2": ("f1", "em")}
 OWN_DATA = ("codah.csv", "wnut.jsonl", "sst2.csv.gz")
 ABLATIONS = {"table-7": "CoNLL-2003, ", "ablation-linear": "", "stability": "1,000 rows of MRPC, "}
@@ -77,8 +69,8 @@ def _glue_form(records: list[RunRecord]) -> Form:
 def headlines_table(records: list[RunRecord]) -> str:
     """One line per task but GLUE's: the first metric on dev, next to the best baseline of the same runs."""
     head, lines = ["task", "metric", "runs", "fine-tuned", "best baseline"], list[Cells]()
-    for name, task, settings in SHAPES:
-        if runs := _runs_of(records, task, settings):
+    for name, shape in SHAPES.items():
+        if runs := _runs_of(records, **shape):
             metric = runs[0].headline
             lines.append([name, metric, len(runs), *_ours_and_best(runs, "dev", metric)])
     return markdown_table(head, lines)
@@ -87,9 +79,9 @@ def headlines_table(records: list[RunRecord]) -> str:
 def shapes_table(records: list[RunRecord], rates: dict[str, Any]) -> str:
     """One line per setting of SHAPES: the mean of its runs on dev and test, the best baseline, the training rate."""
     head, lines = ["what", "score", "runs", "dev", "baseline", "test", "baseline", "rows/s in training"], list[Cells]()
-    for name, task, settings in SHAPES:
-        runs = _runs_of(records, task, settings)
-        for metric in HEADLINES.get(task, (runs[0].headline,) if runs else ()):
+    for name, shape in SHAPES.items():
+        runs = _runs_of(records, **shape)
+        for metric in HEADLINES.get(shape["task"], (runs[0].headline,) if runs else ()):
             cells = [name, metric, str(len(runs))]
             cells += [*_ours_and_best(runs, "dev", metric), *_ours_and_best(runs, "test", metric)]
             rate = rates.get(name, {}).get("rows_per_second")

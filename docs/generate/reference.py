@@ -1,4 +1,4 @@
-"""Tables of docs/reference/ generated from the code; `python benchmarks/measured.py --write` writes them."""
+"""Tables of docs/reference/ generated from the code; `python docs/generate/pages.py --write` writes them."""
 
 import json
 import re
