@@ -1,5 +1,6 @@
 """Tables of docs/ made from results/benchmarks/; `python docs/generate/pages.py --write` writes them."""
 
+import math
 import statistics
 from typing import Any
 
@@ -121,14 +122,26 @@ def memory_table(measured: dict[str, Any]) -> str:
     return markdown_table(head, lines)
 
 
-def structure_table(before: dict[str, Any], now: dict[str, Any]) -> str:
-    """Figures of the source tree before and now, and the longest function now."""
-    head, lines = ["", "before", "now"], list[Cells]()
+def structure_table(file: dict[str, Any]) -> str:
+    """Figures of the source tree by date, and the longest function of the last."""
+    measured = file["measured"]
+    head, lines = ["", *(each["date"] for each in measured)], list[Cells]()
     for name, words in STRUCTURE.items():
-        lines.append([words, _figure(before[name]), _figure(now[name])])
-    longest = now["longest function"]
-    text = f"{now['date']}; the longest function is `{longest['name']}` in `{longest['file']}`."
+        lines.append([words, *(_figure(each[name]) for each in measured)])
+    longest = measured[-1]["longest function"]
+    text = f"The longest function is `{longest['name']}` in `{longest['file']}`."
     return "\n".join([markdown_table(head, lines), "", text])
+
+
+def start_up_table(file: dict[str, Any]) -> str:
+    """Seconds of commands by date and commit."""
+    measured = file["measured"]
+    head = ["command", *(f"{each['date'][:10]} ({each['git_commit'][:7]})" for each in measured)]
+    lines: list[Cells] = [
+        [name, *(f"{each['seconds'].get(name, math.nan):.2f}" for each in measured)] for name in measured[-1]["seconds"]
+    ]
+    loads = ", ".join(f"{each['cpu']['load_before']:.1f}" for each in measured)
+    return "\n".join([markdown_table(head, lines), "", f"Load of the machine before: {loads}."])
 
 
 def _figure(found: Any) -> str:

@@ -17,6 +17,7 @@ import pretraining_tables
 import record_tables
 import reference
 import scale_tables
+from decisions import decisions
 from few_rows_table import few_rows_table
 from memory_chart import memory_chart
 
@@ -79,9 +80,9 @@ def blocks() -> dict[str, str]:
             **{
                 marker: table(_benchmark(file)) for marker, (file, table) in SCALE.items() if (RESULTS / file).is_file()
             },
-            "structure": benchmark_tables.structure_table(
-                _benchmark("structure_before.json"), _benchmark("structure.json")
-            ),
+            "structure": benchmark_tables.structure_table(_benchmark("structure.json")),
+            "start-up": benchmark_tables.start_up_table(_benchmark("start_up.json")),
+            "decisions": decisions(),
             "false-positives": benchmark_tables.false_positives_table(_benchmark("false_positives.json")),
             "measured-data": record_tables.own_data_table(
                 every,
