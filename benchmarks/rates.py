@@ -1,10 +1,11 @@
-"""Training rates of the settings in record_tables.SHAPES, over some updates of each.
+"""Training rates of the settings in docs/generate/shapes.toml, over some updates of each.
 
 python benchmarks/rates.py --data DIR --by-article DIR --out results/benchmarks/rates.json
 """
 
 import argparse
 import json
+import tomllib
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +13,6 @@ from typing import Any
 
 import machine
 from measuring import unscored
-from record_tables import SHAPES
 
 from finetune.data.source import source_of
 from finetune.inference.engine import Engine
@@ -26,6 +26,8 @@ from finetune.task_types import registry
 from finetune.task_types.options import configured, option_names
 from finetune.task_types.prepare import encode, load_splits
 from finetune.training.trainer import Trainer
+
+SHAPES = Path(__file__).resolve().parents[1] / "docs" / "generate" / "shapes.toml"
 
 
 @dataclass
@@ -43,10 +45,10 @@ class Stopwatch:
                 raise StopIteration
 
 
-def rate(task_name: str, settings: dict[str, Any], *, data: Path, groups: int) -> dict[str, float]:
+def rate(shape: dict[str, Any], *, data: Path, groups: int) -> dict[str, float]:
     """Rows/s and tokens/s, over `groups` times ten updates."""
-    recipe = parse({"task": task_name, **settings}, origin=task_name, options=option_names)
-    task = configured(registry.find(task_name), recipe.options)
+    recipe = parse({"task": shape["task"], **shape["settings"]}, origin=shape["task"], options=option_names)
+    task = configured(registry.find(shape["task"]), recipe.options)
     folder = weights.resolve(recipe.model).folder
     device = resolve_device("cpu")
     model, _ = build_model(folder, task.head, recipe, device=device)
@@ -78,9 +80,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="JSON file to write")
     options = parser.parse_args()
     facts, rates = machine.facts(), {}
-    for name, task, settings in SHAPES:
-        data = options.by_article if task.startswith("squad") else options.data
-        rates[name] = rate(task, settings, data=data, groups=options.rounds)
+    for name, shape in tomllib.loads(SHAPES.read_text(encoding="utf-8")).items():
+        data = options.by_article if shape["task"].startswith("squad") else options.data
+        rates[name] = rate(shape, data=data, groups=options.rounds)
         print(name, json.dumps(rates[name]), flush=True)
     if options.out is not None:
         options.out.parent.mkdir(parents=True, exist_ok=True)

@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import machine
+from dated import add_to
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = str(ROOT / "results")
@@ -85,7 +86,7 @@ def main() -> None:
     """Measures, prints and writes."""
     parser = argparse.ArgumentParser(description="Time of the commands that do not train")
     parser.add_argument("--rounds", type=int, default=5, help="times that each command is run")
-    parser.add_argument("--out", type=Path, help="JSON file to write")
+    parser.add_argument("--out", type=Path, help="JSON file to add to")
     options = parser.parse_args()
     facts = machine.facts()
     with tempfile.TemporaryDirectory() as folder:
@@ -95,9 +96,7 @@ def main() -> None:
     medians = {name: statistics.median(times) for name, times in seconds.items()}
     print("\n".join(f"{name:<20} {median:6.2f} s" for name, median in medians.items()))
     if options.out is not None:
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        result = {"about": "start-up of commands", **facts, "seconds": medians, "every_round": seconds}
-        options.out.write_text(json.dumps(result, indent=1) + "\n")
+        add_to(options.out, "start-up of commands", {**facts, "seconds": medians, "every_round": seconds})
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from dated import add_to
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
@@ -111,13 +112,12 @@ def main() -> None:
     """Counts, prints and writes."""
     parser = argparse.ArgumentParser(description="Figures of the source tree")
     parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parents[1], help="another checkout")
-    parser.add_argument("--out", type=Path, help="JSON file to write")
+    parser.add_argument("--out", type=Path, help="JSON file to add to")
     options = parser.parse_args()
     found = structure(options.root)
     print(json.dumps(found | {"circles": [len(circle) for circle in found["circles"]]}, indent=1))
     if options.out is not None:
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        options.out.write_text(json.dumps({"about": "structure of the source", **found}, indent=1) + "\n")
+        add_to(options.out, "structure of the source", found)
 
 
 if __name__ == "__main__":

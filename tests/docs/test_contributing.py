@@ -7,6 +7,7 @@ from types import ModuleType
 
 import pytest
 from support.pages import CONTRIBUTING, blocks
+from support.paths import ROOT
 from support.reports import read, report, saved_run
 from support.toys import cat_rows, cat_task
 
@@ -79,3 +80,10 @@ def test_the_names_of_the_api_are_in_three_places() -> None:
     }
     assert imported == {(home, name) for home, names in finetune._HOMES.items() for name in names}
     assert {name for _, name in imported} == set(finetune.__all__)
+
+
+def test_no_folder_of_results_is_named_like_a_file() -> None:
+    """A run of a file is kept under the name of its data set, or in own-files/."""
+    folders = [folder for folder in (ROOT / "results").iterdir() if folder.is_dir()]
+    assert len(folders) > 10
+    assert [folder.name for folder in folders if "." in folder.name.lstrip(".")] == []

@@ -161,12 +161,10 @@ def test_the_readme_fits_two_screens(page: Path) -> None:
 
 def test_the_figures_of_the_documents_are_those_of_the_records() -> None:
     pages = [README, README_KO, CONTRIBUTING, *SITE]
-    filled = (
-        "import sys, measured; [print(measured.filled(open(name, encoding='utf-8').read())) for name in sys.argv[1:]]"
-    )
+    filled = "import sys, pages; [print(pages.filled(open(name, encoding='utf-8').read())) for name in sys.argv[1:]]"
     done = subprocess.run(
         [sys.executable, "-X", "utf8", "-c", filled, *map(str, pages)],
-        cwd=ROOT / "benchmarks",
+        cwd=ROOT / "docs" / "generate",
         capture_output=True,
         encoding="utf-8",
     )

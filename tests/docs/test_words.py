@@ -76,7 +76,7 @@ RETIRED_KO = {  # one Korean term for one thing
 }
 KOREAN = [
     ROOT / "README.ko.md",
-    ROOT / "benchmarks" / "findings_ko.toml",
+    ROOT / "docs" / "generate" / "findings_ko.toml",
     ROOT / "docs" / "tutorials" / "notebook.ko.ipynb",
     *sorted((ROOT / "docs" / "ko").rglob("*.md")),
 ]

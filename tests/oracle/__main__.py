@@ -4,16 +4,17 @@ import re
 import tempfile
 from pathlib import Path
 
-from .every import generated, markdown
+from .every import markdown
+from .folders import layouts
 from .layout import CLASSES, outcome
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "explanation" / "results.md"
 
 
 def main() -> None:
-    """Runs every generated layout once."""
+    """Runs every layout once."""
     outcomes = []
-    for number, layout in enumerate(generated()):
+    for number, layout in enumerate(layouts()):
         with tempfile.TemporaryDirectory(prefix=f"oracle-{number}-") as folder:
             outcomes.append((layout, outcome(layout, Path(folder))))
     for layout, result in outcomes:

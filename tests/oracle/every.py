@@ -1,4 +1,4 @@
-"""All layouts, and the table of how the tool did."""
+"""The layouts of real files, and the table of how the tool did."""
 
 import os
 from collections import Counter
@@ -7,52 +7,8 @@ from pathlib import Path
 
 from finetune.analysis.paper_table_formats import markdown_table
 
-from . import (
-    above,
-    amounts,
-    choices,
-    ids,
-    labelled,
-    muddled,
-    objects,
-    odd,
-    plain,
-    public,
-    public_other,
-    ragged,
-    real,
-    rivals,
-    seen,
-    spans,
-    tag_tables,
-    tags,
-)
+from . import real
 from .layout import CLASSES, Layout, Outcome
-
-MODULES = (
-    plain,
-    tags,
-    tag_tables,
-    spans,
-    amounts,
-    rivals,
-    ids,
-    muddled,
-    ragged,
-    objects,
-    labelled,
-    odd,
-    public,
-    public_other,
-    choices,
-    seen,
-    above,
-)
-
-
-def generated() -> list[Layout]:
-    """The layouts that are written from word lists."""
-    return [layout for module in MODULES for layout in module.layouts()]
 
 
 def of_real_files() -> list[Layout]:
@@ -64,12 +20,12 @@ def of_real_files() -> list[Layout]:
 
 def markdown(outcomes: Sequence[tuple[Layout, Outcome]]) -> str:
     """A row a class: how many layouts, and how many of each verdict."""
-    kinds = {**{name: {kind} for kind, name in enumerate(CLASSES)}, "all": {*range(len(CLASSES))}}
+    kinds = {**{title: {kind} for kind, title in CLASSES.items()}, "all": {*CLASSES}}
     rows = [_row(name, _counts(outcomes, some)) for name, some in kinds.items()]
     return markdown_table(["layouts of files", "number", "right", "asks", "wrong"], rows)
 
 
-def _counts(outcomes: Sequence[tuple[Layout, Outcome]], kinds: set[int]) -> Mapping[str, int]:
+def _counts(outcomes: Sequence[tuple[Layout, Outcome]], kinds: set[str]) -> Mapping[str, int]:
     return Counter(result.verdict for layout, result in outcomes if layout.kind in kinds)
 
 

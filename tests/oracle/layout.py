@@ -16,21 +16,21 @@ from finetune.errors import UserError
 from finetune.task_types.candidates import Ambiguous, single_settings
 from finetune.task_types.own_data import own_task
 
-CLASSES = (
-    "plain tables",
-    "words with tags in columns",
-    "entities as character spans",
-    "numbers, commas, several labels",
-    "several columns that could be the label",
-    "ids, counters, dates and urls",
-    "more fields than the header",
-    "objects as labels",
-    "the label in the line, other suffixes, folders",
-    "names of files",
-    "texts that begin like a formula",
-    "one label only, or none",
-    "texts that look damaged and are not",
-)
+CLASSES = {  # folder in layouts/: title
+    "plain-tables": "plain tables",
+    "words-with-tags": "words with tags in columns",
+    "character-spans": "entities as character spans",
+    "numbers-and-lists": "numbers, commas, several labels",
+    "rival-labels": "several columns that could be the label",
+    "ids-and-dates": "ids, counters, dates and urls",
+    "more-fields": "more fields than the header",
+    "objects": "objects as labels",
+    "labelled-lines": "the label in the line, other suffixes, folders",
+    "names-of-files": "names of files",
+    "formulas": "texts that begin like a formula",
+    "one-label": "one label only, or none",
+    "looks-damaged": "texts that look damaged and are not",
+}
 MOST_QUESTIONS = 4  # that a user answers before giving up
 COMMAND = re.compile(r"\b(?:paste|awk|sed|cut) .+? > (\w+(?:\.\w+)*)")
 MOST_SECONDS = 30  # to read one file; no layout takes more than one
@@ -88,21 +88,20 @@ Row = Text | Tagged | Marked | Asked | Chosen
 
 @dataclass(frozen=True, kw_only=True)
 class Written:
-    """What to give to the tool, the rows that were written, and those that an independent reader finds in the file.
+    """What to give to the tool, and the rows that a careful person reads in it.
 
     `or_rows` are other readings that are as good, `converted` those of a file that a command in a message writes.
     """
 
     path: Path
     rows: Sequence[Row]
-    reread: Sequence[Row] | None = None
     or_rows: Sequence[Sequence[Row]] = ()
     converted: Sequence[Row] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
-    """A class of files: `kind` is the place in CLASSES.
+    """A way to lay out rows in files: `kind` is its class.
 
     `answers` are the settings that answer the tool's question ({folder} is where the files are). With `must_ask`
     nobody could tell without them. Where nothing can be trained, the message must match `refused`. `least` is how many
@@ -110,7 +109,7 @@ class Layout:
     """
 
     name: str
-    kind: int
+    kind: str
     language: str
     write: Callable[[Path], Written]
     answers: Mapping[str, str] = field(default_factory=dict)

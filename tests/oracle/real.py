@@ -1,13 +1,13 @@
 """Layouts of real files, where they are at hand: read, never copied into this repository."""
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pandas as pd
 
 from .layout import Asked, Chosen, Layout, Row, Tagged, Text, Written
-from .tags import blocks
 
 MOST = 3_000  # lines of a file that are taken
 
@@ -84,7 +84,7 @@ def _beginning(
         rows = [some for some in found if not isinstance(some, Text) or some.text.strip()]
         return Written(path=path, rows=rows)
 
-    return Layout(name=name, kind=0, language=language, write=write, answers=answers or {})
+    return Layout(name=name, kind="plain-tables", language=language, write=write, answers=answers or {})
 
 
 def _words(name: str, source: Path, separator: str, tag: int) -> Layout:
@@ -93,9 +93,19 @@ def _words(name: str, source: Path, separator: str, tag: int) -> Layout:
         kept = "\n".join(text.split("\n")[:MOST])
         path = folder / f"{source.stem}.txt"
         path.write_text(kept, encoding="utf-8")
-        return Written(path=path, rows=[_iob2(row) for row in blocks(kept, separator, 0, tag, left_out=())])
+        return Written(path=path, rows=[_iob2(row) for row in _sentences(kept, separator, tag)])
 
-    return Layout(name=name, kind=1, language="en", write=write)
+    return Layout(name=name, kind="words-with-tags", language="en", write=write)
+
+
+def _sentences(text: str, separator: str, tag: int) -> list[Row]:
+    """Of each block of lines the first column and that of the tags, without marks of documents."""
+    found = list[Row]()
+    for block in re.split(r"\n[ \t]*\n", text):
+        cells = [line.split(separator) for line in block.split("\n") if line and not line.startswith("-DOCSTART-")]
+        if cells:
+            found.append(Tagged(tuple(row[0] for row in cells), tuple(row[tag] for row in cells)))
+    return found
 
 
 def _iob2(row: Row) -> Row:
@@ -126,4 +136,4 @@ def _squad(source: Path) -> Layout:
         ]
         return Written(path=path, rows=rows)
 
-    return Layout(name="questions in SQuAD's layout", kind=0, language="en", write=write)
+    return Layout(name="questions in SQuAD's layout", kind="plain-tables", language="en", write=write)

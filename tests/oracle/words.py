@@ -1,4 +1,4 @@
-"""Sentences in eight languages, drawn from small lists of words: opinions, facts with entities, questions."""
+"""Sentences in eight languages, drawn from small lists of words: opinions, and facts with entities."""
 
 import random
 import re
@@ -193,13 +193,6 @@ class Told:
         """The tag of each word in IOB2."""
         starts = {start: f"B-{kind}" for start, _, kind in self.spans}
         return [starts.get(at) or next((f"I-{k}" for s, e, k in self.spans if s < at < e), "O") for _, at in self.words]
-
-    @property
-    def characters(self) -> list[tuple[str, str]]:
-        """Each character with its tag."""
-        starts = {start: f"B-{kind}" for start, _, kind in self.spans}
-        inside = [next((f"I-{k}" for s, e, k in self.spans if s < at < e), "O") for at in range(len(self.text))]
-        return [(char, starts.get(at) or inside[at]) for at, char in enumerate(self.text)]
 
 
 def opinions(language: str, count: int, seed: int) -> list[str]:

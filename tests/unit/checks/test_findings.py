@@ -95,7 +95,7 @@ def test_every_file_with_checks_is_asked() -> None:
 
 
 def test_every_finding_has_a_meaning_in_both_languages() -> None:
-    korean = tomllib.loads((ROOT / "benchmarks" / "findings_ko.toml").read_text(encoding="utf-8"))
+    korean = tomllib.loads((ROOT / "docs" / "generate" / "findings_ko.toml").read_text(encoding="utf-8"))
     assert [*korean] == [issue.code for issue in ISSUES]
     assert all(korean.values())
     assert all(issue.meaning and issue.remedy for issue in ISSUES)

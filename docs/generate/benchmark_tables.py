@@ -1,0 +1,238 @@
+"""Tables of docs/ made from results/benchmarks/; `python docs/generate/pages.py --write` writes them."""
+
+import math
+import statistics
+from typing import Any
+
+from finetune.analysis.paper_table_formats import Cells, markdown_table
+from finetune.data.messages import so_many
+
+UNCACHED = "anew"  # its key in saved results
+STRUCTURE = {
+    "modules": "modules",
+    "rooms": "rooms (entries under `finetune/`)",
+    "imports": "imports between modules",
+    "imports between rooms": "of them between rooms",
+    "circles": "circles of imports (modules in each)",
+    "lines of a file": "lines of a file: median / 90th percentile / maximum",
+    "lines of a function": "lines of a function: the same",
+}
+
+
+def spans_table(measured: dict[str, Any]) -> str:
+    """Seconds of each implementation of post-processing."""
+    head, lines = ["post-processing", "seconds (median)", "lowest to highest", "ours is"], list[Cells]()
+    for name, seconds in measured["seconds"].items():
+        spread = f"{min(seconds):.1f} to {max(seconds):.1f}"
+        ratio = measured["times as fast"].get(name)
+        faster = "" if ratio is None else f"{ratio:.1f} times as fast"
+        lines.append([name, f"{statistics.median(seconds):.1f}", spread, faster])
+    return "\n".join(
+        [
+            markdown_table(head, lines),
+            "",
+            f"{measured['questions']:,} questions in {measured['windows']:,} windows; "
+            f"{100 * measured['equal answers']:.2f} % of the answers are equal (ours takes a token from the window "
+            f"where it has most context), and encoding took {measured['featurising seconds']:.1f} s.",
+        ]
+    )
+
+
+def speed_table(*runs: dict[str, Any]) -> str:
+    """Training rates of each benchmark run, and our speed-up in the same run."""
+    head, lines = ["training on MRPC", "examples/s (median)", "lowest to highest", "ours is"], list[Cells]()
+    for measured in runs:
+        ratios = measured["ratios"]["finetune / this"]
+        for name, found in measured["measurements"].items():
+            rates = [each["examples_per_second"] for each in found]
+            ratio = f"{ratios[name]['examples']:.2f} times as fast" if name in ratios else ""
+            spread = f"{min(rates):.1f} to {max(rates):.1f}"
+            lines.append([name, f"{statistics.median(rates):.1f}", spread, ratio])
+    return markdown_table(head, lines)
+
+
+def cached_table(measured: dict[str, Any]) -> str:
+    """Seconds of an epoch on a frozen encoder, without and with the cache; effect of the cache on scores and memory."""
+    head, lines = ["one epoch of", "features", "encoded each time", "from the cache", "ratio"], list[Cells]()
+    for name, found in measured["epochs"].items():
+        encoded, cached = (f"{statistics.median(found[kind]):.2f} s" for kind in (UNCACHED, "cached"))
+        lines.append([name, f"{found['features']:,}", encoded, cached, f"{found['times as fast']:.1f}"])
+    scores, memory = measured["scores"], measured["memory"]
+    apart = max(abs(a - b) for a, b in zip(scores[UNCACHED]["losses"], scores["cached"]["losses"], strict=True))
+    f1 = {kind: f"{100 * scores[kind]['f1']:.2f}" for kind in scores}
+    grown = (memory["memory after an epoch"] - memory["memory before"]) / 1e6
+    text = (
+        f"Half precision, on 2,000 sentences of CoNLL-2003 with a linear head over three epochs: F1 {f1['cached']} "
+        f"from the cache and {f1[UNCACHED]} without it, losses at most {apart:.1g} apart. An epoch over a cache of "
+        f"{memory['cache bytes'] / 1e6:.0f} MB added {grown:.0f} MB to what the process holds."
+    )
+    return f"{markdown_table(head, lines)}\n\n{text}"
+
+
+def false_positives_table(measured: dict[str, Any]) -> str:
+    """False positive rates of `compare`."""
+    seeds = list(next(iter(measured["bootstrap"].values())))
+    head, lines = ["metric", *seeds], list[Cells]()
+    for name, found in measured["bootstrap"].items():
+        lines.append([name, *(f"{100 * found[each]:.1f} %" for each in seeds)])
+    exact = 100 * measured["McNemar, 1 seed"]
+    text = f"{measured['trials']:,} simulations each, {measured['rows']} rows; McNemar's exact test: {exact:.1f} %."
+    return f"{markdown_table(head, lines)}\n\n{text}"
+
+
+def reliability_table(measured: dict[str, Any]) -> str:
+    """Faults of each kind: tried, survived and what was lost; then the totals."""
+    head, lines = ["kind of fault", "tried", "survived", "lost", "minutes"], list[Cells]()
+    for found in measured["kinds"]:
+        lost = ", ".join(found["lost"]) or "nothing"
+        tried, survived = (f"{found[key]:,}" for key in ("tried", "survived"))
+        lines.append([found["kind"], tried, survived, lost, f"{found['seconds'] / 60:.0f}"])
+    skipped = [f"Not tried: {what} ({why})." for what, why in measured["skipped"].items()]
+    machine, minutes, (done, parts) = measured["machine"], measured["seconds"] / 60, measured["parts"]
+    part = "" if done == parts else f" ({done} of the {parts} parts of `make chaos`)"
+    total = (
+        f"{measured['kills']:,} kills and {measured['faults']:,} other faults{part} in {minutes:.0f} minutes "
+        f"on {machine['cores']} cores ({machine['cpu']}), torch {measured['versions']['torch']}, seed "
+        f"{measured['seed']}, {measured['date'][:10]}."
+    )
+    return "\n".join([markdown_table(head, lines), "", " ".join([total, *skipped])])
+
+
+def reliability_figures(figures: dict[str, Any]) -> str:
+    """Measured times and shares, mean and most."""
+    head, lines = ["measured", "mean", "most", "times"], list[Cells]()
+    for name, found in sorted(figures.items()):
+        mean, most = (
+            f"{100 * found[key]:.2f} %" if "share" in name else f"{found[key]:.2f}" for key in ("mean", "most")
+        )
+        lines.append([name, mean, most, f"{found['count']:,}"])
+    return markdown_table(head, lines)
+
+
+def memory_table(measured: dict[str, Any]) -> str:
+    """Memory of a run by rows, and the seconds until it trains."""
+    head, lines = (
+        ["rows", "file", "most memory", "beyond the smallest run", "seconds until it trains", "the second time"],
+        list[Cells](),
+    )
+    for run in measured["runs"]:
+        sizes = (run[f"{name}_megabytes"] for name in ("file", "peak", "beyond_the_model"))
+        times = (f"{run['seconds_to_training'][name]:.1f}" for name in ("first", "second"))
+        lines.append([f"{run['rows']:,}", *(f"{size:,.0f} MB" for size in sizes), *times])
+    return markdown_table(head, lines)
+
+
+def structure_table(file: dict[str, Any]) -> str:
+    """Figures of the source tree by date, and the longest function of the last."""
+    measured = file["measured"]
+    head, lines = ["", *(each["date"] for each in measured)], list[Cells]()
+    for name, words in STRUCTURE.items():
+        lines.append([words, *(_figure(each[name]) for each in measured)])
+    longest = measured[-1]["longest function"]
+    text = f"The longest function is `{longest['name']}` in `{longest['file']}`."
+    return "\n".join([markdown_table(head, lines), "", text])
+
+
+def start_up_table(file: dict[str, Any]) -> str:
+    """Seconds of commands by date and commit."""
+    measured = file["measured"]
+    head = ["command", *(f"{each['date'][:10]} ({each['git_commit'][:7]})" for each in measured)]
+    lines: list[Cells] = [
+        [name, *(f"{each['seconds'].get(name, math.nan):.2f}" for each in measured)] for name in measured[-1]["seconds"]
+    ]
+    loads = ", ".join(f"{each['cpu']['load_before']:.1f}" for each in measured)
+    return "\n".join([markdown_table(head, lines), "", f"Load of the machine before: {loads}."])
+
+
+def _figure(found: Any) -> str:
+    """A count, the sizes of circles, or a spread."""
+    if isinstance(found, list):
+        return ", ".join(str(len(circle)) for circle in found) or "none"
+    return " / ".join(f"{value:.0f}" for value in found.values()) if isinstance(found, dict) else f"{found:,}"
+
+
+def api_start_table(measured: dict[str, Any]) -> str:
+    """Seconds after the start of Python, by encoder: medians of the rounds."""
+    head, lines = ["encoder", "first update", "the run's end"], list[Cells]()
+    for name, found in measured["seconds"].items():
+        lines.append([name, f"{found['first_update']:.1f} s", f"{found['finished']:.1f} s"])
+    cpu, rounds = measured["cpu"], len(next(iter(measured["rounds"].values())))
+    text = f"Medians of {rounds} rounds on {cpu['threads']} cores ({cpu['name']}), {measured['date'][:10]}."
+    return f"{markdown_table(head, lines)}\n\n{text}"
+
+
+def label_errors_table(measured: dict[str, Any]) -> str:
+    """How many changed labels are among the first rows, in each draw and by chance."""
+    head, lines = ["rows read", "changed labels found", "by chance"], list[Cells]()
+    for place, depth in enumerate(measured["depths"]):
+        found = ", ".join(str(draw[place]) for draw in measured["found"])
+        chance = measured["changed"] * depth / measured["rows"]
+        lines.append([f"{depth} of {measured['rows']}", f"{found} of {measured['changed']}", f"{chance:.0f}"])
+    draws = so_many(len(measured["found"]), "draw")
+    made = f"{draws} of rows and changed labels, MiniLM, {measured['date'][:10]}."
+    return f"{markdown_table(head, lines)}\n\n{made}"
+
+
+def report_page_table(measured: dict[str, Any]) -> str:
+    """Size of a report, and the seconds to write, open, filter and search it in Chromium."""
+    head, lines = ["rows", "size", "written in", "usable after", "a filter", "a search"], list[Cells]()
+    for page in measured["pages"]:
+        times = (f"{page[name]:.2f} s" for name in ("seconds_to_write", "load", "filter", "search"))
+        lines.append([f"{page['rows']:,}", f"{page['bytes'] / 1e6:.1f} MB", *times])
+    machine = measured["machine"]
+    cpu = machine["cpu"]
+    return "\n".join(
+        [
+            markdown_table(head, lines),
+            "",
+            f"Medians of {measured['repeats']} times in Chromium on {cpu['threads']} cores ({cpu['name']}), "
+            f"{machine['date'][:10]}.",
+        ]
+    )
+
+
+def lora_table(measured: dict[str, Any]) -> str:
+    """Full fine-tuning and LoRA on each task: means over the seeds."""
+    head = ["task", "method", "trained", "score on dev", "training", "peak memory", "checkpoint", "saved"]
+    lines = list[Cells]()
+    for task, methods in measured["summary"].items():
+        limit = measured["settings"]["limit"] or measured["settings"]["tasks"][task].get("limit")
+        for method, found in methods.items():
+            spread = "" if found["score_sd"] is None else f" ± {100 * found['score_sd']:.1f}"
+            bytes_of = found["adapter_bytes"] or found["model_bytes"]
+            sizes = (f"{found[name] / 1e6:,.0f} MB" for name in ("peak_memory_bytes", "checkpoint_bytes"))
+            cells: Cells = [
+                f"{task}, {limit:,} rows" if limit else task,
+                method,
+                f"{100 * found['trained_share']:.3g} %",
+                f"{found['headline']} {100 * found['score']:.1f}{spread}",
+                f"{found['seconds']:,.0f} s",
+                *sizes,
+                f"{bytes_of / 1e6:,.1f} MB",
+            ]
+            lines.append(cells)
+    seeds = max(found["seeds"] for methods in measured["summary"].values() for found in methods.values())
+    cpu, model = measured["cpu"], measured["settings"]["model"]
+    return "\n".join(
+        [
+            markdown_table(head, lines),
+            "",
+            f"{model}, means of {seeds} seeds on {cpu['threads']} cores ({cpu['name']}), {measured['date'][:10]}. "
+            "Saved: the model, or LoRA's adapter. The memory includes Python and its libraries.",
+        ]
+    )
+
+
+def search_table(measured: dict[str, Any]) -> str:
+    """The winners of each method on each task: on dev, and on rows that chose nothing."""
+    head = ["task", "method", "epochs trained", "winner on dev", "less optimism", "on held-out rows"]
+    lines = list[Cells]()
+    for task, methods in measured["results"].items():
+        for method, found in methods.items():
+            spread = "" if found["held_out_sd"] is None else f" ± {100 * found['held_out_sd']:.1f}"
+            less = "" if found["optimism"] is None else f"{100 * (found['dev'] - found['optimism']):.1f}"
+            dev, held_out = f"{found['metric']} {100 * found['dev']:.1f}", f"{100 * found['held_out']:.1f}{spread}"
+            lines.append([task, method, f"{found['epochs']:,}", dev, less, held_out])
+    given = measured["settings"]
+    note = f"{given['model']}, {given['trials']} settings with {given['seeds']} seeds each, {measured['date'][:10]}."
+    return "\n".join([markdown_table(head, lines), "", note, ""])

@@ -1,0 +1,86 @@
+"""Tables and lists of docs/ generated from declarations; `python docs/generate/pages.py --write` writes them."""
+
+import tomllib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from finetune.analysis.paper_table_formats import Cells, markdown_table
+from finetune.analysis.report import all_runs, run, several, split
+from finetune.analysis.report.find_blocks import modules_of
+from finetune.checks.all_checks import CHECKS
+from finetune.checks.corpus import ISSUES as OF_CORPUS
+from finetune.checks.read_before import ISSUES as OF_READ_BEFORE
+from finetune.checks.tokenization import ISSUES
+from finetune.data.formats.registry import BY_SUFFIX, FORMATS
+from finetune.data.issues import Issue
+from finetune.models.families import FAMILIES
+from finetune.task_types.declared_options import declared_options
+from finetune.task_types.types import OWN
+
+KOREAN = tomllib.loads((Path(__file__).parent / "findings_ko.toml").read_text(encoding="utf-8"))
+SEVERITY_KO = {"error": "오류", "warning": "경고", "note": "참고"}
+
+
+def every_issue() -> list[Issue]:
+    """Every issue that a check can report, once, in the order of the checks."""
+    of_checks = (issue for check in CHECKS for issue in check.issues)
+    return list(dict.fromkeys([*of_checks, *ISSUES, *OF_CORPUS, *OF_READ_BEFORE]))
+
+
+def findings_table(head: Sequence[str], severity: Callable[[str], str], meaning: Callable[[Issue], str]) -> str:
+    """One line per issue: code, severity (and worst severity), meaning."""
+    lines = list[Cells]()
+    for issue in every_issue():
+        grades = ", ".join(severity(grade) for grade in (issue.severity, issue.worst) if grade)
+        lines.append([f"`{issue.code}`", grades, meaning(issue)])
+    return markdown_table(head, lines)
+
+
+def formats_table() -> str:
+    """One line per file format, in the order in which content is tried."""
+    head, lines = ["format", "written to files that end with"], list[Cells]()
+    for one in FORMATS:
+        suffixes = ", ".join(f"`{suffix}`" for suffix in one.suffixes if BY_SUFFIX.get(suffix) is one)
+        lines.append([one.title, suffixes or "only read"])
+    return markdown_table(head, lines)
+
+
+def options_table() -> str:
+    """One line per option of the task types, with its default."""
+    head, lines = ["task type", "option", "default", "meaning"], list[Cells]()
+    seen: set[type] = set()
+    for kind in OWN:
+        if kind.task_class in seen:
+            continue
+        seen.add(kind.task_class)
+        names = ", ".join(f"`{one.name}`" for one in OWN if one.task_class is kind.task_class)
+        for each in declared_options(kind.task_class):
+            lines.append([names, f"`{each.name}`", "–" if each.default is None else each.default, each.meaning])
+    return markdown_table(head, lines)
+
+
+def charts_table() -> str:
+    """One line per package of blocks of the report: what its blocks are about, and the modules by ORDER."""
+    head, lines = ["folder", "a block is about", "in the order of the page (ORDER)"], list[Cells]()
+    about = {all_runs: "several runs", several: "runs that differ in seeds", run: "a run", split: "a split of a run"}
+    for folder, what in about.items():
+        modules = ((module.__name__.rpartition(".")[2], module.ORDER) for module in modules_of(folder))
+        name = folder.__name__.rpartition(".")[2]
+        lines.append([f"`{name}/`", what, ", ".join(f"`{one}` {order}" for one, order in modules)])
+    return markdown_table(head, lines)
+
+
+def blocks() -> dict[str, str]:
+    """Blocks generated from declarations, by marker."""
+    return {
+        "charts": charts_table(),
+        "families": ", ".join(family.title for family in FAMILIES.values()),
+        "types": ", ".join(f"`{kind.name}`" for kind in OWN),
+        "suffixes": ", ".join(f"`{suffix}`" for suffix in sorted(BY_SUFFIX)),
+        "formats": formats_table(),
+        "options": options_table(),
+        "checks": findings_table(["finding", "severity", "meaning"], str, lambda issue: issue.meaning),
+        "checks-ko": findings_table(
+            ["코드", "심각도", "뜻"], SEVERITY_KO.__getitem__, lambda issue: str(KOREAN[issue.code])
+        ),
+    }

@@ -1,0 +1,116 @@
+"""Prints the generated tables of the documents, from results/ and declarations; with --write, writes them there.
+
+A page holds a table between `<!-- name -->` and `<!-- /name -->`, or a list between the same within a line (a line
+that begins with one would be HTML).
+"""
+
+import json
+import re
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import benchmark_tables
+import declared
+import pretraining_tables
+import record_tables
+import reference
+import scale_tables
+from decisions import decisions
+from few_rows_table import few_rows_table
+from memory_chart import memory_chart
+
+from finetune.runs.record_files import all_records
+
+ROOT = Path(__file__).resolve().parents[2]
+RESULTS = ROOT / "results" / "benchmarks"
+SCALE = {
+    "lora": ("lora.json", benchmark_tables.lora_table),
+    "many-runs": ("many_runs.json", scale_tables.many_runs_table),
+    "pretraining-speed": ("pretraining_speed.json", pretraining_tables.speed_table),
+    "tokenizer-sizes": ("tokenizer_sizes.json", pretraining_tables.vocabularies_table),
+    "tokenizer-training": ("train_tokenizers.json", pretraining_tables.training_table),
+    "predict-rows": ("many_rows.json", scale_tables.predict_rows_table),
+    "search": ("search.json", benchmark_tables.search_table),
+    "trackers": ("trackers.json", scale_tables.trackers_table),
+}  # a table is empty until it was measured
+
+
+@cache
+def blocks() -> dict[str, str]:
+    """Every generated block, by marker."""
+    every = all_records(ROOT / "results")
+    records = [
+        record
+        for record in every
+        if not record.is_pretraining
+        and record_tables.settings_of(record) in (record_tables.GLUE, record_tables.QUICKSTART)
+    ]
+    speed = [_benchmark(name) for name in ("against_trainer.json", "against_trainer_bf16.json")]
+    return (
+        declared.blocks()
+        | reference.blocks()
+        | {
+            "demo": record_tables.demo_table(records),
+            "glue": record_tables.short_glue_table(every),
+            "glue-sources": record_tables.whole_glue_table(every),
+            "headlines": record_tables.headlines_table(every),
+            "measured": record_tables.glue_table(records),
+            "shapes": record_tables.shapes_table(every, _benchmark("rates.json")["rates"]),
+            "spans": benchmark_tables.spans_table(_benchmark("squad_postprocessing.json")),
+            "speed": benchmark_tables.speed_table(*speed),
+            "ablations": record_tables.ablations_table(every),
+            "pretraining-growth": pretraining_tables.growth_table(every),
+            "pretraining-korean": pretraining_tables.korean_table(every),
+            "pretraining-curve": pretraining_tables.curve_table(every),
+            **{
+                name: pretraining_tables.recipe_table(name, ROOT / "results")
+                for name in ("table-5", "table-6", "adaptation")
+            },
+            "cached": benchmark_tables.cached_table(_benchmark("cached_epochs.json")),
+            "memory-by-rows": benchmark_tables.memory_table(_benchmark("memory_by_rows.json")),
+            "reliability": benchmark_tables.reliability_table(_benchmark("reliability.json")),
+            "reliability-pretraining": benchmark_tables.reliability_table(_benchmark("reliability_pretraining.json")),
+            "reliability-figures": benchmark_tables.reliability_figures(_benchmark("reliability.json")["figures"]),
+            "api-start": benchmark_tables.api_start_table(_benchmark("api_start.json")),
+            "label-errors": benchmark_tables.label_errors_table(_benchmark("label_errors.json")),
+            "few-rows": few_rows_table(_benchmark("few_rows.json"), _benchmark("setfit_few_rows.json")),
+            "report-page": benchmark_tables.report_page_table(_benchmark("report_page.json")),
+            **{
+                marker: table(_benchmark(file)) for marker, (file, table) in SCALE.items() if (RESULTS / file).is_file()
+            },
+            "structure": benchmark_tables.structure_table(_benchmark("structure.json")),
+            "start-up": benchmark_tables.start_up_table(_benchmark("start_up.json")),
+            "decisions": decisions(),
+            "false-positives": benchmark_tables.false_positives_table(_benchmark("false_positives.json")),
+            "measured-data": record_tables.own_data_table(
+                every,
+                _benchmark("check_speed.json"),
+                [_benchmark(file.name) for file in sorted(RESULTS.glob("predict_*.json"))],
+            ),
+        }
+    )
+
+
+def _benchmark(name: str) -> dict[str, Any]:
+    return json.loads((RESULTS / name).read_text())  # type: ignore[no-any-return]
+
+
+def filled(text: str) -> str:
+    """A document with every block generated again."""
+    for marker, block in blocks().items():
+        pattern = rf"(<!-- {marker} -->(\n?)).*?(<!-- /{marker} -->)"
+        literal = block.replace("\\", r"\\")
+        text = re.sub(pattern, rf"\g<1>{literal}\g<2>\g<3>", text, flags=re.S)
+    return text
+
+
+if __name__ == "__main__":
+    if "--write" in sys.argv:
+        chart = memory_chart(_benchmark("memory_by_rows.json"))
+        (ROOT / "docs" / "explanation" / "memory-by-rows.svg").write_text(chart, encoding="utf-8")
+    for document in (*ROOT.glob("README*.md"), ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")):
+        if "--write" in sys.argv:
+            document.write_text(filled(document.read_text(encoding="utf-8")), encoding="utf-8")
+    print("\n\n".join(blocks().values()))
