@@ -109,7 +109,7 @@ class TextExplainer(Explainer["TextTask"]):
 
 
 class TextStream(Stream["TextTask"]):
-    """Pieces of documents, masked anew for each update."""
+    """Pieces of documents, with new masks for each update."""
 
     def batch_fault(self, size: int) -> str:
         if not self.task.paired or size > 1:
