@@ -1,14 +1,17 @@
-"""How many wrong labels `finetune.label_errors` finds: SST-2 sentences of which some labels are changed.
+"""How many wrong labels `finetune.label_errors` finds: sentences of SST-2 and pairs of MRPC, some labels changed.
 
 python benchmarks/label_errors.py --out results/benchmarks/label_errors.json
 
-The rows and the changed labels are drawn with a seed; the encoder is MiniLM, with the settings that a data file gets.
+The rows and the changed labels are drawn with a seed; the encoder is MiniLM. A finished draw is kept, so that the same
+command goes on.
 """
 
 import argparse
 import json
 import random
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 import machine
 import pandas as pd
@@ -19,24 +22,34 @@ from finetune.task_types.registry import find
 
 ROWS, CHANGED = 400, 20
 DEPTHS = (20, 40, 60, 80, 100)  # rows that are read from the top
+PROBE: dict[str, Any] = {"frozen": True, "train.solver": "logistic", "pooling": "mean"}
+CASES: dict[str, tuple[str, dict[str, Any]]] = {
+    "sentences": ("sst2", {}),
+    "sentences, linear probe": ("sst2", PROBE),
+    "sentences, 10 epochs": ("sst2", {"train.epochs": 10}),
+    "pairs": ("mrpc", {}),
+    "pairs, linear probe": ("mrpc", PROBE),
+}
 
 
-def drawn(seed: int) -> tuple[pd.DataFrame, set[str]]:
+def drawn(name: str, seed: int) -> tuple[pd.DataFrame, set[str]]:
     """The rows with their ids, and the ids of those whose label was changed."""
-    task = find("sst2")
+    task = find(name)
     draw = random.Random(seed)
     rows = draw.sample(list(task.load(source_of(None), "train").rows), ROWS)
     changed = set(draw.sample(range(ROWS), CHANGED))
     names = sorted({str(row.gold) for row in rows})
     marks = [names[(names.index(str(row.gold)) + (number in changed)) % 2] for number, row in enumerate(rows)]
-    frame = pd.DataFrame({"id": range(ROWS), "text": [row.text for row in rows], "label": marks})
-    return frame, set(map(str, changed))
+    texts = {f"sentence{n + 1}": [row.texts[n] for row in rows] for n in range(len(rows[0].texts))}
+    return pd.DataFrame({"id": range(ROWS), **texts, "label": marks}), set(map(str, changed))
 
 
-def found_at(seed: int) -> list[int]:
+def found_at(case: str, seed: int) -> list[int]:
     """How many changed labels are among the first rows, for each of DEPTHS."""
-    frame, changed = drawn(seed)
-    ranked = finetune.label_errors(frame)
+    name, settings = CASES[case]
+    frame, changed = drawn(name, seed)
+    columns = [column for column in frame.columns if column.startswith("sentence")]
+    ranked = finetune.label_errors(frame, text=columns, label="label", **settings)
     return [len(changed & set(map(str, ranked["id"][:depth]))) for depth in DEPTHS]
 
 
@@ -46,15 +59,18 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=3)
     parser.add_argument("--out", type=Path, help="JSON file to write")
     options = parser.parse_args()
-    found = []
-    for seed in range(options.draws):
-        found.append(found_at(seed))
-        print(seed, dict(zip(DEPTHS, found[-1], strict=True)), flush=True)
-    if options.out is not None:
-        facts = {"about": "changed labels among the first rows of finetune.label_errors", **machine.facts()}
-        result = {**facts, "data": "sst2", "model": "minilm", "rows": ROWS, "changed": CHANGED}
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        options.out.write_text(json.dumps({**result, "depths": DEPTHS, "found": found}, indent=1) + "\n")
+    kept = json.loads(options.out.read_text())["found"] if options.out and options.out.is_file() else {}
+    found = {case: kept.get(case, []) for case in CASES}
+    for seed, case in product(range(options.draws), CASES):
+        if len(found[case]) > seed:
+            continue
+        found[case].append(found_at(case, seed))
+        print(seed, case, dict(zip(DEPTHS, found[case][-1], strict=True)), flush=True)
+        if options.out is not None:
+            facts = {"about": "changed labels among the first rows of finetune.label_errors", **machine.facts()}
+            result = {**facts, "model": "minilm", "rows": ROWS, "changed": CHANGED, "depths": DEPTHS, "found": found}
+            options.out.parent.mkdir(parents=True, exist_ok=True)
+            options.out.write_text(json.dumps(result, indent=1) + "\n")
 
 
 if __name__ == "__main__":

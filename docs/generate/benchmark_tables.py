@@ -162,14 +162,17 @@ def api_start_table(measured: dict[str, Any]) -> str:
 
 
 def label_errors_table(measured: dict[str, Any]) -> str:
-    """How many changed labels are among the first rows, in each draw and by chance."""
-    head, lines = ["rows read", "changed labels found", "by chance"], list[Cells]()
+    """How many changed labels are among the first rows: the mean of the draws, and by chance."""
+    cases = measured["found"]
+    head, lines = ["rows read", *cases, "by chance"], list[Cells]()
     for place, depth in enumerate(measured["depths"]):
-        found = ", ".join(str(draw[place]) for draw in measured["found"])
+        means = [f"{statistics.fmean(draw[place] for draw in draws):.1f}" for draws in cases.values()]
         chance = measured["changed"] * depth / measured["rows"]
-        lines.append([f"{depth} of {measured['rows']}", f"{found} of {measured['changed']}", f"{chance:.0f}"])
-    draws = so_many(len(measured["found"]), "draw")
-    made = f"{draws} of rows and changed labels, MiniLM, {measured['date'][:10]}."
+        lines.append([f"{depth} of {measured['rows']}", *means, f"{chance:.0f}"])
+    draws = min(map(len, cases.values()))
+    made = (
+        f"Of {measured['changed']} changed labels; means of {so_many(draws, 'draw')}, MiniLM, {measured['date'][:10]}."
+    )
     return f"{markdown_table(head, lines)}\n\n{made}"
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 FEWEST = 2  # folds
 CHOSEN_ON_DEV = {"train.select": "last", "train.patience": None}  # or the rows that are judged choose the epoch
+EPOCHS = 2  # longer training learns wrong labels by heart
 COLUMNS = ("id", "text", "pair", "gold", "prediction", "label_probability", "belief")
 
 
@@ -38,9 +39,10 @@ def label_errors(
     progress: bool | None = None,
     **settings: Any,
 ) -> "pd.DataFrame":
-    """All rows, those first whose label is believed least: trains once for each fold, which it then judges.
+    """Ranks all rows, those first whose label is believed least: trains once for each fold, which it then judges.
 
-    The weights that judge are those of the last epoch, so that the fold chooses nothing.
+    Trains for two epochs, before wrong labels are learned by heart, and judges with the last weights: the fold chooses
+    nothing.
 
     Example: `finetune.label_errors(df).head(20)`
 
@@ -81,7 +83,7 @@ def _judging_last(settings: dict[str, Any]) -> dict[str, Any]:
     for name, value in CHOSEN_ON_DEV.items():
         if settings.get(name, value) != value:
             raise UserError(f"{name} is {settings[name]!r}: the rows that are judged would choose", "Leave it out")
-    return settings | CHOSEN_ON_DEV
+    return {"train.epochs": EPOCHS} | settings | CHOSEN_ON_DEV
 
 
 def _splits(path: str, settings: dict[str, Any], folds: int, folder: Path) -> Iterator[Path]:

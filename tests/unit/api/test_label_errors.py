@@ -37,6 +37,16 @@ def test_every_row_is_judged_and_changed_labels_come_first(
     assert {run.record.recipe["train"]["select"] for run in runs} == {"last"}  # of 80 rows a run chooses the best
 
 
+def test_a_fold_is_judged_after_two_epochs(tiny_bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before wrong labels are learned by heart, unless the user says otherwise."""
+    runs: list[finetune.Run] = []
+    monkeypatch.setattr("finetune.api.label_errors.train", lambda *a, **k: runs.append(train(*a, **k)) or runs[-1])
+    frame = pd.DataFrame({"text": [row.text for row in cat_rows(60)], "label": [row.gold for row in cat_rows(60)]})
+    for given in ({}, {"train": {"epochs": 1}}, {"frozen": True, "train": {"solver": "logistic"}}):
+        finetune.label_errors(frame, model=tiny_bert, folds=2, max_length=32, **given)  # type: ignore[arg-type]
+    assert [run.record.recipe["train"]["epochs"] for run in runs[::2]] == [2, 1, 2]
+
+
 @pytest.mark.parametrize(
     ("cells", "given", "said"),
     [
