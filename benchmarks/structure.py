@@ -10,8 +10,9 @@ import argparse
 import ast
 import json
 import statistics
+import subprocess
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 PACKAGE = "finetune"
+CONTRACT = ("Task", "Codec", "Scoring", "Baselines", "Explainer", "Stream", "DataType", "View")  # of a task type
+INTERFACES = {"read", "sniff", "blocks"}  # what each module of its kind has: file formats, parts of a report
 Imports = Mapping[str, set[str]]  # of each module, the modules of the package that it imports
 
 
@@ -82,6 +85,33 @@ def spread(lengths: Sequence[int]) -> dict[str, float]:
     return {"median": statistics.median(lengths), "90th percentile": ninth, "maximum": max(lengths)}
 
 
+def defined_twice(trees: Mapping[str, ast.Module]) -> list[str]:
+    """Public classes and functions whose name is defined in more than one module."""
+    found = Counter(
+        node.name
+        for tree in trees.values()
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_")
+    )
+    return sorted(name for name, count in found.items() if count > 1 and name not in INTERFACES)
+
+
+def contract(trees: Mapping[str, ast.Module]) -> dict[str, int]:
+    """The number of public methods of each class that a task type is made of."""
+    return {
+        node.name: sum(isinstance(each, ast.FunctionDef) and not each.name.startswith("_") for each in node.body)
+        for module, tree in trees.items()
+        for node in tree.body
+        if isinstance(node, ast.ClassDef) and node.name in CONTRACT and module.startswith(f"{PACKAGE}.task_types.")
+    }
+
+
+def committed(root: Path) -> str:
+    """The date of the checkout's commit."""
+    asked = ["git", "-C", str(root), "log", "-1", "--format=%cs"]
+    return subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+
+
 def structure(root: Path) -> dict[str, Any]:
     """All figures of a checkout."""
     files = modules(root)
@@ -96,14 +126,17 @@ def structure(root: Path) -> dict[str, Any]:
     ]
     _, module, name = max(functions)
     return {
-        "date": f"{date.today()}",
+        "date": committed(root),
         "modules": len(files),
+        "lines": sum(len(text.splitlines()) for text in texts.values()),
         "rooms": len({room(module) for module in files} - {""}),
         "imports": sum(map(len, graph.values())),
         "imports between rooms": sum(room(a) != room(b) for a, others in graph.items() for b in others),
         "circles": circles(graph),
         "lines of a file": spread([len(text.splitlines()) for text in texts.values()]),
         "lines of a function": spread([length for length, *_ in functions]),
+        "names defined twice": len(defined_twice(trees)),
+        "methods of a task type": contract(trees),
         "longest function": {"name": name, "file": files[module].relative_to(root).as_posix()},
     }
 

@@ -10,12 +10,15 @@ from finetune.data.messages import so_many
 UNCACHED = "anew"  # its key in saved results
 STRUCTURE = {
     "modules": "modules",
+    "lines": "lines",
     "rooms": "rooms (entries under `finetune/`)",
     "imports": "imports between modules",
     "imports between rooms": "of them between rooms",
     "circles": "circles of imports (modules in each)",
     "lines of a file": "lines of a file: median / 90th percentile / maximum",
     "lines of a function": "lines of a function: the same",
+    "names defined twice": "public classes and functions with a name that another module uses too",
+    "methods of a task type": "methods of the classes that a task type is made of",
 }
 
 
@@ -145,9 +148,11 @@ def start_up_table(file: dict[str, Any]) -> str:
 
 
 def _figure(found: Any) -> str:
-    """A count, the sizes of circles, or a spread."""
+    """A count, the sizes of circles, a spread, or counts by name."""
     if isinstance(found, list):
         return ", ".join(str(len(circle)) for circle in found) or "none"
+    if isinstance(found, dict) and "median" not in found:
+        return ", ".join(f"{name} {count}" for name, count in found.items()) or "-"
     return " / ".join(f"{value:.0f}" for value in found.values()) if isinstance(found, dict) else f"{found:,}"
 
 
