@@ -34,9 +34,9 @@ from finetune.models.encoder_sizes import size_of
 from finetune.models.feature_arrays import lengths
 from finetune.models.tokenizers.load import read_tokenizer
 from finetune.runs.events import unwatched
+from finetune.task_types.pretraining.corpus import open_corpus
+from finetune.task_types.pretraining.tokens import token_file
 from finetune.task_types.resolved_run import resolved_run
-from finetune.task_types.text.corpus import open_corpus
-from finetune.task_types.text.tokens import token_file
 from finetune.training.batching import Batches
 from finetune.training.prepared_run import build_run, plan_run
 

@@ -26,8 +26,8 @@ from finetune.models.pretrained import resolve
 from finetune.models.tokenizers.load import TextTokenizer, load_text_tokenizer
 from finetune.models.tokenizers.own_vocabulary import trained_size
 from finetune.runs.recipe import Recipe
-from finetune.task_types.text.objectives import PAIRED
-from finetune.task_types.text.own import is_text, own_text
+from finetune.task_types.pretraining.objectives import PAIRED
+from finetune.task_types.pretraining.own import is_text, own_text
 from finetune.training.first_runs import recipe_named, with_first_runs, with_run
 from finetune.training.targets import expand_targets
 

@@ -18,7 +18,7 @@ from finetune.data.issues import Issue
 from finetune.data.messages import percent, shown, size_words, so_many
 from finetune.models.tokenizers.load import TextTokenizer
 from finetune.runs.recipe import is_new
-from finetune.task_types.text.reader import LITTLE
+from finetune.task_types.pretraining.reader import LITTLE
 from finetune.task_types.vocabulary import MANY_UNKNOWN, SOME_UNKNOWN, misfit
 
 MANY_REPEATED = 0.4  # share of the lines

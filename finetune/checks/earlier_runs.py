@@ -18,9 +18,9 @@ from finetune.runs.run_id import data_fingerprint
 from finetune.task_types import registry
 from finetune.task_types.options import resolved
 from finetune.task_types.prepare import load_splits
+from finetune.task_types.pretraining.task import TextTask
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.task_types.task import Task
-from finetune.task_types.text.task import TextTask
 
 OPTION = "options."  # before the name of an option in the settings of a lineage
 

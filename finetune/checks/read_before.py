@@ -14,8 +14,8 @@ from finetune.data.rows import Row
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.task_types.prepare import load_splits
+from finetune.task_types.pretraining.task import TextTask
 from finetune.task_types.task import Task
-from finetune.task_types.text.task import TextTask
 from finetune.task_types.types import type_of
 
 TEST = "test"

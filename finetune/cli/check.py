@@ -27,8 +27,8 @@ from finetune.data.writing import encoding_note, written_suffix
 from finetune.errors import UserError
 from finetune.runs.pace import duration
 from finetune.task_types.first_rows import first_rows
+from finetune.task_types.pretraining.own import column_words, is_text
 from finetune.task_types.resolved_run import ResolvedRun
-from finetune.task_types.text.own import column_words, is_text
 from finetune.training.first_runs import in_order, with_first_runs
 from finetune.training.targets import expand_targets, split_arguments
 

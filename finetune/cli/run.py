@@ -28,8 +28,8 @@ from finetune.runs.events import unwatched
 from finetune.runs.record import RunRecord
 from finetune.task_types.first_rows import first_rows
 from finetune.task_types.own_data import own_data
+from finetune.task_types.pretraining.own import own_text, reading_lines
 from finetune.task_types.resolved_run import ResolvedRun
-from finetune.task_types.text.own import own_text, reading_lines
 from finetune.training.launch import Group, in_group, launch
 from finetune.training.run_options import RunOptions, Saving
 from finetune.training.targets import split_arguments

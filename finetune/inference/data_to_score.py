@@ -12,8 +12,8 @@ from finetune.inference.predict_plan import SAMPLE, known_type, layout_for, show
 from finetune.inference.predictor import saved
 from finetune.task_types.columns import Layout
 from finetune.task_types.own_data import task_on
+from finetune.task_types.pretraining.own import scored_on
 from finetune.task_types.task import Task
-from finetune.task_types.text.own import scored_on
 from finetune.task_types.trained_form import form_for
 
 OPTIONS = ("text", "label", "encoding", "sheet")

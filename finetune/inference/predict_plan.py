@@ -25,8 +25,8 @@ from finetune.task_types.candidates import Ambiguous, copied
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import DataType
 from finetune.task_types.guess import guess, named_columns
+from finetune.task_types.pretraining.columns import Text
 from finetune.task_types.task import Task
-from finetune.task_types.text.columns import Text
 from finetune.task_types.trained_form import form_for
 from finetune.task_types.types import layout_from, named_type, type_of
 from finetune.task_types.words.columns import WordsType

@@ -10,13 +10,13 @@ from finetune.task_types.data_type import DataType, Evidence, NoRow
 from finetune.task_types.declared_options import option
 from finetune.task_types.multilabel.task import MultiLabelRow, MultiLabelTask
 from finetune.task_types.parts import Answer, Baselines, Codec, Explainer, Scoring, Stream
+from finetune.task_types.pretraining.task import TextTask
 from finetune.task_types.sentence.task import SentenceRow, SentenceTask
 from finetune.task_types.span.row import SpanRow
 from finetune.task_types.span.task import SpanTask
 from finetune.task_types.tagging.row import TaggingRow
 from finetune.task_types.tagging.task import TaggingTask
 from finetune.task_types.task import Task
-from finetune.task_types.text.task import TextTask
 from finetune.task_types.view import View
 
 __all__ = [

@@ -27,10 +27,10 @@ from finetune.task_types.data_type import NoRow
 from finetune.task_types.declared_options import declared_names
 from finetune.task_types.dev_split import drawn_for_dev
 from finetune.task_types.guess import found_labels, guess
+from finetune.task_types.pretraining.own import is_text, text_task
 from finetune.task_types.row_builder import rows_of
 from finetune.task_types.slices import slices_of
 from finetune.task_types.task import Task
-from finetune.task_types.text.own import is_text, text_task
 from finetune.task_types.trained_form import form_facts, form_for
 from finetune.task_types.types import data_types, named_type, trained_task
 from finetune.task_types.unknown_labels import UnknownLabels

@@ -12,9 +12,9 @@ from finetune.task_types.data_type import DataType
 from finetune.task_types.dev_split import SHARE
 from finetune.task_types.first_rows import first_rows
 from finetune.task_types.own_data import OPTIONS, OwnData, every_option, own_data, own_task
+from finetune.task_types.pretraining.own import own_text
+from finetune.task_types.pretraining.starting_recipe import text_comments, text_recipe
 from finetune.task_types.task import Task
-from finetune.task_types.text.own import own_text
-from finetune.task_types.text.starting_recipe import text_comments, text_recipe
 from finetune.task_types.types import named_type
 
 MODEL = "minilm"  # small enough to train in minutes without a GPU

@@ -29,8 +29,8 @@ from finetune.data.paths import is_file
 from finetune.data.table import Table
 from finetune.errors import UserError, first_line
 from finetune.task_types.columns import Layout
-from finetune.task_types.text.columns import Text
-from finetune.task_types.text.own import form_of
+from finetune.task_types.pretraining.columns import Text
+from finetune.task_types.pretraining.own import form_of
 from finetune.task_types.trained_dialect import (
     REGULAR,
     ROWS,

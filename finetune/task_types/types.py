@@ -13,11 +13,11 @@ from finetune.task_types.choice.columns import Choice
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import DataType
 from finetune.task_types.multilabel.columns import MultiLabel
+from finetune.task_types.pretraining.columns import Text
 from finetune.task_types.sentence.columns import Classification, Regression
 from finetune.task_types.span.columns import Span
 from finetune.task_types.tagging.columns import Tagging
 from finetune.task_types.task import Task
-from finetune.task_types.text.columns import Text
 from finetune.task_types.view import Line, View
 
 OWN: tuple[DataType, ...] = (

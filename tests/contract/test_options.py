@@ -17,11 +17,11 @@ from finetune.runs.events import unwatched
 from finetune.runs.recipe import Recipe, Train
 from finetune.task_types.declared_options import Option, declared_options, option
 from finetune.task_types.options import configured, option_values
+from finetune.task_types.pretraining.task import TextTask
 from finetune.task_types.resolved_run import resolved_run
 from finetune.task_types.sentence.task import SentenceTask
 from finetune.task_types.tagging.task import TaggingTask
 from finetune.task_types.task import Task
-from finetune.task_types.text.task import TextTask
 from finetune.training.prepared_run import plan_run
 from finetune.training.run import run
 from finetune.training.run_options import RunOptions

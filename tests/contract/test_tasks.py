@@ -36,12 +36,12 @@ from finetune.task_types.multilabel.task import MultiLabelTask
 from finetune.task_types.options import configured, option_values
 from finetune.task_types.own_data import every_option
 from finetune.task_types.parts import Answer
+from finetune.task_types.pretraining.task import TextTask
 from finetune.task_types.registry import available
 from finetune.task_types.sentence.task import SentenceRow, SentenceScoring, SentenceTask
 from finetune.task_types.span.task import SpanTask
 from finetune.task_types.tagging.task import TaggingTask
 from finetune.task_types.task import Task
-from finetune.task_types.text.task import TextTask
 from finetune.training.evaluation import Evaluated, Evaluation
 
 TOYS: list[Task] = [*every_shape(), tag_task(context="document"), late_task()]

@@ -11,8 +11,8 @@ from support.pretraining import language, train
 from finetune.models.backbone import Head
 from finetune.models.feature import labels_by_name
 from finetune.runs.recipe import Train
-from finetune.task_types.text.head import NextSentenceHead, NextWordHead, WordHead
-from finetune.task_types.text.label_names import NEXT, WORDS
+from finetune.task_types.pretraining.head import NextSentenceHead, NextWordHead, WordHead
+from finetune.task_types.pretraining.label_names import NEXT, WORDS
 
 
 @pytest.mark.slow

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from finetune.data.documents import Document
 from finetune.models.tokenizers.load import load_tokenizer
-from finetune.task_types.text.features import PieceFeatures
-from finetune.task_types.text.piece import piece_vocabulary
-from finetune.task_types.text.pieces import pieces
-from finetune.task_types.text.tokens import tokens_of
+from finetune.task_types.pretraining.features import PieceFeatures
+from finetune.task_types.pretraining.piece import piece_vocabulary
+from finetune.task_types.pretraining.pieces import pieces
+from finetune.task_types.pretraining.tokens import tokens_of
 from support.encoders import WORDS
 
 RARE = ("catlike", "houses", "redder", "moonsun", "x9", "dog's")  # words of several tokens

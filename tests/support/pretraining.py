@@ -17,8 +17,8 @@ from finetune.models.saving import build_model
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.events import unwatched
 from finetune.runs.recipe import Recipe, Train
-from finetune.task_types.text.head import NextSentenceHead, NextWordHead, WordHead
-from finetune.task_types.text.label_names import NEXT, WORDS
+from finetune.task_types.pretraining.head import NextSentenceHead, NextWordHead, WordHead
+from finetune.task_types.pretraining.label_names import NEXT, WORDS
 from finetune.training.trainer import Trainer
 from support.training import CPU, unscored
 

@@ -15,9 +15,9 @@ from finetune.metrics.scores import accuracy, pearson
 from finetune.task_types import SpanRow, SpanTask, TaggingRow, TaggingTask
 from finetune.task_types.choice.task import ChoiceRow, ChoiceTask
 from finetune.task_types.multilabel.task import MultiLabelRow, MultiLabelTask
+from finetune.task_types.pretraining.task import TextTask
 from finetune.task_types.sentence.task import SentenceRow, SentenceTask
 from finetune.task_types.task import Task
-from finetune.task_types.text.task import TextTask
 from support.corpora import documents
 from support.encoders import WORDS
 

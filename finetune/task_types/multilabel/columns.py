@@ -15,8 +15,8 @@ from finetune.task_types.multilabel.task import MultiLabelRow, MultiLabelTask
 from finetune.task_types.multilabel.view import LabelsView
 from finetune.task_types.remarks import UNEVEN, Remark, SplitRows, majority, one_label
 from finetune.task_types.row_issues import unusable
-from finetune.task_types.texts.columns import TextType, label_cell, labels_of, texts_of
-from finetune.task_types.texts.label_kinds import separator_in
+from finetune.task_types.text_inputs.columns import TextType, label_cell, labels_of, texts_of
+from finetune.task_types.text_inputs.label_kinds import separator_in
 
 Gold = tuple[str, ...]
 MOST_SHOWN = 5  # labels of a set shown in a message

@@ -7,7 +7,7 @@ import numpy as np
 
 from finetune.metrics.scores import label_set_scores
 from finetune.task_types.marked_text import Part
-from finetune.task_types.texts.view import probabilities_by_label, text_lengths, text_parts
+from finetune.task_types.text_inputs.view import probabilities_by_label, text_lengths, text_parts
 from finetune.task_types.view import Beliefs, ClassScore, Curve, Line, View
 
 NONE = "no such label"

@@ -16,7 +16,7 @@ from finetune.task_types.row_issues import NO_NUMBER
 from finetune.task_types.sentence.task import SentenceRow, SentenceTask
 from finetune.task_types.sentence.view import LabelView, NumberView
 from finetune.task_types.task import Task
-from finetune.task_types.texts.columns import TextType, label_cell, texts_of
+from finetune.task_types.text_inputs.columns import TextType, label_cell, texts_of
 
 MOST_CLASSES = 50  # most classes with scores for each
 RARE = 0.1  # share of the rows up to which `-` is not a class

@@ -26,7 +26,7 @@ from finetune.task_types.pooled import (
     tfidf_remarks,
 )
 from finetune.task_types.task import Task
-from finetune.task_types.texts import explained
+from finetune.task_types.text_inputs import explained
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase

@@ -6,7 +6,7 @@ import numpy as np
 
 from finetune.metrics.scores import label_scores
 from finetune.task_types.marked_text import Part
-from finetune.task_types.texts.view import probabilities_by_label, text_lengths, text_parts
+from finetune.task_types.text_inputs.view import probabilities_by_label, text_lengths, text_parts
 from finetune.task_types.view import ClassScore, Curve, Line, View, most_probable
 
 

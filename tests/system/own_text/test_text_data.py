@@ -12,7 +12,7 @@ from finetune.data.source import source_of
 from finetune.errors import UserError
 from finetune.runs.record_files import all_records
 from finetune.task_types.own_data import own_task
-from finetune.task_types.text.task import TextTask
+from finetune.task_types.pretraining.task import TextTask
 
 
 def test_documents_that_dev_has_are_found_however_they_are_divided(corpus: Path, in_process: InProcess) -> None:

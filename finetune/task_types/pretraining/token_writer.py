@@ -9,7 +9,7 @@ from types import TracebackType
 import numpy as np
 
 from finetune.data.atomic import sync, write_atomically
-from finetune.task_types.text.encode_lines import Encoded
+from finetune.task_types.pretraining.encode_lines import Encoded
 
 IDS, STARTS, LINES = FILES = ("ids", "starts", "lines")
 PROGRESS = "progress.json"

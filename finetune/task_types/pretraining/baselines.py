@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from finetune.models.feature import Feature
-from finetune.task_types.text.dev import NONE, DevPiece
-from finetune.task_types.text.masks import IS_NEXT
-from finetune.task_types.text.tokens import TokenFile
+from finetune.task_types.pretraining.dev import NONE, DevPiece
+from finetune.task_types.pretraining.masks import IS_NEXT
+from finetune.task_types.pretraining.tokens import TokenFile
 
 AT_ONCE = 1_000_000  # tokens that are counted together
 FOLLOWED = 10_000_000  # tokens of a text, the first ones, in which the most frequent followers are looked for

@@ -31,8 +31,8 @@ from finetune.models.model import Model
 from finetune.models.saving import build_model, load_encoder, load_trained, save_checkpoint
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.recipe import Recipe, Train
+from finetune.task_types.pretraining.head import NextWordHead, WordHead
 from finetune.task_types.task import Task
-from finetune.task_types.text.head import NextWordHead, WordHead
 
 FAMILIES = ["bert", "roberta", "xlm_roberta", "electra"]
 TEXTS = ["the cat sat on a house", "a dog", "the big old moon was not under a tree"]

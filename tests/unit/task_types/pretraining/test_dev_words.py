@@ -24,13 +24,13 @@ from finetune.models.saving import build_model, save_checkpoint
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.events import unwatched
 from finetune.runs.recipe import Recipe
-from finetune.task_types.text import head
-from finetune.task_types.text.chosen_words import chosen_words
-from finetune.task_types.text.decode import CHARACTER, labels_of, predictions_of
-from finetune.task_types.text.dev import NONE, PAIRS, pairs_of
-from finetune.task_types.text.label_names import WORDS
-from finetune.task_types.text.masks import IS_NEXT, IS_RANDOM
-from finetune.task_types.text.task import TextTask
+from finetune.task_types.pretraining import head
+from finetune.task_types.pretraining.chosen_words import chosen_words
+from finetune.task_types.pretraining.decode import CHARACTER, labels_of, predictions_of
+from finetune.task_types.pretraining.dev import NONE, PAIRS, pairs_of
+from finetune.task_types.pretraining.label_names import WORDS
+from finetune.task_types.pretraining.masks import IS_NEXT, IS_RANDOM
+from finetune.task_types.pretraining.task import TextTask
 
 ROWS = documents(12, lines=(1, 6))
 

@@ -27,10 +27,10 @@ from finetune.models.tokenizers.load import load_tokenizer
 from finetune.models.tokenizers.train import train_tokenizer
 from finetune.runs.events import unwatched
 from finetune.runs.recipe import Recipe
-from finetune.task_types.text.label_names import NEXT, WORDS
-from finetune.task_types.text.masks import IS_NEXT, IS_RANDOM, Masking, next_words, paired
-from finetune.task_types.text.piece import INSIDE, SPECIAL, STARTS, Piece, piece_vocabulary
-from finetune.task_types.text.task import TextTask
+from finetune.task_types.pretraining.label_names import NEXT, WORDS
+from finetune.task_types.pretraining.masks import IS_NEXT, IS_RANDOM, Masking, next_words, paired
+from finetune.task_types.pretraining.piece import INSIDE, SPECIAL, STARTS, Piece, piece_vocabulary
+from finetune.task_types.pretraining.task import TextTask
 
 TEXT = ("the red cat sat " * 9,)
 PAPER = (0.8, 0.1, 0.1)

@@ -12,12 +12,12 @@ import numpy as np
 
 from finetune.data.documents.document import Document
 from finetune.models.feature import IGNORED, Feature
-from finetune.task_types.text.chosen_words import Word, chosen_words, random_bits, words_of
-from finetune.task_types.text.label_names import NEXT, WORDS
-from finetune.task_types.text.masks import IS_NEXT, IS_RANDOM, pair_feature
-from finetune.task_types.text.piece import INSIDE, STARTS, Piece, PieceVocabulary
-from finetune.task_types.text.pieces import pieces
-from finetune.task_types.text.tokens import TokenFile
+from finetune.task_types.pretraining.chosen_words import Word, chosen_words, random_bits, words_of
+from finetune.task_types.pretraining.label_names import NEXT, WORDS
+from finetune.task_types.pretraining.masks import IS_NEXT, IS_RANDOM, pair_feature
+from finetune.task_types.pretraining.piece import INSIDE, STARTS, Piece, PieceVocabulary
+from finetune.task_types.pretraining.pieces import pieces
+from finetune.task_types.pretraining.tokens import TokenFile
 
 PAIRS = 4  # of a document, at most
 NONE = -1  # in place of the number of a word or token

@@ -5,9 +5,9 @@ import math
 import pytest
 
 from finetune.data.documents import Document
-from finetune.task_types.text.chosen_words import chosen_words
-from finetune.task_types.text.decode import labels_of
-from finetune.task_types.text.view import MARKED, TextView
+from finetune.task_types.pretraining.chosen_words import chosen_words
+from finetune.task_types.pretraining.decode import labels_of
+from finetune.task_types.pretraining.view import MARKED, TextView
 from finetune.task_types.view import Line
 
 KOREAN = Document("ko", ("영화 내용은 없고 다들 얘기뿐이네", "배우가 정말 좋았다"))

@@ -10,7 +10,7 @@ import numpy as np
 from finetune.data.documents.document import Document
 from finetune.data.messages import so_many
 from finetune.task_types.marked_text import AROUND, Part, Segment, clean, cut, plain, without_middle
-from finetune.task_types.text.chosen_words import chosen_words
+from finetune.task_types.pretraining.chosen_words import chosen_words
 from finetune.task_types.view import Line, View
 
 SHOWN, LETTERS = 12, 200  # words and letters in a table

@@ -18,10 +18,10 @@ from finetune.data.paths import is_file, is_pattern, matching, require_utf_8
 from finetune.errors import UserError
 from finetune.runs.folder import data_name
 from finetune.task_types.columns import Layout
+from finetune.task_types.pretraining.columns import Text
+from finetune.task_types.pretraining.reader import CorpusReader, little_text
+from finetune.task_types.pretraining.task import TextTask
 from finetune.task_types.task import Task
-from finetune.task_types.text.columns import Text
-from finetune.task_types.text.reader import CorpusReader, little_text
-from finetune.task_types.text.task import TextTask
 
 OPTIONS = ("shape", "text", "dev", "encoding")  # of a text
 SHOWN = 2  # documents

@@ -16,7 +16,7 @@ from finetune.models.backbone import Backbone, Head
 from finetune.models.families import FAMILIES, Family, can_be_left_to_right
 from finetune.models.feature import IGNORED
 from finetune.models.left_to_right import attend_to_the_left
-from finetune.task_types.text.label_names import NEXT, WORDS
+from finetune.task_types.pretraining.label_names import NEXT, WORDS
 
 AT_ONCE = 256  # positions whose loss is found together in predicting
 

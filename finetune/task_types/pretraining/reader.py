@@ -14,8 +14,8 @@ from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.task_types.columns import Layout
-from finetune.task_types.text.chosen_words import LONGEST, chosen_words
-from finetune.task_types.text.corpus import kept_documents, open_corpus
+from finetune.task_types.pretraining.chosen_words import LONGEST, chosen_words
+from finetune.task_types.pretraining.corpus import kept_documents, open_corpus
 
 LITTLE = 10_000  # bytes of text, about three pages, from which an encoder learns nothing
 

@@ -22,18 +22,18 @@ from finetune.runs.events import Watcher
 from finetune.task_types.declared_options import option
 from finetune.task_types.explained import NamedText
 from finetune.task_types.parts import Answer, Baselines, Codec, Explainer, Scoring, Stream
+from finetune.task_types.pretraining import baselines
+from finetune.task_types.pretraining.decode import labels_of, predictions_of
+from finetune.task_types.pretraining.dev import dev_tokens, pair_features, word_features
+from finetune.task_types.pretraining.features import PieceFeatures
+from finetune.task_types.pretraining.label_names import WORDS
+from finetune.task_types.pretraining.masks import Masking, Unit, next_words, paired
+from finetune.task_types.pretraining.objectives import LISTED, OBJECTIVES, Objective, ObjectiveName
+from finetune.task_types.pretraining.piece import PieceVocabulary, piece_vocabulary
+from finetune.task_types.pretraining.pieces import pieces
+from finetune.task_types.pretraining.reader import require_pairs, require_words
+from finetune.task_types.pretraining.tokens import token_file, tokens_of
 from finetune.task_types.task import Task
-from finetune.task_types.text import baselines
-from finetune.task_types.text.decode import labels_of, predictions_of
-from finetune.task_types.text.dev import dev_tokens, pair_features, word_features
-from finetune.task_types.text.features import PieceFeatures
-from finetune.task_types.text.label_names import WORDS
-from finetune.task_types.text.masks import Masking, Unit, next_words, paired
-from finetune.task_types.text.objectives import LISTED, OBJECTIVES, Objective, ObjectiveName
-from finetune.task_types.text.piece import PieceVocabulary, piece_vocabulary
-from finetune.task_types.text.pieces import pieces
-from finetune.task_types.text.reader import require_pairs, require_words
-from finetune.task_types.text.tokens import token_file, tokens_of
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -201,7 +201,7 @@ class TextTask(Task):
 
     def head(self, backbone: "Backbone") -> "Head":
         """The head of the objective, which shares the word embeddings."""
-        from finetune.task_types.text import head
+        from finetune.task_types.pretraining import head
 
         built: Head = getattr(head, self.objective_type.head)(backbone)
         return built

@@ -4,9 +4,9 @@ import numpy as np
 
 from finetune.models.feature import Feature
 from finetune.models.feature_arrays import LazyFeatures
-from finetune.task_types.text.piece import INSIDE, SPECIAL, STARTS, Piece, PieceVocabulary
-from finetune.task_types.text.pieces import Pieces
-from finetune.task_types.text.tokens import TokenFile
+from finetune.task_types.pretraining.piece import INSIDE, SPECIAL, STARTS, Piece, PieceVocabulary
+from finetune.task_types.pretraining.pieces import Pieces
+from finetune.task_types.pretraining.tokens import TokenFile
 
 
 class PieceFeatures(LazyFeatures):

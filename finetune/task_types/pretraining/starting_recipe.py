@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from finetune.runs.recipe import is_new
-from finetune.task_types.text.columns import Text
-from finetune.task_types.text.own import reading_lines
-from finetune.task_types.text.reader import CorpusReader
+from finetune.task_types.pretraining.columns import Text
+from finetune.task_types.pretraining.own import reading_lines
+from finetune.task_types.pretraining.reader import CorpusReader
 
 ADAPTING = {"batch_size": 32, "updates": 2_000, "learning_rate": 1e-4}
 FROM_SCRATCH = {"batch_size": 16, "updates": 8_000, "learning_rate": 1e-3}  # results/simplewiki: small batches win

@@ -7,8 +7,8 @@ import pytest
 from support.corpora import documents
 
 from finetune.data.documents import Document
-from finetune.task_types.text.chosen_words import LONGEST, SHARE, chosen_words, random_bits, words_of
-from finetune.task_types.text.dev import pairs_of
+from finetune.task_types.pretraining.chosen_words import LONGEST, SHARE, chosen_words, random_bits, words_of
+from finetune.task_types.pretraining.dev import pairs_of
 
 MIXED = Document(
     "1",

@@ -24,14 +24,14 @@ from finetune.errors import UserError
 from finetune.models.batch import collate
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.events import Event, Working
-from finetune.task_types.text import corpus as corpora
-from finetune.task_types.text import dev, encode_lines, token_writer, tokens
-from finetune.task_types.text.corpus import open_corpus
-from finetune.task_types.text.encode_lines import WordEncoder, line_encoder
-from finetune.task_types.text.features import PieceFeatures
-from finetune.task_types.text.piece import SPECIAL, piece_vocabulary
-from finetune.task_types.text.pieces import pieces
-from finetune.task_types.text.tokens import TokenFile, token_file
+from finetune.task_types.pretraining import corpus as corpora
+from finetune.task_types.pretraining import dev, encode_lines, token_writer, tokens
+from finetune.task_types.pretraining.corpus import open_corpus
+from finetune.task_types.pretraining.encode_lines import WordEncoder, line_encoder
+from finetune.task_types.pretraining.features import PieceFeatures
+from finetune.task_types.pretraining.piece import SPECIAL, piece_vocabulary
+from finetune.task_types.pretraining.pieces import pieces
+from finetune.task_types.pretraining.tokens import TokenFile, token_file
 
 
 @pytest.fixture(autouse=True)

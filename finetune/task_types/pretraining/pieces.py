@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from finetune.task_types.text.tokens import TokenFile
+from finetune.task_types.pretraining.tokens import TokenFile
 
 WASTED = 8  # a piece ends with a line if that wastes at most this part of it
 TAIL = 4  # what exceeds a piece by less than this part of it does not become a piece by itself

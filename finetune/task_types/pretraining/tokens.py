@@ -23,8 +23,8 @@ from finetune.errors import UserError
 from finetune.models.tokenizers.fingerprint import tokenizer_hash
 from finetune.runs.cache import FACTS, entry, hash_of, locked, require_room
 from finetune.runs.events import Watcher, Working
-from finetune.task_types.text.encode_lines import line_encoder
-from finetune.task_types.text.token_writer import FILES, PROGRESS, TokenWriter, line_bounds
+from finetune.task_types.pretraining.encode_lines import line_encoder
+from finetune.task_types.pretraining.token_writer import FILES, PROGRESS, TokenWriter, line_bounds
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase

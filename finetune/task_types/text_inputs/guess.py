@@ -14,8 +14,8 @@ from finetune.task_types.column_names import is_id_name
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import Evidence, short
 from finetune.task_types.text_candidates import best_texts
-from finetune.task_types.texts.label_kinds import CLASSES, label_kind
-from finetune.task_types.texts.not_choices import require_no_choices
+from finetune.task_types.text_inputs.label_kinds import CLASSES, label_kind
+from finetune.task_types.text_inputs.not_choices import require_no_choices
 
 NESTED = (
     'Write labels as ["a", "b"], and entities as [[start, end, label]] or [{"start": 0, "end": 3, "label": "PER"}], '

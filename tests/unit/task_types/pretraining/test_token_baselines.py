@@ -7,9 +7,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from finetune.task_types.text import baselines
-from finetune.task_types.text.baselines import STRENGTHS, bigram_nats, counted, most_frequent_after, unigram_nats
-from finetune.task_types.text.tokens import TokenFile
+from finetune.task_types.pretraining import baselines
+from finetune.task_types.pretraining.baselines import STRENGTHS, bigram_nats, counted, most_frequent_after, unigram_nats
+from finetune.task_types.pretraining.tokens import TokenFile
 
 SIZE = 7
 

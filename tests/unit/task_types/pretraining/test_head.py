@@ -31,8 +31,8 @@ from finetune.models.model import Model
 from finetune.models.saving import build_model, load_trained, save_checkpoint
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.recipe import Recipe, Train
-from finetune.task_types.text.head import NextSentenceHead, NextWordHead, WordHead
-from finetune.task_types.text.label_names import NEXT, WORDS
+from finetune.task_types.pretraining.head import NextSentenceHead, NextWordHead, WordHead
+from finetune.task_types.pretraining.label_names import NEXT, WORDS
 
 TEXTS = [("the cat sat on a house", "it was red"), ("a dog ran", "the moon was big and old"), ("she saw", "a bird")]
 

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 from finetune.models.feature import Feature
-from finetune.task_types.text.baselines import reduced
-from finetune.task_types.text.dev import DevPiece
-from finetune.task_types.text.tokens import TokenFile
+from finetune.task_types.pretraining.baselines import reduced
+from finetune.task_types.pretraining.dev import DevPiece
+from finetune.task_types.pretraining.tokens import TokenFile
 
 
 def test_a_token_after_an_unseen_one_has_a_probability() -> None:

@@ -10,7 +10,7 @@ from finetune.data.values import as_list, as_text, is_missing, is_nested
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import LONG, DataType, Evidence, NoRow, short
 from finetune.task_types.row_issues import MISSING_TEXT
-from finetune.task_types.texts.guess import text_layout
+from finetune.task_types.text_inputs.guess import text_layout
 
 
 class TextType(DataType):

@@ -11,8 +11,8 @@ from typing import Literal
 import numpy as np
 
 from finetune.models.feature import IGNORED, Feature
-from finetune.task_types.text.label_names import NEXT, WORDS
-from finetune.task_types.text.piece import INSIDE, SPECIAL, STARTS, Piece
+from finetune.task_types.pretraining.label_names import NEXT, WORDS
+from finetune.task_types.pretraining.piece import INSIDE, SPECIAL, STARTS, Piece
 
 Unit = Literal["tokens", "words"]
 Text = tuple[np.ndarray, np.ndarray]  # ids and units of a run of tokens, without special ones
