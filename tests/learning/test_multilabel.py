@@ -110,7 +110,7 @@ def test_a_run_saves_its_thresholds_and_the_model_uses_them(tiny_bert: Path, tmp
     assert any(note.startswith(said) for note in record.notes)
     assert record.cross_fitted
     assert record.baselines["dev"].keys() == {"majority", "tfidf-logistic", "linear-probe"}
-    baseline = even.baselines(rows, rows)["tfidf-logistic"]
+    baseline = even.baselines.predictions(rows, rows)["tfidf-logistic"]
     expected = even.scoring.score(cross_fitted(even, baseline, rows), rows)
     assert record.baselines["dev"]["tfidf-logistic"] == pytest.approx(expected)
     assert predictor(*rows[1].texts).value == answers[1].value
