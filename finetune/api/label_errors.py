@@ -8,15 +8,17 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from finetune.api.callbacks import watcher_of
 from finetune.api.inputs import in_memory, is_path, recipe_settings
-from finetune.api.planning import plan
-from finetune.api.quiet import plainly
-from finetune.api.train import train
+from finetune.api.planning import execute, plan
+from finetune.api.quiet import plainly, quiet
+from finetune.api.run import Run, runs_of_records
 from finetune.data.source import source_of
 from finetune.errors import UserError
 from finetune.task_types.folds import in_folds
 from finetune.task_types.own_data import own_data
 from finetune.task_types.types import named_type
+from finetune.training.run_options import RunOptions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,11 +73,22 @@ def label_errors(
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         path = os.fspath(data) if is_path(data) else str(stack.enter_context(in_memory(data, folder)))
         given = _judging_last(recipe_settings(settings, text=text, label=label, model=model))
+        options = RunOptions(source=source_of(None), out=folder / "runs", device=device)
         found = [
-            train(path, split=str(split), out=folder / "runs", device=device, progress=progress, **given).label_errors
+            _trained(path, given | {"split": str(split)}, options, progress=progress).label_errors
             for split in _splits(path, given, folds, folder)
         ]
     return _together(found)
+
+
+def _trained(path: str, settings: dict[str, Any], options: RunOptions, *, progress: bool | None) -> Run:
+    """The finished run on data with these settings. Raises UserError if it failed."""
+    with quiet():
+        planned = plan([path], settings, out=options.out)
+        records, failures = execute(planned, options, watch=watcher_of(progress, ()))
+    if failures:
+        raise failures[0]
+    return runs_of_records(records, out=options.out)
 
 
 def _judging_last(settings: dict[str, Any]) -> dict[str, Any]:

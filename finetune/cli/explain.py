@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from finetune.api.explanation import MOST_ROWS, require_one
+from finetune.api.explain import MOST_ROWS, require_one
 from finetune.cli.arguments import RESULTS, Device, Json, Out, Quiet, Replace, TaskOf
 from finetune.cli.console import standard_error, standard_output
 from finetune.cli.explained_words import explained_lines

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from finetune.api.page import MOST_EXPLAINED, write_page
+from finetune.api.report import MOST_EXPLAINED, write_page
 from finetune.cli.arguments import RESULTS, Out, Quiet, Replace
 from finetune.cli.libraries import load_libraries
 from finetune.cli.terminal import say

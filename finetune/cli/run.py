@@ -9,7 +9,7 @@ import typer
 
 from finetune.api.planning import execute, executor_of, plan
 from finetune.api.run import runs_of_records
-from finetune.cli.arguments import RESULTS, Data, Device, Json, Out, Quiet, complete
+from finetune.cli.arguments import RESULTS, Data, Device, Json, Out, Quiet, complete, pairs
 from finetune.cli.asking import asking
 from finetune.cli.console import standard_error, standard_output
 from finetune.cli.data_sizes import print_curves
@@ -132,14 +132,6 @@ def _planned(
     if not silent:
         _print_guesses(names, planned)
     return planned
-
-
-def pairs(options: list[str] | None) -> dict[str, str] | None:
-    """Options given as `key=value`; None without any. Raises UserError for one without `=`."""
-    pairs = [option.partition("=") for option in options or ()]
-    if wrong := [key for key, equals, _ in pairs if not equals]:
-        raise UserError(f"--sbatch {wrong[0]}: has no value", "Give it as --sbatch partition=gpu")
-    return {key.lstrip("-"): value for key, _, value in pairs} or None
 
 
 def _print_large(names: list[str]) -> None:

@@ -10,7 +10,7 @@ import typer
 from finetune.api.search_plan import plan_search
 from finetune.api.search_result import Search, plain_setting, summary_of
 from finetune.api.search_run import SEEDS, TRIALS, execute_search
-from finetune.cli.arguments import RESULTS, Data, Device, Json, Out, Quiet, complete
+from finetune.cli.arguments import RESULTS, Data, Device, Json, Out, Quiet, complete, pairs
 from finetune.cli.asking import asking
 from finetune.cli.console import standard_error, standard_output
 from finetune.cli.fitted_table import Column, FittedTable
@@ -18,7 +18,6 @@ from finetune.cli.libraries import load_libraries, loading
 from finetune.cli.next_commands import Given
 from finetune.cli.options import note_line
 from finetune.cli.progress import ProgressDisplay
-from finetune.cli.run import pairs
 from finetune.cli.terminal import echo, one_line, say
 from finetune.data.messages import so_many
 from finetune.data.outputs import output_file, require_replaceable_output

@@ -1,8 +1,8 @@
 """An explained row as the weights of its words in a report."""
 
-from finetune.analysis.explain.page import pieces
 from finetune.analysis.report.blocks import WordWeight
 from finetune.inference.explain.explanation import ExplainedRow
+from finetune.inference.explain.pieces import pieces
 
 
 def word_weights(row: ExplainedRow) -> list[WordWeight]:

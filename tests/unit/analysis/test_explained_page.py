@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from finetune.analysis.explain.page import pieces, write_explained
+from finetune.analysis.explain.page import write_explained
 from finetune.analysis.explain.word_weights import word_weights
 from finetune.inference.explain.explanation import ExplainedRow, Explanation, WordPart
+from finetune.inference.explain.pieces import pieces
 
 TEXTS = {"question": "who sat", "context": "the cat"}
 PARTS = (("question", "who", 0, 0.5), ("question", "sat", 4, -2.0), ("context", "cat", 4, 1.0))

@@ -8,7 +8,7 @@ import pytest
 from support.toys import cat_rows
 
 import finetune
-from finetune.api.train import train
+from finetune.api import label_errors as labels
 from finetune.task_types.folds import in_folds
 from finetune.task_types.types import named_type
 
@@ -21,7 +21,8 @@ def test_every_row_is_judged_and_changed_labels_come_first(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     runs: list[finetune.Run] = []
-    monkeypatch.setattr("finetune.api.label_errors.train", lambda *a, **k: runs.append(train(*a, **k)) or runs[-1])
+    trained = labels._trained
+    monkeypatch.setattr(labels, "_trained", lambda *a, **k: runs.append(trained(*a, **k)) or runs[-1])
     rows, changed = cat_rows(160), {3, 50, 90, 120}
     marks = [OTHER[str(row.gold)] if number in changed else row.gold for number, row in enumerate(rows)]
     frame = pd.DataFrame({"body": [row.text for row in rows], "mark": marks})
