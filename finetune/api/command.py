@@ -6,4 +6,4 @@ from typing import Any
 
 def command(name: str) -> Any:
     """The module of that command's functions, imported when a method needs it."""
-    return import_module(f"finetune.api.{name}")
+    return import_module(f"finetune.commands.{name}.api")
