@@ -30,7 +30,7 @@ SIGNS = {"positive": ("lovely", "witty", "warm"), "negative": ("dull", "grim", "
 SIZES = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
 RUN = """
 import sys, time
-import finetune.training.run_many, finetune.cli.run
+import finetune.training.run_many, finetune.commands.run.command
 from finetune.cli.app import main
 print(time.time(), flush=True)
 main()

@@ -24,7 +24,7 @@ from typing import Any
 import machine
 import websocket
 
-from finetune.analysis.report.write import write_report
+from finetune.commands.report.write import write_report
 from finetune.metrics import accuracy
 from finetune.runs.folder import RunFolder
 from finetune.runs.predictions import write_predictions

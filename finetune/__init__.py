@@ -3,33 +3,34 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from finetune.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from finetune.api.callbacks import CallbackFailed
-    from finetune.api.comparison import Comparison, compare
-    from finetune.api.evaluate import evaluate
     from finetune.api.evaluation import Evaluation
     from finetune.api.explanation import Explanations
-    from finetune.api.features import Features, features
-    from finetune.api.findings import Findings, check
-    from finetune.api.label_errors import label_errors
     from finetune.api.learning_curve import LearningCurve
-    from finetune.api.listing import Listing, ls
     from finetune.api.model import Model, load
-    from finetune.api.report import report
     from finetune.api.run import Run, open_run
-    from finetune.api.score import score
-    from finetune.api.search import search
-    from finetune.api.search_result import Search
-    from finetune.api.submission import submission
-    from finetune.api.table import ResultTable, table
-    from finetune.api.tokenizer import tokenizer
-    from finetune.api.train import FailedRun, train
-    from finetune.api.view import view
-    from finetune.api.vocabulary import Vocabulary
+    from finetune.commands.check.api import Findings, check
+    from finetune.commands.compare.api import Comparison, compare
+    from finetune.commands.evaluate.api import evaluate
+    from finetune.commands.features.api import Features, features
+    from finetune.commands.label_errors.api import label_errors
+    from finetune.commands.ls.api import Listing, ls
+    from finetune.commands.report.api import report
+    from finetune.commands.run.api import FailedRun, train
+    from finetune.commands.score.api import score
+    from finetune.commands.search.api import search
+    from finetune.commands.search.result import Search
+    from finetune.commands.submission.api import submission
+    from finetune.commands.table.api import ResultTable, table
+    from finetune.commands.tokenizer.api import tokenizer
+    from finetune.commands.tokenizer.vocabulary import Vocabulary
+    from finetune.commands.view.api import view
     from finetune.errors import UserError
     from finetune.runs import events
 
-__version__ = "0.1.0"
 __all__ = [
     "CallbackFailed",
     "Comparison",
@@ -67,27 +68,27 @@ __all__ = [
 
 _HOMES = {  # modules with what they give, imported when a name is first used, since torch takes seconds
     "api.callbacks": ("CallbackFailed",),
-    "api.comparison": ("Comparison", "compare"),
-    "api.evaluate": ("evaluate",),
     "api.evaluation": ("Evaluation",),
     "api.explanation": ("Explanations",),
-    "api.features": ("Features", "features"),
-    "api.findings": ("Findings", "check"),
-    "api.label_errors": ("label_errors",),
     "api.learning_curve": ("LearningCurve",),
-    "api.listing": ("Listing", "ls"),
     "api.model": ("Model", "load"),
-    "api.report": ("report",),
     "api.run": ("Run", "open_run"),
-    "api.score": ("score",),
-    "api.search": ("search",),
-    "api.search_result": ("Search",),
-    "api.submission": ("submission",),
-    "api.table": ("ResultTable", "table"),
-    "api.tokenizer": ("tokenizer",),
-    "api.train": ("FailedRun", "train"),
-    "api.view": ("view",),
-    "api.vocabulary": ("Vocabulary",),
+    "commands.check.api": ("Findings", "check"),
+    "commands.compare.api": ("Comparison", "compare"),
+    "commands.evaluate.api": ("evaluate",),
+    "commands.features.api": ("Features", "features"),
+    "commands.label_errors.api": ("label_errors",),
+    "commands.ls.api": ("Listing", "ls"),
+    "commands.report.api": ("report",),
+    "commands.run.api": ("FailedRun", "train"),
+    "commands.score.api": ("score",),
+    "commands.search.api": ("search",),
+    "commands.search.result": ("Search",),
+    "commands.submission.api": ("submission",),
+    "commands.table.api": ("ResultTable", "table"),
+    "commands.tokenizer.api": ("tokenizer",),
+    "commands.tokenizer.vocabulary": ("Vocabulary",),
+    "commands.view.api": ("view",),
     "errors": ("UserError",),
     "runs": ("events",),
 }

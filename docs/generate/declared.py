@@ -4,13 +4,13 @@ import tomllib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from finetune.analysis.paper_table_formats import Cells, markdown_table
-from finetune.analysis.report import all_runs, run, several, split
-from finetune.analysis.report.find_blocks import modules_of
 from finetune.checks.all_checks import CHECKS
-from finetune.checks.corpus import ISSUES as OF_CORPUS
-from finetune.checks.read_before import ISSUES as OF_READ_BEFORE
-from finetune.checks.tokenization import ISSUES
+from finetune.commands.check.corpus import ISSUES as OF_CORPUS
+from finetune.commands.check.read_before import ISSUES as OF_READ_BEFORE
+from finetune.commands.check.tokenization import ISSUES
+from finetune.commands.report import all_runs, run, several, split
+from finetune.commands.report.find_blocks import modules_of
+from finetune.commands.table.paper_table_formats import Cells, markdown_table
 from finetune.data.formats.registry import BY_SUFFIX, FORMATS
 from finetune.data.issues import Issue
 from finetune.models.families import FAMILIES

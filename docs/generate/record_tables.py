@@ -9,10 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from finetune.analysis.paper_form import SIMPLE, paper_form
-from finetune.analysis.paper_table import lines_of, load_table
-from finetune.analysis.paper_table_formats import Cells, Form, markdown_rows, markdown_table, score_words
-from finetune.analysis.report.text import score_text
+from finetune.commands.report.text import score_text
+from finetune.commands.table.paper_form import SIMPLE, paper_form
+from finetune.commands.table.paper_table import lines_of, load_table
+from finetune.commands.table.paper_table_formats import Cells, Form, markdown_rows, markdown_table, score_words
 from finetune.runs.recipe import Recipe
 from finetune.runs.record import RunRecord
 from finetune.runs.seeds import summarised

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from finetune.analysis.report.label_errors import beliefs
+from finetune.analysis.label_errors import beliefs
 from finetune.api.predictions import by_column
 from finetune.runs.folder import RunFolder
 from finetune.runs.predictions import read_lines

@@ -1,29 +1,20 @@
-"""`model.explain`: what each word adds to a prediction, as a table, a page, and coloured words in a notebook."""
+"""What `model.explain` returns: what each word adds, as a table, a page, and coloured words in a notebook."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from html import escape
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from finetune.analysis.explain.page import pieces, write_explained
+from finetune.api.command import command
 from finetune.api.html import html_list
-from finetune.api.inputs import in_memory, is_path
 from finetune.api.quiet import plainly
-from finetune.data.outputs import PAGE, require_replaceable_output
-from finetune.errors import UserError
 from finetune.inference.explain.explanation import ExplainedRow, Explanation
-from finetune.task_types.explained import Asked
+from finetune.inference.explain.pieces import pieces
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from finetune.data.rows import Row
-    from finetune.inference.predictor import Predictor
-
-MOST_ROWS = 20  # of data
 FOR, AGAINST = "44, 123, 182", "200, 80, 40"  # red, green and blue behind words
 STRONGEST = 0.7  # opacity
 
@@ -63,8 +54,7 @@ class Explanations:
 
         Raises UserError if it cannot be written.
         """
-        require_replaceable_output(Path(path), endings=PAGE, force=force)
-        write_explained(self.rows, Path(path), model=self.model)
+        command("explain").write_page(self.rows, Path(path), model=self.model, force=force)
         return Path(path)
 
     def __repr__(self) -> str:
@@ -73,51 +63,6 @@ class Explanations:
 
     def _repr_html_(self) -> str:
         return "".join(map(_row_html, self.rows)) + html_list(self.notes)
-
-
-def require_one(texts: Sequence[str], row: str | None, rows: Any) -> None:
-    """Raises UserError unless one of the three is given."""
-    if sum(given is not None for given in (texts or None, row, rows)) != 1:
-        raise UserError("give one of a text, `row` and `rows`", "Leave the others out")
-
-
-def explained(
-    predictor: "Predictor",
-    run: str,
-    texts: Sequence[str],
-    *,
-    row: str | None,
-    split: str | None,
-    rows: Any,
-    asked: Asked,
-) -> tuple[list[ExplainedRow], list[str]]:
-    """The rows with what their words add, and notes; of `rows` the first MOST_ROWS. Needs torch.
-
-    `run` is the folder of the run whose predictions `row` is looked up in.
-    """
-    from finetune.inference.explain.explain import explain
-    from finetune.inference.explain.gradients import require_captum
-
-    require_one(texts, row, rows)
-    require_captum()
-    chosen, notes = _chosen(predictor, run, texts, row=row, split=split, rows=rows)
-    return [explain(predictor, each, asked) for each in chosen], notes
-
-
-def _chosen(
-    predictor: "Predictor", run: str, texts: Sequence[str], *, row: str | None, split: str | None, rows: Any
-) -> tuple[list["Row"], list[str]]:
-    from finetune.inference.explain.rows import row_of_run, row_of_texts, rows_of_file
-
-    if row is not None:
-        return [row_of_run(predictor, run, str(row), split=split, out=Path())], []
-    if rows is None:
-        return [row_of_texts(predictor, texts)], []
-    with ExitStack() as stack:
-        if is_path(rows):
-            return rows_of_file(predictor, Path(rows), most=MOST_ROWS)
-        folder = Path(stack.enter_context(TemporaryDirectory()))
-        return rows_of_file(predictor, stack.enter_context(in_memory(rows, folder)), most=MOST_ROWS)
 
 
 def _row_html(row: ExplainedRow) -> str:

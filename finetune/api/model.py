@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from finetune.api.explanation import Explanations, explained
+from finetune.api.command import command
+from finetune.api.explanation import Explanations
 from finetune.api.inputs import column_setting
 from finetune.api.quiet import plainly, quiet
 from finetune.data.messages import so_many
@@ -198,7 +199,7 @@ class Model:
         is_run = (self.folder.parent / RECORD).is_file()
         run = self.folder.parent if is_run else Path(self.name)
         with quiet():
-            found, notes = explained(
+            found, notes = command("explain").explained(
                 self.predictor, str(run), texts, row=row, split=split, rows=rows, asked=Asked(label=label, word=word)
             )
         name = f"{run.parent.name}, run {run.name}" if is_run else self.name

@@ -8,6 +8,7 @@ from math import isnan, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from finetune.api.command import command
 from finetune.api.html import html_list, html_table
 from finetune.api.quiet import plainly
 from finetune.metrics.metric import Metric
@@ -172,9 +173,8 @@ class Run:
         Raises:
             UserError: Without the extra `report` (or `explain`, if asked for), or if the file cannot be written.
         """
-        from finetune.api.page import write_page
-
-        return write_page(self.folders, Path(path), out=self.out, explain=explain, force=force)
+        page = command("report").write_page(self.folders, Path(path), out=self.out, explain=explain, force=force)
+        return Path(page)
 
     def __repr__(self) -> str:
         first = self.records[0]

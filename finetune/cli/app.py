@@ -22,7 +22,6 @@ UsageError: Any = typer.BadParameter.__mro__[
     2
 ]  # click's error of any kind, of which newer versions of typer have their own
 TAKE_SETTINGS = ("run", "init", "check", "show", "features")  # of a recipe, as key=value
-RECIPES = ("init", "ls", "show", "cp")  # the commands of recipes.py; every other has a module of its name
 
 
 class HelpContext(typer.Context):
@@ -42,7 +41,7 @@ class OnDemand(TyperCommand):
     def make_context(self, *given: Any, **extra: Any) -> Any:
         """The context of the real command, which then runs."""
         assert self.name is not None
-        module = import_module(f"finetune.cli.{'recipes' if self.name in RECIPES else self.name}")
+        module = import_module(f"finetune.commands.{self.name}.command")
         alone = typer.Typer(add_completion=False, rich_markup_mode=None)
         alone.command(cls=WithExamples, help=self.help)(getattr(module, self.name))
         command = typer.main.get_command(alone)

@@ -1,7 +1,7 @@
 """`finetune --version`."""
 
-import finetune
 from finetune.runs.environment import versions
+from finetune.version import __version__
 
 
 def version_lines() -> str:
@@ -11,4 +11,4 @@ def version_lines() -> str:
     found = versions()
     libraries = ", ".join(f"{name} {found[name]}" for name in ("torch", "transformers"))
     device = describe_device(resolve_device(None))
-    return f"finetune {finetune.__version__}, Python {found['python']}\n{libraries}, device {device}"
+    return f"finetune {__version__}, Python {found['python']}\n{libraries}, device {device}"

@@ -12,8 +12,8 @@ from support.toys import cat_task
 from transformers import CONFIG_MAPPING, AutoModel, PretrainedConfig, PreTrainedModel
 from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES as MASKED
 
+from finetune.commands.features.embeddings import EveryPosition
 from finetune.errors import UserError
-from finetune.inference.embeddings import EveryPosition
 from finetune.models.batch import Batch
 from finetune.models.families import FAMILIES, most_tokens, require_encoder
 from finetune.models.fast_paths import take_fast_paths

@@ -35,8 +35,8 @@ from transformers import BertConfig, BertModel
 from finetune.cli import app as cli
 from finetune.cli.commands import COMMANDS as COMMAND_LIST
 from finetune.cli.commands import FIRST
+from finetune.commands.submission import glue as submission
 from finetune.data.source import Source
-from finetune.inference import glue_submission as submission
 from finetune.models import layer_mix
 from finetune.training.executors import on_slurm
 from finetune.training.targets import expand_targets, split_arguments

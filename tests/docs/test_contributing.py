@@ -12,13 +12,13 @@ from support.reports import read, report, saved_run
 from support.toys import cat_rows, cat_task
 
 import finetune
-from finetune.analysis.report import all_runs, run, several, split
-from finetune.analysis.report.find_blocks import modules_of
+from finetune.commands.report import all_runs, run, several, split
+from finetune.commands.report.find_blocks import modules_of
 
 FOLDERS = (all_runs, several, run, split)
 ABOUT_ALL = '''"""How many runs there are."""
 
-from finetune.analysis.report.blocks import Block
+from finetune.commands.report.blocks import Block
 
 ORDER = 5
 

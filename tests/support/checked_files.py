@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from finetune.checks.run_checks import Report, check_data
+from finetune.commands.check.run_checks import Report, check_data
 
 
 def texts(count: int, *, words: int = 12, seed: int = 0) -> list[str]:

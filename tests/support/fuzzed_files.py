@@ -5,8 +5,8 @@ import json
 from pathlib import Path
 from random import Random
 
-from finetune.checks.fix import write_fixed
-from finetune.checks.run_checks import check_data
+from finetune.commands.check.fix import write_fixed
+from finetune.commands.check.run_checks import check_data
 from finetune.data.formats.registry import BY_SUFFIX
 from finetune.data.reading import read_table
 from finetune.data.writing import write_rows

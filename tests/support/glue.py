@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from finetune.inference import glue_submission as submission
+from finetune.commands.submission import glue as submission
 from finetune.models.saving import build_model, save_checkpoint
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.recipe import Recipe

@@ -13,9 +13,9 @@ from support.records import made_record
 from support.reports import read
 
 import finetune as package
-from finetune.analysis.paper_table import Row, Table, lines_of
-from finetune.analysis.paper_table_formats import as_csv, as_markdown, runs_form
 from finetune.cli.run_tables import summary_lines, summary_table
+from finetune.commands.table.paper_table import Row, Table, lines_of
+from finetune.commands.table.paper_table_formats import as_csv, as_markdown, runs_form
 from finetune.metrics.metric import Metric
 from finetune.runs.record import RunRecord, SavedMetric, saved_metrics
 from finetune.runs.record_files import load_record

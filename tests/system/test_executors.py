@@ -180,7 +180,7 @@ def test_slurm_needs_sbatch_and_whole_gpus(
 def test_a_wrong_executor_is_refused_before_data_is_read(
     in_process: InProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
 ) -> None:
-    for module in ("finetune.cli.run", "finetune.api.train"):
+    for module in ("finetune.commands.run.command", "finetune.commands.run.api"):
         monkeypatch.setattr(f"{module}.plan", lambda *_, **__: pytest.fail("the data was read"))
     given = [part for name, value in options.items() for part in (f"--{name}", str(value))]
     code, _, err = in_process("run", "corpus.txt", *given, data=tmp_path)

@@ -11,8 +11,8 @@ from support.cli import InProcess, assert_error
 from support.records import change_record
 from support.runs import FinishedRun
 
+from finetune.commands.report.explained_rows import chosen, explained_rows
 from finetune.errors import UserError
-from finetune.inference.explain.of_run import chosen, explained_rows
 from finetune.inference.predictor import load
 from finetune.runs.folder import RunFolder
 from finetune.runs.predictions import read_lines, write_predictions

@@ -16,7 +16,7 @@ from support.cli import Finetune, InProcess, assert_error
 from support.runs import REVIEWS
 
 import finetune
-from finetune.api.search_result import Search
+from finetune.commands.search.result import Search
 from finetune.runs.record import RunRecord
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.training.run import run
@@ -68,7 +68,7 @@ def test_a_repeated_search_runs_nothing_and_more_trials_continue_it(
 
     with monkeypatch.context() as patch:
         patch.setattr("finetune.training.executors.job.run", never)
-        patch.setattr("finetune.training.search.winner._scores", never)
+        patch.setattr("finetune.commands.search.winner._scores", never)
         code, again, err = in_process(*command, "--trials", "3", data="")
     assert (code, again, (reviews / "best.toml").read_text()) == (0, out, best)
     code, more, err = in_process(*command, "--trials", "5", "--json", "--force", data="")

@@ -11,7 +11,7 @@ import pytest
 from support.cli import InProcess, assert_error
 from support.runs import FinishedRun
 
-from finetune.inference.inside.sentences import word_of
+from finetune.commands.view.sentences import word_of
 
 View = Callable[..., tuple[int, str, str]]
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from support.browser import CONTRAST, in_a_browser
 
-from finetune.analysis.inside.page import write_inside
-from finetune.inference.inside.look import load, look
-from finetune.inference.inside.sentences import sentences_of, typed_sentences
+from finetune.commands.view.look import load, look
+from finetune.commands.view.page import write_inside
+from finetune.commands.view.sentences import sentences_of, typed_sentences
 
 pytestmark = pytest.mark.slow
 

@@ -24,8 +24,14 @@ ROOT = Path(__file__).resolve().parents[3]
 LIMIT = 240.0  # seconds until a command counts as hanging
 LIBRARIES = [
     *("torch", "transformers", "accelerate", "sklearn.linear_model", "pyarrow.parquet", "scipy.stats", "jinja2"),
-    *("finetune.cli.app", "finetune.cli.run", "finetune.cli.predict", "finetune.cli.check", "finetune.cli.report"),
-    *("finetune.training.run_many", "finetune.analysis.report.write"),
+    *(
+        "finetune.cli.app",
+        "finetune.commands.run.command",
+        "finetune.commands.predict.command",
+        "finetune.commands.check.command",
+        "finetune.commands.report.command",
+    ),
+    *("finetune.training.run_many", "finetune.commands.report.write"),
 ]
 
 

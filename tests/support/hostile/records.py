@@ -10,15 +10,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from finetune.analysis.paper_table import lines_of, load_table
-from finetune.analysis.paper_table_formats import as_csv, as_markdown, runs_form
-from finetune.analysis.report.page import render
-from finetune.analysis.report.run_files import find_folders, read_run_files
-from finetune.api.comparison import compare
 from finetune.cli.console import Terminal
 from finetune.cli.run_tables import print_record, runs_table, summary_lines, summary_table
-from finetune.cli.table import as_table
 from finetune.cli.terminal import printable
+from finetune.commands.compare.api import compare
+from finetune.commands.report.page import render
+from finetune.commands.report.run_files import find_folders, read_run_files
+from finetune.commands.table.command import as_table
+from finetune.commands.table.paper_table import lines_of, load_table
+from finetune.commands.table.paper_table_formats import as_csv, as_markdown, runs_form
 from finetune.errors import UserError
 from finetune.runs.lookup import find_run, runs_of
 from finetune.runs.recipe import Recipe, Train

@@ -13,7 +13,7 @@ from support.cli import assert_error
 from support.records import save_run
 from support.toys import choice_task, every_shape, span_task
 
-from finetune.api.comparison import compare
+from finetune.commands.compare.api import compare
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.metrics import scores as metrics

@@ -6,14 +6,15 @@ from pathlib import Path
 
 import pytest
 
-import finetune.analysis
+import finetune.commands
+from finetune.analysis.pages import templates
 from finetune.analysis.pages.templates import inline_json, templates_of
 from finetune.analysis.pages.write import write_page
 from finetune.errors import UserError
 
-FOLDER = Path(next(iter(finetune.analysis.__path__)))
+COMMANDS = Path(next(iter(finetune.commands.__path__)))
 SIZES = {"--c", "--share", "--weight", "--most", "--columns", "--heads"}  # set by elements
-COLOURS = FOLDER / "pages" / "colours.css"
+COLOURS = Path(str(templates.__file__)).with_name("colours.css")
 
 
 def test_json_cannot_end_its_script() -> None:
@@ -30,10 +31,10 @@ def test_a_page_is_written_whole_and_its_size_is_in_bytes(tmp_path: Path) -> Non
         write_page("", tmp_path / "folder")
 
 
-@pytest.mark.parametrize("name", ["report", "explain", "inside"])
+@pytest.mark.parametrize("name", ["report", "explain", "view"])
 def test_a_page_has_the_palette_and_no_colour_that_it_lacks(name: str) -> None:
     palette = set(re.findall(r"(--\w+):", COLOURS.read_text(encoding="utf-8")))
-    folder = FOLDER / name
+    folder = COMMANDS / name
     sources = {file.name: file.read_text(encoding="utf-8") for file in folder.iterdir() if file.is_file()}
     text = "".join(sources.values())
     assert text.count('{% include "colours.css" %}') == 1
@@ -44,5 +45,5 @@ def test_a_page_has_the_palette_and_no_colour_that_it_lacks(name: str) -> None:
 
 
 def test_every_page_finds_the_palette() -> None:
-    for name in ("report", "explain", "inside"):
-        assert "--series5" in templates_of(f"finetune.analysis.{name}").get_template("colours.css").render()
+    for name in ("report", "explain", "view"):
+        assert "--series5" in templates_of(f"finetune.commands.{name}").get_template("colours.css").render()

@@ -8,10 +8,10 @@ import pytest
 from support.checked_files import write_csv, write_jsonl
 
 from finetune import checks
-from finetune.checks import corpus, read_before, tokenization
 from finetune.checks.all_checks import CHECKS, FILES, findings
 from finetune.checks.file_format import ROW_ISSUES
 from finetune.checks.split_data import part_of
+from finetune.commands.check import corpus, read_before, tokenization
 from finetune.data.issues import READING, Issue
 from finetune.data.reading import read_table
 from finetune.task_types.columns import Layout

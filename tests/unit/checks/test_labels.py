@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from support.checked_files import Check, found, reviews, texts, write_csv, write_jsonl
 
-from finetune.checks.fix import write_fixed
 from finetune.checks.spellings import misspelled, unified
+from finetune.commands.check.fix import write_fixed
 from finetune.data.reading import read_table
 
 

@@ -15,14 +15,14 @@ from rich.table import Table
 from support.paths import ROOT
 from support.records import run as made
 
-from finetune.analysis.paper_form import paper_form
-from finetune.analysis.paper_table import Line, lines_of, load_table, table_files
-from finetune.analysis.paper_table import Table as PaperTable
-from finetune.analysis.paper_table_formats import Form, runs_form
 from finetune.cli.console import Terminal, facts_table
 from finetune.cli.fitted_table import Column, FittedTable, columns
 from finetune.cli.run_tables import record_table, runs_table, short_model, summary_table
-from finetune.cli.table import as_table
+from finetune.commands.table.command import as_table
+from finetune.commands.table.paper_form import paper_form
+from finetune.commands.table.paper_table import Line, lines_of, load_table, table_files
+from finetune.commands.table.paper_table import Table as PaperTable
+from finetune.commands.table.paper_table_formats import Form, runs_form
 from finetune.runs.listed_run import ListedRun
 from finetune.runs.recipe_diff import listed_differences
 from finetune.runs.record_files import all_records, listed_runs

@@ -167,7 +167,7 @@ def test_memory_that_ran_out_is_one_line(
     def full(*_: object, **__: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("finetune.cli.recipes.listed", full)
+    monkeypatch.setattr("finetune.commands.ls.command.listed", full)
     code, _, err = in_process("ls", data=tmp_path)
     assert code == 2
     assert_error(err, "the memory ran out")

@@ -102,7 +102,7 @@ def test_settings_are_typed_as_they_are_read() -> None:
 def test_a_command_has_the_options_that_it_takes() -> None:
     given = Given(out=Path("my runs"), data=Path("d"), device="cpu")
     for name in ("run", "search", "evaluate", "predict", "report", "show", "compare", "ls", "table", "check"):
-        module = import_module(f"finetune.cli.{'recipes' if name in ('show', 'ls') else name}")
+        module = import_module(f"finetune.commands.{name}.command")
         taken = {"out", "data", "device"} & set(signature(getattr(module, name)).parameters)
         assert name != "check" or taken == {"out", "data", "device"}  # which data of one's own does not need
         if name != "check":

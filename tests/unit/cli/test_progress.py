@@ -186,7 +186,9 @@ def test_python_and_the_terminal_tell_the_same_time_left(monkeypatch: pytest.Mon
     assert f"{duration(lefts[-1])} left" in drawn[-1]
 
 
-@pytest.mark.parametrize(("command", "trains"), [("run", "run.execute"), ("search", "search.execute_search")])
+@pytest.mark.parametrize(
+    ("command", "trains"), [("run", "run.command.execute"), ("search", "search.command.execute_search")]
+)
 def test_the_live_line_of_a_sweep_is_removed_before_anything_is_printed(
     command: str, trains: str, in_process: InProcess, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -201,7 +203,7 @@ def test_the_live_line_of_a_sweep_is_removed_before_anything_is_printed(
 
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setattr(f"finetune.cli.{trains}", sweep)
+    monkeypatch.setattr(f"finetune.commands.{trains}", sweep)
     (tmp_path / "reviews.csv").write_text(as_csv(("text", "label"), *REVIEWS))
     code, _, err = in_process(command, "reviews.csv", f"model={tiny_bert}", data="")
     assert (code, "it broke" in err) == (2, True)

@@ -9,9 +9,9 @@ from rich.cells import cell_len
 from support.records import run
 
 from finetune.cli.console import Terminal, standard_output
-from finetune.cli.explained_words import explained_lines
 from finetune.cli.run_facts import print_verdicts
 from finetune.cli.terminal import flowed, print_errors
+from finetune.commands.explain.words import explained_lines
 from finetune.errors import UserError
 from finetune.inference.explain.explanation import ExplainedRow, Explanation, WordPart
 

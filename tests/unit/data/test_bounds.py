@@ -19,8 +19,8 @@ import pyarrow.parquet as pq
 import pytest
 from support.cli import Finetune, assert_error
 
-from finetune.checks.run_checks import check_data
 from finetune.checks.spellings import misspelled
+from finetune.commands.check.run_checks import check_data
 from finetune.data import bounds
 from finetune.data.detect import detect
 from finetune.data.reading import read_table, records, survey

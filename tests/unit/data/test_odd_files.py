@@ -14,7 +14,7 @@ from support.files import as_csv, cells, write
 from support.fuzzed_files import assert_checked_or_refused, fuzz_data_files
 from support.fuzzing import DAMAGES
 
-from finetune.checks import tokenization as tokens
+from finetune.commands.check import tokenization as tokens
 from finetune.data.detect import detect
 from finetune.data.file_format import Output
 from finetune.data.formats.registry import BY_SUFFIX

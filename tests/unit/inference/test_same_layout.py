@@ -10,9 +10,9 @@ from support.cli import Finetune
 from support.predicted_files import predict
 from support.runs import FinishedRun, trained_run
 
+from finetune.commands.features.rows_to_embed import rows_of_file
 from finetune.inference.predict_plan import default_output
 from finetune.inference.predictor import Predictor, load
-from finetune.inference.rows_to_embed import rows_of_file
 from finetune.metrics.entities import to_iob2
 from finetune.task_types.columns import Layout
 from finetune.task_types.tagging.schemes import in_scheme, scheme_of

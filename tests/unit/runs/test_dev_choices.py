@@ -4,8 +4,8 @@ from typing import Any
 
 from support.paths import ROOT
 
-from finetune.analysis.paper_table import lines_of, load_table
-from finetune.analysis.paper_table_formats import as_markdown, runs_form
+from finetune.commands.table.paper_table import lines_of, load_table
+from finetune.commands.table.paper_table_formats import as_markdown, runs_form
 from finetune.runs.dev_choices import dev_choices, is_optimistic
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from finetune.analysis.report.run_files import read_losses
 from finetune.cli.console import Terminal
 from finetune.cli.progress import ProgressDisplay
+from finetune.commands.report.run_files import read_losses
 from finetune.metrics.scores import accuracy
 from finetune.runs.events import (
     AlreadyDone,

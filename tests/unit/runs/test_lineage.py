@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from support.records import run
 
-from finetune.analysis.paper_table import Row, Table, lines_of
 from finetune.cli.run_tables import summary_lines, summary_table
+from finetune.commands.table.paper_table import Row, Table, lines_of
 from finetune.runs.data_sizes import by_share
 from finetune.runs.encoder_runs import lineage_of
 from finetune.runs.lineage import Lineage

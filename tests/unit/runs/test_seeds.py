@@ -8,8 +8,8 @@ import pytest
 from scipy import stats
 from support.records import BASE, run
 
-from finetune.analysis.paper_table import lines_of, load_table
 from finetune.cli.run_tables import summary_lines, summary_table
+from finetune.commands.table.paper_table import lines_of, load_table
 from finetune.metrics.scores import accuracy, matthews
 from finetune.metrics.words import perplexity
 from finetune.runs.lineage import Lineage

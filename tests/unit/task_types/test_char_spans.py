@@ -10,7 +10,7 @@ import pytest
 from support.own_data import own_task
 from transformers import AutoTokenizer
 
-from finetune.checks.run_checks import check_data
+from finetune.commands.check.run_checks import check_data
 from finetune.data.records import Record
 from finetune.data.source import Source
 from finetune.data.span_form import span_form

@@ -13,8 +13,8 @@ from support.runs import FinishedRun
 from support.toys import labels_task, span_task
 
 from finetune.analysis.compare import compare_runs
-from finetune.analysis.report.run.limits import blocks
-from finetune.analysis.report.run_files import read_run_files
+from finetune.commands.report.run.limits import blocks
+from finetune.commands.report.run_files import read_run_files
 from finetune.data.source import Source
 from finetune.runs.folder import RunFolder
 from finetune.runs.predictions import read_lines

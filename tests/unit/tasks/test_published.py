@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from finetune.commands.score.answers import score_answers
 from finetune.data.source import Source
-from finetune.inference.score_answers import score_answers
 from finetune.metrics.squad import score_v1
 from finetune.task_types.registry import find
 

@@ -8,9 +8,9 @@ import pytest
 from support.records import run
 
 import finetune
-from finetune.analysis.cost_columns import csv_columns, with_cost
-from finetune.analysis.paper_table import Table, lines_of
-from finetune.analysis.paper_table_formats import as_csv, as_markdown, runs_form
+from finetune.commands.table.cost_columns import csv_columns, with_cost
+from finetune.commands.table.paper_table import Table, lines_of
+from finetune.commands.table.paper_table_formats import as_csv, as_markdown, runs_form
 from finetune.errors import UserError
 from finetune.runs.cost import Cost, logged_seconds
 from finetune.runs.record import RunRecord

@@ -42,7 +42,7 @@ def weights(trainer: Any) -> list[torch.Tensor]:
 
 @pytest.fixture(autouse=True)
 def as_a_command() -> Iterator[None]:
-    """A program that only imports the package keeps its own SIGTERM: see tests/unit/api/test_train.py."""
+    """A program that only imports the package keeps its own SIGTERM: see tests/unit/commands/run/test_api.py."""
     with installed():
         yield
 

@@ -1,0 +1,89 @@
+"""Labels that may be wrong: errors of high confidence, and the labels that are believed least (confident learning,
+Northcutt et al. 2021).
+"""
+
+import numpy as np
+
+from finetune.analysis.temperature import Temperature
+from finetune.metrics.temperature import highest_with_temperature
+from finetune.task_types.view import View
+
+CONFIDENT = 0.9
+LEAST_BELIEVED = 20  # rows that are listed in any case
+DEVIATIONS = 3.0  # of the error of a number
+
+
+def suspects(view: View, temperature: Temperature | None) -> np.ndarray:
+    """Whether each row's label may be wrong `(rows,)`: the model contradicts it as confidently as `threshold`.
+
+    Both at the temperature, where probabilities are a softmax: without it a model that is too sure suspects most of its
+    own errors.
+    """
+    if not view.annotated:
+        return np.zeros(len(view.lines), bool)
+    certainty, scaled = view.certainty(), _calibrated(view, temperature)
+    if scaled is not None:
+        certainty = np.where(np.isfinite(certainty), scaled, certainty)
+    found: np.ndarray = np.isfinite(certainty) & (certainty >= threshold(view, temperature))
+    return found
+
+
+def threshold(view: View, temperature: Temperature | None) -> float:
+    """The confidence from which a wrong prediction suggests a label error; infinity without probabilities.
+
+    The larger of CONFIDENT and the mean confidence of right predictions; for regression, an error of three times the
+    root mean squared error.
+    """
+    if not view.bounded:
+        return DEVIATIONS * float(np.sqrt((view.scores() ** 2).mean()))
+    found = view.decisions()
+    if found is None:
+        return np.inf
+    confidence, right = found
+    scaled = _calibrated(view, temperature)
+    confidence = confidence if scaled is None else scaled
+    return max(CONFIDENT, float(confidence[right].mean()) if right.any() else CONFIDENT)
+
+
+def _calibrated(view: View, temperature: Temperature | None) -> np.ndarray | None:
+    """The confidence of each row's prediction at the temperature `(rows,)`; None where there is none."""
+    chances = view.chances()
+    return None if temperature is None or chances is None else highest_with_temperature(chances[0], temperature.value)
+
+
+def beliefs(view: View) -> tuple[np.ndarray, np.ndarray] | None:
+    """How far each row's label is believed: (its probability, that less the mean of its class), `(rows,)` each.
+
+    The mean probability of a class's own labels is the threshold of confident learning (Northcutt et al. 2021, section
+    3.1): less is usual for a class that the model is unsure of. Of a row with several labels the least believed one
+    counts. None without probabilities.
+    """
+    found = view.beliefs()
+    if found is None:
+        return None
+    _, classes = np.unique(np.asarray(found.classes, object).astype(str), return_inverse=True)
+    means = np.bincount(classes, weights=found.chances) / np.bincount(classes)
+    relative = found.chances - means[classes]
+    order = np.lexsort((relative, found.rows))
+    first = order[np.diff(found.rows[order], prepend=-1) != 0]  # the least of each row
+    return found.chances[first], relative[first]
+
+
+def ranks(values: np.ndarray) -> np.ndarray:
+    """The rank of each value `(rows,)`, 0 for the least."""
+    found: np.ndarray = np.argsort(np.argsort(values, kind="stable"))
+    return found
+
+
+def rule(view: View, temperature: Temperature | None) -> str:
+    """How rows are suspected, as a sentence; empty where none can be."""
+    limit = threshold(view, temperature)
+    if not np.isfinite(limit):
+        return ""
+    if not view.bounded:
+        return f"its error is over {limit:.2f}, three times the root mean squared error"
+    scaled = "" if _calibrated(view, temperature) is None else " at the temperature of its calibration"
+    return (
+        f"the model contradicts it with a confidence of {100 * limit:.1f} % or more{scaled}: its mean confidence where "
+        f"it is right, and at least {100 * CONFIDENT:.0f} %"
+    )

@@ -1,1 +1,0 @@
-"""`finetune report`: a self-contained HTML file about one or several runs."""

@@ -1,0 +1,1 @@
+"""Checks data and recipes before training."""

@@ -1,0 +1,216 @@
+"""`finetune.check`: what is wrong with data, before anything is trained."""
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from finetune.api.html import html_table
+from finetune.api.inputs import in_memory, is_path, recipe_settings
+from finetune.api.quiet import plainly, without_hints
+from finetune.checks.all_checks import worst_first
+from finetune.checks.finding import Finding
+from finetune.commands.check.corpus import CorpusFacts, corpus_facts
+from finetune.commands.check.earlier_runs import earlier_runs
+from finetune.commands.check.fix import require_place_for_copy, write_fixed
+from finetune.commands.check.read_before import ReadBefore, read_before
+from finetune.commands.check.run_checks import Report, check_data
+from finetune.commands.check.tokenization import NO_TOKENS
+from finetune.data.messages import places, so_many
+from finetune.data.source import source_of
+from finetune.errors import UserError
+from finetune.models.encoder_sizes import size_of
+from finetune.models.pretrained import resolve
+from finetune.models.tokenizers.load import TextTokenizer, load_text_tokenizer
+from finetune.models.tokenizers.own_vocabulary import trained_size
+from finetune.runs.recipe import Recipe
+from finetune.task_types.pretraining.objectives import PAIRED
+from finetune.task_types.pretraining.own import is_text, own_text
+from finetune.training.first_runs import recipe_named, with_first_runs, with_run
+from finetune.training.targets import expand_targets
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from finetune.commands.check.trial import Trial
+
+SHOWN = 5  # row numbers
+SAMPLE, LEAST = 4_000_000, 200  # bytes of text for a trial, and documents
+
+
+@dataclass(frozen=True, kw_only=True)
+class Findings(Report):
+    """What `finetune.check` returns.
+
+    Example: `findings.counts["error"]`, `findings.frame`
+
+    Attributes:
+        layout: What each column was taken for, and why.
+        parts: The splits, with their tables; of unlabelled text none.
+        findings: What was found, the most severe first; each has `severity`, `code`, `what`, `remedy`, `rows`, `count`.
+        corpus: Of unlabelled text, what it holds: documents, lines, words, tokens; else None.
+        trial: Of unlabelled text, what a run would take by its first updates; None where it cannot be run.
+        read_before: For each text on which the encoder was pre-trained, how many texts of dev and test occur in it:
+            `{"corpus.txt": {"dev": "0 of 872"}}`; empty where it is not known.
+    """
+
+    corpus: CorpusFacts | None = None
+    trial: "Trial | None" = None
+    read_before: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        """The findings as JSON values; of a text also what it holds, and what a run would take."""
+        if self.corpus is None:
+            return super().as_json() | {"read_before": self.read_before}
+        facts = {name: value for name, value in asdict(self.corpus).items() if name != "findings"}
+        trial = None if self.trial is None else self.trial.as_json()
+        return {"corpus": facts, "layout": asdict(self.layout), "trial": trial} | self.counted_findings()
+
+    @property
+    def frame(self) -> "pd.DataFrame":
+        """A row for each finding."""
+        import pandas as pd
+
+        names = ("severity", "code", "what", "count", "rows", "remedy", "file")
+        return pd.DataFrame([{name: getattr(one, name) for name in names} for one in self.findings], columns=names)
+
+    @plainly
+    def fix(self, file: str | Path, *, escape_formulas: bool = False, force: bool = False) -> dict[str, int]:
+        """Writes a copy of the training data in which what can be fixed is fixed.
+
+        Example: `findings.fix("fixed.csv")`
+
+        Args:
+            file: The file to write.
+            escape_formulas: Add an apostrophe to cells that a spreadsheet would run as formulas.
+            force: Replace a file that we did not write.
+
+        Returns:
+            The number of fixes of each kind.
+
+        Raises:
+            UserError: If the file is one of the user's, or its format cannot hold the columns.
+        """
+        if not self.parts:
+            raise UserError("unlabelled text has no cells to fix", "Leave the fixed copy out")
+        require_place_for_copy(Path(file), str(self.parts[0].table.path), force=force)
+        return write_fixed(self.parts[0], Path(file), escape=escape_formulas)
+
+    def __repr__(self) -> str:
+        rows = sum(len(part.table) for part in self.parts)
+        among = so_many(rows) if self.corpus is None else so_many(self.corpus.documents, "document")
+        return f"<Findings in {among}: {self.counted}>"
+
+    def _repr_html_(self) -> str:
+        rows = [(one.severity, one.code, one.what, _place(one), one.remedy) for one in self.findings]
+        return html_table(("severity", "code", "what", "where", "remedy"), rows, title=self.counted)
+
+
+@plainly
+def check(
+    data: Any, *, text: str | Sequence[str] | None = None, label: str | Sequence[str] | None = None, **settings: Any
+) -> Findings:
+    """Checks data as `finetune check` does.
+
+    Example: `finetune.check(df, text="review", label="stars")`
+
+    Args:
+        data: The path of a file or folder, or rows in memory as for `finetune.train`.
+        text: The column of the text, or the columns of several.
+        label: The column of the label, or for several labels a row their columns.
+        **settings: Settings of a run, such as `model` or `max_length`, by which texts that are too long are found.
+
+    Returns:
+        The findings; `findings.fails()` says whether one is an error.
+
+    Raises:
+        UserError: For data that cannot be read, and columns that it does not have.
+    """
+    given, out = recipe_settings(settings, text=text, label=label), Path("results")
+    if is_path(data):
+        return findings_of(str(data), given, out)
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        path = stack.enter_context(in_memory(data, folder))
+        found = findings_of(str(path), given, out)
+        return replace(found, findings=tuple(_without(path, one) for one in found.findings))
+
+
+def findings_of(path: str, settings: dict[str, Any], out: Path) -> Findings:
+    """`check` of a file or folder, with settings that have dotted keys; `out` has the runs that a model may name."""
+    options = {key.removeprefix("options."): value for key, value in settings.items()}
+    with without_hints():
+        if is_text(path, options):
+            return findings_of_text(path, with_run(settings, out))
+        found = check_data(path, with_run(settings, out))
+        if recipe_named(str(settings.get("model", ""))) is not None:
+            found = replace(found, findings=tuple(_before_its_run(one, settings["model"]) for one in found.findings))
+        read = _read_before(path, settings, out)
+    every = worst_first([*found.findings, *read.findings])
+    return Findings(layout=found.layout, parts=found.parts, findings=tuple(every), read_before=read.facts)
+
+
+def _before_its_run(finding: Finding, model: str) -> Finding:
+    """What is found without a tokenizer, where a recipe as the model trains its vocabulary first."""
+    if finding.code != NO_TOKENS.code:
+        return finding
+    what = f"checks of tokens were skipped: {model} is run first, and trains its vocabulary"
+    return replace(finding, what=what, remedy="Run it, and check with model=RUN")
+
+
+def _read_before(path: str, settings: dict[str, Any], out: Path) -> ReadBefore:
+    """The texts that the encoder of a run, or of a recipe that is run first, has read."""
+    if not settings.get("model"):
+        return ReadBefore()
+    try:
+        (planned,) = with_first_runs(expand_targets([path], settings), out)
+    except UserError:  # a finding tells what a run refuses
+        return ReadBefore()
+    earlier = earlier_runs(planned)
+    return read_before(planned.task, earlier, source_of(None), limit=planned.recipe.limit, name=path)
+
+
+def findings_of_text(path: str, settings: Mapping[str, Any]) -> Findings:
+    """What a text holds, what is wrong with it, and what a run with these settings would take. Needs torch."""
+    from finetune.commands.check.trial import trial
+
+    (planned, *_) = expand_targets([path], dict(settings))
+    read = own_text(planned.task)
+    assert read is not None
+    recipe = planned.recipe
+    tokenizer = _tokenizer(recipe)
+    found = corpus_facts(
+        read.documents,
+        tokenizer,
+        model=recipe.tokenizer_folder or recipe.model,
+        pairs=recipe.options.get("objective") in PAIRED,
+    )
+    sample = max(1, SAMPLE * found.documents // max(1, found.size))
+    fails = any(finding.severity == "error" for finding in found.findings)
+    return Findings(
+        layout=read.layout,
+        parts=(),
+        findings=found.findings,
+        corpus=found,
+        trial=None if fails else trial(planned, source=source_of(None), sample=max(LEAST, sample)),
+    )
+
+
+def _tokenizer(recipe: Recipe) -> TextTokenizer | None:
+    """The tokenizer of a recipe's model; None for a new encoder, whose vocabulary the run trains first."""
+    if trained_size(recipe):
+        size_of(recipe.model)
+        return None
+    return load_text_tokenizer(resolve(recipe.model, tokenizer=recipe.tokenizer_folder).folder)
+
+
+def _without(path: Path, finding: Finding) -> Finding:
+    """A finding that speaks of the data, not of a file that is deleted."""
+    return replace(finding, what=finding.what.replace(str(path), "the data"), file="the data")
+
+
+def _place(finding: Finding) -> str:
+    found = [(row, row) for row in finding.rows]
+    return places(found, most=SHOWN, count=finding.count) if finding.count and found else ""

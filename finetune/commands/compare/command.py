@@ -1,0 +1,90 @@
+"""`finetune compare`: two runs, or two groups of seeds, on the same rows."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from finetune.analysis.comparison import Changed, Comparison
+from finetune.api.run import open_run
+from finetune.cli.arguments import RESULTS, Json, Out, TaskOf
+from finetune.cli.console import plain, standard_output
+from finetune.cli.fitted_table import Column, FittedTable, columns
+from finetune.cli.next_commands import Given, results_of
+from finetune.cli.options import note_line
+from finetune.cli.terminal import echo, one_line
+from finetune.commands.compare.api import compare as compared
+from finetune.data.messages import so_many
+from finetune.task_types.types import view_of
+
+NOT_TEXT = ("id", "gold", "answers", "start", "title", "document")  # of a row's fields
+
+
+def compare(
+    a: Annotated[str, typer.Argument(help="A run (folder, id, or its task).")],
+    b: Annotated[str, typer.Argument(help="Another run of the same task.")],
+    seeds: Annotated[bool, typer.Option("--seeds", help="Use all runs that differ from each only in seeds.")] = False,
+    split: Annotated[str | None, typer.Option(help="Default: the task's first dev split.")] = None,
+    changed: Annotated[int, typer.Option(min=0, help="Show N rows that only one side has right.")] = 5,
+    task: TaskOf = None,
+    out: Out = RESULTS,
+    as_json: Json = False,
+) -> None:
+    """Prints the difference in each metric, and some rows that only one side has right."""
+    found = compared(a, b, out=out, split=split, seeds=seeds, task=task)
+    if as_json:
+        echo(json.dumps(found.as_json(), default=str))
+        return
+    console = standard_output()
+    console.print(_comparison_table(found))
+    for note in found.notes:
+        console.print_line(note_line(note))
+    if changed and found.changed:
+        console.print(_changed_table(found, changed))
+    kept = Given(out=results_of(a, out))
+    options = [*(["--split", split] if split else []), *(["--task", task] if task else [])]
+    with_seeds = [kept.command("compare", a, b, "--seeds", *options)] * (not seeds and _has_seeds(a, b, out))
+    console.print_next(kept.command("report", *found.a, *found.b), *with_seeds)
+
+
+def _has_seeds(a: str, b: str, out: Path) -> bool:
+    """Whether there are other seeds of one of two runs that differ in more than those."""
+    first, second = ({run.id for run in open_run(one, seeds=True, out=out).runs} for one in (a, b))
+    return not first & second and len(first | second) > 2
+
+
+def _comparison_table(found: Comparison) -> FittedTable:
+    """A line for each metric."""
+    name, *numbers = found.columns
+    return FittedTable(
+        title=one_line(found.title),
+        columns=[Column(name=name, words=True), *columns(*numbers, right=numbers)],
+        rows=list(map(tuple, found.cells)),
+        notes=[found.tests, *filter(None, [found.pairs])],
+    )
+
+
+def _changed_table(found: Comparison, most: int) -> FittedTable:
+    """Some of the rows that only one side has right."""
+    better = [sum(change.better == side for change in found.changed) for side in "ab"]
+    first = " (of each side's first run)" if len(found.a) > 1 or len(found.b) > 1 else ""
+    title = f"{so_many(better[0])} that only A has right, {better[1]:,} that only B has right{first}"
+    rows = []
+    for change in found.changed[:most]:
+        rows.append((str(change.row["id"]), *map(plain, _changed_cells(change, found.shape))))
+    headings = [Column(name="id", names=True), *(Column(name=name, words=True) for name in ("text", "label", "A", "B"))]
+    return FittedTable(title=one_line(title), columns=headings, rows=rows, ruled=True)
+
+
+def _changed_cells(change: Changed, shape: str) -> list[Any]:
+    """The row's texts, its label, and both predictions; `shape` is the name of the task's type."""
+    row = {name: list(value) if isinstance(value, tuple) else value for name, value in change.row.items()}
+    line = row | {"gold": change.gold, "prediction": change.a}
+    view = view_of([line], name=shape)
+    fields, listed = change.row, [change.gold, change.a, change.b]
+    if view is not None:
+        fields = view.fields(line)
+        sides = (("gold", line), ("prediction", line), ("prediction", line | {"prediction": change.b}))
+        listed = [view.listed(side, name) for name, side in sides]
+    return [[value for name, value in fields.items() if name not in NOT_TEXT and value], *listed]

@@ -1,0 +1,104 @@
+"""`finetune.evaluate`: scores a trained model on a task, or on rows with the columns that it was trained on."""
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from finetune.api.evaluation import Evaluation
+from finetune.api.inputs import in_memory, is_path
+from finetune.api.model import Model
+from finetune.api.names import model_name
+from finetune.api.quiet import plainly, quiet
+from finetune.api.run import Run
+from finetune.data.source import source_of
+from finetune.runs.events import Event, Note, Watcher, unwatched
+
+
+@plainly
+def evaluate(
+    model: Run | Model | str | Path,
+    task: Any,
+    *,
+    text: str | Sequence[str] | None = None,
+    label: str | Sequence[str] | None = None,
+    encoding: str = "",
+    sheet: str = "",
+    split: str | None = None,
+    predictions: str | Path | None = None,
+    data_folder: str | Path | None = None,
+    device: str | None = None,
+    out: str | Path = "results",
+    force: bool = False,
+) -> Evaluation:
+    """Scores a model on a task, or on rows with the columns that it was trained on; nothing is trained.
+
+    Example: `finetune.evaluate(run.model, "mrpc")`, `finetune.evaluate(run, df)`
+
+    Args:
+        model: A run, a model, the name of a run, or any fine-tuned checkpoint (folder or Hub name).
+        task: The name of a task, the path of a data file, or rows in memory as for `finetune.train`.
+        text: The column or columns of the inputs, if they have other names than in training.
+        label: The column of the labels, if it has another name than in training.
+        encoding: The encoding of a data file, if it is not detected.
+        sheet: The sheet of an Excel file; default: that of training if there is one of its name, else the first.
+        split: Default: the task's dev splits.
+        predictions: A Parquet file to write every prediction to.
+        data_folder: The folder with the data sets of tasks; default: `$FINETUNE_DATA`, then the Hub.
+        device: `cpu`, `cuda`, `cuda:1` or `mps`; default: the best available.
+        out: The folder of the runs that are named.
+        force: Replace a file of predictions that we did not write.
+
+    Returns:
+        The scores of each split with labels; those of rows in memory and of a file are the split `dev`.
+
+    Raises:
+        UserError: For an unknown model or task, rows without the model's columns, and rows without labels.
+    """
+    with ExitStack() as stack:
+        if not is_path(task):
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            task = stack.enter_context(in_memory(task, folder))
+        return evaluated(
+            model_name(model), str(task), split=split, device=device, out=Path(out), watch=unwatched,
+            data=None if data_folder is None else Path(data_folder),
+            predictions=None if predictions is None else Path(predictions),
+            options=_as_settings({"text": text, "label": label, "encoding": encoding, "sheet": sheet}), force=force,
+        )  # fmt: skip
+
+
+def _as_settings(given: Mapping[str, str | Sequence[str] | None]) -> dict[str, str]:
+    """The columns that were named, as settings."""
+    return {name: value if isinstance(value, str) else ",".join(value) for name, value in given.items() if value}
+
+
+def evaluated(
+    model: str,
+    task: str,
+    *,
+    split: str | None,
+    predictions: Path | None,
+    data: Path | None,
+    device: str | None,
+    out: Path,
+    watch: Watcher,
+    options: Mapping[str, str],
+    force: bool,
+) -> Evaluation:
+    """`evaluate` on what is named, with a watcher of progress; `options` are the columns and encoding of a file."""
+    notes: list[str] = []
+
+    def noting(event: Event) -> None:
+        watch(event)
+        if isinstance(event, Note):
+            notes.append(event.text)
+
+    with quiet():
+        from finetune.commands.evaluate import scoring as evaluating
+
+        found, scores = evaluating.evaluate(
+            model, task, source=source_of(data), out=out, watch=noting, split=split, device=device,
+            predictions=predictions, options=options, force=force,
+        )  # fmt: skip
+    return Evaluation(task=found, scores=scores, notes=tuple(notes))

@@ -1,0 +1,69 @@
+"""`finetune evaluate`: scores a checkpoint on a task or a file."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from finetune.cli.arguments import RESULTS, Data, Device, Json, Out, Quiet, Replace
+from finetune.cli.libraries import load_libraries
+from finetune.cli.progress import watching
+from finetune.cli.run_tables import in_words
+from finetune.cli.terminal import echo, say
+from finetune.commands.evaluate.api import evaluated
+from finetune.data.files import is_data
+from finetune.data.outputs import require_replaceable_output
+from finetune.data.paths import require_here
+from finetune.errors import UserError, nearest
+from finetune.runs.lookup import near_files
+from finetune.task_types.registry import in_file
+from finetune.training.targets import split_arguments
+
+
+def evaluate(
+    model: Annotated[
+        str, typer.Argument(help="A run (folder or id), or any fine-tuned checkpoint (folder or Hub name).")
+    ],
+    task: Annotated[str, typer.Argument(help="A task, or a data file with the columns of the training data.")],
+    settings: Annotated[
+        list[str] | None, typer.Argument(help="text=COLUMN, label=COLUMN, encoding=NAME, sheet=NAME, for a data file.")
+    ] = None,
+    split: Annotated[str | None, typer.Option(help="Default: the task's dev splits.")] = None,
+    predictions: Annotated[Path | None, typer.Option(help="Write every prediction to this Parquet file.")] = None,
+    force: Replace = False,
+    data: Data = None,
+    out: Out = RESULTS,
+    device: Device = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Prints the scores of each split."""
+    others, given = split_arguments(settings or [])
+    _require_task(task, others)
+    if predictions is not None:
+        reads = [model, task, *given.values()]
+        require_replaceable_output(predictions, endings=[".parquet"], reads=reads, force=force)
+    load_libraries("" if quiet else f"{task}: loading {model}", "finetune.commands.evaluate.scoring")
+    with watching(quiet=quiet) as watch:
+        found = evaluated(
+            model, task, split=split, predictions=predictions, data=data, device=device, out=out, watch=watch,
+            options={name: str(value) for name, value in given.items()}, force=force,
+        )  # fmt: skip
+    if predictions is not None and not quiet:
+        say(f"predictions: {predictions}", err=True)
+    named = {Path(task).name: score for score in found.scores.values()} if Path(task).is_file() else found.scores
+    if as_json:
+        echo(json.dumps(found.scores))
+    else:
+        say(in_words(named, found.task.metric) or "no labels, so no scores")
+
+
+def _require_task(task: str, others: Sequence[str]) -> None:
+    """Raises UserError for further arguments that are no settings, and for a data file that does not exist."""
+    if others:
+        raise UserError(f"'{others[0]}' is not a setting", "Write key=value, after the model and one task or file")
+    require_here(task)
+    if Path(task).suffix and not (is_data(task) or in_file(task)):
+        raise UserError(f"{task}: no such file", f"{nearest(task, near_files(task))}Name a data file or a task")

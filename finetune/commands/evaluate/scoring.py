@@ -1,0 +1,109 @@
+"""`finetune evaluate`: scores a run's model, or any transformers checkpoint, on a task."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from finetune.commands.evaluate.data_to_score import require_options, task_of_data
+from finetune.data.files import is_data
+from finetune.data.outputs import output_file, require_replaceable_output
+from finetune.data.rows import Rows
+from finetune.data.source import Source
+from finetune.errors import UserError
+from finetune.inference.predictor import load
+from finetune.metrics.scores import Scores
+from finetune.runs.dev_choices import chosen_for_model
+from finetune.runs.events import Note, Watcher
+from finetune.runs.lookup import named_run
+from finetune.runs.predictions import write_predictions
+from finetune.runs.record import RunRecord
+from finetune.runs.record_files import load_record
+from finetune.task_types import registry
+from finetune.task_types.prediction_lines import prediction_lines
+from finetune.task_types.prepare import load_splits
+from finetune.task_types.task import Task
+
+OUTPUTS = (".parquet",), (".json",)  # endings of predictions, and of those in a task's official format
+
+
+def evaluate(
+    model: str,
+    task_name: str,
+    *,
+    source: Source,
+    out: Path,
+    watch: Watcher,
+    split: str | None = None,
+    device: str | None = None,
+    predictions: Path | None = None,
+    options: Mapping[str, str] | None = None,
+    force: bool = False,
+) -> tuple[Task, Scores]:
+    """The task, and scores by split (its dev splits, or `split`); with `predictions`, also writes all predictions.
+
+    The task may be a file or folder of data with the columns that the model was trained on; `options` (text, label,
+    encoding) name others. A split without labels has no scores. Raises UserError where there is nothing to return.
+    """
+    require_options(task_name, options or {})
+    wanted = task_of_data(model, task_name, out, options or {}) if is_data(task_name) else registry.find(task_name)
+    reads = [model, task_name, None if is_data(task_name) else source.folder, *(options or {}).values()]
+    outputs = [] if predictions is None else [predictions, *_official(predictions, wanted.codec.official_files([], []))]
+    for file in outputs:
+        require_replaceable_output(file, endings=OUTPUTS[file is not predictions], reads=reads, force=force)
+    predictor = load(model, task=wanted, out=out, watch=watch, device=device)
+    task = predictor.task
+    splits = load_splits(task, source, names=[split] if split else task.dev_splits)
+    for note in (note for loaded in splits.values() for note in loaded.notes):
+        watch(Note(note))
+    for note in _reuse(model, task_name, splits, source, out):
+        watch(Note(note))
+    rows = {name: loaded.rows for name, loaded in splits.items()}
+    labelled = [name for name in rows if all(answer.value is not None for answer in task.scoring.labels(rows[name]))]
+    if not labelled and predictions is None:
+        raise UserError(
+            f"the rows of {' and '.join(rows)} of {task.name} have no labels",
+            "Choose another `split`, or name a file with `predictions`",
+        )
+    answers = {name: predictor.answers(given) for name, given in rows.items()}
+    if predictions is not None:
+        every = [(row, answer) for name in rows for row, answer in zip(rows[name], answers[name], strict=True)]
+        given = [row for row, _ in every], [answer for _, answer in every]
+        official = _official(predictions, task.codec.official_files(*given[::-1]))
+        contents = {file.name: content for file, content in official.items()}
+        write_predictions(predictions, prediction_lines(task, *given), contents, writer=output_file)
+    for name in labelled:
+        for remark in task.scoring.remarks(answers[name], rows[name]):
+            watch(Note(f"{name}: {remark}"))
+    return task, {name: task.scoring.score(answers[name], rows[name]) for name in labelled}
+
+
+def _official(predictions: Path, files: Mapping[str, Any]) -> dict[Path, Any]:
+    """The contents of files in a task's official format, by path: next to the predictions."""
+    return {predictions.with_name(f"{predictions.stem}-{name}"): content for name, content in files.items()}
+
+
+def _reuse(model: str, task_name: str, splits: Mapping[str, Rows], source: Source, out: Path) -> Iterator[str]:
+    """Notes on rows that the run of this model was trained on, or that chose something of it."""
+    record = _record(model, out)
+    if record is None:
+        return
+    if is_data(task_name) and any(_is_split(record, "train", loaded, source) for loaded in splits.values()):
+        yield f"{task_name} is the training file: these are training-set scores"
+        return
+    chosen = chosen_for_model(record)
+    for name, loaded in splits.items():
+        if chosen and _is_split(record, record.first_split, loaded, source):
+            yield f"{name} was used to choose {chosen} of this model, so its scores are optimistic"
+
+
+def _is_split(record: RunRecord, split: str, loaded: Rows, source: Source) -> bool:
+    """Whether rows are those of a run's split: a user's file of the same content, or the same file of a task."""
+    origin = record.data_origin.get(split)
+    if loaded.content or origin is None:
+        return loaded.content == record.data_files.get(split)
+    return Path(loaded.origin).resolve() in (Path(origin).resolve(), Path(source.folder or "", origin).resolve())
+
+
+def _record(model: str, out: Path) -> RunRecord | None:
+    folder = named_run(model, out)
+    return None if folder is None else load_record(folder.record_file)

@@ -1,0 +1,1 @@
+"""What each word adds to a prediction."""

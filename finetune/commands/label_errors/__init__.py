@@ -1,0 +1,1 @@
+"""Rows whose label may be wrong."""

@@ -1,0 +1,122 @@
+"""`finetune.label_errors`: every row of a data set, judged by a model that was not trained on it."""
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from finetune.api.callbacks import watcher_of
+from finetune.api.inputs import in_memory, is_path, recipe_settings
+from finetune.api.planning import execute, plan
+from finetune.api.quiet import plainly, quiet
+from finetune.api.run import Run, runs_of_records
+from finetune.commands.label_errors.folds import in_folds
+from finetune.data.source import source_of
+from finetune.errors import UserError
+from finetune.task_types.own_data import own_data
+from finetune.task_types.types import named_type
+from finetune.training.run_options import RunOptions
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FEWEST = 2  # folds
+CHOSEN_ON_DEV = {"train.select": "last", "train.patience": None}  # or the rows that are judged choose the epoch
+EPOCHS = 2  # longer training learns wrong labels by heart
+COLUMNS = ("id", "text", "pair", "gold", "prediction", "label_probability", "belief")
+
+
+@plainly
+def label_errors(
+    data: Any,
+    *,
+    text: str | Sequence[str] | None = None,
+    label: str | None = None,
+    model: str | Path = "minilm",
+    folds: int = 5,
+    device: str | None = None,
+    progress: bool | None = None,
+    **settings: Any,
+) -> "pd.DataFrame":
+    """Ranks all rows, those first whose label is believed least: trains once for each fold, which it then judges.
+
+    Trains for two epochs, before wrong labels are learned by heart, and judges with the last weights: the fold chooses
+    nothing.
+
+    Example: `finetune.label_errors(df).head(20)`
+
+    Args:
+        data: Rows in memory as for `finetune.train`, or a data file.
+        text: The column of the text, or the columns of a pair.
+        label: The column of the label.
+        model: A Hub name, a folder, or `minilm`.
+        folds: The number of parts of the rows, and of trainings. Rows with the same text are in one part.
+        device: `cpu`, `cuda`, `cuda:1` or `mps`; default: the best available.
+        progress: Whether to show a line of progress; default: in a notebook only.
+        **settings: Settings of a recipe, such as `max_length=256`.
+
+    Returns:
+        A row for each usable row of the data: `id` (its own, or its number from 1), its texts, `gold` (the label),
+        `prediction`, `label_probability`, and `belief`, which is that less the mean of the label's class.
+        No run is left in `results`.
+
+    Raises:
+        UserError: For data that `finetune.train` refuses, data without single labels, and settings that choose an
+            epoch on dev, which is the fold that is judged.
+    """
+    if folds < FEWEST:
+        raise UserError(f"folds is {folds}", f"Give at least {FEWEST}")
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        path = os.fspath(data) if is_path(data) else str(stack.enter_context(in_memory(data, folder)))
+        given = _judging_last(recipe_settings(settings, text=text, label=label, model=model))
+        options = RunOptions(source=source_of(None), out=folder / "runs", device=device)
+        found = [
+            _trained(path, given | {"split": str(split)}, options, progress=progress).label_errors
+            for split in _splits(path, given, folds, folder)
+        ]
+    return _together(found)
+
+
+def _trained(path: str, settings: dict[str, Any], options: RunOptions, *, progress: bool | None) -> Run:
+    """The finished run on data with these settings. Raises UserError if it failed."""
+    with quiet():
+        planned = plan([path], settings, out=options.out)
+        records, failures = execute(planned, options, watch=watcher_of(progress, ()))
+    if failures:
+        raise failures[0]
+    return runs_of_records(records, out=options.out)
+
+
+def _judging_last(settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings with the weights of the last epoch: the fold that is judged chooses nothing."""
+    for name, value in CHOSEN_ON_DEV.items():
+        if settings.get(name, value) != value:
+            raise UserError(f"{name} is {settings[name]!r}: the rows that are judged would choose", "Leave it out")
+    return {"train.epochs": EPOCHS} | settings | CHOSEN_ON_DEV
+
+
+def _splits(path: str, settings: dict[str, Any], folds: int, folder: Path) -> Iterator[Path]:
+    """A split.json for each fold, which is dev there."""
+    task = plan([path], settings)[0].task
+    read = own_data(task)
+    if read is None or len(read.files) > 1:
+        raise UserError(f"{path} is not a single table of rows", "Give a DataFrame or a data file, without a dev split")
+    kind = named_type(read.layout.shape)
+    if not kind.view.softmax:
+        raise UserError(f"{path}: a {kind.name} task has no single labels", "Label errors are found in classes alone")
+    rows = [row for split in ("train", "dev") for row in task.load(source_of(None), split).rows]
+    for number, part in enumerate(in_folds(kind, rows, folds), start=1):
+        file = folder / f"fold-{number}.json"
+        file.write_text(json.dumps({"dev": [rows[index].id for index in part]}))
+        yield file
+
+
+def _together(found: Sequence["pd.DataFrame"]) -> "pd.DataFrame":
+    import pandas as pd
+
+    every = pd.concat(found, ignore_index=True).sort_values("belief", ignore_index=True)
+    return every[[name for name in COLUMNS if name in every.columns]]

@@ -1,0 +1,1 @@
+"""The list of recipes, tasks and runs."""

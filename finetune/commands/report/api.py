@@ -1,0 +1,80 @@
+"""`finetune.report`: one HTML page about some runs."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from finetune.api.names import run_names
+from finetune.api.page import show_page
+from finetune.api.quiet import plainly, quiet
+from finetune.api.run import Run
+from finetune.commands.report.blocks import WordWeight
+from finetune.commands.report.run_files import find_folders
+from finetune.commands.report.write import write_report
+from finetune.data.outputs import PAGE, require_replaceable_output
+from finetune.errors import UserError, shown
+from finetune.runs.record_files import load_record
+
+MOST_EXPLAINED = 50  # errors of a run
+
+Weights = dict[tuple[str, str, str], Sequence[WordWeight]]
+
+
+@plainly
+def report(
+    *runs: Run | str | Path,
+    path: str | Path = "report.html",
+    explain: int = 0,
+    out: str | Path = "results",
+    force: bool = False,
+) -> Path:
+    """Writes an HTML report of runs, and in a notebook shows it.
+
+    Example: `finetune.report(run, other, path="both.html")`
+
+    Args:
+        *runs: Runs, or their folders, ids or tasks (the latest run).
+        path: The file to write.
+        explain: Show what words add, for so many confident errors and some right rows of each run; this loads the
+            models.
+        out: The folder of the runs that are named.
+        force: Replace a file that we did not write.
+
+    Returns:
+        The path of the file.
+
+    Raises:
+        UserError: Without the extra `report` (or `explain`, if asked for), for an unknown run, or if the file cannot
+                be written.
+    """
+    return write_page(run_names(runs), Path(path), out=Path(out), explain=explain, force=force)
+
+
+def write_page(names: Sequence[str], file: Path, *, out: Path, explain: int = 0, force: bool = False) -> Path:
+    """Writes the report of these runs and returns its path; with `explain` it shows what words add.
+
+    Raises UserError as `write_report` does, and for a number of explanations that is not 0 to MOST_EXPLAINED.
+    """
+    if not 0 <= explain <= MOST_EXPLAINED:
+        raise UserError(f"explain is {shown(explain)}", f"Give the number of errors, 0 to {MOST_EXPLAINED}")
+    require_replaceable_output(file, endings=PAGE, reads=names, force=force)
+    write_report(names, file, out=out, weights=_weights(names, explain, out) if explain else None)
+    show_page(file)
+    return file
+
+
+def _weights(names: Sequence[str], count: int, out: Path) -> Weights:
+    """What words add, by the run's id, the split and the row's id."""
+    from finetune.commands.report.word_weights import word_weights
+
+    found: Weights = {}
+    with quiet():
+        from finetune.commands.report.explained_rows import explained_rows
+        from finetune.inference.explain.gradients import require_captum
+        from finetune.inference.predictor import load
+
+        require_captum()
+        for folder in find_folders(names, out):
+            run = load_record(folder.record_file).id
+            rows = explained_rows(load(folder.path, out=out), folder, count)
+            found |= {(run, split, name): word_weights(row) for split, name, row in rows}
+    return found

@@ -1,0 +1,91 @@
+"""Reliability diagram, expected calibration error (Guo et al. 2017), for a softmax also with temperature; log loss,
+Brier score, and accuracy by cut-off of the confidence.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from markupsafe import Markup
+
+from finetune.analysis.temperature import Temperature
+from finetune.commands.report.blocks import Block, Table
+from finetune.commands.report.chart import Axis, stacked
+from finetune.commands.report.marks import bars, dots, line
+from finetune.commands.report.split_view import SplitView
+from finetune.metrics.calibration import Bin, brier, expected_error, log_loss, reliability
+from finetune.metrics.temperature import highest_with_temperature
+from finetune.task_types.view import View
+
+ORDER = 40
+CUT_OFFS = (0.5, 0.7, 0.9, 0.95)
+
+
+def blocks(split: SplitView) -> Iterator[Block]:
+    """A diagram, if predictions have a confidence."""
+    found = split.view.decisions()
+    if found is None or not len(found[0]):
+        return
+    bins, after, temperature = reliability(*found), list[Bin](), split.temperature
+    note = (
+        f"Expected calibration error (ECE) {100 * expected_error(bins):.1f} points "
+        f"over {len(found[0]):,} {split.view.decision}."
+    )
+    if temperature is not None:
+        chances = [line["probabilities"] for line in split.view.lines]
+        after = reliability(highest_with_temperature(chances, temperature.value), found[1])
+        note += temperature_words(temperature, expected_error(bins), expected_error(after))
+    yield Block(
+        title="Calibration", note=f"{note} {_losses(split.view, *found)}", chart=_chart(bins, after),
+        table=_cut_offs(split.view, *found),
+    )  # fmt: skip
+
+
+def _losses(view: View, confidence: np.ndarray, right: np.ndarray) -> str:
+    """Log loss and Brier score of the probabilities, or of whether a prediction is right where no others are known."""
+    given, of = view.chances(), f" of whether {view.decision} are right"
+    if given is None:
+        chances, places = np.column_stack([1 - confidence, confidence]), np.asarray(right, int)
+    else:
+        most, of = max(map(len, given[0])), ""  # rows of multiple choice may have fewer
+        chances = np.array([[*some, *[0.0] * (most - len(some))] for some in given[0]])
+        places = np.array(given[1])
+    return f"Log loss {log_loss(chances, places):.3f} and Brier score {brier(chances, places):.3f}{of}."
+
+
+def _cut_offs(view: View, confidence: np.ndarray, right: np.ndarray) -> Table:
+    """How many decisions have a confidence, and their accuracy: what a model decides if others are left to people."""
+    lines = []
+    for least in CUT_OFFS:
+        kept = np.asarray(confidence) >= least
+        accuracy = f"{100 * np.mean(np.asarray(right)[kept]):.1f}" if kept.any() else ""
+        lines.append([f"{100 * least:.0f} % or more", f"{kept.sum():,}", f"{100 * kept.mean():.1f}", accuracy])
+    return Table(columns=["confidence", view.decision, "share, %", "right, %"], rows=lines)
+
+
+def temperature_words(temperature: Temperature, before: float, after: float) -> str:
+    """The error with a temperature, which lowers the log loss of the rows it was fitted on, but not always this."""
+    fitted = f"temperature {temperature.value:.2f}, which has the least log loss on {temperature.fitted_on}"
+    if after < before:
+        return f" With the {fitted}, {100 * after:.1f}."
+    return f" The {fitted}, does not lower it ({100 * after:.1f}), so that predictions are best left without."
+
+
+def _chart(bins: Sequence[Bin], after: Sequence[Bin]) -> Markup:
+    """Accuracy over confidence with the diagonal, and below it the number of decisions per bin.
+
+    `after` are the bins with a temperature, empty without one.
+    """
+    upper = [
+        bars([(100 * b.low, 0.0, 100 * b.high, 100 * b.accuracy) for b in bins], name="found"),
+        line([(0, 0), (100, 100)], colour="quiet", dash="6 3", name="calibrated"),
+    ]
+    if after:
+        points = [(100 * b.confidence, 100 * b.accuracy) for b in after]
+        upper.append(dots(points, colour="s2", shape="diamond", name="with temperature"))
+    lower = [bars([(100 * b.low, 0.0, 100 * b.high, float(b.count)) for b in bins], colour="quiet")]
+    shares = "; ".join(f"confidence {100 * b.confidence:.0f} %, {100 * b.accuracy:.0f} % right" for b in bins)
+    return stacked(
+        upper, lower, x=Axis(label="confidence, %", low=0.0, high=100.0),
+        ys=[Axis(label="right, %", low=0.0, high=104.0), Axis(label="count", low=0.0, whole=True)],
+        says=f"Reliability: {shares}",
+    )  # fmt: skip

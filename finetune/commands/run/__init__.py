@@ -1,0 +1,1 @@
+"""Trains models and scores them."""

@@ -1,0 +1,197 @@
+"""`finetune run`: trains models from recipes or data, and prints their scores."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from finetune.api.planning import execute, executor_of, plan
+from finetune.api.run import runs_of_records
+from finetune.cli.arguments import RESULTS, Data, Device, Json, Out, Quiet, complete, pairs
+from finetune.cli.asking import asking
+from finetune.cli.console import standard_error, standard_output
+from finetune.cli.data_tables import file_line, layout_table
+from finetune.cli.libraries import load_libraries, loading
+from finetune.cli.next_commands import Given
+from finetune.cli.progress import ProgressDisplay
+from finetune.cli.run_facts import next_commands, print_verdicts
+from finetune.cli.run_tables import in_words, print_record, summary_lines, summary_table
+from finetune.cli.terminal import echo, first_process, one_line, print_errors, say
+from finetune.commands.run.data_sizes import print_curves
+from finetune.commands.run.launch import Group, in_group, launch
+from finetune.data.files import is_data
+from finetune.data.source import source_of
+from finetune.errors import UserError
+from finetune.runs.data_sizes import of_largest_sizes, shares_of
+from finetune.runs.events import unwatched
+from finetune.runs.record import RunRecord
+from finetune.task_types.first_rows import first_rows
+from finetune.task_types.own_data import own_data
+from finetune.task_types.pretraining.own import own_text, reading_lines
+from finetune.task_types.resolved_run import ResolvedRun
+from finetune.training.run_options import RunOptions, Saving
+from finetune.training.targets import split_arguments
+from finetune.training.tracking.names import tracker_names
+
+LARGE = 2_000_000  # bytes
+ALONE: dict[str, Any] = {"processes": 1, "machines": 1, "address": None}
+
+
+def run(
+    targets: Annotated[
+        list[str],
+        typer.Argument(help="Data files, recipes (names, patterns, files); key=value.", autocompletion=complete),
+    ],
+    seeds: Annotated[int, typer.Option(min=1, help="Run N seeds, starting at the recipe's.")] = 1,
+    seed: Annotated[int | None, typer.Option(help="Same as seed=N.")] = None,
+    limit: Annotated[int | None, typer.Option(help="Use at most N rows of each split.")] = None,
+    sizes: Annotated[
+        str | None,
+        typer.Option("--data-sizes", help="Run with shares of the training rows, such as 10%,25%,50%,100%."),
+    ] = None,
+    out: Out = RESULTS,
+    data: Data = None,
+    device: Device = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Train again, and replace the finished run when done.")
+    ] = False,
+    quiet: Quiet = False,
+    as_json: Json = False,
+    track: Annotated[
+        str, typer.Option(help="Send the runs to trackers: tensorboard, mlflow, wandb, trackio, ...")
+    ] = "",
+    checkpoint_minutes: Annotated[
+        float, typer.Option(min=0.0, help="Minutes between checkpoints, unless writing takes over 3 % of the time.")
+    ] = 2.0,
+    checkpoint_updates: Annotated[
+        int | None, typer.Option(min=1, help="Write a checkpoint after every N updates instead.")
+    ] = None,
+    no_wait: Annotated[
+        bool, typer.Option("--no-wait", help="Stop if another process trains this run, rather than wait for it.")
+    ] = False,
+    on: Annotated[str | None, typer.Option("--on", help="Train several runs at once, with `ray` or `slurm`.")] = None,
+    workers: Annotated[int | None, typer.Option(help="With --on: at most N runs at a time.")] = None,
+    gpus_each: Annotated[float | None, typer.Option(help="With --on: GPUs of a run, such as 0.5.")] = None,
+    cpus_each: Annotated[int | None, typer.Option(help="With --on: CPU cores, and threads, of a run.")] = None,
+    collect: Annotated[
+        str | None, typer.Option(help="With --on ray: send runs back here, `all`, or the `scores` without models.")
+    ] = None,
+    sbatch: Annotated[list[str] | None, typer.Option(help="With --on slurm: an option of sbatch as key=value.")] = None,
+    processes: Annotated[int, typer.Option(help="Train each run in N processes, one for each GPU.")] = 1,
+    machines: Annotated[
+        int, typer.Option(help="On N machines: start the same command on each, or once with --on ray.")
+    ] = 1,
+    address: Annotated[str | None, typer.Option(help="HOST:PORT of one of the machines, where they meet.")] = None,
+) -> None:
+    """Runs all recipes and prints their records; exits with 2 if one failed."""
+    options = RunOptions(
+        source=source_of(data), out=out, device=device, force=force, wait=not no_wait, track=tracker_names(track),
+        saving=Saving(minutes=checkpoint_minutes, updates=checkpoint_updates),
+    )  # fmt: skip
+    together: dict[str, Any] = {"processes": processes, "machines": machines, "address": address}
+    group = {name: value for name, value in together.items() if value != ALONE[name]}
+    if on is not None and in_group():
+        raise UserError("`on` starts processes, and a launcher has started this one", "Leave one of them out")
+    if on is None and group and not in_group():
+        raise typer.Exit(launch(Group(**group), sys.argv[1:]))
+    names, settings = split_arguments(targets)
+    settings |= {key: value for key, value in (("seed", seed), ("limit", limit)) if value is not None}
+    shares = () if sizes is None else shares_of(sizes)
+    silent = quiet or as_json or not first_process()
+    if on is not None:
+        load_libraries()
+    executor = executor_of(
+        on, workers=workers, gpus_each=gpus_each, cpus_each=cpus_each, collect=collect, sbatch=pairs(sbatch),
+        **(group if on is not None else {}),
+    )  # fmt: skip
+    planned = _planned(names, settings, seeds=seeds, shares=shares, out=out, silent=silent)
+    load_libraries("" if silent else loading(planned), "finetune.training.run_many")
+    with ProgressDisplay(standard_error()) as display:
+        records, failures = execute(planned, options, watch=unwatched if silent else display, executor=executor)
+    if first_process():
+        _print_records(records, failures, as_json=as_json, short=quiet or bool(shares), noted=display.noted)
+    if first_process() and records and not as_json:
+        _print_conclusions(records, curves_in=out if shares else None, quiet=quiet)
+    if first_process() and records and not silent:
+        kept = Given(out=out, data=data, device=device)
+        standard_output().print_next(*next_commands(records, kept, settings), piped=True)
+    print_errors(failures)
+    if failures:
+        raise typer.Exit(2)
+
+
+def _planned(
+    names: list[str], settings: dict[str, Any], *, seeds: int, shares: Sequence[float], out: Path, silent: bool
+) -> list[ResolvedRun]:
+    """The runs; unless `silent`, how the user's data was read is printed."""
+    if not silent:
+        _print_large(names)
+    planned = asking(lambda given: plan(names, given, seeds=seeds, shares=shares, out=out), settings)
+    if not silent:
+        _print_guesses(names, planned)
+    return planned
+
+
+def _print_large(names: list[str]) -> None:
+    """Prints the size of data that takes seconds to read."""
+    for name in filter(is_data, names):
+        path = Path(name)
+        files = path.rglob("*") if path.is_dir() else [path]
+        if (size := sum(file.stat().st_size for file in files if file.is_file())) > LARGE:
+            say(f"{name}: reading {size / 1e6:.0f} MB", err=True)
+
+
+def _print_guesses(names: list[str], planned: list[ResolvedRun]) -> None:
+    """Prints how the user's data among the targets was read: file formats, first rows and columns."""
+    console = standard_error()
+    targets = {task for name in names if is_data(name) for task in (name, f"./{name}")}
+    tasks = [one.task for one in planned if one.recipe.task in targets]
+    for read in {id(read): read for task in tasks if (read := own_data(task)) is not None}.values():
+        for split, file in read.files.items():
+            table = read.table(file)
+            console.print_line(file_line(split, table))
+            if split == "train":
+                for line in first_rows(read.layout, table):
+                    console.print_line(line)
+        console.print(layout_table(read.layout))
+    texts = {id(text): text for task in tasks if (text := own_text(task)) is not None}
+    for text in texts.values():
+        for line in reading_lines(text):
+            console.print_line(line)
+    if len(texts) > 1:
+        console.print_line(f"note: {len(texts)} texts, each for an encoder: for one, name their folder or a '*.txt'")
+
+
+def _print_records(
+    records: list[RunRecord], failures: list[UserError], *, as_json: bool, short: bool, noted: set[str]
+) -> None:
+    """Prints finished runs, `short` with a line each, else without the notes that were printed before, `noted`; and
+    for several a summary, with the number of those that diverged.
+    """
+    from finetune.inference.engine import Diverged
+
+    console = standard_output()
+    for record in records:
+        if as_json:
+            echo(record.model_dump_json())
+        elif short:
+            echo(one_line(f"{record.task} {record.id}  {in_words(record.scores, record.metric)}"))
+        else:
+            print_record(console, record, printed=noted)
+    if len(records) > 1 and not as_json:
+        console.print(summary_table(records))
+        diverged = sum(isinstance(failure, Diverged) for failure in failures)
+        for text in summary_lines(of_largest_sizes(records), diverged=diverged):
+            console.print_line(text)
+
+
+def _print_conclusions(records: list[RunRecord], *, curves_in: Path | None, quiet: bool) -> None:
+    """Prints what the scores are worth, and the learning curves of runs in a folder."""
+    console = standard_output()
+    if not quiet:
+        console.print()
+        print_verdicts(console, records)
+    if curves_in is not None:
+        print_curves(console, runs_of_records(records, out=curves_in).learning_curves)

@@ -1,0 +1,88 @@
+"""`finetune.search`: settings tried by Optuna, and the best of them scored honestly."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+from finetune.api.callbacks import Callback, watcher_of
+from finetune.api.inputs import in_memory, is_path, recipe_settings
+from finetune.api.quiet import plainly, quiet
+from finetune.commands.search.execute import SEEDS, TRIALS, Prune, execute_search
+from finetune.commands.search.plan import GivenSpace, plan_search
+from finetune.commands.search.result import Search
+from finetune.data.stored import STORE
+
+
+@plainly
+def search(
+    data: Any,
+    *,
+    space: GivenSpace = None,
+    trials: int = TRIALS,
+    seeds: int = SEEDS,
+    prune: Prune = "none",
+    test_share: float = 0.0,
+    folds: int = 0,
+    text: str | Sequence[str] | None = None,
+    label: str | Sequence[str] | None = None,
+    model: str | Path | None = None,
+    on: str | None = None,
+    workers: int | None = None,
+    gpus_each: float | None = None,
+    cpus_each: int | None = None,
+    sbatch: Mapping[str, str] | None = None,
+    out: str | Path = "results",
+    data_folder: str | Path | None = None,
+    device: str | None = None,
+    progress: bool | None = None,
+    callbacks: Callback | Iterable[Callback] = (),
+    **settings: Any,
+) -> Search:
+    """Searches settings with Optuna. Finished runs are told and not run again, so that the same call trains nothing,
+    a stopped one resumes, and more `trials` continue it.
+
+    Example: `finetune.search("glue-rte", space={"train.learning_rate": {"low": 1e-5, "high": 1e-4, "log": True}})`
+
+    Args:
+        data: Rows in memory, a data file or folder, or a recipe's name or file, as for `finetune.train`.
+        space: For each setting a range (`low`, `high`, `log`, `step`) or a list of values; or a file of them, or the
+            name of a ready one: `fine-tuning`, `lora`, `frozen`. Default: the recipe's grid, else the one that fits.
+        trials: The number of settings to try, those included that were found finished.
+        seeds: The runs of each; a trial's value is their mean score.
+        prune: `median` or `halving` stop trials early that are behind others after as many epochs.
+        test_share: The share of the training rows that is held out from all trials; the winner is scored on it.
+        folds: The number of folds of nested cross-validation: as many further searches, each with its winner scored on
+            the rows that were held out from it.
+        text: The column of the text, or the columns of several.
+        label: The column of the label, or for several labels a row their columns.
+        model: A Hub name, a folder, or `minilm`.
+        on: Train several runs at once, as tasks of `ray` or jobs of `slurm`.
+        workers: With `on`, train at most so many runs at a time; trials are proposed for all of them together.
+        gpus_each: With `on`, the GPUs of a run.
+        cpus_each: With `on`, the CPU cores, and threads, of a run.
+        sbatch: With `slurm`, options of sbatch, such as `{"partition": "gpu"}`.
+        out: The folder of runs.
+        data_folder: The folder with the data sets of tasks.
+        device: `cpu`, `cuda`, `cuda:1` or `mps`; default: the best available.
+        progress: Whether to show a line of progress; default: in a notebook only.
+        callbacks: As for `finetune.train`.
+        **settings: Settings of the recipe, which all trials share.
+
+    Returns:
+        The trials as a table, the best recipe, its runs, and what its score is worth.
+
+    Raises:
+        UserError: Whatever the caller can fix: data, space, settings; and where no trial has a score.
+        KeyboardInterrupt: After Ctrl-C, once a checkpoint is saved: the same call resumes there.
+    """
+    wanted = recipe_settings(settings, text=text, label=label, model=model)
+    watch = watcher_of(progress, callbacks)
+    with quiet():
+        with nullcontext(data) if is_path(data) else in_memory(data, Path(out) / STORE) as path:
+            plan = plan_search(str(path), wanted, space, out=Path(out))
+        return execute_search(
+            plan, trials=trials, seeds=seeds, prune=prune, test_share=test_share, folds=folds, on=on, workers=workers,
+            gpus_each=gpus_each, cpus_each=cpus_each, sbatch=sbatch,
+            out=Path(out), data=None if data_folder is None else Path(data_folder), device=device, watch=watch,
+        )  # fmt: skip

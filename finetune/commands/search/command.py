@@ -1,0 +1,164 @@
+"""`finetune search`: tries settings, prints the trials, and writes the best recipe."""
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from finetune.cli.arguments import RESULTS, Data, Device, Json, Out, Quiet, complete, pairs
+from finetune.cli.asking import asking
+from finetune.cli.console import standard_error, standard_output
+from finetune.cli.fitted_table import Column, FittedTable
+from finetune.cli.libraries import load_libraries, loading
+from finetune.cli.next_commands import Given
+from finetune.cli.options import note_line
+from finetune.cli.progress import ProgressDisplay
+from finetune.cli.terminal import echo, one_line, say
+from finetune.commands.search.execute import SEEDS, TRIALS, execute_search
+from finetune.commands.search.plan import plan_search
+from finetune.commands.search.result import Search, plain_setting, summary_of
+from finetune.data.messages import so_many
+from finetune.data.outputs import output_file, require_replaceable_output
+from finetune.data.paths import exists, is_file, read_small_text
+from finetune.errors import UserError
+from finetune.runs.events import unwatched
+from finetune.runs.toml import MOST_BYTES
+from finetune.training.targets import split_arguments
+
+if TYPE_CHECKING:
+    from finetune.commands.search.trial import Trial
+
+BEST = Path("best.toml")
+MARK = "# Found by: finetune search"  # the start of the second line of a file that this command wrote
+
+
+class Pruning(StrEnum):
+    """Which trials stop early."""
+
+    NONE = "none"
+    MEDIAN = "median"
+    HALVING = "halving"
+
+
+def search(
+    targets: Annotated[
+        list[str],
+        typer.Argument(help="A data file or recipe, a space (file or name); key=value.", autocompletion=complete),
+    ],
+    trials: Annotated[int, typer.Option(min=1, help="Try N settings, finished ones included.")] = TRIALS,
+    seeds: Annotated[int, typer.Option(min=1, help="Run N seeds of each; their mean counts.")] = SEEDS,
+    prune: Annotated[
+        Pruning, typer.Option(help="Stop trials that are behind others after as many epochs.")
+    ] = Pruning.NONE,
+    test_share: Annotated[
+        float, typer.Option(help="Hold out this share of the training rows, and score the winner on it.")
+    ] = 0.0,
+    folds: Annotated[int, typer.Option(help="Also search on N folds, each winner scored on rows held out.")] = 0,
+    output: Annotated[Path, typer.Option("-o", "--output", help="Write the best recipe.")] = BEST,
+    force: Annotated[bool, typer.Option("--force", help="Replace that file.")] = False,
+    data: Data = None,
+    out: Out = RESULTS,
+    device: Device = None,
+    on: Annotated[str | None, typer.Option("--on", help="Train several runs at once, with `ray` or `slurm`.")] = None,
+    workers: Annotated[int | None, typer.Option(help="With --on: at most N runs at a time.")] = None,
+    gpus_each: Annotated[float | None, typer.Option(help="With --on: GPUs of a run, such as 0.5.")] = None,
+    cpus_each: Annotated[int | None, typer.Option(help="With --on: CPU cores, and threads, of a run.")] = None,
+    sbatch: Annotated[list[str] | None, typer.Option(help="With --on slurm: an option of sbatch as key=value.")] = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Searches, prints the trials and what the best is worth, and writes its recipe."""
+    names, settings = split_arguments(targets)
+    if not 1 <= len(names) <= 2:
+        raise UserError(f"search takes a recipe and a space, not {so_many(len(names), 'name')}", "Give one recipe")
+    mark = f"{MARK} {' '.join(targets)}"
+    require_replaceable_output(output, endings=[".toml"], reads=names, force=True)
+    if exists(output) and not force and not _is_ours(output, mark):  # another search may have taken hours
+        raise UserError(
+            f"{output} already exists, and is not of this search",
+            "Name another file with -o, or replace it with --force",
+        )
+    silent = quiet or as_json
+    plan = asking(lambda given: plan_search(names[0], given, *names[1:], out=out), settings)
+    load_libraries("" if silent else loading([plan.base]), "finetune.commands.search.study")
+    with ProgressDisplay(standard_error()) as display:
+        found = execute_search(
+            plan, trials=trials, seeds=seeds, prune=prune.value, test_share=test_share, folds=folds, data=data, out=out,
+            device=device, on=on, workers=workers, gpus_each=gpus_each, cpus_each=cpus_each, sbatch=pairs(sbatch),
+            watch=unwatched if silent else display,
+        )  # fmt: skip
+    if as_json:
+        echo(json.dumps(_facts(found)))
+    else:
+        _print(found)
+    _write(found, output, mark, force=force)
+    if not as_json:
+        kept = Given(out=out, data=data, device=device)
+        standard_output().print_next(kept.command("run", str(output), "--seeds", str(seeds)))
+
+
+def _print(found: Search) -> None:
+    console = standard_output()
+    console.print(trials_table(found))
+    for note in [*_failures(found), *found.notes]:
+        console.print_line(note_line(note))
+    console.print_line(found.sentence)
+
+
+def trials_table(found: Search) -> FittedTable:
+    """The trials, the best first."""
+    rows = []
+    for trial in found.ranked:
+        summary = summary_of(trial, found.metric)
+        scores = ["", "", ""] if summary is None else [found.metric.shown(summary.mean), "", str(summary.n)]
+        if summary is not None and summary.sd is not None:
+            scores[1] = found.metric.shown(summary.sd)
+        rows.append([*(plain_setting(trial.settings[key]) for key in found.space), *scores, _end(trial)])
+    headings = [Column(name=key.rpartition(".")[2], right=True) for key in found.space]
+    facts = [Column(name=name, right=True) for name in (f"{found.split} {found.metric.name}", "sd", "n")]
+    return FittedTable(title="trials", columns=[*headings, *facts, Column(name="pruned at")], rows=rows)
+
+
+def _end(trial: "Trial") -> str:
+    if trial.failure:
+        return "failed"
+    return "" if trial.pruned_at is None else f"epoch {trial.pruned_at}"
+
+
+def _failures(found: Search) -> list[str]:
+    """A line for each reason why trials failed."""
+    reasons = dict.fromkeys(trial.failure for trial in found.found if trial.failure)
+    return [f"{so_many(sum(t.failure == why for t in found.found), 'trial')} failed: {why}" for why in reasons]
+
+
+def _facts(found: Search) -> dict[str, object]:
+    held_out = found.held_out
+    return {
+        "trials": json.loads(found.trials.to_json(orient="records")),
+        "best": dict(found.winner.settings),
+        "runs": [record.id for record in found.winner.records],
+        "optimism": found.optimism,
+        "held_out": None if held_out is None else held_out.summary.mean,
+        "notes": list(found.notes),
+        "sentence": found.sentence,
+    }
+
+
+def _write(found: Search, output: Path, mark: str, *, force: bool) -> None:
+    """Writes the best recipe. Raises UserError where another one is there."""
+    head = [f"# finetune run {output} --seeds {found.seeds}", mark, f"# {found.sentence}"]
+    text = "\n".join([*map(one_line, head), found.best.to_toml()])
+    if exists(output) and not force:
+        if is_file(output) and read_small_text(output, most=MOST_BYTES) == text:
+            return
+        raise UserError(f"{output} has another recipe, and stays", "Name another file with -o, or add --force")
+    with output_file(output, remedy="Name another file with -o") as scratch:
+        scratch.write_text(text, encoding="utf-8")
+    say(f"{output}: the best recipe", err=True)
+
+
+def _is_ours(file: Path, mark: str) -> bool:
+    """Whether the same search wrote the file."""
+    return is_file(file) and one_line(mark) in read_small_text(file, most=MOST_BYTES).splitlines()

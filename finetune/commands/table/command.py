@@ -1,0 +1,86 @@
+"""`finetune table`: scores of runs next to published ones."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from finetune.cli.arguments import RESULTS, Json, Out, Replace
+from finetune.cli.console import facts_table, standard_output
+from finetune.cli.fitted_table import Column, FittedTable, Row
+from finetune.cli.next_commands import Given
+from finetune.cli.options import note_line
+from finetune.cli.run_tables import short_model
+from finetune.cli.terminal import echo_rows, one_line, say
+from finetune.commands.table import api as tables
+from finetune.commands.table.paper_table import load_table, table_files
+from finetune.commands.table.paper_table_formats import SUFFIXES, Form
+from finetune.data.outputs import require_replaceable_output
+
+WORDS = ("runs", "published dev", "verdict", "published test")  # columns whose cells may be wrapped
+
+
+class TableForm(StrEnum):
+    """Form of a table."""
+
+    PAPER = "paper"
+    RUNS = "runs"
+
+
+def table(
+    name: Annotated[
+        str | None, typer.Argument(help="glue, squad, ner, choice, table-1 to table-7, adaptation, or a file.")
+    ] = None,
+    form: Annotated[
+        TableForm | None,
+        typer.Option(help="paper: systems as rows, tasks as columns (default of glue); runs: spread and verdict."),
+    ] = None,
+    cost: Annotated[bool, typer.Option("--cost", help="Also show device time and memory of runs.")] = False,
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="File to write: .md, .csv or .html.")] = None,
+    force: Replace = False,
+    out: Out = RESULTS,
+    as_json: Json = False,
+) -> None:
+    """Prints or writes a table, or lists the tables."""
+    console = standard_output()
+    if name is None:
+        console.print(facts_table("tables", {name: load_table(name).title for name in table_files()}))
+        console.print_next(Given(out=out).command("table", "glue"))
+        return
+    if output is not None:
+        require_replaceable_output(output, endings=SUFFIXES, reads=[name], force=force)
+    found = tables.table(name, out=out, cost=cost)
+    if found.note:
+        say(one_line(note_line(found.note)), err=True)
+    if as_json:
+        echo_rows(found.frame)
+    elif output is None:
+        made = found.form(form)
+        console.print(as_table(made))
+        other = TableForm.RUNS if made.grouped else TableForm.PAPER
+        kept, costs = Given(out=out), ["--cost"] * cost
+        others = [kept.command("table", name, "--form", other)] * (found.has_columns and not cost)
+        console.print_next(*others, kept.command("table", name, *costs, "-o", f"{Path(name).stem}.md"))
+    else:
+        found.write(output, form=form, force=force)
+        say(f"{output}: {found.table.title}", err=True)
+
+
+def as_table(form: Form) -> FittedTable:
+    """For the terminal; groups of rows are below their titles."""
+    headings = [
+        Column(
+            name=name,
+            right=number >= form.left,
+            words=name in WORDS,
+            names=name in ("model", "system"),
+            short=short_model if name in ("model", "system") else None,
+        )
+        for number, name in enumerate(form.header)
+    ]
+    rows: list[Row | str] = list(form.rows)
+    if form.grouped:
+        headings = headings[1:]
+        rows = [line for title, some in form.groups() for line in (title, *some)]
+    return FittedTable(title=form.title, columns=headings, rows=rows, notes=form.notes)

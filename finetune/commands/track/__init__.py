@@ -1,0 +1,1 @@
+"""Sends finished runs to trackers."""

@@ -1,0 +1,61 @@
+"""`finetune.view`: a page that shows the inside of an encoder."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from finetune.api.model import Model
+from finetune.api.names import model_name
+from finetune.api.page import show_page
+from finetune.api.quiet import plainly, quiet
+from finetune.api.run import Run
+from finetune.commands.view.page import write_inside
+from finetune.data.outputs import PAGE, require_replaceable_output
+
+FIRST, SECOND = "The ferry left the bank of the river.", "It carried money to the bank."
+
+
+@plainly
+def view(
+    model: Run | Model | str | Path,
+    text: str = "",
+    second: str | None = None,
+    *,
+    word: str | None = None,
+    sentences: str | Path | Sequence[str] | None = None,
+    path: str | Path = "view.html",
+    out: str | Path = "results",
+    force: bool = False,
+) -> Path:
+    """Writes a page that shows the inside of an encoder, and in a notebook shows it.
+
+    Example: `finetune.view("minilm", "I sat by the bank.", word="bank")`
+
+    Args:
+        model: A Hub name, a folder or `minilm`; or a run or its model, whose encoder is shown.
+        text: A sentence; default: a pair of ours.
+        second: A second sentence, for a pair.
+        word: The word whose vectors are shown in many sentences; default: bank, or a word of the text.
+        sentences: Sentences with the word, or their file: each is a sentence, or a meaning, a tab and a sentence.
+        path: The file to write.
+        out: The folder of the runs that are named.
+        force: Replace a file that we did not write.
+
+    Returns:
+        The path of the file.
+
+    Raises:
+        UserError: Without the extra `report`, for an unknown model, a text that is too long, and too few sentences.
+    """
+    file = Path(path)
+    reads = [str(model), *([sentences] if isinstance(sentences, str | Path) else [])]
+    require_replaceable_output(file, endings=PAGE, reads=reads, force=force)
+    with quiet():
+        from finetune.commands.view.look import load, look
+        from finetune.commands.view.sentences import sentences_of, typed_sentences, word_of
+
+        typed = [] if not text and second is None else [text] if second is None else [text, second]
+        chosen = word_of(typed) if word is None else word
+        found = [*sentences_of(chosen, sentences), *typed_sentences(chosen, typed)]
+        write_inside(look(load(model_name(model), out=Path(out)), typed or [FIRST, SECOND], chosen, found), file)
+    show_page(file)
+    return file

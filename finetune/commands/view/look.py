@@ -1,0 +1,133 @@
+"""Looks inside an encoder: read this file first."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from transformers import PreTrainedModel
+
+from finetune.commands.view.parts import Attention, Embeddings, Inside, Outputs, Sentence, Steps
+from finetune.commands.view.recorder import EAGER, recorded, stacked
+from finetune.commands.view.word_vectors import word_vectors
+from finetune.data.characters import shown_jamo
+from finetune.errors import UserError
+from finetune.inference.predictor import saved
+from finetune.models.families import FAMILIES, positions_before, takes_segments
+from finetune.models.saving import load_encoder
+from finetune.models.tokenizers.load import load_tokenizer
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from transformers import PreTrainedTokenizerBase
+
+MOST_TOKENS = 64
+MOST_WEIGHTS = 600_000  # attention weights on a page
+MOST_STEPS = 250_000  # numbers of queries, keys, values, scores and outputs on a page
+MOST_POSITIONS = 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class Encoder:
+    """An encoder with its tokenizer, in evaluation mode on the CPU; `untrained` are weights that its files lack."""
+
+    name: str
+    model: PreTrainedModel
+    tokenizer: "PreTrainedTokenizerBase"
+    untrained: Sequence[str]
+
+
+def load(name: str, *, out: "Path") -> Encoder:
+    """The encoder of a model, or of a run without its head. Raises UserError where there is none."""
+    folder = saved(name, out=out).files.folder
+    model, untrained = load_encoder(folder)
+    model.set_attn_implementation(EAGER)  # the only one that returns weights
+    return Encoder(name=name, model=model, tokenizer=load_tokenizer(folder), untrained=untrained)
+
+
+def look(encoder: Encoder, texts: Sequence[str], word: str, sentences: Sequence[Sentence]) -> Inside:
+    """The encoder's inside for a text or a pair, and the vectors of a word in sentences.
+
+    Raises UserError for an empty text, and for more tokens than a page can show.
+    """
+    inputs = encode(encoder, texts)
+    ids = inputs["input_ids"][0].tolist()
+    with torch.inference_mode():
+        output = encoder.model(**inputs, output_attentions=True, output_hidden_states=True)
+    if not output.attentions:
+        raise UserError(f"{encoder.name}: its family returns no attention weights", "Choose another encoder")
+    weights = torch.cat(output.attentions).numpy()
+    untrained = any(name.startswith("pooler") for name in encoder.untrained)
+    pooler = None if untrained else getattr(output, "pooler_output", None)
+    kind = encoder.model.config.model_type
+    return Inside(
+        model=encoder.name,
+        family=FAMILIES[kind].title if kind in FAMILIES else kind,
+        tokens=shown_tokens(encoder.tokenizer, ids),
+        token_segments=inputs["token_type_ids"][0].tolist() if "token_type_ids" in inputs else [0] * len(ids),
+        attention=Attention(weights=weights, separators=np.array(ids) == encoder.tokenizer.sep_token_id),
+        steps=_steps(encoder, inputs),
+        outputs=Outputs(
+            sequence=output.last_hidden_state[0].numpy(), pooled=None if pooler is None else pooler[0].numpy()
+        ),
+        embeddings=_embeddings(encoder),
+        word=word_vectors(encoder.model, encoder.tokenizer, word, sentences),
+    )
+
+
+def encode(encoder: Encoder, texts: Sequence[str]) -> dict[str, Any]:
+    """A text or a pair as tensors of one sequence. Raises UserError for an empty one, and for too many tokens."""
+    if not all(text.strip() for text in texts):
+        raise UserError("the text is empty", "Give it at least one word")
+    encoded = encoder.tokenizer(*texts, return_tensors="pt", verbose=False)
+    config = encoder.model.config
+    most = min(MOST_TOKENS, int((MOST_WEIGHTS / config.num_hidden_layers / config.num_attention_heads) ** 0.5))
+    if (tokens := encoded["input_ids"].shape[1]) > most:
+        raise UserError(f"the text has {tokens} tokens; the page shows at most {most} of this encoder", "Shorten it")
+    names = ["input_ids", "attention_mask", *["token_type_ids"] * takes_segments(config)]
+    return {name: encoded[name] for name in names if name in encoded}
+
+
+def shown_tokens(tokenizer: "PreTrainedTokenizerBase", ids: Sequence[int]) -> list[str]:
+    """Tokens as a reader knows them: the bytes of byte-level BPE as characters, `▁` and `Ġ` for the space before."""
+    tokens = [shown_jamo(str(token)) for token in tokenizer.convert_ids_to_tokens(list(ids))]
+    if not any(token.startswith("Ġ") for token in tokens):
+        return tokens
+    return [tokenizer.decode([number]).replace(" ", "Ġ") for number in ids]
+
+
+def _steps(encoder: Encoder, inputs: dict[str, Any]) -> Steps | None:
+    """The steps in as many layers, evenly chosen, as a page can hold; None for a family that cannot be recorded."""
+    try:
+        with recorded(encoder.model) as calls, torch.inference_mode():
+            encoder.model(**inputs)
+    except (ValueError, NotImplementedError):  # a family that has only its own attention
+        return None
+    if len(calls) != encoder.model.config.num_hidden_layers:
+        return None
+    size = sum(getattr(calls[0], name).numel() for name in ("queries", "keys", "values", "scores", "outputs"))
+    count = min(len(calls), max(1, MOST_STEPS // size))
+    chosen = sorted({round(index) for index in np.linspace(0, len(calls) - 1, count)})
+    some = [calls[index] for index in chosen]
+    names = ("queries", "keys", "values", "scores", "outputs")
+    return Steps(layers=[index + 1 for index in chosen], **{name: stacked(some, name) for name in names})
+
+
+def _embeddings(encoder: Encoder) -> Embeddings:
+    """Evenly chosen positions, and all segments."""
+    parts = getattr(encoder.model, "embeddings", None)
+    places_of = getattr(parts, "position_embeddings", None)
+    positions = _table(places_of)
+    segments = _table(getattr(parts, "token_type_embeddings", None))
+    places: list[int] = []
+    if positions is not None:
+        positions = positions[positions_before(places_of) :]
+        places = sorted({round(place) for place in np.linspace(0, len(positions) - 1, MOST_POSITIONS)})
+        positions = positions[places]
+    return Embeddings(places=places, positions=positions, segments=segments)
+
+
+def _table(layer: Any) -> np.ndarray | None:
+    return layer.weight.detach().numpy() if isinstance(layer, torch.nn.Embedding) else None

@@ -1,0 +1,88 @@
+"""Sentences with a word of several meanings: our own, or the user's.
+
+A line is a sentence, or a meaning and a sentence with a tab between them.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from importlib.resources import files
+from pathlib import Path
+
+from finetune.commands.view.parts import Sentence
+from finetune.data.paths import read_small_text
+from finetune.errors import UserError, nearest
+
+MOST_BYTES = 1_000_000
+MOST = 200  # sentences on a page
+FEWEST = 3
+DEFAULT = "bank"
+HANGUL = re.compile("[가-힣]")
+PARTICLES = "이|가|은|는|을|를|에|의|도|만|로|으로|와|과|에서|에게|까지|부터"
+BUILT_IN = files("finetune.commands.view") / "words"
+
+
+def built_in_words() -> list[str]:
+    """The words that have sentences here."""
+    return sorted(Path(file.name).stem for file in BUILT_IN.iterdir() if file.name.endswith(".tsv"))
+
+
+def sentences_of(word: str, given: str | Path | Sequence[str] | None) -> list[Sentence]:
+    """The sentences with a word: of a file or of lines that are given, else ours.
+
+    Raises UserError for a file that cannot be read, too few sentences that have the word, and a word that we have not.
+    """
+    known = built_in_words()
+    if given is None and word not in known:
+        raise UserError(
+            f"there are no sentences for the word '{word}'",
+            f"{nearest(word, known)}Give a file of some with `sentences`, or choose {', '.join(known)}",
+        )
+    found = [one for line in _lines(word, given) if (one := _sentence(line, word)) is not None]
+    if len(found) < FEWEST:
+        source = given if isinstance(given, str | Path) else "sentences"
+        raise UserError(
+            f"{source}: {len(found)} of its lines have the word '{word}'", f"Give at least {FEWEST} sentences with it"
+        )
+    return found[:MOST]
+
+
+def _lines(word: str, given: str | Path | Sequence[str] | None) -> Sequence[str]:
+    if given is None:
+        return (BUILT_IN / f"{word}.tsv").read_text(encoding="utf-8").splitlines()
+    if isinstance(given, str | Path):
+        return read_small_text(Path(given), most=MOST_BYTES, encoding="utf-8-sig").splitlines()
+    return given
+
+
+def typed_sentences(word: str, texts: Sequence[str]) -> list[Sentence]:
+    """Those of the user's texts that have the word."""
+    found = (_sentence(text.replace("\t", " "), word) for text in texts)
+    return [replace(one, yours=True) for one in found if one is not None]
+
+
+def word_of(texts: Sequence[str]) -> str:
+    """The word of ours that the texts have, with a particle or without; else one of ours in their script."""
+    text, known = " ".join(texts), built_in_words()
+    there = [
+        word for word in known if re.search(rf"(?<!\w){re.escape(word)}(?:{PARTICLES})?(?!\w)", text, re.IGNORECASE)
+    ]
+    korean = [word for word in known if HANGUL.search(word)] if HANGUL.search(text) else []
+    return next(iter([*there, *korean, DEFAULT]))
+
+
+def _sentence(line: str, word: str) -> Sentence | None:
+    """A line's sentence; None where it lacks the word, which begins a word there but may have an ending or particle."""
+    meaning, tab, text = line.partition("\t")
+    if not tab:
+        meaning, text = "", line
+    whole = re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text, re.IGNORECASE)
+    match = whole or re.search(rf"(?<!\w){re.escape(word)}", text, re.IGNORECASE)
+    return match and Sentence(
+        text=text.strip(), start=_shift(text, match.start()), end=_shift(text, match.end()), meaning=meaning.strip()
+    )
+
+
+def _shift(text: str, place: int) -> int:
+    """A place in the text without the spaces before it."""
+    return place - (len(text) - len(text.lstrip()))

@@ -1,0 +1,87 @@
+"""`finetune predict` of several Parquet files: what it prints, and what is wrong before anything is loaded."""
+
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from support.cli import InProcess, assert_error
+from support.parquet_folders import manifest, write_folder
+
+from finetune.commands.predict import files as predict_files
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write_folder(tmp_path / "in")
+
+
+def test_a_folder_a_pattern_and_its_files(in_process: InProcess, reviews: Path, folder: Path, tmp_path: Path) -> None:
+    code, out, err = in_process("predict", str(reviews), "in", "-o", "out", "--quiet", data=tmp_path)
+    assert (code, err) == (0, "")
+    assert "60 rows in 3 files" in out
+    assert "out/manifest.json" in out
+    files = sorted(str(file.relative_to(tmp_path)) for file in folder.rglob("*.parquet"))
+    code, out, _ = in_process("predict", str(reviews), *files, "-o", "out", "--json", "--quiet", data=tmp_path)
+    assert (code, json.loads(out)["resumed"]) == (0, 60)
+    code, out, _ = in_process("predict", str(reviews), "in/*/*.parquet", "-o", "other", "--json", data=tmp_path)
+    assert (code, json.loads(out)["rows"]) == (0, 35)
+    assert (tmp_path / "other" / "year=2026" / "b.parquet").exists()
+
+
+def test_one_file_into_a_folder_and_into_a_file(
+    in_process: InProcess, reviews: Path, folder: Path, tmp_path: Path
+) -> None:
+    assert in_process("predict", str(reviews), "in/a.parquet", "-o", "out/", "--quiet", data=tmp_path)[0] == 0
+    assert in_process("predict", str(reviews), "in/a.parquet", "-o", "a.parquet", "--quiet", data=tmp_path)[0] == 0
+    several, single = (pq.read_table(tmp_path / name / "a.parquet") for name in ("out", "."))
+    assert several.select(single.column_names).to_pylist() == single.to_pylist()
+
+
+def test_a_file_that_cannot_be_read(in_process: InProcess, reviews: Path, folder: Path, tmp_path: Path) -> None:
+    (folder / "a.parquet").write_bytes(b"PAR1")
+    code, out, err = in_process("predict", str(reviews), "in", "-o", "out", "--quiet", data=tmp_path)
+    assert code == 2
+    assert "35 rows in 2 files" in out
+    assert "once" not in out
+    assert_error(err, "1 of 3 files", "a.parquet", "cannot be read")
+    assert not manifest(tmp_path / "out")["complete"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["in"], ["folder for the output"]),
+        (["in", "-o", "in"], ["in", "another folder"]),
+        (["in", "-o", "in/out"], ["in/out", "another folder"]),
+        (["in", "-o", "no/out"], ["no/out", "no such folder"]),
+        (["in", "-o", "file.txt"], ["file.txt", "need a folder"]),
+        (["in", "-o", "s3://bucket/out"], ["folder of this machine"]),
+        (["in", "-o", "out", "label=stars"], ["'label'", "finetune evaluate"]),
+        (["in", "-o", "out", "txt=review"], ["'txt'", "Did you mean 'text'"]),
+        (["in", "-o", "out", "text=revue"], ["'revue'", "'review'"]),
+        (["in", "-o", "out", "--escape-formulas"], ["--escape-formulas"]),
+        (["in", "-o", "out", "--workers", "0"], ["--workers"]),
+        (["in/a.parquet", "one.csv", "-o", "out"], ["one.csv", "not a .parquet file"]),
+        (["one.csv", "--workers", "2"], ["--workers"]),
+        (["absent://b/*.parquet", "-o", "out"], ["absent://", "Protocol not known"]),
+        (["none*.parquet", "-o", "out"], ["none", "no .parquet file"]),
+    ],
+)
+def test_before_anything_is_loaded(
+    in_process: InProcess,
+    reviews: Path,
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    words: list[str],
+) -> None:
+    monkeypatch.setattr(predict_files, "load_libraries", None)
+    (tmp_path / "file.txt").touch()
+    (tmp_path / "one.csv").write_text("review\nthe cat\n")
+    before = sorted(tmp_path.rglob("*"))
+    code, out, err = in_process("predict", str(reviews), *arguments, data=tmp_path)
+    assert (code, out) == (2, "")
+    assert_error(err, *words)
+    assert sorted(tmp_path.rglob("*")) == before

@@ -1,0 +1,261 @@
+"""What a report computes, against known values: curves, rows, parts of the data, paths, text in charts."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.metrics import average_precision_score, roc_auc_score
+from support.records import change_record, save_run
+from support.reports import NASTY, facts_of, read, report, saved_run
+from support.toys import cat_rows, cat_task, labels_task, length_task
+
+from finetune.commands.report.blocks import WordWeight
+from finetune.commands.report.chart import MOST_NAME, Axis, chart, names_axis
+from finetune.commands.report.curves import chosen_step, steps_of
+from finetune.commands.report.marks import dots, line
+from finetune.commands.report.run_files import read_run_files
+from finetune.commands.report.svg import WIDTH, fitted, number_text, round_powers, round_steps, text_width
+from finetune.commands.report.write import write_report
+from finetune.data.source import Source
+from finetune.runs.folder import RunFolder
+from finetune.runs.record_files import load_record
+from finetune.runs.verdict import WORDS, verdict_of
+from finetune.runs.without_folders import without_folders
+from finetune.task_types import SentenceRow
+from finetune.task_types.parts import Answer
+from finetune.task_types.prediction_lines import prediction_lines
+from finetune.task_types.registry import find
+from finetune.task_types.types import view_of
+from finetune.task_types.view import Curve
+
+
+def test_areas_under_curves_are_those_of_scikit_learn() -> None:
+    draw = np.random.default_rng(0)
+    for ties in (0, 1):
+        positive = draw.random(300) < 0.3
+        chances = np.round(draw.random(300) + 0.3 * positive, 1 if ties else 6)
+        steps = steps_of(Curve(name="a", chances=chances, positive=positive, predicted=chances > 0.5))
+        assert steps is not None
+        assert steps.roc_area == pytest.approx(roc_auc_score(positive, chances))
+        assert steps.average_precision == pytest.approx(average_precision_score(positive, chances))
+
+
+def test_a_curve_needs_both_kinds_of_rows_and_marks_the_predictions() -> None:
+    given = np.array([True, True, False, False])
+    curve = Curve(name="a", chances=np.array([0.9, 0.4, 0.6, 0.1]), positive=given, predicted=given[::-1])
+    for predicted, at in ((given[::-1], (0, 1, 0)), (np.array([True, False, True, False]), (0.5, 0.5, 0.5))):
+        found = chosen_step(replace(curve, predicted=predicted))
+        assert (*found.recall, *found.false_alarms, *found.precision) == at
+    assert steps_of(replace(curve, positive=np.ones(4, bool))) is None
+    assert steps_of(replace(curve, positive=np.zeros(4, bool))) is None
+
+
+def test_two_classes_and_several_labels_have_curves_and_others_none() -> None:
+    found = {}
+    for task in (cat_task(), labels_task(), length_task()):
+        rows, labels = task.load(Source(), "dev").rows, getattr(task, "labels", ())
+        given = [
+            replace(answer, probabilities=[1 / max(1, len(labels))] * len(labels))
+            for answer in task.scoring.labels(rows)
+        ]
+        view = view_of(prediction_lines(task, rows, given), labels)
+        assert view is not None
+        found[task.name] = [curve.name for curve in view.curves()]
+    assert list(found.values()) == [[cat_task().labels[1]], list(labels_task().labels), []]
+
+
+def test_round_steps_are_round_and_few() -> None:
+    assert round_steps(0, 100) == [0, 20, 40, 60, 80, 100]
+    assert round_steps(1, 3, whole=True) == [1, 2, 3]
+    assert round_steps(0.2, 0.31) == pytest.approx([0.2, 0.22, 0.24, 0.26, 0.28, 0.3])
+    assert round_steps(5, 5) == [5]
+    assert all(len(round_steps(0, high)) <= 7 for high in (1e-9, 0.37, 1, 7.3, 99, 12_345, 1e12))
+
+
+def test_full_width_letters_are_measured_and_names_cut_in_the_middle() -> None:
+    assert text_width("긍정적인") == pytest.approx(4 * text_width("긍"))
+    assert text_width("긍정적인") > 1.4 * text_width("good")
+    assert fitted("short", 100) == "short"
+    assert fitted("label number 17", 60).startswith("label")
+    assert fitted("label number 17", 60).endswith("17")
+    assert text_width(fitted("부정적인 평가를 받은 영화", 60)) <= 60
+
+
+@pytest.mark.parametrize("name", [*WORDS.values(), "tfidf-logistic", "FacebookAI/xlm-roberta", "{a}"])
+def test_a_text_takes_no_more_than_its_estimated_width(name: str) -> None:
+    """In DejaVu Sans, which is broader than the other fonts that browsers choose."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import TextPath
+
+    drawn = TextPath((0, 0), name, size=11, prop=FontProperties(family="DejaVu Sans")).get_extents()
+    assert drawn.x1 <= text_width(name) < 1.4 * drawn.x1
+    assert name not in WORDS.values() or fitted(name, MOST_NAME) == name
+
+
+def test_names_of_an_axis_and_the_legend_stay_in_the_picture() -> None:
+    names = ["부정적인 평가 " * 4, "W" * 80, "a"]
+    marks = [dots([(float(i), -float(i))], name=name) for i, name in enumerate(names)]
+    drawn = chart(marks, x=Axis(label="x" * 200), y=names_axis(names), says="a chart")
+    for x, anchor, text in re.findall(r'<text x="([-\d.]+)" y="[-\d.]+" text-anchor="(\w+)"[^>]*>([^<]*)<', drawn):
+        left = float(x) - text_width(text) * {"start": 0, "middle": 0.5, "end": 1}[anchor]
+        assert left >= -1, text
+        assert left + text_width(text) <= WIDTH + 1, text
+
+
+def test_a_chart_of_odd_values_is_drawn() -> None:
+    for values in ([0.0, 0.0], [float("nan"), 1.0], [1e15, -1e15], [5.0]):
+        points = [(float(at), value) for at, value in enumerate(values) if value == value]
+        assert "<svg" in chart([line(points)], x=Axis(), y=Axis(), says="odd")
+
+
+def test_nothing_is_drawn_where_there_is_nothing_to_draw(tmp_path: Path) -> None:
+    """One epoch and one update, one class, no probabilities."""
+    rows = [SentenceRow(id=str(i), text="the cat", gold="yes") for i in range(4)]
+    task = cat_task(rows)
+    folder = saved_run(tmp_path, task, rows, [Answer(value="yes")] * 4, losses=[0.5])
+    record = load_record(folder / "record.json")
+    change_record(folder / "record.json", epochs=record.epochs[:1], selected_epoch=1)
+    text = read(report(tmp_path, folder)).text
+    for title in ("Loss", "by epoch", "Learning rate", "Calibration", "ROC", "Confusion", "Length and score", "Labels"):
+        assert title not in text.partition("Settings")[2].replace("learning_rate", ""), title
+
+
+def test_all_rows_are_on_the_page_with_what_they_are_found_by(tmp_path: Path) -> None:
+    task, rows = cat_task(), cat_rows(64)
+    gold = task.scoring.labels(rows)
+    answers = [Answer(value="no" if i < 5 else a.value, probabilities=[0.1, 0.9]) for i, a in enumerate(gold)]
+    folder = saved_run(tmp_path, task, rows, answers)
+    page = report(tmp_path, folder)
+    (data,) = read(page).data
+    wrong = [row for row in data["rows"] if row[4] == 0]
+    assert len(data["rows"]) == data["total"] == 64
+    assert data["rows"][: len(wrong)] == wrong
+    assert {row[1] for row in data["rows"]} == {row.id for row in rows}
+    assert page.count("data-pair=") == 3  # cells of the confusion that have rows
+    assert page.count("possible label errors (") == 1
+    limit = "whose label the model contradicts with high confidence: either the label or the prediction is wrong"
+    assert limit in page and "can be trusted" not in page
+    assert page.count("<h4>Rows</h4>") == 1
+
+
+def test_the_least_believed_labels_are_listed_where_no_label_is_a_possible_error(tmp_path: Path) -> None:
+    task, rows = cat_task(), cat_rows(64)
+    chances = {"no": [0.6, 0.4], "yes": [0.4, 0.6]}
+    answers = [Answer(value=row.gold, probabilities=chances[row.gold]) for row in rows]
+    answers[:5] = [Answer(value="no", probabilities=[0.55, 0.45])] * 5
+    folder = saved_run(tmp_path, task, rows, answers)
+    page = report(tmp_path, folder)
+    assert "possible label errors (" not in page
+    assert "labels believed least (20)" in page
+    assert re.search(r"contradicts no label with a confidence of 9\d\.\d % or more", read(page).text)
+    (data,) = read(page).data
+    least = [row for row in data["rows"] if row[13] < data["least"]]
+    wrong = {row[1] for row in data["rows"] if row[4] == 0}
+    assert wrong <= {row[1] for row in least}
+    assert all("probability of the label" in row[7][-1] for row in least)
+
+
+def test_every_error_has_the_probability_of_its_label(tmp_path: Path) -> None:
+    """40 errors, of which only 20 are among the labels believed least."""
+    task, rows = cat_task(), cat_rows(64)
+    other = {"yes": "no", "no": "yes"}
+    chances = {"no": [0.6, 0.4], "yes": [0.4, 0.6]}
+    said = [other[row.gold] if i < 40 else row.gold for i, row in enumerate(rows)]
+    folder = saved_run(tmp_path, task, rows, [Answer(value=each, probabilities=chances[each]) for each in said])
+    (data,) = read(report(tmp_path, folder)).data
+    errors, others = ([row for row in data["rows"] if row[4] == right] for right in (0, 1))
+    assert len(errors) == 40
+    assert all("probability of the label 40.0 %" in row[7] for row in errors)
+    assert not any("probability of the label" in fact for row in others for fact in row[7])
+
+
+def test_columns_of_the_data_and_scripts_are_parts_of_the_rows(tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rows = [SentenceRow(id=str(i), text="한국어 문장" if i % 4 == 0 else "the cat", gold="yes") for i in range(80)]
+    task = cat_task(rows)
+    answers = [Answer(value="no" if i % 4 == 0 else "yes", probabilities=[0.4, 0.6]) for i in range(80)]
+    folder = saved_run(tmp_path, task, rows, answers)
+    lines = prediction_lines(task, rows, answers, slices={"source": [("web", NASTY)[i % 2] for i in range(80)]})
+    pq.write_table(pa.Table.from_pylist(lines), folder / "predictions-dev.parquet")
+    found = read(report(tmp_path, folder))
+    assert "Parts of the data" in found.text
+    assert "Hangul" in found.text
+    assert "25 % of the rows of dev are in another script than Latin" in found.text
+    places = {tuple(row[10]) for row in found.data[0]["rows"]}
+    assert len(places) == 3  # web is never Hangul here
+
+
+def test_words_of_a_row_may_have_weights(tmp_path: Path) -> None:
+    task, rows = cat_task(), cat_rows(8)
+    folder = saved_run(tmp_path, task, rows, task.scoring.labels(rows))
+    weights = {
+        (folder.name, "dev", rows[0].id): [WordWeight(text=NASTY, weight=0.5), WordWeight(text="b", weight=-2.0)]
+    }
+    write_report([str(folder)], tmp_path / "w.html", out=tmp_path, weights=weights)
+    page = (tmp_path / "w.html").read_text(encoding="utf-8")
+    found = read(page)
+    assert '<span class="for" style="--weight: 35%" title="0.500">' in page
+    assert '<span class="against" style="--weight: 70%"' in page
+    assert "speaks against it" in found.text
+    assert next(row[12] for row in found.data[0]["rows"] if row[1] == rows[0].id)[1] == ["b", -2.0]
+
+
+def test_no_folder_of_the_machine_is_named(tmp_path: Path) -> None:
+    task, rows = cat_task(), cat_rows(8)
+    folder = saved_run(tmp_path, task, rows, task.scoring.labels(rows))
+    record = load_record(folder / "record.json")
+    private = "/home/ann lee/secret plans/reviews.csv"
+    change_record(
+        folder / "record.json", model="/data/private/encoder",
+        data_origin={"train": private, "dev": "C:\\Users\\ann\\dev.csv"},
+        recipe=record.recipe | {"task": private, "options": {"split": "~/notes/split.json"}},
+        notes=[f"{private}: 3 rows", "see /var/lib/secret/notes.txt, and and/or 3/4", "a relative data/file.csv"],
+    )  # fmt: skip
+    page = report(tmp_path, folder)
+    for word in ("secret", "private", "Users", "/home", "~/notes", str(tmp_path)):
+        assert word not in page, word
+    for word in ("reviews.csv: 3 rows", "notes.txt, and and/or 3/4", "data/file.csv", "encoder", "split.json"):
+        assert word in page, word
+    assert without_folders(record).notes == record.notes
+
+
+def test_a_report_has_the_interval_that_show_has(tmp_path: Path) -> None:
+    """None for a record from before margins, also where predictions are saved."""
+    task = find("rte")
+    rows = [SentenceRow(id=str(i), text=f"a {i}", pair="b", gold=task.labels[i % 2]) for i in range(60)]
+    gold = task.scoring.labels(rows)
+    bad = [Answer(value=task.labels[0])] * 60
+    folder = save_run(
+        tmp_path, task, rows, gold, baselines={"majority": bad}, **facts_of(task, task.scoring.score(gold, rows), 1)
+    )
+    record = load_record(folder / "record.json")
+    assert "dev" not in record.margins
+    assert verdict_of([read_run_files(RunFolder(folder)).record]) == verdict_of([record])
+
+
+def test_the_confusion_has_the_order_of_the_classes(tmp_path: Path) -> None:
+    names = ("rare", "common", "usual")
+    rows = [SentenceRow(id=str(i), text="t", gold=names[0 if i < 5 else 1 if i < 40 else 2]) for i in range(60)]
+    task = replace(cat_task(rows), labels=names)
+    folder = saved_run(tmp_path, task, rows, [Answer(value=row.gold) for row in rows])
+    page = report(tmp_path, folder)
+    for title in ("By class", "Confusion"):
+        body = page.partition(f"<h4>{title}</h4>")[2].partition("<tbody>")[2].partition("</tbody>")[0]
+        assert re.findall(r'<th scope="row">(\w+)<', body) == ["common", "usual", "rare"], title
+
+
+def test_a_logarithmic_axis_has_round_numbers_at_equal_ratios() -> None:
+    assert round_powers(1.1, 4.9) == [100, 1_000, 10_000]
+    assert round_powers(1.9, 3.1) == [100, 200, 500, 1_000]
+    assert round_powers(2.0, 2.2) == [100, 110, 120, 130, 140, 150]
+    assert len(round_powers(0, 15)) <= 6
+    points = [(float(at), 10.0**at) for at in range(1, 6)]
+    drawn = chart([line(points)], x=Axis(), y=Axis(logarithmic=True), says="")
+    (path,) = re.findall(r'd="M([^"]*)" class="line s1"', drawn)
+    heights = [float(point.split()[1]) for point in path.split("L")]
+    assert np.diff(heights) == pytest.approx([heights[1] - heights[0]] * 4, abs=0.2)
+    assert "10,000" in drawn and [number_text(value) for value in (1.5e8, 2e8, 3e-5)] == ["1.5e8", "2e8", "3e-5"]

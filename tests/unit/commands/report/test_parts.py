@@ -1,0 +1,262 @@
+"""What the cards of a report are made of, against known values."""
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest, fisher_exact
+from support.records import made_record, save_predictions
+from support.reports import facts_of, read, report, saved_run
+from support.toys import cat_rows, cat_task, labelled_shapes
+
+from finetune.analysis.label_errors import beliefs, suspects
+from finetune.analysis.temperature import Temperature, temperature_of
+from finetune.commands.report.row_order import row_order
+from finetune.commands.report.run_files import read_losses
+from finetune.commands.report.split.calibration import temperature_words
+from finetune.commands.report.split.length_and_score import length_bins
+from finetune.commands.report.split.slices import part_scores
+from finetune.data.source import Source
+from finetune.metrics.row_means import difference_p
+from finetune.runs.recipe_diff import settings_of
+from finetune.task_types import SentenceRow
+from finetune.task_types.marked_text import Segment, cut, entities, spans
+from finetune.task_types.parts import Answer
+from finetune.task_types.prediction_lines import prediction_lines
+from finetune.task_types.span.answers import SpanAnswer
+from finetune.task_types.tagging.row import places
+from finetune.task_types.task import Task
+from finetune.task_types.types import type_of, view_of
+
+
+def test_lengths_are_cut_into_bins_of_about_as_many_rows() -> None:
+    lengths = np.arange(60)
+    bins = length_bins(lengths, (lengths < 30).astype(float))
+    assert [b.count for b in bins] == [10] * 6 or sum(b.count for b in bins) == 60
+    assert (bins[0].shortest, bins[-1].longest) == (0, 59)
+    assert (bins[0].score, bins[-1].score) == (1, 0)
+    (only,) = length_bins(np.full(40, 7), np.array([0.0, 1.0] * 20))
+    assert only.interval == pytest.approx(binomtest(20, 40).proportion_ci(method="wilson"))
+    perfect = length_bins(np.arange(60), np.ones(60))
+    assert all(b.interval is not None and b.interval[0] < 0.8 for b in perfect)
+    assert length_bins(np.full(40, 7), np.full(40, 0.25), bounded=False)[0].interval is None
+    assert length_bins(np.array([]), np.array([])) == []
+
+
+def test_losses_are_those_of_the_last_training() -> None:
+    def updates(update: int, *losses: float) -> str:
+        return json.dumps({"event": "updates", "update": update, "losses": losses})
+
+    def training(done: int) -> str:
+        return json.dumps({"event": "training", "done": done})
+
+    interrupted = [training(0), updates(2, 9, 9), updates(4, 8, 8), training(2), updates(4, 1, 2)]
+    assert read_losses(interrupted) == ([(1, 9), (2, 9), (3, 1), (4, 2)], 0)
+    assert read_losses(
+        [training(0), json.dumps({"event": "updates", "update": 2, "losses": [3, 2], "rates": [1, 4]})], of="rates"
+    ) == ([(1, 1), (2, 4)], 0)
+    restarted = [training(0), updates(3, 9, 9, 9), training(0), updates(1, 5), '{"event": "upda']
+    assert read_losses(restarted) == ([(1, 5)], 1)
+
+
+def test_settings_stand_beside_their_defaults() -> None:
+    task = cat_task()
+    rows = task.load(Source(), "dev").rows
+    record = made_record(task.name, **facts_of(task, task.scoring.score(task.scoring.labels(rows), rows), 7))
+    record = record.model_copy(update={"recipe": record.recipe | {"options": {"fold": 2}, "train": {"epochs": 9}}})
+    changed = {one.key: (*one.values, one.default) for one in settings_of([record]) if one.changed}
+    assert changed == {
+        "model": ("tiny", "google-bert/bert-base-uncased"), "seed": (7, 42), "options.fold": (2, None),
+        "train.epochs": (9, 3),
+    }  # fmt: skip
+
+
+def test_texts_are_cut_and_freed_of_what_steers_a_browser() -> None:
+    assert cut("a" * 500) == "a" * 400 + " … (100 characters more)"
+    assert cut("a\x00b\u202ec") == "a\ufffdb\ufffdc"
+
+
+def test_entities_are_marked_by_whether_both_sides_have_them() -> None:
+    words = ["the", "big", "house", "saw", "a", "cat"]
+    found = [("PLACE", 1, 3), ("ANIMAL", 5, 6)]
+    part = entities("gold", " ".join(words), places(words, ()), found, found[1:], otherwise="missed", around=0)
+    assert [(s.text, s.mark, s.label) for s in part.segments if s.mark] == [
+        ("big house", "missed", "PLACE"),
+        ("cat", "right", "ANIMAL"),
+    ]
+    assert "".join(s.text for s in part.segments).split() == words
+    many = ["w"] * 500
+    long = entities("gold", " ".join(many), places(many, ()), [("X", 450, 451)], [], otherwise="wrong", around=450)
+    assert sum(s.text.count("w") for s in long.segments) == 60
+    assert [s.mark for s in long.segments if s.mark] == ["wrong"]
+
+
+def test_spans_are_marked_and_what_both_have_is_right() -> None:
+    part = spans("context", "abcdefghij", [(2, 5, "gold"), (4, 7, "prediction")])
+    assert part.segments == [
+        Segment(text="ab"), Segment(text="cd", mark="gold"), Segment(text="e", mark="right"),
+        Segment(text="fg", mark="prediction"), Segment(text="hij"),
+    ]  # fmt: skip
+    far = spans("context", "x" * 1_000 + "gold" + "x" * 1_000, [(1_000, 1_004, "gold")])
+    assert len("".join(s.text for s in far.segments)) < 400
+
+
+def lines_of(task: Task, answers: Sequence[Answer], tmp_path: Path) -> Any:
+    """The view of answers to a toy's rows."""
+    from finetune.runs.predictions import read_predictions
+
+    save_predictions(tmp_path / "p.parquet", task, task.load(Source(), "dev").rows, answers)
+    return view_of(read_predictions(tmp_path / "p.parquet"), getattr(task, "labels", ()))
+
+
+def test_golds_that_were_turned_are_suggested_and_no_others(tmp_path: Path) -> None:
+    rows = cat_rows(64)
+    turned = {5, 40}
+    answers = [
+        Answer(value=row.gold, probabilities=[0.02, 0.98] if row.gold == "yes" else [0.98, 0.02]) for row in rows
+    ]
+    answers[7] = Answer(value="no" if rows[7].gold == "yes" else "yes", probabilities=[0.55, 0.45])  # unsure and wrong
+    other = {"yes": "no", "no": "yes"}
+    task = cat_task([replace(row, gold=other[row.gold]) if i in turned else row for i, row in enumerate(rows)])
+    view = lines_of(task, answers, tmp_path)
+    assert np.flatnonzero(suspects(view, None)).tolist() == [5, 40]
+    assert np.flatnonzero(view.wrong()).tolist() == [5, 7, 40]
+
+
+def test_errors_of_a_model_that_is_too_sure_are_no_label_errors(tmp_path: Path) -> None:
+    """A third is wrong with 99 %: at the temperature that the page computes, it is as sure as it is right."""
+    rows = cat_rows(60)
+    other = {"yes": "no", "no": "yes"}
+    values = [other[str(row.gold)] if number % 3 == 0 else row.gold for number, row in enumerate(rows)]
+    sure = [0.98 + 0.01 * (number % 3 == 0) for number in range(60)]
+    answers = [
+        Answer(value=name, probabilities=[1 - p, p] if name == "yes" else [p, 1 - p])
+        for name, p in zip(values, sure, strict=True)
+    ]
+    view = lines_of(cat_task(rows), answers, tmp_path)
+    assert suspects(view, None).sum() == 20
+    assert not suspects(view, temperature_of(view)).any()
+    assert not row_order(view, temperature_of(view)).suspected.any()
+
+
+def test_labels_are_believed_less_than_others_of_their_class(tmp_path: Path) -> None:
+    """A small model is sure of nothing: the least believed labels are found without any threshold."""
+    rows = cat_rows(64)
+    turned = {5, 40}
+    answers = [Answer(value=row.gold, probabilities=[0.44, 0.56] if row.gold == "yes" else [0.7, 0.3]) for row in rows]
+    other = {"yes": "no", "no": "yes"}
+    task = cat_task([replace(row, gold=other[row.gold]) if i in turned else row for i, row in enumerate(rows)])
+    view = lines_of(task, answers, tmp_path)
+    assert not suspects(view, None).any()
+    found = beliefs(view)
+    assert found is not None
+    chances, relative = found
+    assert set(np.argsort(relative)[:2]) == turned
+    golds = np.array([line["gold"] for line in view.lines])
+    assert relative[golds == "yes"].mean() == pytest.approx(0, abs=1e-9)
+    assert chances[5] == pytest.approx(0.3 if golds[5] == "yes" else 0.44)
+
+
+def test_rows_are_ordered_by_error_then_doubt_then_confidence(tmp_path: Path) -> None:
+    rows = cat_rows(64)
+    sure = np.linspace(0.6, 0.8, len(rows))
+    wrong = {3: 0.55, 9: 0.95}  # the confidence of an error
+    answers = [
+        Answer(value=row.gold, probabilities=[1 - p, p] if row.gold == "yes" else [p, 1 - p])
+        for row, p in zip(rows, sure.tolist(), strict=True)
+    ]
+    for index, p in wrong.items():
+        other = {"yes": "no", "no": "yes"}[rows[index].gold]
+        answers[index] = Answer(value=other, probabilities=[1 - p, p] if other == "yes" else [p, 1 - p])
+    found = row_order(lines_of(cat_task(rows), answers, tmp_path))
+    assert found.order[:2].tolist() == [9, 3]
+    assert found.suspected.nonzero()[0].tolist() == [9]
+    assert found.doubt is not None
+    assert found.doubt[9] == 0
+    right = found.order[2:]
+    assert found.least[right[:18]].all() and not found.least[right[18:]].any()
+    assert np.isfinite(found.chances).tolist() == found.least.tolist()
+    for part in (right[:18], right[18:]):
+        assert (np.diff(found.certainty[part]) <= 0).all()
+
+
+def test_a_word_and_a_label_of_several_are_believed_each(tmp_path: Path) -> None:
+    tags = {"words": ["a", "b"], "gold": ["O", "B-X"], "prediction": ["O", "O"], "probabilities": [0.9, 0.8], "id": "1"}
+    old = view_of([tags])  # from before the labels' probabilities were saved
+    assert old is not None and beliefs(old) is None
+    tags |= {"label_probabilities": [0.9, 0.2]}
+    sure = tags | {"prediction": ["O", "B-X"], "label_probabilities": [math.nan, 0.8], "id": "2"}
+    view = view_of([tags, sure])
+    assert view is not None and (found := beliefs(view)) is not None
+    assert found[0].tolist() == pytest.approx([0.2, 0.8])  # of the word that is believed least
+    assert found[1].tolist() == pytest.approx([0.2 - 0.5, 0.8 - 0.5])
+    several = {"text": "a", "gold": ["x"], "prediction": [], "probabilities": [0.1, 0.2], "id": "1"}
+    view = view_of([several, several | {"gold": []}], ["x", "y"])
+    assert view is not None and (found := beliefs(view)) is not None
+    assert found[0][0] == pytest.approx(0.1)
+    numbers = view_of([{"text": "a", "gold": 1.0, "prediction": 2.0, "id": "1"}])
+    assert numbers is not None and beliefs(numbers) is None
+
+
+def test_every_shape_knows_its_view(tmp_path: Path) -> None:
+    for task in labelled_shapes():
+        kind = type_of(task)
+        assert kind is not None
+        gold = task.scoring.labels(task.load(Source(), "dev").rows)
+        perfect = [SpanAnswer(value=a.value, start=0, end=0) for a in gold] if "spans" in task.name else gold
+        view = lines_of(task, perfect, tmp_path)
+        assert type(view) is kind.view
+        assert view.scores().mean() == view.bounded
+        assert not view.wrong().any()
+        assert all(one.f1 == 1 for one in view.classes() if one.gold)
+        assert len(view.lengths()) == 64
+    assert view_of([]) is None
+    assert view_of([{"id": "1", "gold": None, "prediction": None}]) is None
+    assert view_of([{"id": "1", "gold": 1, "prediction": 1, "shape": "of its own"}]) is None
+
+
+def test_a_temperature_that_does_not_lower_the_error_is_not_offered() -> None:
+    fitted = Temperature(value=1.47, fitted_on="these rows")
+    assert temperature_words(fitted, 0.056, 0.044).startswith(
+        " With the temperature 1.47, which has the least log loss"
+    )
+    assert "does not lower it (5.6), so that predictions are best left without" in temperature_words(
+        fitted, 0.044, 0.056
+    )
+
+
+def test_a_star_needs_an_exact_test_after_adjustment_for_all_parts() -> None:
+    """16 of 16 rows right differ from 129 of 159 by chance (p 0.13); 30 of 60 do not."""
+    values = ["a"] * 16 + ["b"] * 60 + ["c"] * 99
+    scores = np.array([1.0] * 16 + [1.0] * 30 + [0.0] * 30 + [1.0] * 99)
+    found = {one.value: one for one in part_scores("source", values, scores, bounded=True)}
+    assert list(found) == ["c", "b", "a"]
+    expected = fisher_exact([[16, 0], [129, 30]]).pvalue
+    assert found["a"].p == pytest.approx(expected) and expected > 0.05
+    assert found["a"].interval == pytest.approx((0.806, 1.0), abs=1e-3)
+    assert found["b"].p < 1e-9
+
+
+def test_one_part_of_many_is_starred_only_after_holms_adjustment(tmp_path: Path) -> None:
+    """Part 1 has p 0.02, which eight parts have by chance; part 0 has p under 0.001."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rows = [SentenceRow(id=str(i), text="the cat", gold="yes") for i in range(160)]
+    wrong = {*range(10), *range(20, 24), 40, 70}
+    task, values = cat_task(rows), [f"part {i // 20}" for i in range(160)]
+    answers = [Answer(value="no" if i in wrong else "yes", probabilities=[0.4, 0.6]) for i in range(160)]
+    folder = saved_run(tmp_path, task, rows, answers)
+    lines = prediction_lines(task, rows, answers, slices={"source": values})
+    pq.write_table(pa.Table.from_pylist(lines), folder / "predictions-dev.parquet")
+    scores = np.array([float(i not in wrong) for i in range(160)])
+    assert difference_p(scores[20:40], np.delete(scores, range(20, 40)), bounded=True) > 0.05 / 8
+    text = read(report(tmp_path, folder)).text
+    assert "Fisher's exact test" in text
+    assert text.count("\u00a0*") == 1
+    assert "50.0\u00a0*" in text

@@ -1,0 +1,69 @@
+"""The page of `finetune view`: projection, size."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from finetune.commands.view.page import render
+from finetune.commands.view.parts import Attention, Embeddings, Inside, Outputs, Sentence, Steps, WordVectors
+from finetune.commands.view.projection import cosines, project
+
+
+def test_projection_is_that_of_scikit_learn() -> None:
+    from sklearn.decomposition import PCA
+    from sklearn.metrics import silhouette_score
+
+    generator = np.random.default_rng(0)
+    meanings = ["a"] * 6 + ["b"] * 8 + ["c"] * 5
+    vectors = generator.normal(size=(19, 7)) + np.repeat([[0.0], [2.0], [-2.0]], [6, 8, 5], axis=0)
+    found, theirs = project(vectors, meanings), PCA(2).fit(vectors)
+    assert np.abs(found.points) == pytest.approx(np.abs(theirs.transform(vectors)), abs=1e-9)
+    assert found.explained == pytest.approx(theirs.explained_variance_ratio_)
+    assert found.silhouette == pytest.approx(silhouette_score(vectors, meanings, metric="cosine"))
+    close = cosines(vectors) - 9 * np.eye(19)
+    same = [meanings[row.argmax()] == mine for row, mine in zip(close, meanings, strict=True)]
+    assert found.neighbours == pytest.approx(np.mean(same))
+
+
+def test_equal_vectors_are_one_point_and_one_meaning_is_not_apart() -> None:
+    assert project(np.ones((4, 3)), ["a", "a", "b", "b"]).explained == (0.0, 0.0)
+    assert project(np.eye(3), ["", "", ""]).silhouette is None
+
+
+def large(layers: int, heads: int, tokens: int, width: int) -> Inside:
+    """A model of some size, of random numbers."""
+    generator = np.random.default_rng(0)
+    weights = generator.dirichlet(np.ones(tokens), size=(layers, heads, tokens))
+    some = generator.normal(size=(1, heads, tokens, width // heads))
+    steps = Steps(layers=[1], queries=some, keys=some, values=some, outputs=some, scores=weights[:1])
+    sentences = [Sentence(text="a <b>bank</b>", start=5, end=9, meaning="ab"[i % 2]) for i in range(40)]
+    vectors = generator.normal(size=(layers + 1, 40, width))
+    return Inside(
+        model="<big>",
+        family="BERT",
+        tokens=["[CLS]", *["</script>"] * (tokens - 1)],
+        token_segments=[0] * tokens,
+        attention=Attention(weights=weights, separators=np.arange(tokens) == tokens - 1),
+        steps=steps,
+        outputs=Outputs(sequence=generator.normal(size=(tokens, width)), pooled=None),
+        embeddings=Embeddings(places=[], positions=None, segments=None),
+        word=WordVectors(
+            word="bank", sentences=sentences, tokens=["bank"] * 40, context_free=vectors[0], layers=vectors
+        ),
+    )
+
+
+def test_the_page_of_a_base_model_is_under_5_mb_and_asks_for_nothing() -> None:
+    page = render(large(12, 12, 64, 768))
+    assert len(page.encode()) < 5e6
+    assert "http://" not in page.replace("http://www.w3.org/2000/svg", "")
+    assert "https://" not in page
+    assert "default-src 'none'" in page
+    assert "&lt;big&gt;" in page
+    assert page.count("</script>") == 2
+    data = json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1])  # type: ignore[index]
+    assert data["tokens"][1] == "</script>"
+    for missing in ("no trained pooler", "no table of positions", "no segments"):
+        assert missing in page
