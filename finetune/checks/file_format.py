@@ -13,7 +13,7 @@ from finetune.data.issues import READING, REJECTED, Fault, Issue
 from finetune.data.messages import shown
 from finetune.data.records import Record
 from finetune.data.values import as_text, is_missing
-from finetune.task_types.name_words import IDS
+from finetune.task_types.column_names import id_names
 from finetune.task_types.row_issues import SHARED
 from finetune.task_types.types import OWN
 
@@ -173,7 +173,7 @@ def double_ids(part: Part) -> Iterator[Finding]:
     """Duplicate ids."""
     columns = part.table.columns
     taken = (*part.layout.text, *part.layout.label)
-    name = part.layout.id or next((name for name in columns if name.lower() in IDS and name not in taken), "")
+    name = part.layout.id or next((name for name in columns if name.lower() in id_names() and name not in taken), "")
     if not part.has([name]):
         return
     ids = [as_text(cell).strip() for cell in columns[name] if not is_missing(cell)]

@@ -3,11 +3,13 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import islice, pairwise
 from typing import Any, Literal
 
 from finetune.data.number_formats import reading_of_commas
 from finetune.data.values import as_list, as_number, as_text, is_missing
+from finetune.data.words.lists import pair_list, word_list
 
 Kind = Literal["empty", "object", "list", "number", "category", "text", "id"]
 SEEN = 20_000  # values that a column's type is inferred from
@@ -15,29 +17,8 @@ FEW = 50  # most distinct values of a category, or a twentieth of its rows
 NEARLY_ALL = 0.95
 SPLITS = frozenset({"train", "training", "test", "testing", "dev", "val", "valid", "validation", "unassigned"})
 NOTHING = frozenset({"nan", "NaN", "NaT", "<NA>"})  # as data frames write a missing label; it may be a text
-MARKS = (
-    *(("0", "1"), ("false", "true"), ("no", "yes"), ("n", "y"), ("nein", "ja"), ("non", "oui"), ("no", "sí")),
-    *(
-        ("no", "si"),
-        ("não", "sim"),
-        ("아니오", "예"),
-        ("아니요", "네"),
-        ("いいえ", "はい"),
-        ("否", "是"),
-        ("нет", "да"),
-    ),
-)
-NO = frozenset({"", "f", "-", *(no for no, _ in MARKS)})
-YES = frozenset({"t", "x", "✓", *(yes for _, yes in MARKS)})
 DIFFERENT_WORDS = "a different word in each row"
 SEPARATORS = ("|", ";", ",")  # between several labels in a cell
-MONTH = "(Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*"
-DATE = re.compile(
-    r"(\d{4}[-./]\d{1,2}[-./]\d{1,2}|\d{1,2}[-./]\d{1,2}[-./](\d{4}|\d{2})|\d{4}년.*)"
-    r"([ T]+\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?\s*([AaPp][Mm])?\s*(Z|UTC|GMT|[-+]\d{2}:?\d{2})?)?"
-    rf"|(Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? .*\d{{4}}.*|{MONTH} \d{{1,2}},? \d{{4}}.*|\d{{1,2}} {MONTH},? \d{{4}}.*"
-    r"|\d{1,2}:\d{2}(:\d{2})?"
-)
 YEAR_OR_TIME = re.compile(r"(19|20)\d\d|\d:\d\d")
 LONGEST_DATE = 40  # characters
 LETTERS = re.compile(r"[^\W\d_]+")
@@ -79,6 +60,23 @@ class ColumnFacts:
         return self.filled > 1 and self.distinct == self.filled
 
 
+def marks() -> tuple[tuple[str, str], ...]:
+    """The two values of a binary column, that of no first."""
+    return (("0", "1"), *pair_list("no_yes"))
+
+
+@cache
+def signs_of_no() -> frozenset[str]:
+    """What cells of a binary column may hold for no, in lower case."""
+    return frozenset({"", "f", "-", *(no for no, _ in marks())})
+
+
+@cache
+def signs_of_yes() -> frozenset[str]:
+    """What cells of a binary column may hold for yes, in lower case."""
+    return frozenset({"t", "x", "✓", *(yes for _, yes in marks())})
+
+
 def facts_of(name: str, values: Sequence[Any]) -> ColumnFacts:
     """Infers what a column holds."""
     some = [value for value in islice(values, SEEN) if not is_missing(value)]
@@ -95,7 +93,7 @@ def facts_of(name: str, values: Sequence[Any]) -> ColumnFacts:
     signs = {text.lower() for text in texts}
     facts["split"] = signs <= SPLITS
     facts["letters"] = distinct > 2 and signs <= set("abcdef")
-    facts["marks"] = next(("/".join(pair) for pair in MARKS if signs == set(pair)), "")
+    facts["marks"] = next(("/".join(pair) for pair in marks() if signs == set(pair)), "")
     if why := _identifies(texts):
         return ColumnFacts(**facts, kind="id", words=1, why=why)
     numbers = [number for value in some if (number := _any_number(value)) is not None]
@@ -135,7 +133,7 @@ def _any_number(value: Any) -> float | None:
 def _identifies(texts: Sequence[str]) -> str:
     """Why a column of such texts is an id: dates, links, hashes, long numbers; empty where it is not."""
     kinds = {
-        DATES: DATE.fullmatch,
+        DATES: _date().fullmatch,
         "links or addresses": LINK.fullmatch,
         "ids that a spreadsheet has rounded": RUINED.fullmatch,
     }
@@ -148,6 +146,19 @@ def _identifies(texts: Sequence[str]) -> str:
     if _mostly(re.compile(r"[0-9a-fA-F-]{16,}|\d{9,}").fullmatch, texts) and len(set(texts)) > 0.1 * len(texts):
         return "hashes or long numbers"
     return ""
+
+
+@cache
+def _date() -> re.Pattern[str]:
+    """A date in digits, with or without a time, or with the name of a month or day; or a time."""
+    month, day, year = ("|".join(word_list(name)) for name in ("months", "weekdays", "after_year"))
+    month = f"({month})[a-z]*"
+    return re.compile(
+        rf"(\d{{4}}[-./]\d{{1,2}}[-./]\d{{1,2}}|\d{{1,2}}[-./]\d{{1,2}}[-./](\d{{4}}|\d{{2}})|\d{{4}}({year}).*)"
+        r"([ T]+\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?\s*([AaPp][Mm])?\s*(Z|UTC|GMT|[-+]\d{2}:?\d{2})?)?"
+        rf"|({day})[a-z]*,? .*\d{{4}}.*|{month} \d{{1,2}},? \d{{4}}.*|\d{{1,2}} {month},? \d{{4}}.*"
+        r"|\d{1,2}:\d{2}(:\d{2})?"
+    )
 
 
 def _is_written_date(text: str) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from finetune.data.column_types import MARKS, ColumnFacts
+from finetune.data.column_types import ColumnFacts, marks
 from finetune.data.values import as_text, is_missing
 from finetune.errors import UserError
 from finetune.task_types.column_names import is_about, is_id_name, label_tier, text_tier
@@ -76,7 +76,7 @@ def label_candidates(
         level = _level(fact)
         if name not in flags or level <= 1:
             found.append(_candidate((name,), level, fact, columns[name]))
-    for style in map("/".join, MARKS):
+    for style in map("/".join, marks()):
         group = tuple(name for name in flags if free[name].marks == style)
         if len(group) > 1:
             together = _contiguous(group, list(facts))

@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
-from finetune.task_types.name_words import ABOUT, CLASSES, IDS, LABELS, STRONG_LABELS, STRONG_TEXTS, WEAK_TEXTS
+from finetune.data.words.lists import word_list
 
 WORD = re.compile(r"[^\W\d_]+|\d+")
 LATIN_ACCENT = re.compile("([A-Za-z])[\u0300-\u036f]+")
@@ -56,8 +56,9 @@ def label_tier(name: str) -> int | None:
     """How clearly a name means label: 0 `label`, 1 `gold_label_2`, 2 `sentiment`, 3 `customer_sentiment`; else None."""
     if is_about(name):
         return None
-    strong, other = place_of(name, STRONG_LABELS), place_of(name, LABELS)
-    if strong and (strong[0] == EXACT or STRONG_LABELS[strong[1]] not in CLASSES):
+    labels = word_list("label")
+    strong, other = place_of(name, labels), place_of(name, word_list("label_subject"))
+    if strong and (strong[0] == EXACT or labels[strong[1]] not in word_list("label_alone")):
         return 0 if strong[0] == EXACT else 1
     if other is None and strong:
         other = strong
@@ -68,22 +69,27 @@ def text_tier(name: str) -> int | None:
     """How clearly a name means text: 0 `text`, 1 `review_text`, 2 `title`, 3 `product_title`; else None."""
     if is_about(name) or is_id_name(name):
         return None
-    strong, weak = place_of(name, STRONG_TEXTS), place_of(name, WEAK_TEXTS)
+    strong, weak = place_of(name, word_list("text")), place_of(name, word_list("text_weak"))
     if strong:
         return 0 if strong[0] == EXACT else 1
     return None if weak is None else 2 if weak[0] == EXACT else 3
 
 
+def id_names() -> tuple[str, ...]:
+    """The names of id columns, those first that are most often the row's own."""
+    return (*word_list("id"), *word_list("id_seldom"))
+
+
 def is_id_name(name: str) -> bool:
     """Whether the name is that of an id, or ends like one: `id`, `tweet_id`, `ProductId`."""
     words = words_of(name)
-    return name.strip().lower() in IDS or (bool(words) and words[-1] in ("id", "ids", "idx", "uuid", "guid", "번호"))
+    return name.strip().lower() in id_names() or (bool(words) and words[-1] in word_list("id_ending"))
 
 
 def is_about(name: str) -> bool:
     """Whether the name is metadata of the row or its label, such as `created_at` or `label_confidence`."""
-    words = words_of(name)
-    return name.strip().lower() in ABOUT or (bool(words) and words[-1] in ABOUT) or words[:2] == ["annotation", "id"]
+    words, about = words_of(name), word_list("about")
+    return name.strip().lower() in about or (bool(words) and words[-1] in about) or words[:2] == ["annotation", "id"]
 
 
 def named(names: Iterable[str], wanted: Sequence[str]) -> list[str]:

@@ -10,10 +10,9 @@ from finetune.data.label_names import names_given, names_nearby
 from finetune.data.table import Table
 from finetune.data.values import as_number, is_missing
 from finetune.errors import UserError, nearest
-from finetune.task_types.column_names import named
+from finetune.task_types.column_names import id_names, named
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import DataType, Evidence
-from finetune.task_types.name_words import IDS
 from finetune.task_types.types import data_types, named_type
 
 ROLES = ("text", "label", "id", "group")  # settings that name columns
@@ -92,7 +91,7 @@ def named_columns(text: Any, facts: Collection[str], role: str, table: Table) ->
 def _with_roles(layout: Layout, evidence: Evidence) -> Layout:
     """The layout with its id and group columns."""
     facts, chosen = evidence.facts, evidence.chosen
-    free = [name for name in named(facts, IDS) if name not in (*layout.text, *layout.label)]
+    free = [name for name in named(facts, id_names()) if name not in (*layout.text, *layout.label)]
     ids = chosen.get("id") or [name for name in free if facts[name].unique and facts[name].kind != "empty"][:1]
     reasons = dict(layout.reasons) | {name: "given" for name in chosen if name not in layout.reasons}
     if ids and "id" not in chosen:

@@ -5,30 +5,11 @@ from itertools import combinations
 from typing import Any
 
 from finetune.data.column_types import ColumnFacts
+from finetune.data.words.lists import pair_list
 from finetune.task_types.candidates import LONG, Ambiguous
 from finetune.task_types.column_names import is_about, is_id_name, named, text_tier
 from finetune.task_types.pair_evidence import are_a_pair, the_text
 
-PAIRS = (
-    ("sentence1", "sentence2"),
-    ("sentence_a", "sentence_b"),
-    ("text_a", "text_b"),
-    ("text", "text_pair"),
-    ("premise", "hypothesis"),
-    *(("query", name) for name in ("document", "passage", "context", "paragraph")),
-    *(("question", name) for name in ("passage", "context", "paragraph", "document", "sentence")),
-    ("question", "answer"),
-    ("claim", "evidence"),
-    ("context", "hypothesis"),
-    ("context", "response"),
-    ("title", "body"),
-    ("title", "text"),
-    ("title", "content"),
-    ("title", "description"),
-    ("제목", "내용"),
-    ("제목", "본문"),
-    ("标题", "内容"),
-)
 FEW_ROWS = 5  # names that a column may contain by chance
 MOST, PAIRED = 5, 3  # columns of a question, and of those that may be pairs
 FREE = 1.2  # words per cell from which a column may be a text
@@ -86,7 +67,7 @@ def _is_free_text(fact: ColumnFacts) -> bool:
 
 def _pair(free: Mapping[str, ColumnFacts], columns: Mapping[str, Sequence[Any]]) -> tuple[str, ...]:
     some = {n: f for n, f in free.items() if f.filled < 50 or (f.kind == "text" and f.distinct > 0.1 * f.filled)}
-    for pair in PAIRS:
+    for pair in pair_list("text_pairs"):
         if len(found := named(some, pair)) == 2:
             return tuple(found)
     names = [name for name, fact in free.items() if _is_free_text(fact) or text_tier(name) is not None]

@@ -11,10 +11,9 @@ from finetune.data.formats.dialect import DELIMITERS, Dialect, csv_reader
 from finetune.data.formats.registry import BY_SUFFIX
 from finetune.data.records import column_names
 from finetune.data.values import NUMBER
-from finetune.task_types.column_names import EXACT, place_of
-from finetune.task_types.name_words import IDS, LABELS, STRONG_LABELS, STRONG_TEXTS, WEAK_TEXTS
+from finetune.data.words.lists import word_list
+from finetune.task_types.column_names import EXACT, id_names, place_of
 
-TEXTS, OTHERS = (*STRONG_TEXTS, *WEAK_TEXTS), (*STRONG_LABELS, *LABELS, *IDS)  # usual names of columns
 ROWS = 200  # that are inspected
 REGULAR = 0.75  # share of the rows that are as wide as in training
 
@@ -151,7 +150,9 @@ def are_names(cells: Sequence[str], known: Trained) -> bool:
         return True
     if len(cells) > 1 and given & known.labels:
         return False  # `no` may be a label, and the name of a column of numbers
-    usual = TEXTS if len(cells) == 1 else (*TEXTS, *OTHERS)
+    usual = (*word_list("text"), *word_list("text_weak"))
+    if len(cells) > 1:
+        usual = (*usual, *word_list("label"), *word_list("label_subject"), *id_names())
     return any((place_of(cell, usual) or (0,))[0] == EXACT for cell in cells if cell.strip())
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from finetune.data.characters import CONJOINING, SCRIPTS, census, kind_number
 from finetune.data.messages import percent
 from finetune.data.rows import OwnRow, Row, StreamedRows
+from finetune.data.words.lists import by_language
 from finetune.models.tokenizers.load import TextTokenizer
 from finetune.runs.recipe import is_new
 
@@ -34,11 +35,7 @@ ENCODERS = {  # of languages that have their own
 }
 TRAIN = "Train one on these texts: finetune tokenizer TEXTS -o vocabulary"
 CHOOSE = "Choose an encoder for the language: model="
-COMMON_WORDS = {  # of languages in the Latin script that have their own
-    "German": frozenset(("und", "der", "die", "das", "nicht", "ist", "ein", "eine", "zu", "mit", "den", "es")),
-    "English": frozenset(("the", "and", "of", "to", "is", "in", "it", "that", "was", "for", "not", "with")),
-}
-COMMON = 0.05  # share of these words in a text of the language
+COMMON = 0.05  # share of a language's most frequent words in its texts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,8 +113,9 @@ def language_of(words: Sequence[str], shares: dict[str, float]) -> str:
         return "Russian" if "ы" in text and not re.search("[іїєґўјљњћђџқғңөү]", text) else ""
     if script == "Latin":
         small = [word.lower() for word in words]
-        common = {name: sum(word in some for word in small) / len(small) for name, some in COMMON_WORDS.items()}
-        best = max(common, key=lambda name: common[name])
+        frequent = {name: frozenset(some) for name, some in by_language("common").items()}
+        common = {name: sum(word in some for word in small) / len(small) for name, some in frequent.items()}
+        best = max(common, key=lambda name: (common[name], name))
         return best if common[best] > COMMON else ""
     if script == "Arabic":
         return "" if re.search("[پچژگکی]", "".join(words)) else "Arabic"

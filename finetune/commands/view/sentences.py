@@ -11,6 +11,7 @@ from pathlib import Path
 
 from finetune.commands.view.parts import Sentence
 from finetune.data.paths import read_small_text
+from finetune.data.words.lists import word_list
 from finetune.errors import UserError, nearest
 
 MOST_BYTES = 1_000_000
@@ -18,7 +19,6 @@ MOST = 200  # sentences on a page
 FEWEST = 3
 DEFAULT = "bank"
 HANGUL = re.compile("[가-힣]")
-PARTICLES = "이|가|은|는|을|를|에|의|도|만|로|으로|와|과|에서|에게|까지|부터"
 BUILT_IN = files("finetune.commands.view") / "words"
 
 
@@ -64,8 +64,9 @@ def typed_sentences(word: str, texts: Sequence[str]) -> list[Sentence]:
 def word_of(texts: Sequence[str]) -> str:
     """The word of ours that the texts have, with a particle or without; else one of ours in their script."""
     text, known = " ".join(texts), built_in_words()
+    particles = "|".join(word_list("particles"))
     there = [
-        word for word in known if re.search(rf"(?<!\w){re.escape(word)}(?:{PARTICLES})?(?!\w)", text, re.IGNORECASE)
+        word for word in known if re.search(rf"(?<!\w){re.escape(word)}(?:{particles})?(?!\w)", text, re.IGNORECASE)
     ]
     korean = [word for word in known if HANGUL.search(word)] if HANGUL.search(text) else []
     return next(iter([*there, *korean, DEFAULT]))

@@ -3,27 +3,19 @@
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import cache
 from itertools import takewhile
 from typing import Any, Literal
 
 from finetune.data.column_types import ColumnFacts
 from finetune.data.values import as_list, as_number, is_missing
+from finetune.data.words.lists import word_list
 from finetune.task_types.candidates import Ambiguous
 from finetune.task_types.choice.cells import choice_named, choices_of
 from finetune.task_types.choice.task import LETTERS
 from finetune.task_types.column_names import in_order, is_about, is_id_name, label_tier, named, stem_of, words_of
 from finetune.task_types.columns import Layout
-from finetune.task_types.name_words import STRONG_TEXTS
 
-CHOICES = ("choices", "options", "endings", "candidates", "선택지", "보기")
-WHOLE = ("startphrase", "ctx", "prompt", "premise", "sent1")  # names of which any one is the whole context
-PASSAGES = ("context", "article", "passage", "paragraph", "story", "document", "지문", "본문")
-ASKED = ("question", "query", "question.stem", "stem", "goal", "질문")
-STEM = re.compile(
-    r"(choice|ending|option|answer|alternative|antwort|pilihan|seçenek|вариант|보기|선택지|选项|選項|選択肢)"
-    r"[ _]?(\d{1,2}|[a-h])",
-    re.IGNORECASE,
-)
 LOOKED_AT = 5_000  # rows
 
 
@@ -35,7 +27,7 @@ def choice_layout(facts: Mapping[str, ColumnFacts], *, file: str, any_stem: bool
     Raises Ambiguous where several texts could be the context.
     """
     ranked = sorted(facts, key=lambda name: (label_tier(name) is None, label_tier(name) or 0))
-    label = [name for name in ranked if label_tier(name) is not None and not STEM.fullmatch(name)]
+    label = [name for name in ranked if label_tier(name) is not None and not _stem().fullmatch(name)]
     label = [name for name in label if facts[name].kind in ("category", "number", "text", "id")][:1]
     choices = _choice_columns(facts) or (_numbered_texts(facts) if any_stem else [])
     if not choices:
@@ -57,15 +49,21 @@ def contexts_in(text: Sequence[str], facts: Mapping[str, ColumnFacts]) -> int:
     return next((i for i, name in enumerate(text) if i and stem and stem_of(name) == stem), 1)
 
 
+@cache
+def _stem() -> re.Pattern[str]:
+    """The name of a column with one choice: what it begins with, and its number or letter."""
+    return re.compile(rf"({'|'.join(word_list('choice_stem'))})[ _]?(\d{{1,2}}|[a-h])", re.IGNORECASE)
+
+
 def _choice_columns(facts: Mapping[str, ColumnFacts]) -> list[str]:
     """A list of choices, or columns named choice1, ending0, option_a, or A, B and C."""
-    lists = [name for name in facts if facts[name].kind == "list" and set(words_of(name)) & set(CHOICES)]
+    lists = [name for name in facts if facts[name].kind == "list" and set(words_of(name)) & set(word_list("choices"))]
     lists.sort(key=lambda name: (words_of(name)[-1] in ("label", "labels", "id", "key"), name.count(".")))
     if lists:
         return lists[:1]
     stems: dict[str, list[str]] = {}
     for name in facts:
-        if (match := STEM.fullmatch(name)) and facts[name].kind in ("text", "category", "number", "id"):
+        if (match := _stem().fullmatch(name)) and facts[name].kind in ("text", "category", "number", "id"):
             stems.setdefault(match[1].lower(), []).append(name)
     return in_order(next((names for names in stems.values() if len(names) > 1), [])) or _lettered(facts)
 
@@ -85,12 +83,12 @@ def _contexts(
 ) -> tuple[str, ...]:
     """The context columns, which choices continue or answer: one, or a passage and a question about it."""
     texts = [n for n in facts if n not in taken and facts[n].kind == "text" and not is_about(n) and not is_id_name(n)]
-    if whole := named(texts, WHOLE):
+    if whole := named(texts, word_list("choice_context")):
         return (whole[0],)
-    passage, question = named(texts, PASSAGES)[:1], named(texts, ASKED)[:1]
+    passage, question = (named(texts, word_list(f"choice_{part}"))[:1] for part in ("passage", "question"))
     if passage and question:
         return (passage[0], question[0])
-    if one := passage or question or named(texts, STRONG_TEXTS)[:1]:
+    if one := passage or question or named(texts, word_list("text"))[:1]:
         return (one[0],)
     long = [name for name in texts if facts[name].words >= 2] or texts
     if len(long) > 1:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from finetune.data.column_types import NO, YES
+from finetune.data.column_types import signs_of_no, signs_of_yes
 from finetune.data.messages import shown
 from finetune.data.nested_fields import cell_at
 from finetune.data.values import as_text, is_missing
@@ -98,7 +98,7 @@ def _marked(layout: Layout, values: Mapping[str, Any]) -> Gold | None:
     marks = {name: as_text(cell_at(values, name)).strip().lower() for name in layout.label}
     if not any(marks.values()):
         return None
-    if wrong := [name for name, mark in marks.items() if mark not in NO | YES]:
+    if wrong := [name for name, mark in marks.items() if mark not in signs_of_no() | signs_of_yes()]:
         cell = short(cell_at(values, wrong[0]))
         raise NoRow(f"has {cell} in the column '{wrong[0]}'; expected 0 or 1", NO_MARK)
-    return tuple(name for name, mark in marks.items() if mark in YES)
+    return tuple(name for name, mark in marks.items() if mark in signs_of_yes())

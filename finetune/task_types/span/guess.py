@@ -6,28 +6,12 @@ from typing import Any
 
 from finetune.data.column_types import DIFFERENT_WORDS, ColumnFacts
 from finetune.data.values import as_text, is_missing
+from finetune.data.words.lists import word_list
 from finetune.task_types.candidates import Ambiguous
 from finetune.task_types.column_names import label_tier, named
 from finetune.task_types.columns import Layout
 from finetune.task_types.span.cells import answers_of
 
-QUESTIONS, CONTEXTS = (
-    ("question", "query", "질문", "问题", "質問", "вопрос", "frage", "pregunta"),
-    (
-        "context",
-        "passage",
-        "paragraph",
-        "document",
-        "본문",
-        "지문",
-        "上下文",
-        "文脈",
-        "контекст",
-        "kontext",
-        "contexto",
-    ),
-)
-ANSWERS = ("answers", "answer", "answer_text", "정답", "답", "답변", "答案", "ответ", "antwort", "respuesta")
 LOOKED_AT = 5_000  # rows
 PARTS, VARIED = 0.9, 0.2  # share of the answers that are in their contexts, and of different ones
 SHORTER, ASKING = 2, 3  # times that an answer is shorter than its context; words of a question
@@ -36,10 +20,10 @@ SHORTER, ASKING = 2, 3  # times that an answer is shorter than its context; word
 def span_layout(columns: Mapping[str, Sequence[Any]], facts: Mapping[str, ColumnFacts]) -> Layout | None:
     """The layout of a question about a context, and its answers if there are any."""
     filled = [name for name, fact in facts.items() if fact.kind != "empty"]
-    question, context = named(filled, QUESTIONS)[:1], named(filled, CONTEXTS)[:1]
+    question, context = (named(filled, word_list(name))[:1] for name in ("question", "context"))
     if not question or not context or question == context:
         return None
-    answers = [name for name in named(facts, ANSWERS) if name not in (*question, *context)]
+    answers = [name for name in named(facts, word_list("answer")) if name not in (*question, *context)]
     answers = [name for name in answers if facts[name].kind != "empty" or name in ("answers", "answer")]
     if answers and not _in_contexts(columns[answers[0]], columns[context[0]]):
         return None  # a label of the pair of texts, such as true or false

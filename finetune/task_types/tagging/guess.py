@@ -12,14 +12,14 @@ from finetune.data.formats.tag_forms import TagForm, are_chunks, form_of, plain_
 from finetune.data.messages import so_many
 from finetune.data.span_form import items_in, span_form
 from finetune.data.values import as_list, as_text, is_missing, tags_of
+from finetune.data.words.lists import word_list
 from finetune.errors import UserError
 from finetune.task_types.candidates import Ambiguous
 from finetune.task_types.column_names import is_about, is_id_name, named, text_tier
 from finetune.task_types.columns import Layout
 from finetune.task_types.tagging.char_spans import spans_of
-from finetune.task_types.words.columns import LOOKED_AT, WORD_NAMES, are_numbers, as_long, items_of, words_for
+from finetune.task_types.words.columns import LOOKED_AT, are_numbers, as_long, items_of, words_for
 
-TAG_NAMES = ("tags", "ner_tags", "ner", "labels", "label", "bio", "tag", "entities", "ner_tag", "iob", "태그")
 STEP = 0.9  # share of the rows that have as many tags as words
 INSIDE = 0.95  # share of the spans that are within their text
 
@@ -38,7 +38,7 @@ def tag_layout(
     Raises Ambiguous where several hold tags, and UserError for numeric tags without names.
     """
     lists = {name: cells for name, cells in columns.items() if facts[name].kind in ("list", "text", "category", "id")}
-    named_tags = set(named(lists, TAG_NAMES))
+    named_tags = set(named(lists, word_list("tags")))
     words = text[0] if len(text) == 1 else None
     forms = {
         name: form
@@ -149,9 +149,11 @@ def _require_names(
 ) -> None:
     """Raises UserError for lists of numbers next to lists of as many words: numeric tags without names."""
     lists = [name for name in columns if facts[name].kind == "list"]
-    for name in label or named(lists, TAG_NAMES):
+    for name in label or named(lists, word_list("tags")):
         words = [
-            other for other in named(lists, WORD_NAMES) if other != name and as_long(columns[other], columns[name])
+            other
+            for other in named(lists, word_list("words"))
+            if other != name and as_long(columns[other], columns[name])
         ]
         if name in lists and words and are_numbers(columns[name]) and not are_numbers(columns[words[0]]):
             raise UserError(

@@ -9,6 +9,7 @@ from finetune.data.column_types import DATES, SEPARATORS, ColumnFacts
 from finetune.data.messages import so_many
 from finetune.data.number_formats import reading_of_commas
 from finetune.data.values import as_text, is_missing
+from finetune.data.words.lists import word_list
 from finetune.errors import UserError
 from finetune.task_types.candidates import Ambiguous, label_candidates
 from finetune.task_types.column_names import words_of
@@ -19,20 +20,6 @@ MANY = 0.5  # share of the rows: with more distinct values a column does not hol
 FEW = 20  # most whole numbers that are classes
 MOST_OFFERED = 5  # other columns than one of dates
 EACH = 2  # fewest mean rows per class where there are more
-CLASS_NAMES = {
-    "label",
-    "labels",
-    "class",
-    "classes",
-    "category",
-    "intent",
-    "topic",
-    "genre",
-    "target",
-    "레이블",
-    "라벨",
-}
-DEGREE_NAMES = {"score", "rating", "similarity", "grade", "stars", "quality", "age", "price", "점수", "평점"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,9 +124,9 @@ def _are_class_numbers(fact: ColumnFacts, cells: Sequence[str]) -> bool:
 
 def _class_or_degree(fact: ColumnFacts, label: str, file: str) -> LabelKind:
     words = set(words_of(label))
-    if words & CLASS_NAMES:
+    if words.intersection(word_list("label_of_classes")):
         return LabelKind(shape=CLASSES, why=f"{fact.distinct} classes by number")
-    if words & DEGREE_NAMES:
+    if words.intersection(word_list("label_of_degrees")):
         return LabelKind(shape=NUMBER, why=f"{fact.distinct} different numbers")
     choices = [("shape=classification", f"{fact.distinct} classes by number"), ("shape=regression", "a number")]
     raise Ambiguous(f"{file}: the whole numbers in the column '{label}' can be classes or an amount", choices)

@@ -6,12 +6,12 @@ from typing import Any
 
 from finetune.data.column_types import ColumnFacts
 from finetune.data.values import as_list, as_text, is_missing
+from finetune.data.words.lists import word_list
 from finetune.task_types.column_names import named
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import Clean, DataType, NoRow
 from finetune.task_types.row_issues import EMPTY_WORD, MISSING_TEXT
 
-WORD_NAMES = ("words", "tokens", "token", "word", "form", "text", "sentence", "단어", "토큰")
 LOOKED_AT = 1_000  # rows
 
 
@@ -47,7 +47,7 @@ def words_for(
     if not taken:
         return None
     free = [name for name in columns if name not in taken and as_long(columns[name], columns[taken[0]])]
-    by_name = named(free, WORD_NAMES)
+    by_name = named(free, word_list("words"))
     if by_name:
         return by_name[0]
     kind = "list" if facts[taken[0]].kind == "list" else "text"
