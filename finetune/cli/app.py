@@ -13,7 +13,8 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from finetune.cli.commands import COMMANDS, FIRST, GROUPS, MEANT, lines
+from finetune.cli.commands import COMMANDS, FIRST, GROUPS, MEANT, command_module
+from finetune.cli.listed import lines
 from finetune.cli.terminal import echo, first_process, flowed, let_first_print, print_error, print_warnings, say
 from finetune.errors import UserError, nearest
 from finetune.runs import interrupts
@@ -21,7 +22,7 @@ from finetune.runs import interrupts
 UsageError: Any = typer.BadParameter.__mro__[
     2
 ]  # click's error of any kind, of which newer versions of typer have their own
-TAKE_SETTINGS = ("run", "init", "check", "show", "features")  # of a recipe, as key=value
+TAKE_SETTINGS = {name for name, listed in COMMANDS.items() if listed.takes_settings}
 
 
 class HelpContext(typer.Context):
@@ -41,7 +42,7 @@ class OnDemand(TyperCommand):
     def make_context(self, *given: Any, **extra: Any) -> Any:
         """The context of the real command, which then runs."""
         assert self.name is not None
-        module = import_module(f"finetune.commands.{self.name}.command")
+        module = import_module(command_module(self.name))
         alone = typer.Typer(add_completion=False, rich_markup_mode=None)
         alone.command(cls=WithExamples, help=self.help)(getattr(module, self.name))
         command = typer.main.get_command(alone)

@@ -1,6 +1,7 @@
 """What CONTRIBUTING tells to add can be added so."""
 
 import ast
+import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -66,6 +67,23 @@ def test_no_two_blocks_have_the_same_place(folder: ModuleType) -> None:
     orders = [module.ORDER for module in modules_of(folder)]
     assert len(orders) > 1
     assert len(set(orders)) == len(orders)
+
+
+def test_a_command_is_a_folder(runs: list[Path], tmp_path: Path) -> None:
+    listed, command = (block for block in blocks("python", CONTRIBUTING) if "LISTED" in block or "def count" in block)
+    (tmp_path / "more" / "count").mkdir(parents=True)
+    (tmp_path / "more" / "count" / "__init__.py").write_text(listed, encoding="utf-8")
+    (tmp_path / "more" / "count" / "command.py").write_text(command, encoding="utf-8")
+    start = f"import finetune.commands as c; c.__path__.append({str(tmp_path / 'more')!r})"
+    start += "; from finetune.cli.app import main; main()"
+
+    def typed(*arguments: str) -> str:
+        done = subprocess.run([sys.executable, "-c", start, *arguments], capture_output=True, text=True, cwd=ROOT)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert "Count the runs of a task." in typed("--help")
+    assert typed("count", "toy-cats", "--out", str(tmp_path / "out")) == "2 runs of toy-cats\n"
 
 
 def test_the_names_of_the_api_are_in_three_places() -> None:

@@ -1,0 +1,27 @@
+"""What the command line lists of a command, in the `__init__.py` of its folder, so that `--help` imports no command."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listed:
+    """A command's line in the list of commands, its place in its group, and its examples (what is typed, what it does).
+
+    `settings` are those that most users need first (how one is typed, what it means), `also` the names that the command
+    has elsewhere; `takes_settings` says whether it takes those of a recipe, as key=value.
+    """
+
+    group: str
+    place: int
+    help: str
+    examples: tuple[tuple[str, str], ...]
+    settings: tuple[tuple[str, str], ...] = ()
+    also: tuple[str, ...] = ()
+    takes_settings: bool = False
+
+
+def lines(examples: tuple[tuple[str, str], ...], most: int) -> str:
+    """Examples in two columns; below each other where that would be wider than so many characters."""
+    width = max(len(typed) for typed, _ in examples)
+    fits = all(width + 4 + len(does) <= most for _, does in examples)
+    return "\n".join(f"  {typed:<{width}}  {does}" if fits else f"  {typed}\n      {does}" for typed, does in examples)
