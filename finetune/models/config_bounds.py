@@ -5,7 +5,6 @@ A folder may be a stranger's. Its config can ask for any size, name code elsewhe
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,29 +14,8 @@ from finetune.errors import UserError, first_line
 from finetune.runs.recipe import WIDEST_LSTM
 
 REMEDY = "A model folder needs config.json, model.safetensors and the tokenizer's files, as save_pretrained writes them"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Bound:
-    """The least and the most of a whole number in a config."""
-
-    least: int
-    most: int
-
-
-WIDTH, LAYERS, HEADS = Bound(least=1, most=1 << 16), Bound(least=1, most=512), Bound(least=1, most=1 << 10)
-BOUNDS = {  # by the names of all families
-    **dict.fromkeys(("hidden_size", "dim", "d_model", "embedding_size"), WIDTH),
-    **dict.fromkeys(("intermediate_size", "hidden_dim"), Bound(least=1, most=1 << 20)),
-    **dict.fromkeys(("num_hidden_layers", "n_layers"), LAYERS),
-    **dict.fromkeys(("num_attention_heads", "n_heads", "num_key_value_heads"), HEADS),
-    **dict.fromkeys(("num_hidden_groups", "inner_group_num"), LAYERS),
-    "vocab_size": Bound(least=1, most=10_000_000),
-    "max_position_embeddings": Bound(least=4, most=10_000_000),
-    "type_vocab_size": Bound(least=0, most=1_000),
-    "num_labels": Bound(least=0, most=1_000_000),
-}
-SHARES = ("layer_norm_eps", "norm_eps", "initializer_range")  # and all dropouts: between 0 and 1
+COUNTS = ("num_hidden_layers", "n_layers", "num_attention_heads", "n_heads")  # of none, or less, a model can be built
+MOST_OF_A_KIND = 1_000_000  # transformers names each of `num_labels`
 FIXED: dict[
     str, Any
 ] = {  # what a config may set for other uses: attention that is code on the Hub, outputs that are not tensors
@@ -77,13 +55,9 @@ def require_config(folder: Path) -> dict[str, Any]:
         raise UserError(f"{file}: has no model_type", REMEDY)
     if table.get("quantization_config") is not None:
         raise UserError(f"{file}: its weights are quantized, which is not supported", "Name the unquantized model")
-    for name, bound in BOUNDS.items():
-        if name in table and table[name] is not None:
-            _require_within(file, name, table[name], bound)
-    for name, value in table.items():
-        if name in SHARES or "dropout" in name:
-            _require_share(file, name, value)
-    _require_together(file, table)
+    for name in COUNTS:
+        _require_number(file, table, name, least=1)
+    _require_number(file, table, "num_labels", least=0)
     _require_names(file, table)
     _require_weights(folder, table)
     return table
@@ -117,30 +91,11 @@ def _table(file: Path) -> dict[str, Any]:
     return table
 
 
-def _require_within(file: Path, name: str, value: Any, bound: Bound) -> None:
-    if type(value) is not int or not bound.least <= value <= bound.most:
-        raise UserError(
-            f"{file}: {name} is {str(value)[:40]}", f"It is a whole number from {bound.least} to {bound.most:,}"
-        )
-
-
-def _require_share(file: Path, name: str, value: Any) -> None:
-    """Raises UserError for a probability, or the like, that is not between 0 and 1."""
-    if value is not None and not (type(value) in (int, float, bool) and 0 <= value <= 1):
-        raise UserError(f"{file}: {name[:40]} is {str(value)[:40]}", "It is from 0 to 1")
-
-
-def _require_together(file: Path, table: Mapping[str, Any]) -> None:
-    """Raises UserError for values that are each possible, but not together."""
-    width, heads = _first(table, "hidden_size", "dim"), _first(table, "num_attention_heads", "n_heads")
-    if width and heads and width % heads and "head_dim" not in table:
-        raise UserError(f"{file}: {heads} attention heads do not divide the width {width}", REMEDY)
-    padding, vocabulary = table.get("pad_token_id"), table.get("vocab_size")
-    if padding is not None and (type(padding) is not int or not 0 <= padding < (vocabulary or padding + 1)):
-        raise UserError(
-            f"{file}: pad_token_id is {str(padding)[:40]}",
-            f"It is the id of a token in the vocabulary, of {vocabulary or 'several'} tokens",
-        )
+def _require_number(file: Path, table: Mapping[str, Any], name: str, *, least: int) -> None:
+    """Raises UserError for a number out of bounds; what is not a number is refused by transformers itself."""
+    value = table.get(name)
+    if isinstance(value, int) and not least <= value <= MOST_OF_A_KIND:
+        raise UserError(f"{file}: {name} is {str(value)[:40]}", f"It is from {least} to {MOST_OF_A_KIND:,}")
 
 
 def _require_names(file: Path, table: Mapping[str, Any]) -> None:
@@ -160,12 +115,9 @@ def _require_names(file: Path, table: Mapping[str, Any]) -> None:
 def _require_weights(folder: Path, table: Mapping[str, Any]) -> None:
     """Raises UserError for shards outside the folder, and for weights of far fewer bytes than the config asks for."""
     index = folder / "model.safetensors.index.json"
-    if index.exists():
-        names = _table(index).get("weight_map")
-        if not isinstance(names, dict) or not all(_is_plain(name) for name in names.values()):
-            raise UserError(
-                f"{index}: does not name its files", "It maps each weight to a .safetensors file next to it"
-            )
+    shards = _table(index).get("weight_map") if index.exists() else {}
+    if not isinstance(shards, dict) or not all(_is_plain(name) for name in shards.values()):
+        raise UserError(f"{index}: does not name its files", "It maps each weight to a .safetensors file next to it")
     files = [require_file(file) for file in folder.glob("*.safetensors")]
     size, asked = sum(file.stat().st_size for file in files), _least_parameters(table)
     if files and asked > max(FEW_PARAMETERS, PARAMETERS_PER_BYTE * size):
@@ -175,18 +127,19 @@ def _require_weights(folder: Path, table: Mapping[str, Any]) -> None:
 
 
 def _is_plain(name: Any) -> bool:
-    """Whether it is the name of a file of weights in the same folder."""
+    """Whether it is the name of a file of weights in the same folder, which another folder's or a device is not."""
     return isinstance(name, str) and name == Path(name).name and name.endswith(".safetensors")
 
 
 def _least_parameters(table: Mapping[str, Any]) -> int:
-    """The parameters of the embeddings and of the layers' dense weights."""
+    """The parameters of the embeddings and of the layers' dense weights; what is not a number counts as 0."""
     width = _first(table, "hidden_size", "dim")
     rows = _first(table, "vocab_size") + _first(table, "max_position_embeddings") + _first(table, "type_vocab_size")
     layers = _first(table, "num_hidden_groups", "num_hidden_layers", "n_layers")  # ALBERT's layers share their weights
-    return rows * (_first(table, "embedding_size") or width) + layers * 4 * width * width
+    inner = _first(table, "intermediate_size", "hidden_dim")
+    return rows * (_first(table, "embedding_size") or width) + layers * width * (4 * width + 2 * inner)
 
 
 def _first(table: Mapping[str, Any], *names: str) -> int:
     """The first of these numbers that a config has; else 0."""
-    return next((int(table[name]) for name in names if table.get(name)), 0)
+    return next((table[name] for name in names if type(table.get(name)) is int), 0)

@@ -19,14 +19,13 @@ from finetune.task_types.view import View
 
 @dataclass(frozen=True, kw_only=True)
 class RunFiles:
-    """A finished run. `losses` and `rates` are (update, loss) and (update, learning rate); `predictions` has the lines
-    of each split that was saved. The record names no folders.
+    """A finished run. `losses` are (update, loss); `predictions` has the lines of each split that was saved. The record
+    names no folders.
     """
 
     folder: RunFolder
     record: RunRecord
     losses: Sequence[tuple[int, float]]
-    rates: Sequence[tuple[int, float]]
     predictions: Mapping[str, Sequence[Line]]
     missing: Sequence[str]
 
@@ -49,11 +48,10 @@ def read_run_files(folder: RunFolder) -> RunFiles:
     """Reads a run's files. Raises UserError for a damaged record or damaged predictions; missing files are listed."""
     record = load_record(folder.record_file)
     missing: list[str] = []
-    losses, rates = list[tuple[int, float]](), list[tuple[int, float]]()
+    losses: list[tuple[int, float]] = []
     if folder.events.is_file():
         lines = folder.events.read_text(encoding="utf-8", errors="replace").splitlines()
         losses, damaged = read_losses(lines)
-        rates = read_losses(lines, of="rates")[0]
         missing += [f"{so_many(damaged, 'line')} of {folder.events.name}, which cannot be read"] * bool(damaged)
     else:
         missing.append(f"{folder.events.name}, so there is no loss by update")
@@ -64,14 +62,12 @@ def read_run_files(folder: RunFolder) -> RunFiles:
         if split not in predictions
     ]
     return RunFiles(
-        folder=folder, record=without_folders(record), losses=losses, rates=rates,
-        predictions=predictions, missing=missing,
-    )  # fmt: skip
+        folder=folder, record=without_folders(record), losses=losses, predictions=predictions, missing=missing
+    )
 
 
-def read_losses(lines: Iterable[str], *, of: str = "losses") -> tuple[list[tuple[int, float]], int]:
-    """(update, loss) of the last training in a log, in order; and the number of lines that are not events. With
-    `of="rates"` the learning rates, which older logs lack.
+def read_losses(lines: Iterable[str]) -> tuple[list[tuple[int, float]], int]:
+    """(update, loss) of the last training in a log, in order; and the number of lines that are not events.
 
     A resumed run may have repeated some updates: the later ones count.
     """
@@ -83,7 +79,7 @@ def read_losses(lines: Iterable[str], *, of: str = "losses") -> tuple[list[tuple
         elif event["event"] == "training":
             losses = {update: loss for update, loss in losses.items() if update <= event.get("done", 0)}
         elif event["event"] == "updates":
-            found = event.get(of) or []
+            found = event.get("losses") or []
             losses |= dict(enumerate(found, start=event["update"] - len(found) + 1))
     return sorted(losses.items()), damaged
 
@@ -99,6 +95,5 @@ def _events(lines: Iterable[str]) -> Iterator[Mapping[str, Any] | None]:
         event = logged(line)
         whole = event is not None
         if event is not None and event["event"] == "updates":
-            lists = (event.get("losses"), event.get("rates", []))
-            whole = isinstance(event.get("update"), int) and all(isinstance(some, list) for some in lists)
+            whole = isinstance(event.get("update"), int) and isinstance(event.get("losses"), list)
         yield event if whole else None

@@ -118,8 +118,8 @@ def test_nothing_is_drawn_where_there_is_nothing_to_draw(tmp_path: Path) -> None
     record = load_record(folder / "record.json")
     change_record(folder / "record.json", epochs=record.epochs[:1], selected_epoch=1)
     text = read(report(tmp_path, folder)).text
-    for title in ("Loss", "by epoch", "Learning rate", "Calibration", "ROC", "Confusion", "Length and score", "Labels"):
-        assert title not in text.partition("Settings")[2].replace("learning_rate", ""), title
+    for title in ("Loss", "by epoch", "Calibration", "ROC", "Confusion", "Length and score", "Labels"):
+        assert title not in text.partition("Settings")[2], title
 
 
 def test_all_rows_are_on_the_page_with_what_they_are_found_by(tmp_path: Path) -> None:

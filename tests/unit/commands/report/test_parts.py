@@ -57,9 +57,6 @@ def test_losses_are_those_of_the_last_training() -> None:
 
     interrupted = [training(0), updates(2, 9, 9), updates(4, 8, 8), training(2), updates(4, 1, 2)]
     assert read_losses(interrupted) == ([(1, 9), (2, 9), (3, 1), (4, 2)], 0)
-    assert read_losses(
-        [training(0), json.dumps({"event": "updates", "update": 2, "losses": [3, 2], "rates": [1, 4]})], of="rates"
-    ) == ([(1, 1), (2, 4)], 0)
     restarted = [training(0), updates(3, 9, 9, 9), training(0), updates(1, 5), '{"event": "upda']
     assert read_losses(restarted) == ([(1, 5)], 1)
 
