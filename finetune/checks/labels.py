@@ -5,11 +5,11 @@ from collections.abc import Iterable, Iterator
 
 from finetune.checks.check import Check, in_each
 from finetune.checks.finding import MOSTLY, Finding
-from finetune.checks.spellings import misspelled, unified
 from finetune.checks.split_data import Part, labelled
 from finetune.checks.text import BLANK
 from finetune.data.issues import Issue
 from finetune.data.messages import shown
+from finetune.data.spellings import misspelled, unified
 from finetune.data.values import as_number
 
 FEW = 10  # rows that a label needs to be learned

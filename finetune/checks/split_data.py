@@ -44,7 +44,7 @@ class Part:
     @property
     def kind(self) -> DataType:
         """The task type's data type."""
-        return named_type(self.layout.shape)
+        return named_type(self.layout.shape).naming(self.layout)
 
     @property
     def thing(self) -> str:

@@ -23,7 +23,8 @@ class Layout:
     keys of start, end and label where entities are spans of characters; `tag_form` and `outside` say how tags are
     written, `characters` that they are of single characters, and `signs_apart` that signs are words. `rest` are columns
     without a name that a text runs on
-    into, with `delimiter` between them; `no_label` is a sign that means none. Of choices, the first `contexts`
+    into, with `delimiter` between them; `no_label` is a sign that means none, and `mistakes` are labels of a single row
+    that look like one, each with the reason. Of choices, the first `contexts`
     columns are their context. `rivals` are other columns that could hold the label. `file` says how the file was read.
     """
 
@@ -48,6 +49,7 @@ class Layout:
     delimiter: str = ","
     rivals: tuple[str, ...] = ()
     no_label: str = ""
+    mistakes: Mapping[str, str] = field(default_factory=dict)
     contexts: int = 1
     reasons: Mapping[str, str] = field(default_factory=dict)
     file: Mapping[str, Any] = field(default_factory=dict)

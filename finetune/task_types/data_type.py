@@ -158,9 +158,19 @@ class DataType(ABC):
         """The labels in a cell by their names."""
         return map(layout.named, self.written(layout, cell))
 
+    def naming(self, layout: Layout) -> "DataType":
+        """The type whose `labels_in` and `facts` name labels as the file of this layout does."""
+        return self
+
     def labels_in(self, gold: Any) -> tuple[str, ...]:
         """The distinct labels of a row, none where it has no label."""
         return ()
+
+    def mistakes(self, layout: Layout, counts: Mapping[str, int]) -> dict[str, str]:
+        """The labels that look like mistakes, of those with so many rows each, with the reason; their rows are left
+        out.
+        """
+        return {}
 
     def summary(self, golds: Sequence[Any]) -> str:
         """A summary of label counts, the most frequent first."""

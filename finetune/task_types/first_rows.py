@@ -19,7 +19,7 @@ COUNTED = 200_000  # rows whose labels are counted
 
 def first_rows(layout: Layout, table: Table) -> Iterator[str]:
     """`row 1: text = 'A fine film.', label = good`, then the label's values with counts, then rival columns."""
-    kind = named_type(layout.shape)
+    kind = named_type(layout.shape).naming(layout)
     good = ((index, row) for index, row in rows_of(layout, table) if not isinstance(row, NoRow))
     for index, row in islice(good, ROWS):
         facts = ", ".join(f"{name} = {value}" for name, value in kind.facts(row).items())

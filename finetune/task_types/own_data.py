@@ -27,6 +27,7 @@ from finetune.task_types.data_type import NoRow
 from finetune.task_types.declared_options import declared_names
 from finetune.task_types.dev_split import drawn_for_dev
 from finetune.task_types.guess import found_labels, guess
+from finetune.task_types.mistaken_labels import with_mistakes
 from finetune.task_types.pretraining.own import is_text, text_task
 from finetune.task_types.row_builder import rows_of
 from finetune.task_types.slices import slices_of
@@ -48,6 +49,7 @@ OPTIONS = (
     "split",
     "encoding",
     "sheet",
+    "keep",
 )  # of data
 SHOWN = 3  # row numbers shown in a note
 MOST_BYTES = 1_000_000_000  # of a split.json, which has the ids of all rows
@@ -162,10 +164,11 @@ def own_task(name: str, options: Mapping[str, Any]) -> Task:
     given = {key: value if key == "labels" else str(value) for key, value in options.items()}
     require_utf_8(name)
     files = split_files(Path(name), dev=given.pop("dev", ""), test=given.pop("test", ""))
-    split, encoding, sheet = (given.pop(name, "") for name in ("split", "encoding", "sheet"))
+    split, encoding, sheet, keep = (given.pop(name, "") for name in ("split", "encoding", "sheet", "keep"))
     table = own_table(files["train"], encoding, sheet)
     layout = _guessed(table, given)
     others = {split: own_table(file, encoding, sheet) for split, file in files.items() if split != "train"}
+    layout = with_mistakes(layout, (table, *others.values()), keep)
     labels = chain.from_iterable(_usable_labels(layout, part) for part in (table, *others.values()))
     layout = replace(layout, labels=tuple(dict.fromkeys(labels)), file=form_facts(table))
     layout = named_type(layout.shape).as_written(layout, table.columns)
@@ -230,11 +233,11 @@ def usable_rows(
     out: dict[str, list[tuple[int, int]]] = {}
     if table.faults:
         out["that could not be read"] = [(record.row, record.line) for record in table.faults]
-    unusable = ""
+    unusable: dict[str, str] = {}  # by the issue
     for index, row in rows_of(layout, table):
         if isinstance(row, NoRow):
-            unusable = unusable or f"that cannot be used: the first {row}"
-            out.setdefault(unusable, []).append((table.rows[index], table.lines[index]))
+            why = unusable.setdefault(row.fault.issue.code, f"that cannot be used: the first {row}")
+            out.setdefault(why, []).append((table.rows[index], table.lines[index]))
         elif not unlabelled and row.gold is None:
             out.setdefault("without a label", []).append((table.rows[index], table.lines[index]))
         elif unknown is None or not unknown.adds(row, (table.rows[index], table.lines[index])):

@@ -7,13 +7,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from finetune.checks.spellings import unified
 from finetune.checks.split_data import Part, labelled
 from finetune.data.characters import cleaned, without_controls
 from finetune.data.formats.delimited import dialect_of, first_cells
 from finetune.data.mojibake import is_mojibake, repaired
 from finetune.data.outputs import require_replaceable_output
 from finetune.data.paths import is_folder
+from finetune.data.spellings import unified
 from finetune.data.values import as_text, is_missing
 from finetune.data.writing import ESCAPED, keeps_mark, write_rows, written_format
 from finetune.errors import UserError

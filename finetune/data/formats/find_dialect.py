@@ -11,6 +11,7 @@ from finetune.data.formats.run_on import run_on_column, usual_width
 from finetune.data.values import NUMBER
 
 MOST_WORDS = 50  # that cells of tags are made of
+LONGEST_NAME = 3  # words of a column's name
 MOST_ABOVE = 10  # lines that may be above the header
 RETURN = re.compile(r"\r\n?")
 SWAPPED = str.maketrans({"'": '"', '"': "'"})
@@ -163,6 +164,8 @@ def _has_header(text: str, delimiter: str, *, quoted: bool) -> bool:
     """Whether the first row is a header: not a number where other rows have numbers, no repeated value."""
     rows = [fields for fields in split_rows(text, delimiter, quoted=quoted) if fields][:500]
     first, rest = rows[0], [fields for fields in rows[1:] if len(fields) == len(rows[0])]
+    if len(first) > 1 and all(len(cell.split()) <= LONGEST_NAME for cell in first):
+        rest = [fields for fields in rest if fields != first] or rest  # a header again, of files that were joined
     if len(first) == 1 and len(first[0].split()) > 2:
         return False  # one text per line
     if any(len(cell) > 100 for cell in first):

@@ -12,8 +12,8 @@ from finetune.data.values import as_text, is_missing
 from finetune.task_types.candidates import best_label, label_candidates
 from finetune.task_types.choice import remarks
 from finetune.task_types.choice.cells import choice_named, choices_of
-from finetune.task_types.choice.guess import choice_layout, choices_by, contexts_in, counted_from
-from finetune.task_types.choice.task import ChoiceRow, ChoiceTask
+from finetune.task_types.choice.guess import choice_layout, choices_by, contexts_in, counted_from, require_varied
+from finetune.task_types.choice.task import LETTERS, ChoiceRow, ChoiceTask
 from finetune.task_types.choice.view import ChoiceView
 from finetune.task_types.column_names import in_order
 from finetune.task_types.columns import Layout
@@ -28,13 +28,14 @@ LABEL_RANGE = unusable(
     "Labels are the number, the letter or the text of a choice",
 )
 FEW_CHOICES = unusable("few-choices", "fewer than two choices, or an empty one", "Give each row at least two choices")
+SAME_CHOICES = unusable("same-choices", "all choices are the same", "Make the choices differ")
 
 
 class Choice(DataType):
     """A context, its choices in columns or in a list, and which of them is right: by number, letter or text."""
 
     name = "choice"
-    row_issues = (LABEL_RANGE, FEW_CHOICES)
+    row_issues = (LABEL_RANGE, FEW_CHOICES, SAME_CHOICES)
     task_class = ChoiceTask
     issues = remarks.ISSUES
     view = ChoiceView
@@ -43,6 +44,12 @@ class Choice(DataType):
     any_columns = True
     pooled = True
     labels_rows = True
+
+    def __init__(self, layout: Layout | None = None) -> None:
+        self.layout = layout
+
+    def naming(self, layout: Layout) -> "Choice":
+        return Choice(layout)
 
     def find(self, evidence: Evidence) -> Layout | None:
         """Finds a list of choices, or columns named like choices, and their context."""
@@ -70,11 +77,32 @@ class Choice(DataType):
         if not layout.label:
             return layout
         layout = replace(layout, counted_from=counted_from(layout, evidence.columns))
-        return replace(layout, choices_by=choices_by(layout, evidence.columns))
+        layout = replace(layout, choices_by=choices_by(layout, evidence.columns))
+        if "text" not in evidence.chosen:
+            require_varied(layout, evidence.columns, file=evidence.file)
+        return layout
 
     def labels_in(self, gold: int | None) -> tuple[str, ...]:
-        """The number of the choice, from 1."""
-        return () if gold is None else (f"choice {gold + 1}",)
+        return () if gold is None else (self._label(gold),)
+
+    def _label(self, place: int) -> str:
+        """A choice as the file's labels name it, and its column where that has another name: `0 (choice1)`."""
+        part = self._part(place)
+        if self.layout is None or self.layout.choices_by not in ("number", "letter"):
+            return part
+        name = str(self._named(place))
+        return part if part in (name, f"choice {name}") else f"{name} ({part})"
+
+    def _part(self, place: int) -> str:
+        """The column of a choice; in a list its number or letter, as the labels count."""
+        columns = () if self.layout is None else self.layout.text[self.layout.contexts :]
+        return columns[place] if len(columns) > 1 else f"choice {self._named(place)}"
+
+    def _named(self, place: int) -> int | str:
+        """The number or letter of a choice in the labels; from 1 where these say neither."""
+        if self.layout is None or self.layout.choices_by not in ("number", "letter"):
+            return place + 1
+        return LETTERS[place] if self.layout.choices_by == "letter" else place + self.layout.counted_from
 
     def remarks(self, rows: SplitRows) -> Iterable[Remark]:
         return remarks.remarks(rows)
@@ -82,12 +110,17 @@ class Choice(DataType):
     def row(self, layout: Layout, values: Mapping[str, Any], name: str) -> ChoiceRow:
         """The context and the choices. Raises NoRow for a missing one, and for a label that is not one of them."""
         contexts, columns = layout.text[: layout.contexts], layout.text[layout.contexts :]
-        texts = choices_of([cell_at(values, column) for column in columns])
+        cells = [cell_at(values, column) for column in columns]
+        texts = choices_of(cells)
         for context in contexts:
             if is_missing(cell_at(values, context)):
                 raise NoRow(f"has no text in the column '{context}'", MISSING_TEXT)
         if len(texts) < 2 or not all(text.strip() for text in texts):
             raise NoRow("has fewer than two choices, or an empty one", FEW_CHOICES)
+        if len(columns) > 1 and any(map(is_missing, cells[: len(texts)])):  # labels count it
+            raise NoRow("has a choice after an empty one", FEW_CHOICES)
+        if len(set(texts)) == 1:
+            raise NoRow(f"has {shown(texts[0])} as each of its choices", SAME_CHOICES)
         cell = layout.label_in(values)
         gold = None if is_missing(cell) else _place(layout, cell, texts)
         text = "\n".join(as_text(cell_at(values, context)) for context in contexts)
@@ -112,8 +145,8 @@ class Choice(DataType):
 
     def facts(self, row: ChoiceRow) -> dict[str, str]:
         """The context, each choice, and which is right."""
-        texts = {"context": row.context} | {f"choice {n}": text for n, text in enumerate(row.choices, start=1)}
-        label = "none" if row.gold is None else f"choice {row.gold + 1}"
+        texts = {"context": row.context} | {self._part(place): text for place, text in enumerate(row.choices)}
+        label = "none" if row.gold is None else self._label(row.gold)
         return {name: shown(text, LONG) for name, text in texts.items()} | {"label": label}
 
     def unit(self, row: ChoiceRow) -> str:

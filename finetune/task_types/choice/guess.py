@@ -4,11 +4,12 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache
-from itertools import takewhile
+from itertools import islice, takewhile
 from typing import Any, Literal
 
 from finetune.data.column_types import ColumnFacts
-from finetune.data.values import as_list, as_number, is_missing
+from finetune.data.messages import shown
+from finetune.data.values import as_list, as_number, as_text, is_missing
 from finetune.data.words.lists import word_list
 from finetune.task_types.candidates import Ambiguous
 from finetune.task_types.choice.cells import choice_named, choices_of
@@ -17,6 +18,8 @@ from finetune.task_types.column_names import in_order, is_about, is_id_name, lab
 from finetune.task_types.columns import Layout
 
 LOOKED_AT = 5_000  # rows
+LEAST_ROWS = 20  # from which a choice that is never right says something
+LEAST_CHOICES = 3  # choices of which one may be a placeholder
 
 
 def choice_layout(facts: Mapping[str, ColumnFacts], *, file: str, any_stem: bool = False) -> Layout | None:
@@ -107,6 +110,31 @@ def counted_from(layout: Layout, columns: Mapping[str, Sequence[Any]]) -> int:
     lists = [found for cell in choices[0] if (found := as_list(cell)) is not None] if len(choices) == 1 else []
     most = max(map(len, lists), default=0) if len(choices) == 1 else len(choices)
     return int(0 not in numbers and most in numbers)
+
+
+def require_varied(layout: Layout, columns: Mapping[str, Sequence[Any]], *, file: str) -> None:
+    """Raises Ambiguous where the last choice is a placeholder: it has the same text in all rows, and is never right."""
+    every = layout.text[layout.contexts :]
+    last = columns[every[-1]]
+    if len(every) < LEAST_CHOICES or len({as_text(cell).strip() for cell in last}) != 1 or is_missing(last[0]):
+        return
+    rows = zip(columns[layout.label[0]], *(columns[name] for name in every), strict=True)
+    labelled = [(cell, choices_of(choices)) for cell, *choices in islice(rows, LOOKED_AT) if not is_missing(cell)]
+    if len(labelled) >= LEAST_ROWS and any(_never_last(layout, labelled, first) for first in (0, 1)):
+        what = f"the choice {every[-1]} is {shown(as_text(last[0]))} in all rows and seems never right"
+        raise Ambiguous(
+            f"{file}: {what}",
+            [
+                (f"shape=choice text={','.join(layout.text[:-1])}", "without it"),
+                (f"shape=choice text={','.join(layout.text)}", "with it"),
+            ],
+        )
+
+
+def _never_last(layout: Layout, labelled: Sequence[tuple[Any, tuple[str, ...]]], first: int) -> bool:
+    """Whether every label means another choice than the last; numbers are counted from `first`."""
+    found = [(choice_named(cell, choices, counted_from=first), len(choices) - 1) for cell, choices in labelled]
+    return all((place := ways.get(layout.choices_by)) is not None and place < last for ways, last in found)
 
 
 def choices_by(layout: Layout, columns: Mapping[str, Sequence[Any]]) -> Literal["", "text", "letter", "number"]:

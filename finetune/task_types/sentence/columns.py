@@ -13,6 +13,7 @@ from finetune.task_types.data_type import Evidence, NoRow, short
 from finetune.task_types.number_labels import number_strata, number_summary
 from finetune.task_types.remarks import ONE_LABEL, Remark, SplitRows, of_single_labels
 from finetune.task_types.row_issues import NO_NUMBER
+from finetune.task_types.sentence.mistakes import LABEL_MISTAKE, mistake_words, mistaken
 from finetune.task_types.sentence.task import SentenceRow, SentenceTask
 from finetune.task_types.sentence.view import LabelView, NumberView
 from finetune.task_types.task import Task
@@ -30,6 +31,7 @@ class Classification(TextType):
     view = LabelView
     named = True
     respelled = True
+    row_issues = (LABEL_MISTAKE,)
 
     def completed(self, layout: Layout, evidence: Evidence) -> Layout:
         """The layout with the sign that means no label."""
@@ -43,6 +45,10 @@ class Classification(TextType):
     def labels_in(self, gold: str | None) -> tuple[str, ...]:
         return () if gold is None else (gold,)
 
+    def mistakes(self, layout: Layout, counts: Mapping[str, int]) -> dict[str, str]:
+        """Labels of a single row that are unlike the others."""
+        return mistaken(counts, layout.label[0])
+
     def remarks(self, rows: SplitRows) -> Iterable[Remark]:
         """The most frequent class."""
         return of_single_labels(rows, scores=True, worst=rows.trains)
@@ -52,6 +58,8 @@ class Classification(TextType):
         text, pair = texts_of(layout, values)
         cell = label_cell(layout, values)
         label = None if layout.lacks(cell) else layout.named(as_text(cell).strip())
+        if label is not None and label in layout.mistakes:
+            raise NoRow(mistake_words(layout, label), LABEL_MISTAKE)
         return SentenceRow(id=name, text=text, pair=pair, gold=label)
 
     def strata(self, golds: Sequence[Any]) -> Sequence[Any]:

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from support.checked_files import Check, found, reviews, texts, write_csv, write_jsonl
 
-from finetune.checks.spellings import misspelled, unified
 from finetune.commands.check.fix import write_fixed
 from finetune.data.reading import read_table
+from finetune.data.spellings import misspelled, unified
 
 
 def test_classes_are_counted(tmp_path: Path, check: Check) -> None:

@@ -19,11 +19,11 @@ import pyarrow.parquet as pq
 import pytest
 from support.cli import Finetune, assert_error
 
-from finetune.checks.spellings import misspelled
 from finetune.commands.check.run_checks import check_data
 from finetune.data import bounds
 from finetune.data.detect import detect
 from finetune.data.reading import read_table, records, survey
+from finetune.data.spellings import misspelled
 from finetune.errors import UserError, nearest
 
 SPARE = 3 << 30  # bytes of address space that a test may take

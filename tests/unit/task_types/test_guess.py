@@ -84,7 +84,7 @@ SHAPES: list[tuple[dict[str, Any], dict[str, Any]]] = [
         {"shape": "choice", "choices_by": "number", "counted_from": 1},
     ),
     (
-        {"question": text, "A": text, "b": text, "C": text, "answer": lambda i: "ABC"[i % 3]},
+        {"question": text, "A": text, "b": lambda i: f"b {i}", "C": text, "answer": lambda i: "ABC"[i % 3]},
         {"shape": "choice", "text": ("question", "A", "b", "C"), "label": ("answer",), "choices_by": "letter"},
     ),
     (

@@ -9,6 +9,8 @@ from support.own_data import own_task
 
 from finetune.data.source import Source
 from finetune.task_types.candidates import Ambiguous
+from finetune.task_types.choice.task import ChoiceRow
+from finetune.task_types.types import named_type
 
 WORDS = ("river", "market", "garden", "window", "letter", "winter", "valley", "bridge")
 
@@ -82,7 +84,7 @@ def test_choices_that_the_question_offers_are_in_order_too(tmp_path: Path) -> No
     assert task.read.layout.text == ("question", "opa", "opb", "opc")
 
 
-def test_the_right_answer_beside_wrong_ones_is_offered_as_a_choice(tmp_path: Path) -> None:
+def test_the_right_answer_next_to_wrong_ones_is_offered_as_a_choice(tmp_path: Path) -> None:
     exam = rows(
         question=lambda i: text(i, 12), distractor2=text, distractor1=lambda i: text(i + 1),
         correct_answer=lambda i: text(i + 2, 4),
@@ -95,3 +97,71 @@ def test_a_pair_of_sentences_is_no_choice(tmp_path: Path) -> None:
     pairs = rows(sentence1=text, sentence2=lambda i: text(i + 3), label=lambda i: ("same", "other")[i % 2])
     layout: Any = own_task(write(tmp_path, pairs), {}).read.layout  # type: ignore[attr-defined]
     assert (layout.shape, layout.text) == ("classification", ("sentence1", "sentence2"))
+
+
+def exam(folder: Path, **columns: Any) -> str:
+    """A question with three choices, but for the columns that are changed."""
+    usual: dict[str, Any] = {
+        "question": lambda i: text(i, 12), "choice1": text, "choice2": lambda i: text(i + 1),
+        "choice3": lambda i: text(i + 2), "label": lambda i: i % 3,
+    }  # fmt: skip
+    return write(folder, rows(**{**usual, **columns}))
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_placeholder_as_the_last_choice_is_asked_about(first: int, tmp_path: Path) -> None:
+    """Counted as a choice it may also change what the other numbers mean: 1 and 2 of three count from 0 as well."""
+    data = exam(tmp_path, choice3="-", label=lambda i: first + i % 2)
+    with pytest.raises(Ambiguous) as asked:
+        own_task(data)
+    (without, _), (kept, _) = asked.value.choices
+    assert (without, kept) == tuple(f"shape=choice text=question,choice1,choice2{end}" for end in ("", ",choice3"))
+    task = own_task(data, dict(setting.split("=") for setting in without.split()))
+    assert {row.gold for row in task.load(Source(), "train").rows} == {0, 1}
+    assert own_task(data, dict(setting.split("=") for setting in kept.split()))
+
+
+def test_a_last_choice_of_the_same_words_that_may_be_right_is_kept(tmp_path: Path) -> None:
+    task: Any = own_task(exam(tmp_path, choice3="none of these"))
+    assert len(task.read.layout.text) == 4
+
+
+SAME: dict[str, Any] = {f"choice{n}": lambda i, n=n: text(i if i == 5 else i + n) for n in (1, 2, 3)}
+AFTER_AN_EMPTY_ONE = {"choice1": lambda i: "" if i == 5 else text(i)}
+
+
+@pytest.mark.parametrize(
+    ("columns", "why"), [(SAME, "as each of its choices"), (AFTER_AN_EMPTY_ONE, "has a choice after an empty one")]
+)
+def test_rows_whose_choices_say_nothing_are_left_out(columns: dict[str, Any], why: str, tmp_path: Path) -> None:
+    """A row of one choice only, and one whose label may count the empty choice or not."""
+    loaded = own_task(exam(tmp_path, **columns)).load(Source(), "train")
+    assert why in " ".join(loaded.notes)
+    assert "6" not in {row.id for row in loaded.rows}
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        ({}, ("choice1", "0 (choice1)")),
+        ({"label": lambda i: 1 + i % 3}, ("choice1", "1 (choice1)")),
+        ({"label": lambda i: "ABC"[i % 3]}, ("choice1", "A (choice1)")),
+        ({"label": lambda i: text(i + i % 3)}, ("choice1", "choice1")),
+    ],
+)
+def test_choices_are_named_as_in_the_file(columns: dict[str, Any], expected: tuple[str, str], tmp_path: Path) -> None:
+    task: Any = own_task(exam(tmp_path, **columns))
+    kind = named_type("choice").naming(task.read.layout)
+    row = ChoiceRow(id="1", context="a", choices=("b", "c", "d"), gold=0)
+    assert (list(kind.facts(row))[1], kind.facts(row)["label"]) == expected
+    assert kind.labels_in(0) == expected[1:]
+
+
+def test_choices_in_a_list_are_numbered_as_their_labels_are(tmp_path: Path) -> None:
+    listed = rows(
+        question=lambda i: text(i, 12), options=lambda i: [text(i), text(i + 1)], answer=lambda i: i % 2,
+    )  # fmt: skip
+    task: Any = own_task(write(tmp_path, listed))
+    row = ChoiceRow(id="1", context="a", choices=("b", "c"), gold=1)
+    facts = named_type("choice").naming(task.read.layout).facts(row)
+    assert (list(facts)[1:3], facts["label"]) == (["choice 0", "choice 1"], "choice 1")

@@ -1,0 +1,87 @@
+"""Labels of a single row that look like mistakes: their rows are left out, with a line, unless they are kept."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from support.checked_files import labels, reviews
+from support.own_data import own_task
+
+from finetune.data.rows import Rows
+from finetune.data.source import Source
+from finetune.errors import UserError
+from finetune.task_types.sentence.mistakes import mistaken
+from finetune.task_types.task import Task
+
+COUNTS = {"good": 60, "bad": 50, "so so": 9}
+
+
+def train_rows(task: Task) -> Rows:
+    return task.load(Source(), "train")
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("goood", "perhaps 'good'"),
+        ("3.5", "without letters, which all others have"),
+        ("2021-03-04", "without letters, which all others have"),
+        ("Tone", "the column's name"),
+        ("We went there twice, and it was closed both times.", "much longer than the others"),
+        ("mixed", ""),
+        ("Good", ""),
+        ("neither good nor bad", ""),
+    ],
+)
+def test_a_label_of_one_row_is_a_mistake_where_it_is_unlike_all_others(name: str, why: str) -> None:
+    assert mistaken({**COUNTS, name: 1}, "tone") == ({name: why} if why else {})
+    assert mistaken({**COUNTS, name: 2}, "tone") == {}
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [
+        {"1": 40, "2": 50, "3": 1},  # numbers as the others are
+        {"good": 60, "7": 1},  # one class would be left
+        {"good": 5, "bad": 4, "7": 1},  # a row in ten
+        {"good": 60, "bad": 50} | {str(number): 1 for number in range(50)},
+    ],
+)
+def test_labels_that_are_as_the_data_has_them_are_no_mistakes(counts: Mapping[str, int]) -> None:
+    assert mistaken(counts, "label") == {}
+
+
+def test_their_rows_are_left_out_with_a_line_that_says_how_to_keep_them(tmp_path: Path) -> None:
+    data = reviews(tmp_path / "a.csv", label={7: "2021-03-04", 9: "mixed"})
+    task = own_task(data)
+    assert task.labels == ("bad", "good", "mixed")
+    rows = train_rows(task)
+    assert "7" not in {row.id for row in rows.rows}
+    (note,) = [note for note in rows.notes if "2021-03-04" in note]
+    assert "keep=2021-03-04" in note and "row 7" in note and note.endswith("left out")
+
+
+@pytest.mark.parametrize("keep", ["2021-03-04", "all", "mixed, 2021-03-04"])
+def test_a_label_is_kept(keep: str, tmp_path: Path) -> None:
+    task = own_task(reviews(tmp_path / "a.csv", label={7: "2021-03-04", 9: "mixed"}), {"keep": keep})
+    assert "2021-03-04" in task.labels
+    assert not [note for note in train_rows(task).notes if "2021-03-04" in note]
+
+
+def test_a_label_to_keep_that_no_row_has_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"keep=2021: no row has the label '2021'"):
+        own_task(reviews(tmp_path / "a.csv"), {"keep": "2021"})
+
+
+def test_a_label_is_counted_over_all_splits(tmp_path: Path) -> None:
+    data = reviews(tmp_path / "train.csv", label={7: "2021"})
+    dev = reviews(tmp_path / "dev.csv", label={8: "2021"})
+    assert "2021" in own_task(data, {"dev": str(dev)}).labels
+    assert "2021" not in own_task(data).labels
+
+
+def test_a_header_once_more_is_left_out_and_hides_no_header(tmp_path: Path) -> None:
+    data = reviews(tmp_path / "a.csv", text={20: "text"}, label={20: "label"})
+    task = own_task(data)
+    assert set(task.labels) == set(labels(60))
+    assert "the column's name" in " ".join(train_rows(task).notes)
