@@ -29,9 +29,9 @@ from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.events import unwatched
 from finetune.runs.recipe import Recipe, parse
 from finetune.task_types.options import configured
-from finetune.task_types.prepare import encode, load_splits
+from finetune.task_types.prepare import encode_rows, load_splits
 from finetune.task_types.registry import find
-from finetune.training.evaluation import Evaluation
+from finetune.training.evaluation import DevEvaluation
 from finetune.training.trainer import Trainer
 
 COMMON = {"model": "minilm", "frozen": True, "max_length": 128}
@@ -45,7 +45,9 @@ SETTINGS: dict[str, dict[str, Any]] = {
 UNCACHED = "anew"  # its key in saved results
 
 
-def prepared(recipe: Recipe, data: Path | None, split: str = "train") -> tuple[Trainer, Sequence[Feature], Evaluation]:
+def prepared(
+    recipe: Recipe, data: Path | None, split: str = "train"
+) -> tuple[Trainer, Sequence[Feature], DevEvaluation]:
     """A trainer with a new head, the features of a split, and its Evaluation."""
     task = configured(find(recipe.task), recipe.options)
     folder = weights.resolve(recipe.model).folder
@@ -53,11 +55,11 @@ def prepared(recipe: Recipe, data: Path | None, split: str = "train") -> tuple[T
     model, _ = build_model(folder, task.head, recipe, device=device)
     tokenizer = load_tokenizer(folder)
     rows = load_splits(task, source_of(data), limit=recipe.limit, names=[split])[split].rows
-    features = encode(task, rows, tokenizer, recipe.max_length, model.backbone.encoder)
+    features = encode_rows(task, rows, tokenizer, recipe.max_length, model.backbone.encoder)
     accelerator = build_accelerator(device, "fp32")
     engine = Engine(model=model, accelerator=accelerator, pad_id=tokenizer.pad_token_id, watch=unwatched)
     trainer = Trainer(engine=engine, settings=recipe.train, data_seed=0)
-    return trainer, features, Evaluation(task=task, rows={split: rows}, features={split: features})
+    return trainer, features, DevEvaluation(task=task, rows={split: rows}, features={split: features})
 
 
 def held(trainer: Trainer, features: Sequence[Feature]) -> Sequence[Feature]:

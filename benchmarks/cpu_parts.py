@@ -12,21 +12,21 @@ from measuring import as_in_a_run, train_ours
 from finetune.models.backbone import Backbone, Head
 from finetune.models.kernels import cpu
 from finetune.models.kernels.malloc import keep_memory
-from finetune.models.model import Model
+from finetune.models.model import EncoderWithHead
 
 
-def plain(backbone: Backbone, head: Head) -> Model:
+def plain(backbone: Backbone, head: Head) -> EncoderWithHead:
     """transformers' attention, torch's dropout, and the last layer for all tokens."""
-    return Model(backbone, head)
+    return EncoderWithHead(backbone, head)
 
 
-def kept_memory(backbone: Backbone, head: Head) -> Model:
+def kept_memory(backbone: Backbone, head: Head) -> EncoderWithHead:
     """Plain, with freed memory kept by the allocator."""
     keep_memory()
     return plain(backbone, head)
 
 
-def fast_dropout(backbone: Backbone, head: Head) -> Model:
+def fast_dropout(backbone: Backbone, head: Head) -> EncoderWithHead:
     """Kept memory, with FastDropout for nn.Dropout; dropout inside attention is still torch's."""
     before = backbone.config._attn_implementation
     model = own_attention(backbone, head)
@@ -34,7 +34,7 @@ def fast_dropout(backbone: Backbone, head: Head) -> Model:
     return model
 
 
-def own_attention(backbone: Backbone, head: Head) -> Model:
+def own_attention(backbone: Backbone, head: Head) -> EncoderWithHead:
     """Fast dropout, with attention as plain matrix products: all of cpu.py."""
     model = plain(backbone, head)
     cpu.speed_up(model, backbone.encoder)

@@ -20,13 +20,13 @@ from finetune.models import pretrained as weights
 from finetune.models.backbone import Backbone, Head
 from finetune.models.device import build_accelerator
 from finetune.models.fast_paths import take_fast_paths
-from finetune.models.model import Model
+from finetune.models.model import EncoderWithHead
 from finetune.models.saving import load_backbone
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.events import Event, Updates
 from finetune.runs.recipe import Recipe, Train
 from finetune.task_types import registry
-from finetune.task_types.prepare import encode, load_splits
+from finetune.task_types.prepare import encode_rows, load_splits
 from finetune.task_types.sentence.task import SentenceRow, SentenceTask
 from finetune.training.trainer import Trainer
 
@@ -117,21 +117,21 @@ def sample(job: Job) -> Sequence[SentenceRow]:
     return rows
 
 
-def as_in_a_run(backbone: Backbone, head: Head) -> Model:
+def as_in_a_run(backbone: Backbone, head: Head) -> EncoderWithHead:
     """Our model as `finetune.training.run` builds it on a CPU: own attention, the last layer for the first token."""
-    model = Model(backbone, head)
+    model = EncoderWithHead(backbone, head)
     take_fast_paths(model, device=torch.device("cpu"), precision="fp32")
     return model
 
 
-def train_ours(build: Callable[[Backbone, Head], Model], job: Job) -> Measurement:
+def train_ours(build: Callable[[Backbone, Head], EncoderWithHead], job: Job) -> Measurement:
     """One epoch as in `finetune.training.run`, with the model that `build` returns."""
     folder = weights.resolve(MODEL).folder
     losses: list[float] = []
     tokenizer = load_tokenizer(folder)
     torch.manual_seed(job.seed)
     backbone, _ = load_backbone(folder, Recipe(task="any"))
-    features = encode(MRPC, sample(job), tokenizer, MAX_LENGTH, backbone.encoder)
+    features = encode_rows(MRPC, sample(job), tokenizer, MAX_LENGTH, backbone.encoder)
     model = build(backbone, MRPC.head(backbone))
     model.head.initialise()
 

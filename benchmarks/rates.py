@@ -24,7 +24,7 @@ from finetune.runs.events import Event, Updates
 from finetune.runs.recipe import parse
 from finetune.task_types import registry
 from finetune.task_types.options import configured, option_names
-from finetune.task_types.prepare import encode, load_splits
+from finetune.task_types.prepare import encode_rows, load_splits
 from finetune.training.trainer import Trainer
 
 SHAPES = Path(__file__).resolve().parents[1] / "docs" / "generate" / "shapes.toml"
@@ -54,7 +54,7 @@ def rate(shape: dict[str, Any], *, data: Path, groups: int) -> dict[str, float]:
     model, _ = build_model(folder, task.head, recipe, device=device)
     tokenizer = load_tokenizer(folder)
     rows = load_splits(task, source_of(data), names=[task.train_split])[task.train_split].rows
-    features = encode(task, rows, tokenizer, recipe.max_length, model.backbone.encoder)
+    features = encode_rows(task, rows, tokenizer, recipe.max_length, model.backbone.encoder)
     watch = Stopwatch(groups)
     accelerator = build_accelerator(device, resolve_precision("auto", device))
     engine = Engine(model=model, accelerator=accelerator, pad_id=tokenizer.pad_token_id, watch=watch)

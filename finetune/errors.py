@@ -42,7 +42,7 @@ def shortened(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
-def shown(value: Any) -> str:
+def shown_value(value: Any) -> str:
     """A value as Python shows it, for a message; of a long one the start and the end."""
     short = Repr()
     short.maxstring = short.maxother = short.maxlong = MOST_SHOWN

@@ -14,8 +14,8 @@ NO_DOCUMENTS = "does not mark documents: with context = document, windows span a
 
 
 @dataclass(frozen=True, kw_only=True)
-class Columns:
-    """Reads column files, else a Hub data set of tokens and tags: `Columns(...)(source, split)` returns its rows.
+class ColumnFiles:
+    """Reads column files, else a Hub data set of tokens and tags: `ColumnFiles(...)(source, split)` returns its rows.
 
     `splits` gives each split's file and its name on the Hub.
     """
@@ -68,7 +68,7 @@ TASKS = [
         signs_apart=True,
         context="document",
         dev_splits=("dev", "test"),
-        read=Columns(
+        read=ColumnFiles(
             folders=("conll2003", "conll-2003", "conll03"),
             splits={
                 "train": ("eng.train", "train"),
@@ -84,7 +84,7 @@ TASKS = [
         types=WNUT_TYPES,
         signs_apart=True,
         dev_splits=("dev", "test"),
-        read=Columns(
+        read=ColumnFiles(
             folders=("wnut17", "wnut-17", "wnut2017"),
             splits={
                 "train": ("wnut17train.conll", "train"),

@@ -13,7 +13,7 @@ from typing import Any
 
 from finetune.data import Source, hub_rows
 from finetune.data.file_format import FileFormat
-from finetune.data.formats.json_document import FORMAT, load
+from finetune.data.formats.json_document import FORMAT, load_json
 from finetune.data.formats.squad_json import questions
 from finetune.data.messages import so_many
 from finetune.errors import UserError
@@ -121,7 +121,7 @@ def read_squad(path: Path) -> Rows:
 
 def _questions(path: Path) -> Iterator[tuple[str, str, str, dict[str, Any]]]:
     """Yields (path in the file, title, context, question) of every question."""
-    content = load(path, FileFormat(format=FORMAT, encoding="utf-8-sig"))
+    content = load_json(path, FileFormat(format=FORMAT, encoding="utf-8-sig"))
     for found in questions(_get(content, "data", list, str(path))):
         if found.fault:
             raise UserError(f"{path}: {found.fault}", "Compare with the official SQuAD files")

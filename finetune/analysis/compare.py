@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from finetune.analysis.comparison import Changed, Comparison
+from finetune.analysis.comparison import Changed, SplitComparison
 from finetune.data.messages import noun, so_many
 from finetune.data.rows import Row
 from finetune.errors import UserError
@@ -43,7 +43,7 @@ def compare_runs(
     split: str | None = None,
     task: Task | None = None,
     names: tuple[str, str] | None = None,
-) -> Comparison:
+) -> SplitComparison:
     """Compares the saved predictions of two groups of runs, each of which differ only in seeds.
 
     Runs after the first without predictions are left out, with a note. `names` are those of the groups in messages.
@@ -145,7 +145,7 @@ def _lineages(a: Lineage | None, b: Lineage | None) -> list[str]:
 
 def _compared(
     task: Task, rows: Sequence[Row], left: Side, right: Side, *, split: str, notes: Sequence[str]
-) -> Comparison:
+) -> SplitComparison:
     a, b = ([resampled_metrics(task, answers, rows) for answers in side.answers] for side in (left, right))
     differences = {
         name: _difference(task.metric(name), *([each[name] for each in side] for side in (a, b))) for name in a[0]
@@ -154,7 +154,7 @@ def _compared(
     alone = [side[0].get(exact) for side in (a, b)] if len(a) == len(b) == 1 else []
     hits = [each for each in alone if isinstance(each, Counted)]
     kind = type_of(task)
-    return Comparison(
+    return SplitComparison(
         a=[record.id for record in left.records],
         b=[record.id for record in right.records],
         task=task.name,

@@ -22,7 +22,7 @@ class Changed:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Comparison:
+class SplitComparison:
     """Result on one split: each metric, its Difference, and p adjusted for the number of metrics (`holm`); McNemar's p
     if rows are right or wrong. `shape` is the name of the task's type, empty where it is unknown. `by_seed` is the
     difference over pairs of runs of the same seed, where the sides share at least two.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from finetune.analysis.compare import compare_runs
 from finetune.errors import UserError
-from finetune.runs.data_sizes import by_share, percent
+from finetune.runs.data_sizes import by_share, exact_percent
 from finetune.runs.folder import RunFolder
 from finetune.runs.record import RunRecord
 from finetune.runs.seeds import failed
@@ -18,7 +18,7 @@ SAME = 0.1  # of a doubling: a step as near to one is called so
 
 
 @dataclass(frozen=True, kw_only=True)
-class Size:
+class ShareOfRows:
     """The runs with one share of the training rows, and their verdict: score, interval, best baseline."""
 
     share: float
@@ -47,8 +47,8 @@ class Gain:
 
     value: float
     interval: tuple[float, float] | None
-    before: Size
-    after: Size
+    before: ShareOfRows
+    after: ShareOfRows
 
     @property
     def doublings(self) -> float:
@@ -57,10 +57,10 @@ class Gain:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LearningCurve:
+class SizeCurve:
     """The sizes of one setting, smallest first, and whether more labels would help, in a sentence."""
 
-    sizes: Sequence[Size]
+    sizes: Sequence[ShareOfRows]
     answer: str
 
     @property
@@ -85,17 +85,17 @@ class LearningCurve:
         return any(map(_failed, self.sizes))
 
 
-def learning_curves(records: Sequence[RunRecord], folders: Mapping[str, RunFolder]) -> list[LearningCurve]:
+def learning_curves(records: Sequence[RunRecord], folders: Mapping[str, RunFolder]) -> list[SizeCurve]:
     """The curve of each setting that was run with several sizes; the folders of the runs are by id."""
-    return [LearningCurve(sizes=sizes, answer=more_labels(last_gain(sizes, folders))) for sizes in curves_of(records)]
+    return [SizeCurve(sizes=sizes, answer=more_labels(last_gain(sizes, folders))) for sizes in curves_of(records)]
 
 
-def curves_of(records: Sequence[RunRecord]) -> list[list[Size]]:
+def curves_of(records: Sequence[RunRecord]) -> list[list[ShareOfRows]]:
     """The sizes, smallest first, of each setting that was run with several."""
     return [[_size(share, some) for share, some in sizes.items()] for sizes in by_share(records)]
 
 
-def last_gain(sizes: Sequence[Size], folders: Mapping[str, RunFolder]) -> Gain:
+def last_gain(sizes: Sequence[ShareOfRows], folders: Mapping[str, RunFolder]) -> Gain:
     """The gain of the largest size over the one nearest to half its rows; its interval from the runs' predictions."""
     after = sizes[-1]
     before = min(sizes[:-1], key=lambda size: abs(math.log2(after.rows / size.rows) - 1))
@@ -138,18 +138,18 @@ def _answer(low: float, high: float, more: str) -> str:
     return f"Whether more {more} would help is unclear, and more seeds may tell"
 
 
-def _cells(size: Size) -> list[str]:
+def _cells(size: ShareOfRows) -> list[str]:
     shown, found = size.verdict.metric.shown, size.verdict
     interval = "" if found.interval is None else " to ".join(map(shown, found.interval))
     base = "" if size.baseline is None else shown(size.baseline)
-    return [percent(size.share), f"{size.rows:,}", shown(found.score), interval, base]
+    return [exact_percent(size.share), f"{size.rows:,}", shown(found.score), interval, base]
 
 
-def _failed(size: Size) -> str:
+def _failed(size: ShareOfRows) -> str:
     """How many runs of a size failed: `2 of 3`; empty for none."""
     return f"{len(size.failed)} of {len(size.records)}" if size.failed else ""
 
 
-def _size(share: float, records: Sequence[RunRecord]) -> Size:
+def _size(share: float, records: Sequence[RunRecord]) -> ShareOfRows:
     rows = records[0].rows.get("train", 0)
-    return Size(share=share, rows=max(1, rows), records=records, verdict=verdict_of(records))
+    return ShareOfRows(share=share, rows=max(1, rows), records=records, verdict=verdict_of(records))

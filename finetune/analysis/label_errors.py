@@ -75,7 +75,7 @@ def ranks(values: np.ndarray) -> np.ndarray:
     return found
 
 
-def rule(view: View, temperature: Temperature | None) -> str:
+def suspicion_rule(view: View, temperature: Temperature | None) -> str:
     """How rows are suspected, as a sentence; empty where none can be."""
     limit = threshold(view, temperature)
     if not np.isfinite(limit):

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from finetune.analysis.label_errors import beliefs
-from finetune.api.predictions import by_column
+from finetune.api.predictions import line_by_column
 from finetune.runs.folder import RunFolder
 from finetune.runs.predictions import read_lines
 from finetune.runs.record import RunRecord
@@ -27,5 +27,7 @@ def _lines(record: RunRecord, folder: RunFolder) -> Iterator[dict[str, Any]]:
         for line, chance, belief in zip(view.lines, *found, strict=True):
             kept = {key: value for key, value in line.items() if value is not None and ":" not in key}
             yield (
-                {"split": split} | by_column(view, kept) | {"label_probability": float(chance), "belief": float(belief)}
+                {"split": split}
+                | line_by_column(view, kept)
+                | {"label_probability": float(chance), "belief": float(belief)}
             )

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from finetune.api.progress import progress_of
-from finetune.errors import UserError, first_line, nearest, shown
+from finetune.errors import UserError, first_line, nearest, shown_value
 from finetune.runs import events
 from finetune.runs.events import Event, Watcher
 
@@ -62,14 +62,14 @@ def _function_of(callback: Callback) -> Watcher:
     if unknown := [name for name in named if name not in METHODS]:
         known = ", ".join(METHODS)
         raise UserError(
-            f"the callback {shown(callback)} has a method {unknown[0]}, which no event calls",
+            f"the callback {shown_value(callback)} has a method {unknown[0]}, which no event calls",
             f"{nearest(unknown[0], list(METHODS))}The methods are {known}",
         )
     if named:
         return lambda event: _call_method(callback, event)
     if not callable(callback):
         raise UserError(
-            f"the callback {shown(callback)} is neither a function nor an object with methods for events",
+            f"the callback {shown_value(callback)} is neither a function nor an object with methods for events",
             f"Pass a function of an event, or an object with {', '.join(METHODS)}",
         )
     return callback

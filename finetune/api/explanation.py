@@ -10,7 +10,7 @@ from finetune.api.command import command
 from finetune.api.html import html_list
 from finetune.api.quiet import plainly
 from finetune.inference.explain.explanation import ExplainedRow, Explanation
-from finetune.inference.explain.pieces import pieces
+from finetune.inference.explain.pieces import text_pieces
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,7 +54,7 @@ class Explanations:
 
         Raises UserError if it cannot be written.
         """
-        command("explain").write_page(self.rows, Path(path), model=self.model, force=force)
+        command("explain").write_explanation_page(self.rows, Path(path), model=self.model, force=force)
         return Path(path)
 
     def __repr__(self) -> str:
@@ -74,7 +74,7 @@ def _row_html(row: ExplainedRow) -> str:
 def _words_html(row: ExplainedRow, one: Explanation) -> Iterator[str]:
     for number, name in enumerate(row.texts):
         yield " / " * (number > 0)
-        for piece in pieces(row, one, name):
+        for piece in text_pieces(row, one, name):
             colour = f"rgba({FOR if piece.share > 0 else AGAINST}, {STRONGEST * abs(piece.share):.2f})"
             yield (
                 f'<span style="background: {colour}">{escape(piece.text)}</span>' if piece.word else escape(piece.text)

@@ -30,7 +30,7 @@ def in_memory(data: Any, folder: Path) -> Iterator[Path]:
         raise
 
 
-def by_column(data: Any) -> tuple[Any, list[str]]:
+def rows_by_column(data: Any) -> tuple[Any, list[str]]:
     """Rows that are texts, or tuples of texts, by names of columns, and these; any other rows as they are."""
     if isinstance(data, str | bytes | Mapping) or not isinstance(data, Iterable) or hasattr(data, "columns"):
         return data, []

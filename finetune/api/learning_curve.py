@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class LearningCurve(data_sizes.LearningCurve):
+class LearningCurve(data_sizes.SizeCurve):
     """The runs of one setting with several sizes of the data, as `run.learning_curves` has them.
 
     Example: `run.learning_curves[0].answer`
@@ -43,7 +43,7 @@ class LearningCurve(data_sizes.LearningCurve):
         return html_table(self.columns, self.cells) + html_list([self.answer])
 
 
-def curves_of(records: Sequence[RunRecord], folders: Sequence[RunFolder]) -> list[LearningCurve]:
+def curves_of_runs(records: Sequence[RunRecord], folders: Sequence[RunFolder]) -> list[LearningCurve]:
     """The curves of these runs, whose folders are in their order."""
     found = data_sizes.learning_curves(records, dict(zip((one.id for one in records), folders, strict=True)))
     return [LearningCurve(**{field.name: getattr(one, field.name) for field in fields(one)}) for one in found]

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from finetune.inference.predictor import Predictor
     from finetune.inference.shards.work import FolderPrediction
 
-Cells = dict[str, Any]
+PredictedCells = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -239,7 +239,7 @@ class Model:
             dataset = dataset.add_column(name, cells)
         return dataset
 
-    def _answers(self, rows: Any, text: str | Sequence[str] | None) -> list[Cells]:
+    def _answers(self, rows: Any, text: str | Sequence[str] | None) -> list[PredictedCells]:
         return self.predictor.predict(rows if text is None else self._renamed(rows, text))
 
     def _renamed(self, rows: Any, text: str | Sequence[str]) -> Any:
@@ -290,10 +290,12 @@ def loaded(model: str | Path, *, task: str | None, out: str | Path, device: str 
 
         named = None if task is None else registry.find(task)
         folder = predictors.saved(model, out=out).files.folder
-        return Model(str(model), Path(folder), predictors.load(model, task=named, out=out, device=device, watch=watch))
+        return Model(
+            str(model), Path(folder), predictors.load_predictor(model, task=named, out=out, device=device, watch=watch)
+        )
 
 
-def _by_column(answers: Sequence[Cells], *, taken: Iterable[str]) -> dict[str, list[Any]]:
+def _by_column(answers: Sequence[PredictedCells], *, taken: Iterable[str]) -> dict[str, list[Any]]:
     """The cells of predictions by column, under names that are not taken; `error` last."""
     names = dict.fromkeys(name for one in answers for name in one)
     order = [*(name for name in names if name != ERROR), *([ERROR] if ERROR in names else [])]

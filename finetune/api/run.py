@@ -111,9 +111,9 @@ class Run:
 
         Example: `run.learning_curves[0].frame`
         """
-        from finetune.api.learning_curve import curves_of
+        from finetune.api.learning_curve import curves_of_runs
 
-        return curves_of(self.records, [RunFolder.of(self.out, one.task, one.id) for one in self.records])
+        return curves_of_runs(self.records, [RunFolder.of(self.out, one.task, one.id) for one in self.records])
 
     @property
     def predictions(self) -> "pd.DataFrame":
@@ -124,12 +124,12 @@ class Run:
         """
         import pandas as pd
 
-        from finetune.api.predictions import prediction_lines
+        from finetune.api.predictions import saved_lines
 
         lines = [
             ({"run": record.id, "seed": record.recipe["seed"]} if len(self.records) > 1 else {}) | line
             for record in self.records
-            for line in prediction_lines(record, RunFolder.of(self.out, record.task, record.id))
+            for line in saved_lines(record, RunFolder.of(self.out, record.task, record.id))
         ]
         empty = {name for name in lines[0] if all(line.get(name) is None for line in lines)} - {*NEEDED}
         return pd.DataFrame([{name: cell for name, cell in line.items() if name not in empty} for line in lines])
@@ -173,7 +173,7 @@ class Run:
         Raises:
             UserError: Without the extra `report` (or `explain`, if asked for), or if the file cannot be written.
         """
-        page = command("report").write_page(self.folders, Path(path), out=self.out, explain=explain, force=force)
+        page = command("report").write_report_page(self.folders, Path(path), out=self.out, explain=explain, force=force)
         return Path(page)
 
     def __repr__(self) -> str:

@@ -14,7 +14,7 @@ from finetune.checks import (
 )
 from finetune.checks.check import Check
 from finetune.checks.finding import Finding
-from finetune.checks.split_data import Part
+from finetune.checks.split_data import SplitFile
 from finetune.data.issues import SEVERITIES
 
 FILES = (
@@ -30,7 +30,7 @@ FILES = (
 CHECKS: tuple[Check, ...] = tuple(check for file in FILES for check in file.CHECKS)
 
 
-def findings(parts: Sequence[Part], checks: Iterable[Check]) -> list[Finding]:
+def findings(parts: Sequence[SplitFile], checks: Iterable[Check]) -> list[Finding]:
     """Findings of the checks over all splits, most severe first."""
     return worst_first(finding for check in checks for finding in check.find(parts))
 

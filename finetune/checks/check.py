@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from finetune.checks.finding import Finding
-from finetune.checks.split_data import Part
+from finetune.checks.split_data import SplitFile
 from finetune.data.issues import Issue
 
-Find = Callable[[Sequence[Part]], Iterable[Finding]]
+Find = Callable[[Sequence[SplitFile]], Iterable[Finding]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,10 +19,10 @@ class Check:
     refuses: bool = False
 
 
-def in_each(find: Callable[[Part], Iterable[Finding]]) -> Find:
+def in_each(find: Callable[[SplitFile], Iterable[Finding]]) -> Find:
     """A check of one split, applied to each split that has the text columns."""
 
-    def find_in_each(parts: Sequence[Part]) -> Iterator[Finding]:
+    def find_in_each(parts: Sequence[SplitFile]) -> Iterator[Finding]:
         for part in _with_texts(parts):
             yield from find(part)
 
@@ -34,5 +34,5 @@ def across(find: Find) -> Find:
     return lambda parts: find(_with_texts(parts))
 
 
-def _with_texts(parts: Sequence[Part]) -> list[Part]:
+def _with_texts(parts: Sequence[SplitFile]) -> list[SplitFile]:
     return [part for part in parts if part.has(part.layout.text)]

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from finetune.checks.check import Check, across
 from finetune.checks.finding import MANY, Finding
 from finetune.checks.minhash import near_pairs
-from finetune.checks.split_data import Part
+from finetune.checks.split_data import SplitFile
 from finetune.data.issues import Issue
 
 MOST = 200_000  # texts that are searched for near duplicates; of more, a sample
@@ -40,7 +40,7 @@ NEAR_LEAK = Issue(
 )
 
 
-def repeated(parts: Sequence[Part]) -> Iterator[Finding]:
+def repeated(parts: Sequence[SplitFile]) -> Iterator[Finding]:
     """Rows with the text and label of an earlier one, and texts with several labels."""
     for part in parts:
         labels = np.fromiter(map(hash, part.golds), np.int64, len(part.golds))
@@ -66,7 +66,7 @@ def _in_order(
     return rows, keys[rows][1:] == keys[rows][:-1], labels[rows][1:] == labels[rows][:-1]
 
 
-def nearly_repeated(parts: Sequence[Part]) -> Iterator[Finding]:
+def nearly_repeated(parts: Sequence[SplitFile]) -> Iterator[Finding]:
     """Texts nearly equal to an earlier one, of the same split or of another."""
     keys = np.concatenate([part.unit_keys for part in parts])
     firsts = np.sort(np.unique(keys, return_index=True)[1])
@@ -86,7 +86,7 @@ def nearly_repeated(parts: Sequence[Part]) -> Iterator[Finding]:
         yield _near(parts[first], parts[second], sorted(pairs), sampled)
 
 
-def _near(first: Part, second: Part, pairs: list[tuple[int, int]], sampled: str) -> Finding:
+def _near(first: SplitFile, second: SplitFile, pairs: list[tuple[int, int]], sampled: str) -> Finding:
     rows, there = [row for row, _ in pairs], first.table.rows[pairs[0][1]]
     if first is second:
         what = f"{second.thing} nearly equal to an earlier one{sampled}; that of the first row resembles row {there}"

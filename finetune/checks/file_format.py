@@ -6,7 +6,7 @@ from collections.abc import Container, Iterator, Sequence
 
 from finetune.checks.check import Check, in_each
 from finetune.checks.finding import MANY, MOSTLY, Finding
-from finetune.checks.split_data import Part
+from finetune.checks.split_data import SplitFile
 from finetune.data.encodings.detect import spelled
 from finetune.data.formats.delimited import dialect_of, first_cells
 from finetune.data.issues import READING, REJECTED, Fault, Issue
@@ -86,7 +86,7 @@ DOUBLE_ID = Issue(
 )
 
 
-def encoding(part: Part) -> Iterator[Finding]:
+def encoding(part: SplitFile) -> Iterator[Finding]:
     """A byte-order mark, or an encoding other than UTF-8."""
     form = part.table.form
     if not form.format.text:
@@ -98,7 +98,7 @@ def encoding(part: Part) -> Iterator[Finding]:
         yield part.found(ENCODING, what=f"the file is read as {spelled(form.encoding)}{such}")
 
 
-def header_names(part: Part) -> Iterator[Finding]:
+def header_names(part: SplitFile) -> Iterator[Finding]:
     """Column names that are empty, duplicate, or have spaces or marks around them."""
     form = part.table.form
     raw = first_cells(part.table.path, form)
@@ -118,7 +118,7 @@ def header_names(part: Part) -> Iterator[Finding]:
         yield part.found(HEADER_DOUBLE, what=what, remedy=remedy)
 
 
-def unreadable(part: Part) -> Iterator[Finding]:
+def unreadable(part: SplitFile) -> Iterator[Finding]:
     """Rows that could not be read, by reason."""
     by_issue: defaultdict[Issue, list[tuple[Record, Fault]]] = defaultdict(list)
     for record in part.table.faults:
@@ -131,7 +131,7 @@ def unreadable(part: Part) -> Iterator[Finding]:
         yield part.found_in([record for record, _ in found], issue, what, worst=worst)
 
 
-def unusable(part: Part) -> Iterator[Finding]:
+def unusable_rows(part: SplitFile) -> Iterator[Finding]:
     """Rows that the task cannot use, by reason; an error where most rows are, since the columns are then wrong."""
     by_issue: defaultdict[Issue, list[tuple[int, Fault]]] = defaultdict(list)
     for index, fault in part.unusable:
@@ -141,7 +141,7 @@ def unusable(part: Part) -> Iterator[Finding]:
         yield part.found(issue, [index for index, _ in found], what=what, worst=len(found) > MOSTLY * part.size)
 
 
-def swallowed_rows(part: Part) -> Iterator[Finding]:
+def swallowed_rows(part: SplitFile) -> Iterator[Finding]:
     """Cells that contain other rows because of an unescaped quote, or that look like it."""
     dialect, width = dialect_of(part.table.form), len(part.table.columns)
     swallowed, long = set(), set()
@@ -158,7 +158,7 @@ def swallowed_rows(part: Part) -> Iterator[Finding]:
         yield part.found(LONG_CELL, sorted(long))
 
 
-def formulas(part: Part) -> Iterator[Finding]:
+def formulas(part: SplitFile) -> Iterator[Finding]:
     """Cells that a spreadsheet reads as formulas, or their error values."""
     found = set()
     for name, cells in part.table.columns.items():
@@ -169,7 +169,7 @@ def formulas(part: Part) -> Iterator[Finding]:
         yield part.found(FORMULA_CELL, sorted(found))
 
 
-def double_ids(part: Part) -> Iterator[Finding]:
+def double_ids(part: SplitFile) -> Iterator[Finding]:
     """Duplicate ids."""
     columns = part.table.columns
     taken = (*part.layout.text, *part.layout.label)
@@ -209,7 +209,7 @@ CHECKS = (
     Check(find=in_each(encoding), issues=(ENCODING, BYTE_ORDER_MARK)),
     Check(find=in_each(header_names), issues=(NO_HEADER, HEADER_SPACES, HEADER_EMPTY, HEADER_DOUBLE)),
     Check(find=in_each(unreadable), issues=READING, refuses=True),
-    Check(find=in_each(unusable), issues=ROW_ISSUES, refuses=True),
+    Check(find=in_each(unusable_rows), issues=ROW_ISSUES, refuses=True),
     Check(find=in_each(swallowed_rows), issues=(SWALLOWED_ROWS, LONG_CELL)),
     Check(find=in_each(formulas), issues=(FORMULA_CELL,)),
     Check(find=in_each(double_ids), issues=(DOUBLE_ID,)),

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from finetune.checks.check import Check, in_each
 from finetune.checks.finding import Finding
-from finetune.checks.split_data import Part
+from finetune.checks.split_data import SplitFile
 from finetune.data.column_types import RUINED
 from finetune.data.issues import Issue
 from finetune.data.messages import shown
@@ -26,14 +26,14 @@ RUINED_ID = Issue(
 )
 
 
-def named_splits(part: Part) -> Iterator[Finding]:
+def named_splits(part: SplitFile) -> Iterator[Finding]:
     """A column of split names, which is ignored."""
     for name in split_columns(part.layout, part.table) if part.trains else ():
         what = f"the column {shown(name)} has split names, but all rows are used for training and dev"
         yield part.found(SPLIT_COLUMN, what=what)
 
 
-def ruined_ids(part: Part) -> Iterator[Finding]:
+def ruined_ids(part: SplitFile) -> Iterator[Finding]:
     """Columns of numbers such as 1.23457E+17, of which several rows may now have the same."""
     for name, cells in part.table.columns.items():
         filled = [(index, text) for index, cell in enumerate(cells) if (text := as_text(cell).strip())]

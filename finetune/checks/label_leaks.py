@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from finetune.checks.check import Check, in_each
 from finetune.checks.finding import Finding
-from finetune.checks.split_data import Part
+from finetune.checks.split_data import SplitFile
 from finetune.data.issues import Issue
 from finetune.data.values import as_number, as_text, is_missing
 
@@ -33,7 +33,7 @@ LABEL_IN_TEXT = Issue(
 )
 
 
-def leaking_columns(part: Part) -> Iterator[Finding]:
+def leaking_columns(part: SplitFile) -> Iterator[Finding]:
     """Columns that are neither text nor label, and that determine the label almost completely."""
     layout = part.layout
     if not part.trains or not part.kind.labels_rows:
@@ -50,7 +50,7 @@ def leaking_columns(part: Part) -> Iterator[Finding]:
             yield part.found(LABEL_GIVEN_AWAY, what=what)
 
 
-def label_in_text(part: Part) -> Iterator[Finding]:
+def label_in_text(part: SplitFile) -> Iterator[Finding]:
     """Texts that contain their label's name and no other."""
     if not part.trains or not part.kind.named:
         return
@@ -71,7 +71,7 @@ def _names_its_own(text: str, label: str, folded: dict[str, str]) -> bool:
     return own in text and not any(other in text for other in folded.values() if other not in own and own not in other)
 
 
-def _sample(part: Part) -> list[int]:
+def _sample(part: SplitFile) -> list[int]:
     """The labelled rows, or a sample of them with a fixed seed."""
     rows = [row for row, gold in enumerate(part.golds) if gold is not None]
     if len(rows) <= SAMPLE:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from finetune.checks.check import Check, in_each
 from finetune.checks.finding import MOSTLY, Finding
-from finetune.checks.split_data import Part, labelled
+from finetune.checks.split_data import SplitFile, labelled
 from finetune.checks.text import BLANK
 from finetune.data.issues import Issue
 from finetune.data.messages import shown
@@ -78,7 +78,7 @@ FEW_ROWS = Issue(
 )
 
 
-def missing_labels(part: Part) -> Iterator[Finding]:
+def missing_labels(part: SplitFile) -> Iterator[Finding]:
     """Rows without a label; a test file may have none at all."""
     if not part.layout.label:
         columns = ", ".join(" ".join(name.split()) for name in part.table.columns)  # a name may have lines
@@ -104,7 +104,7 @@ def missing_labels(part: Part) -> Iterator[Finding]:
         yield part.found(MISSING_LABEL, indexes, what=what, remedy=other if most else "", worst=most)
 
 
-def blank_labels(part: Part) -> Iterator[Finding]:
+def blank_labels(part: SplitFile) -> Iterator[Finding]:
     """Placeholder labels."""
     if not part.kind.named:
         return
@@ -113,7 +113,7 @@ def blank_labels(part: Part) -> Iterator[Finding]:
         yield part.found(BLANK_LABEL, part.rows_with(found), what=what)
 
 
-def spaces(part: Part) -> Iterator[Finding]:
+def spaces(part: SplitFile) -> Iterator[Finding]:
     """Labels with spaces around them."""
     if not part.kind.respelled:
         return
@@ -124,7 +124,7 @@ def spaces(part: Part) -> Iterator[Finding]:
         yield part.found(LABEL_SPACES, sorted(indexes))
 
 
-def variants(part: Part) -> Iterator[Finding]:
+def variants(part: SplitFile) -> Iterator[Finding]:
     """Labels that differ only in case or spaces, and equal numbers written differently."""
     if not part.kind.named:
         return
@@ -141,7 +141,7 @@ def variants(part: Part) -> Iterator[Finding]:
         yield part.found(LABEL_NUMBER, part.rows_with(rare), what=f"{LABEL_NUMBER.meaning}: {ways}")
 
 
-def typos(part: Part) -> Iterator[Finding]:
+def typos(part: SplitFile) -> Iterator[Finding]:
     """Rare labels one edit away from a frequent one."""
     if not part.kind.named:
         return
@@ -150,7 +150,7 @@ def typos(part: Part) -> Iterator[Finding]:
         yield part.found(LABEL_TYPO, part.rows_with(found), what=f"{LABEL_TYPO.meaning}: {pairs}")
 
 
-def small_classes(part: Part) -> Iterator[Finding]:
+def small_classes(part: SplitFile) -> Iterator[Finding]:
     """Labels with too few rows in the training file."""
     if not part.kind.named or not part.trains:
         return

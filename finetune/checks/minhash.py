@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from finetune.data.characters import codes_of, runs_of, same_text
+from finetune.data.characters import codes_of, same_text, text_slices
 
 LEAST = 0.8  # Jaccard similarity of near duplicates
 RUN = 5  # characters of an n-gram
@@ -28,7 +28,7 @@ def near_pairs(texts: Sequence[str]) -> list[tuple[int, int]]:
     plain = [same_text(text) for text in texts]
     if len(plain) < 2:
         return []
-    signatures = np.concatenate([_signatures(plain[some]) for some in runs_of([len(text) for text in plain])])
+    signatures = np.concatenate([_signatures(plain[some]) for some in text_slices([len(text) for text in plain])])
     found: dict[int, int] = {}
     for later, earlier in _candidates(signatures):
         if later not in found and likeness(plain[later], plain[earlier]) >= LEAST:

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 from finetune.checks.check import Check, in_each
 from finetune.checks.finding import Finding
-from finetune.checks.split_data import Part
+from finetune.checks.split_data import SplitFile
 from finetune.task_types.remarks import SHARED
 from finetune.task_types.types import OWN
 
 
-def remarks(part: Part) -> Iterator[Finding]:
+def remarks(part: SplitFile) -> Iterator[Finding]:
     """The findings that the task type declares."""
     for one in part.kind.remarks(part):
         yield part.found(one.issue, one.indexes, what=one.what, remedy=one.remedy, worst=one.worst)

@@ -23,7 +23,7 @@ from finetune.task_types.types import named_type
 
 
 @dataclass(frozen=True, kw_only=True)
-class Part:
+class SplitFile:
     """The file of one split: for each of its rows the text that goes into the model, and the label.
 
     `unusable` holds the index of each row that the layout cannot use, with the reason; its text is empty.
@@ -130,7 +130,7 @@ class Part:
         )
 
 
-def part_of(split: str, layout: Layout, table: Table) -> Part:
+def part_of(split: str, layout: Layout, table: Table) -> SplitFile:
     """A table as a Part of this split."""
     texts: list[str] = []
     golds: list[Any] = []
@@ -140,7 +140,7 @@ def part_of(split: str, layout: Layout, table: Table) -> Part:
             unusable.append((index, row.fault))
         texts.append("" if isinstance(row, NoRow) else row.input)
         golds.append(None if isinstance(row, NoRow) else row.gold)
-    return Part(split=split, layout=layout, table=table, texts=texts, golds=golds, unusable=unusable)
+    return SplitFile(split=split, layout=layout, table=table, texts=texts, golds=golds, unusable=unusable)
 
 
 def text_keys(texts: Sequence[str]) -> NDArray[np.int64]:
@@ -148,7 +148,7 @@ def text_keys(texts: Sequence[str]) -> NDArray[np.int64]:
     return np.fromiter((hash(same_text(text)) for text in texts), np.int64, len(texts))
 
 
-def labelled(part: Part) -> bool:
+def labelled(part: SplitFile) -> bool:
     """Whether any row of the file has a label."""
     return part.has(part.layout.label[:1]) and any(
         not is_missing(cell)

@@ -8,7 +8,7 @@ import numpy as np
 
 from finetune.checks.check import Check, in_each
 from finetune.checks.finding import Finding
-from finetune.checks.split_data import Part
+from finetune.checks.split_data import SplitFile
 from finetune.data.characters import SCRIPTS, kind_number
 from finetune.data.issues import Issue
 from finetune.data.messages import shown
@@ -98,7 +98,7 @@ HOMOGLYPH = Issue(
 )
 
 
-def in_any(part: Part) -> Iterator[Finding]:
+def in_any(part: SplitFile) -> Iterator[Finding]:
     """Placeholder texts, texts without letters, HTML."""
     for issue, holds in IN_ANY.items():
         indexes = [index for index, text in enumerate(part.texts) if text and holds(text)]
@@ -106,7 +106,7 @@ def in_any(part: Part) -> Iterator[Finding]:
             yield part.found(issue, indexes)
 
 
-def in_foreign(part: Part) -> Iterator[Finding]:
+def in_foreign(part: SplitFile) -> Iterator[Finding]:
     """Issues of non-ASCII texts."""
     for issue, holds in IN_FOREIGN.items():
         indexes = [index for index in part.foreign if holds(part.texts[index])]
@@ -114,7 +114,7 @@ def in_foreign(part: Part) -> Iterator[Finding]:
             yield part.found(issue, indexes)
 
 
-def counted(part: Part) -> Iterator[Finding]:
+def character_findings(part: SplitFile) -> Iterator[Finding]:
     """Control, invisible and replacement characters."""
     for kind, issue in COUNTED.items():
         indexes = np.flatnonzero(part.census[:, kind_number(kind)])
@@ -122,7 +122,7 @@ def counted(part: Part) -> Iterator[Finding]:
             yield part.found(issue, indexes)
 
 
-def scripts(part: Part) -> Iterator[Finding]:
+def scripts(part: SplitFile) -> Iterator[Finding]:
     """Several scripts in a file, and the rows whose main script is not the file's."""
     letters = part.census[:, [kind_number(name) for name in SCRIPTS]]
     letters[:, SCRIPTS.index("Hangul")] += part.census[:, kind_number("jamo")]
@@ -139,7 +139,7 @@ def scripts(part: Part) -> Iterator[Finding]:
         yield part.found(SCRIPTS_MIXED, others, what=what)
 
 
-def homoglyphs(part: Part) -> Iterator[Finding]:
+def homoglyphs(part: SplitFile) -> Iterator[Finding]:
     """Latin words with Cyrillic or Greek letters that look alike, or the other way round."""
     census = part.census
     foreign = census[:, kind_number("Cyrillic")] + census[:, kind_number("Greek")]
@@ -164,7 +164,7 @@ def _disguised(text: str) -> str:
 CHECKS = (
     Check(find=in_each(in_any), issues=tuple(IN_ANY)),
     Check(find=in_each(in_foreign), issues=tuple(IN_FOREIGN)),
-    Check(find=in_each(counted), issues=tuple(COUNTED.values())),
+    Check(find=in_each(character_findings), issues=tuple(COUNTED.values())),
     Check(find=in_each(scripts), issues=(SCRIPTS_MIXED,)),
     Check(find=in_each(homoglyphs), issues=(HOMOGLYPH,)),
 )

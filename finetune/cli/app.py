@@ -44,7 +44,7 @@ class OnDemand(TyperCommand):
         assert self.name is not None
         module = import_module(command_module(self.name))
         alone = typer.Typer(add_completion=False, rich_markup_mode=None)
-        alone.command(cls=WithExamples, help=self.help)(getattr(module, self.name))
+        alone.command(cls=WithExamples, help=self.help)(getattr(module, f"{self.name}_command"))
         command = typer.main.get_command(alone)
         command.name = self.name
         return command.make_context(*given, **extra)

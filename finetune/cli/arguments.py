@@ -21,7 +21,7 @@ Escape = Annotated[
 ]
 Replace = Annotated[bool, typer.Option("--force", help="Replace a file that this command did not write.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress.")]
-Settings = Annotated[list[str] | None, typer.Argument(help="Settings as key=value.")]
+SettingsArgument = Annotated[list[str] | None, typer.Argument(help="Settings as key=value.")]
 
 
 def complete(incomplete: str) -> list[str]:

@@ -56,14 +56,14 @@ def standard_error() -> Terminal:
 
 def facts_table(title: str, facts: dict[str, Any]) -> FittedTable:
     """A table with one line per fact; empty ones are left out."""
-    rows = [(name, plain(value)) for name, value in facts.items() if value not in (None, [], {})]
+    rows = [(name, as_plain_text(value)) for name, value in facts.items() if value not in (None, [], {})]
     return FittedTable(title=one_line(title), columns=[Column(name=""), VALUE], rows=rows, headed=False)
 
 
-def plain(value: Any) -> str:
+def as_plain_text(value: Any) -> str:
     """A value as text."""
     if isinstance(value, dict):
-        return ", ".join(f"{key} {plain(inner)}" for key, inner in value.items())
+        return ", ".join(f"{key} {as_plain_text(inner)}" for key, inner in value.items())
     if isinstance(value, list | tuple):
-        return ", ".join(plain(inner) for inner in value)
+        return ", ".join(as_plain_text(inner) for inner in value)
     return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -18,8 +18,8 @@ from finetune.cli.terminal import one_line, printable
 LEAST_TEXT = 16  # characters of a column of words
 LEAST_NAME = 8  # characters of a column of names that are folded
 
-Cell = str | Text
-Row = Sequence[Cell]
+TextCell = str | Text
+CellRow = Sequence[TextCell]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +52,7 @@ class FittedTable:
 
     title: str
     columns: Sequence[Column]
-    rows: Sequence[Row | str]
+    rows: Sequence[CellRow | str]
     notes: Sequence[str] = ()
     headed: bool = True
     ruled: bool = False
@@ -151,11 +151,11 @@ def _widened(widths: Sequence[int], most: Sequence[int], room: int) -> list[int]
     return list(widths)
 
 
-def _printable(cell: Cell) -> Cell:
+def _printable(cell: TextCell) -> TextCell:
     return printable(cell) if isinstance(cell, str) else cell
 
 
-def _width(cell: Cell) -> int:
+def _width(cell: TextCell) -> int:
     text = str(cell)
     return max(map(cell_len, text.splitlines()), default=0) if "\n" in text else cell_len(text)
 

@@ -15,7 +15,7 @@ WITH_DATA = ("run", "evaluate", "search")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Given:
+class GivenOptions:
     """Options of a command that hold for the next one too."""
 
     out: Path = RESULTS

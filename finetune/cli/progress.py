@@ -15,10 +15,10 @@ from finetune.cli.run_tables import in_words
 from finetune.metrics.metric import find_metric
 from finetune.runs.events import (
     AlreadyDone,
-    Encoded,
     Ended,
     EpochDone,
     Event,
+    HiddenStatesComputed,
     Note,
     Predicted,
     RowsPredicted,
@@ -29,7 +29,7 @@ from finetune.runs.events import (
     Working,
     unwatched,
 )
-from finetune.runs.interrupted import Interrupted
+from finetune.runs.interrupted import InterruptedRun
 from finetune.runs.pace import Pace, duration
 from finetune.runs.sweep_events import RunEnded, SweepProgress
 
@@ -86,7 +86,7 @@ class ProgressDisplay:
                 self._show_updates(event)
             case Predicted():
                 self._show_predicted(event)
-            case Encoded():
+            case HiddenStatesComputed():
                 self._show_encoded(event)
             case RowsPredicted():
                 self._show_rows(event)
@@ -129,7 +129,7 @@ class ProgressDisplay:
         if not self.in_rows:
             self._show("predicting", done=some.done, total=some.total, facts=self.best, every=LINE_EVERY)
 
-    def _show_encoded(self, some: Encoded) -> None:
+    def _show_encoded(self, some: HiddenStatesComputed) -> None:
         ended = some.done == some.total and some.rate * LINE_EVERY < some.total
         left, facts = (some.total - some.done) / some.rate, [f"{some.rate:.0f} a second"]
         every = 0 if ended else LINE_EVERY / 2
@@ -186,7 +186,7 @@ class ProgressDisplay:
             self.live = None
 
 
-def _under_way(run: Interrupted) -> str:
+def _under_way(run: InterruptedRun) -> str:
     """`rte 5f0c2d6e1a on node7, 64 examples/s, 2:05 left`."""
     pace = f", {run.rate:.0f} examples/s, {duration(run.left)} left" if run.rate else ""
     return f"{run.task} {run.id} on {run.where}{pace}"

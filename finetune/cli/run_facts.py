@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from finetune.cli.console import Terminal, plain
-from finetune.cli.next_commands import Given, typed_settings
+from finetune.cli.console import Terminal, as_plain_text
+from finetune.cli.next_commands import GivenOptions, typed_settings
 from finetune.data.files import is_data
 from finetune.data.messages import so_many
 from finetune.runs.best import best_group
@@ -37,7 +37,7 @@ def six_facts(folder: RunFolder, record: RunRecord) -> dict[str, Any]:
     return {
         "model": record.model,
         **lineage_words(record.lineage),
-        "settings": ", ".join(f"{one.key} {plain(one.values[0])}" for one in changed) or "defaults",
+        "settings": ", ".join(f"{one.key} {as_plain_text(one.values[0])}" for one in changed) or "defaults",
         "rows": rows,
         "data": record.data_origin,
         "trained": f"{length} in {duration(record.seconds.get('total', 0))} on {record.device}{_part(record)}, "
@@ -71,13 +71,13 @@ def verdicts(records: Sequence[RunRecord]) -> list[tuple[str, Verdict]]:
     for task in tasks:
         mine = by_setting(record for record in of_largest_sizes(records) if record.task == task)
         best = best_group([record for group in mine for record in group])
-        which = plain(differing_settings([group[0] for group in mine])[mine.index(best)])
+        which = as_plain_text(differing_settings([group[0] for group in mine])[mine.index(best)])
         names = [*[task] * (len(tasks) > 1), *[f"best is {which}"] * (len(mine) > 1)]
         found.append(("".join(f"{name}: " for name in names), verdict_of(best)))
     return found
 
 
-def next_commands(records: Sequence[RunRecord], given: Given, settings: Mapping[str, Any]) -> list[str]:
+def next_commands(records: Sequence[RunRecord], given: GivenOptions, settings: Mapping[str, Any]) -> list[str]:
     """Commands for a run of these settings, or for several; those of different settings of a task are compared, with
     all their seeds.
 
@@ -103,7 +103,7 @@ def _part(record: RunRecord) -> str:
     return f", {trained:,} of {every:,} weights" if trained < every else ""
 
 
-def _use(record: RunRecord, given: Given, settings: Mapping[str, Any]) -> str:
+def _use(record: RunRecord, given: GivenOptions, settings: Mapping[str, Any]) -> str:
     """A command that uses a run's model; where it is worse than a baseline, one that trains another encoder, or checks
     the data. That of a pre-trained encoder is to fine-tune it.
     """

@@ -5,15 +5,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from rich.text import Text
 
 from finetune.analysis.published import published_for
-from finetune.cli.console import Terminal, plain
-from finetune.cli.fitted_table import Column, FittedTable, Row, columns
+from finetune.cli.console import Terminal, as_plain_text
+from finetune.cli.fitted_table import CellRow, Column, FittedTable, columns
 from finetune.cli.options import note_line
 from finetune.cli.terminal import one_line
 from finetune.data.messages import noun, so_many
 from finetune.metrics.metric import Metric
 from finetune.metrics.scores import Scores, plain_metrics
 from finetune.runs.best import best_group
-from finetune.runs.interrupted import Interrupted
+from finetune.runs.interrupted import InterruptedRun
 from finetune.runs.listed_run import ListedRun
 from finetune.runs.pace import duration
 from finetune.runs.recipe_diff import listed_differences
@@ -48,7 +48,7 @@ def record_table(record: RunRecord) -> FittedTable:
     """A run's scores next to its baselines and published scores of the same model and split."""
     metrics = plain_metrics(record.scores[record.first_split])
     shown = {metric: record.metric(metric).shown for metric in metrics}
-    rows: list[Row] = []
+    rows: list[CellRow] = []
     for split, scores in record.scores.items():
         rows.append((split, "this run", *(Text(shown[metric](scores[metric]), "bold") for metric in metrics)))
         for method, given in record.baselines[split].items():
@@ -86,7 +86,7 @@ def runs_table(runs: Sequence[ListedRun]) -> FittedTable:
             run.id,
             run.model,
             "" if run.lineage is None else run.lineage.brief,
-            plain(settings),
+            as_plain_text(settings),
             str(run.recipe.seed),
             f"{run.headline} {run.metric(run.headline).shown(run.score)}",
             run.finished,
@@ -100,7 +100,7 @@ def runs_table(runs: Sequence[ListedRun]) -> FittedTable:
     return FittedTable(title="runs", columns=headings, rows=rows)
 
 
-def interrupted_table(runs: Iterable[Interrupted]) -> FittedTable:
+def interrupted_table(runs: Iterable[InterruptedRun]) -> FittedTable:
     """A line per run without a record: how far it came, and what it resumes from."""
     rows = [
         (
@@ -119,7 +119,7 @@ def interrupted_table(runs: Iterable[Interrupted]) -> FittedTable:
     return FittedTable(title="interrupted runs", columns=headings, rows=rows, notes=[note])
 
 
-def running_table(runs: Iterable[Interrupted]) -> FittedTable:
+def running_table(runs: Iterable[InterruptedRun]) -> FittedTable:
     """A line per run that a process trains: where, how far it is, its rate, and the time that its updates will take."""
     rows = [
         (
@@ -151,7 +151,7 @@ def summary_table(records: Sequence[RunRecord]) -> FittedTable:
     for group, settings in zip(found, differing_settings([group[0] for group in found]), strict=True):
         for split in _chosen_on(group[0]):
             for cells in _summaries(group, split):
-                rows.append((group[0].task, group[0].model, plain(settings), str(len(group)), *cells))
+                rows.append((group[0].task, group[0].model, as_plain_text(settings), str(len(group)), *cells))
     return FittedTable(title="all runs", columns=headings, rows=rows)
 
 
@@ -218,7 +218,7 @@ def summary_lines(records: Sequence[RunRecord], *, diverged: int = 0) -> list[st
             chosen = differing_settings([group[0] for group in mine])[mine.index(best)]
             others = [other for other in best[0].scores if other != split]
             lines.append(
-                f"{task}: best of {len(mine)} settings on {split} by {name}: {plain(chosen)}"
+                f"{task}: best of {len(mine)} settings on {split} by {name}: {as_plain_text(chosen)}"
                 + "".join(f"; {_mean(best, other, name)} on {other}" for other in others)
                 + f" (it was chosen on {split}, so its score there is optimistic)"
             )

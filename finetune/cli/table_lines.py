@@ -16,7 +16,7 @@ from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
 
-Cell = str | Text
+LineCell = str | Text
 WORD = re.compile(r"\s*\S+(?: \[\d+\][;,]?)?")  # with the number of its source, such as [1], in the same line
 PART = re.compile(r"\s*(?:[^./_-]*[./_-]+|[^./_-]+)")  # of a word that is wider than its column
 SOURCE = re.compile(r"[^\s./_-]+ \[\d+\]")  # the last part of a name with the number of its source
@@ -66,7 +66,7 @@ class Lines:
     ruled: bool
 
     def of(
-        self, headings: Sequence[str] | None, rows: Sequence[Sequence[Cell] | str], *, right: Sequence[bool]
+        self, headings: Sequence[str] | None, rows: Sequence[Sequence[LineCell] | str], *, right: Sequence[bool]
     ) -> Iterator[Segment]:
         """All lines; the cells of `right` columns are aligned to the right."""
         box = HEAVY_HEAD if headings else HEAVY_HEAD.get_plain_headed_box()
@@ -101,7 +101,7 @@ class Lines:
             left, end = (f"{box.mid_left} ", f" {box.mid_right}\n") if self.boxed else ("", "\n")
             yield from (Segment(left), Segment(text, bold), Segment(" " * (inner - cell_len(text)) * self.boxed + end))
 
-    def _row(self, row: Sequence[Cell], right: Sequence[bool], edges: tuple[str, str, str]) -> Iterator[Segment]:
+    def _row(self, row: Sequence[LineCell], right: Sequence[bool], edges: tuple[str, str, str]) -> Iterator[Segment]:
         """The lines of a row; one segment for a line whose cells have no style."""
         left, middle, end = (f"{edges[0]} ", f" {edges[1]} ", f" {edges[2]}") if self.boxed else ("", "  ", "")
         cells = [self._cell(cell, width, at) for cell, width, at in zip(row, self.widths, right, strict=True)]
@@ -116,7 +116,7 @@ class Lines:
                 yield Segment(str(part)) if isinstance(part, str) else Segment(part.plain, _style(part, self.console))
             yield Segment(f"{end}\n" if self.boxed else "\n")
 
-    def _cell(self, cell: Cell, width: int, right: bool) -> list[Cell]:
+    def _cell(self, cell: LineCell, width: int, right: bool) -> list[LineCell]:
         """The lines of a cell, each as wide as its column."""
         if isinstance(cell, str):
             return list(_fitted(cell, width, right))

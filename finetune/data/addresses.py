@@ -32,7 +32,7 @@ def is_remote(address: str) -> bool:
     return "://" in address
 
 
-def is_pattern(address: str) -> bool:
+def has_wildcards(address: str) -> bool:
     """Whether an address has wildcards."""
     return PATTERN.search(address) is not None
 
@@ -98,7 +98,7 @@ def _listed(address: str, system: Any, path: str, suffix: str) -> tuple[str, set
             if not path.endswith(suffix):
                 raise UserError(f"{address}: is not a {suffix} file", "Name a file of another format alone")
             return posixpath.dirname(path), {path}
-        elif is_pattern(path):
+        elif has_wildcards(path):
             folder, found = _fixed(path), set(_matching(system, path))
         else:
             raise UserError(f"{address}: no such file", "Check its name")

@@ -12,15 +12,15 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
-from finetune.data.file_format import FileFormat, Format, Output, Row
+from finetune.data.file_format import FileFormat, FileRow, Format, OutputFormat
 from finetune.data.formats import delimited, json_document, ontonotes
 from finetune.data.formats.squad_json import is_squad, questions
 from finetune.data.formats.word_lines import with_column
 from finetune.data.open_files import PACKED, utf_8
 from finetune.data.values import tags_of
-from finetune.data.written_cells import as_json, flat
+from finetune.data.written_cells import as_json, flat_cell
 
-Write = Callable[[Path, FileFormat, IO[bytes], Iterable[Row], Output], int]
+Write = Callable[[Path, FileFormat, IO[bytes], Iterable[FileRow], OutputFormat], int]
 LINES = (".jsonl", ".ndjson")
 
 
@@ -49,7 +49,7 @@ def _text(file: IO[bytes], like: FileFormat) -> AbstractContextManager[IO[str]]:
     return utf_8(file)
 
 
-def _words(source: Path, like: FileFormat, file: IO[bytes], rows: Iterable[Row], output: Output) -> int:
+def _words(source: Path, like: FileFormat, file: IO[bytes], rows: Iterable[FileRow], output: OutputFormat) -> int:
     """Every line as it is, a word's with its tag; `O` where a sentence has no prediction."""
     name = next(iter(output.added), "")
     tags = (tags_of(row.get(name)) for row in rows)
@@ -58,7 +58,7 @@ def _words(source: Path, like: FileFormat, file: IO[bytes], rows: Iterable[Row],
     return 0
 
 
-def _bracketed(source: Path, like: FileFormat, file: IO[bytes], rows: Iterable[Row], output: Output) -> int:
+def _bracketed(source: Path, like: FileFormat, file: IO[bytes], rows: Iterable[FileRow], output: OutputFormat) -> int:
     """Every line of CoNLL-2012 as it is, a word's with its entity in brackets."""
     name = next(iter(output.added), "")
     with like.open_text(source) as lines, _text(file, like) as text:
@@ -66,18 +66,18 @@ def _bracketed(source: Path, like: FileFormat, file: IO[bytes], rows: Iterable[R
     return 0
 
 
-def _labelled(source: Path, like: FileFormat, file: IO[bytes], rows: Iterable[Row], output: Output) -> int:
+def _labelled(source: Path, like: FileFormat, file: IO[bytes], rows: Iterable[FileRow], output: OutputFormat) -> int:
     """Every line as it is, a tab and the prediction."""
     name, given = next(iter(output.added), ""), iter(rows)
     with like.open_text(source) as lines, _text(file, like) as text:
         for line in lines:
             bare = line.rstrip("\r\n")
             end = line[len(bare) :]
-            text.write(f"{bare}\t{flat(next(given).get(name))}{end}" if line.strip() else line)
+            text.write(f"{bare}\t{flat_cell(next(given).get(name))}{end}" if line.strip() else line)
     return 0
 
 
-def _table(_: Path, like: FileFormat, file: IO[bytes], rows: Iterable[Row], output: Output) -> int:
+def _table(_: Path, like: FileFormat, file: IO[bytes], rows: Iterable[FileRow], output: OutputFormat) -> int:
     """Cells between the delimiters of the file; between tabs where it has none."""
     write = delimited.FORMAT.write
     assert write is not None
@@ -85,7 +85,7 @@ def _table(_: Path, like: FileFormat, file: IO[bytes], rows: Iterable[Row], outp
     return write(file, rows, marked)
 
 
-def _objects(source: Path, like: FileFormat, file: IO[bytes], rows: Iterable[Row], output: Output) -> int:
+def _objects(source: Path, like: FileFormat, file: IO[bytes], rows: Iterable[FileRow], output: OutputFormat) -> int:
     """The object of each line as it is, with the cells of its prediction; a line that is none has only these."""
     filled = (text for _, _, text in like.filled_lines(source))
     with utf_8(file) as text:
@@ -99,9 +99,9 @@ def _objects(source: Path, like: FileFormat, file: IO[bytes], rows: Iterable[Row
     return 0
 
 
-def _document(source: Path, like: FileFormat, file: IO[bytes], rows: Iterable[Row], output: Output) -> int:
+def _document(source: Path, like: FileFormat, file: IO[bytes], rows: Iterable[FileRow], output: OutputFormat) -> int:
     """The document as it is, with the cells of the predictions in the objects of its rows."""
-    content = json_document.load(source, like)
+    content = json_document.load_json(source, like)
     objects = _objects_in(content)
     if objects is None:
         write = json_document.FORMAT.write
@@ -126,7 +126,7 @@ def _objects_in(content: Any) -> list[dict[str, Any] | None] | None:
     return [row if isinstance(row, dict) else None for row in rows] if any(isinstance(r, dict) for r in rows) else None
 
 
-def _extended(given: Mapping[str, Any], row: Row, output: Output) -> dict[str, Any]:
+def _extended(given: Mapping[str, Any], row: FileRow, output: OutputFormat) -> dict[str, Any]:
     """An object with the cells of its prediction, under names that it does not have."""
     found = dict(given)
     for name in output.added:

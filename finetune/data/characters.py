@@ -36,11 +36,11 @@ CONJOINING = re.compile("[\u1100-\u11ff\ua960-\ua97f\ud7b0-\ud7ff]")
 
 def census(texts: Sequence[str]) -> NDArray[np.int32]:
     """Counts each text's characters by kind: `(texts, KINDS)`."""
-    counts = [_counted(texts[some]) for some in runs_of([len(text) for text in texts])]
+    counts = [_counted(texts[some]) for some in text_slices([len(text) for text in texts])]
     return np.concatenate(counts) if counts else np.zeros((0, len(KINDS)), np.int32)
 
 
-def runs_of(lengths: Sequence[int]) -> Iterator[slice]:
+def text_slices(lengths: Sequence[int]) -> Iterator[slice]:
     """Yields slices of texts with about CHUNK characters in total, so that long texts need no more memory."""
     start = size = 0
     for number, length in enumerate(lengths):

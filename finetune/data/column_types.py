@@ -11,7 +11,7 @@ from finetune.data.number_formats import reading_of_commas
 from finetune.data.values import as_list, as_number, as_text, is_missing
 from finetune.data.words.lists import pair_list, word_list
 
-Kind = Literal["empty", "object", "list", "number", "category", "text", "id"]
+ColumnKind = Literal["empty", "object", "list", "number", "category", "text", "id"]
 SEEN = 20_000  # values that a column's type is inferred from
 FEW = 50  # most distinct values of a category, or a twentieth of its rows
 NEARLY_ALL = 0.95
@@ -39,7 +39,7 @@ class ColumnFacts:
     """
 
     name: str
-    kind: Kind
+    kind: ColumnKind
     filled: int
     share: float
     distinct: int
@@ -113,7 +113,7 @@ def facts_of(name: str, values: Sequence[Any]) -> ColumnFacts:
         and not unspaced
     ):
         return ColumnFacts(**facts, kind="id", words=words, why=DIFFERENT_WORDS)
-    kind: Kind = "category" if few and words < 6 and not (unspaced and _long(texts)) else "text"
+    kind: ColumnKind = "category" if few and words < 6 and not (unspaced and _long(texts)) else "text"
     return ColumnFacts(**facts, kind=kind, words=words, unspaced=unspaced)
 
 

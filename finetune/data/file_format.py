@@ -13,7 +13,7 @@ from finetune.data.issues import Fault
 from finetune.data.open_files import Compression, open_bytes, open_text
 from finetune.data.records import Record
 
-Row = Mapping[str, Any]
+FileRow = Mapping[str, Any]
 NumberedCells = Iterator[tuple[int, int, Sequence[Any], Fault | None]]  # (row, line, cells, fault)
 
 
@@ -67,7 +67,7 @@ class FileFormat:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Output:
+class OutputFormat:
     """A file that is written: its suffix without `.gz`, its columns, and those whose cells must not run as formulas.
 
     `added` are the columns that its input has not, the first of them the prediction. `marked`: it starts with a
@@ -122,4 +122,4 @@ class Format:
     suffixes: tuple[str, ...] = ()
     cells: Literal["texts", "values", "lists"] = "texts"
     fits: Callable[[Path, Collection[str], int], None] | None = None
-    write: Callable[[IO[bytes], Iterable[Row], Output], int] | None = None
+    write: Callable[[IO[bytes], Iterable[FileRow], OutputFormat], int] | None = None

@@ -8,7 +8,7 @@ from datetime import date, time
 from typing import Any
 
 from finetune.data.files import NAMES, WORD
-from finetune.errors import UserError, shown
+from finetune.errors import UserError, shown_value
 
 PLAIN = frozenset((str, bool, type(None)))
 MISSING = ("NAType", "NaTType")  # of pandas, which is not imported here
@@ -94,7 +94,7 @@ def _of_frame(frame: Any) -> dict[Any, list[Any]]:
         raise UserError("the DataFrame's columns have several levels (MultiIndex)", "Give each column one name")
     names = list(frame.columns)
     if twice := [name for number, name in enumerate(names) if name in names[:number]]:
-        raise UserError(f"the DataFrame has two columns called {shown(twice[0])}", "Rename or drop one")
+        raise UserError(f"the DataFrame has two columns called {shown_value(twice[0])}", "Rename or drop one")
     return {name: frame.iloc[:, number].astype(object).tolist() for number, name in enumerate(names)}
 
 
@@ -115,7 +115,8 @@ def _of_mapping(given: Mapping[Any, Any]) -> dict[Any, list[Any]]:
     for name, cells in given.items():
         if isinstance(cells, str | bytes | Mapping) or not isinstance(cells, Iterable):
             raise UserError(
-                f"the column {shown(name)} is a {type(cells).__name__}, not a list", "Give a list, even for one row"
+                f"the column {shown_value(name)} is a {type(cells).__name__}, not a list",
+                "Give a list, even for one row",
             )
     found = {name: list(cells) for name, cells in given.items()}
     if len(sizes := {len(cells) for cells in found.values()}) > 1:
@@ -139,7 +140,7 @@ def _by_text(raw: Mapping[Any, list[Any]]) -> dict[str, list[Any]]:
     found = {str(name): cells for name, cells in raw.items()}
     if len(found) < len(raw):
         twice = next(name for name in raw if not isinstance(name, str) and str(name) in raw)
-        raise UserError(f"two columns are called {shown(str(twice))}, once not as a text", "Rename one")
+        raise UserError(f"two columns are called {shown_value(str(twice))}, once not as a text", "Rename one")
     return found
 
 

@@ -29,10 +29,10 @@ def names_given(value: Any) -> dict[str, str]:
     text = str(value)
     if re.fullmatch(r"[^=,]+=[^=]*(,[^=,]+=[^=]*)*", text):
         return dict(tuple(map(str.strip, pair.split("=", 1))) for pair in text.split(","))  # type: ignore[misc]
-    return names_in(Path(text))
+    return read_label_names(Path(text))
 
 
-def names_in(path: Path) -> dict[str, str]:
+def read_label_names(path: Path) -> dict[str, str]:
     """The names in a file. Raises UserError where it cannot be read or has none."""
     try:
         content = read_small_text(path, most=LONGEST_TEXT, encoding="utf-8-sig")
@@ -64,7 +64,7 @@ def names_nearby(path: Path, numbers: Collection[str]) -> tuple[dict[str, str], 
         if not FILES.fullmatch(file.name) or file.resolve() == path.resolve():
             continue
         try:
-            names = names_in(file)
+            names = read_label_names(file)
         except UserError:
             continue
         shifted = {str(int(number) + 1): name for number, name in names.items()}

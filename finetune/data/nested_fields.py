@@ -6,7 +6,7 @@ from itertools import islice
 from typing import Any
 
 from finetune.data.span_form import span_form
-from finetune.data.values import evaluated
+from finetune.data.values import parsed_literal
 
 MOST_FIELDS = 200  # of one column
 MOST_FIELDS_IN_ALL = 2_000
@@ -23,7 +23,7 @@ def cell_at(values: Mapping[str, Any], name: str) -> Any:
     return _field(parsed(cell_at(values, parent)), field)
 
 
-def fields_of(columns: Mapping[str, Sequence[Any]], *, depth: int = 1) -> dict[str, list[Any]]:
+def nested_fields(columns: Mapping[str, Sequence[Any]], *, depth: int = 1) -> dict[str, list[Any]]:
     """A column for each field of the objects in these columns, or in lists there, and of the objects in those.
 
     SQuAD's answers (an object of two lists) and lists of spans are one value. A field with a line break or the like in
@@ -41,14 +41,14 @@ def fields_of(columns: Mapping[str, Sequence[Any]], *, depth: int = 1) -> dict[s
         for key in islice((key for key in keys if str(key).isprintable()), MOST_FIELDS):  # names are in messages
             fields[f"{name}.{key}"] = [_field(parsed(cell), key) for cell in cells]
     fields = {name: cells for name, cells in fields.items() if name not in columns}
-    return fields | (fields_of(fields, depth=depth + 1) if fields and depth < DEEPEST else {})
+    return fields | (nested_fields(fields, depth=depth + 1) if fields and depth < DEEPEST else {})
 
 
 def parsed(cell: Any) -> Any:
     """Parses a text that is an object, or a list of them, in JSON or Python; any other cell is returned unchanged."""
     if not isinstance(cell, str) or cell[:1] not in "[{" or "{" not in cell[:3]:
         return cell
-    found = evaluated(cell)
+    found = parsed_literal(cell)
     return cell if found is None else found
 
 

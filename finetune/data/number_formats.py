@@ -5,13 +5,13 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Literal
 
-Reading = Literal["decimal", "thousands", "labels", "unclear", "plain"]
+NumberReading = Literal["decimal", "thousands", "labels", "unclear", "plain"]
 DIGITS = re.compile(r"[-+]?\d[\d.,]*")
 THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+")
 SURE = 0.95
 
 
-def reading_of_commas(texts: Sequence[str]) -> Reading:
+def reading_of_commas(texts: Sequence[str]) -> NumberReading:
     """What the commas of a column mean, inferred from all cells; `plain` where it has none, or is not numeric.
 
     `thousands` implies that the point is the decimal sign. With `unclear` more than one reading fits.
@@ -21,7 +21,7 @@ def reading_of_commas(texts: Sequence[str]) -> Reading:
     digits = [cell for cell in cells if DIGITS.fullmatch(cell.replace(" ", ""))]
     if not with_comma or len(digits) < SURE * len(cells):
         return "plain"
-    readings: list[Reading] = []
+    readings: list[NumberReading] = []
     if _may_be_thousands(cells, with_comma):
         readings.append("thousands")
     if _may_be_decimal(cells, with_comma):

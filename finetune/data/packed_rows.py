@@ -13,7 +13,7 @@ AT_ONCE = 1_000  # rows whose bytes are read together
 Values = list[tuple[Any, ...]]
 
 
-def packed(rows: list[Row]) -> Sequence[Row]:
+def pack(rows: list[Row]) -> Sequence[Row]:
     """The same rows, packed where there are many of one class with texts, numbers and tuples of them; `rows` is emptied
     then.
     """

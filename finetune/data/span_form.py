@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from finetune.data.values import as_list, evaluated, is_missing
+from finetune.data.values import as_list, is_missing, parsed_literal
 
 PLACES = (
     ("start", "end"),
@@ -49,7 +49,7 @@ def span_form(cells: Sequence[Any]) -> tuple[str, str, str] | None:
 def items_in(cell: Any) -> list[Any] | None:
     """The items of a list of spans; a span without a list around it is one item. None for any other cell."""
     if isinstance(cell, str) and cell.lstrip().startswith("{"):
-        cell = evaluated(cell)
+        cell = parsed_literal(cell)
     found = cell if isinstance(cell, dict) else as_list(cell)
     if any(_forms(found)):
         return [found]

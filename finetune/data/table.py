@@ -8,7 +8,7 @@ from typing import Any
 
 from finetune.data.bounds import require_column, require_readable
 from finetune.data.file_format import FileFormat, NumberedCells
-from finetune.data.nested_fields import fields_of
+from finetune.data.nested_fields import nested_fields
 from finetune.data.records import Record, encoding_fault
 from finetune.errors import UserError
 
@@ -105,7 +105,7 @@ class _Seen(dict[str, str]):
 
 def _with_fields(table: Table) -> Table:
     """The table with an added column for each field of the objects in its columns."""
-    fields = fields_of(table.columns)
+    fields = nested_fields(table.columns)
     return replace(table, columns=table.columns | fields, derived=frozenset(fields)) if fields else table
 
 

@@ -55,19 +55,19 @@ def as_list(cell: Any) -> list[Any] | None:
         return list(cell)
     if not isinstance(cell, str) or not LIST.fullmatch(cell):
         return None
-    found = evaluated(cell)
+    found = parsed_literal(cell)
     return found if isinstance(found, list) and not _joined_by_python(cell, found) else _as_numpy(cell)
 
 
 def is_nested(cell: Any) -> bool:
     """Whether a cell is an object, or a list that holds lists or objects: no label is one."""
     if isinstance(cell, str) and INNER.match(cell):
-        cell = as_list(cell) if cell.lstrip().startswith("[") else evaluated(cell)
+        cell = as_list(cell) if cell.lstrip().startswith("[") else parsed_literal(cell)
     items = cell if isinstance(cell, list | tuple) else ()
     return isinstance(cell, dict) or any(isinstance(item, list | tuple | dict) for item in items)
 
 
-def evaluated(text: str) -> Any:
+def parsed_literal(text: str) -> Any:
     """Parses a text as JSON or as a Python literal; None where it is neither."""
     for parse in (json.loads, ast.literal_eval):
         try:

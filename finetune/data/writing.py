@@ -7,7 +7,7 @@ from typing import Any
 
 from finetune.data.alike import alike
 from finetune.data.encodings.detect import spelled
-from finetune.data.file_format import FileFormat, Format, Output
+from finetune.data.file_format import FileFormat, Format, OutputFormat
 from finetune.data.formats.dialect import Dialect
 from finetune.data.formats.registry import BY_SUFFIX
 from finetune.data.outputs import output_file
@@ -79,7 +79,9 @@ def write_rows(
     marked = like is not None and keeps_mark(path, like)
     layout, own = like.layout if like is not None else None, "," if written_suffix(path) == ".csv" else "\t"
     bare = isinstance(layout, Dialect) and not layout.quoted and layout.delimiter == own
-    output = Output(suffix=written_suffix(path), names=names, escaped=escaped, added=added, marked=marked, bare=bare)
+    output = OutputFormat(
+        suffix=written_suffix(path), names=names, escaped=escaped, added=added, marked=marked, bare=bare
+    )
     with (
         output_file(path) as scratch,
         gzip.open(scratch, "wb") if path.suffix == ".gz" else scratch.open("wb") as file,

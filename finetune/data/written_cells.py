@@ -16,16 +16,16 @@ def safe(cell: Any) -> str:
 
     Numbers, and a single sign (as a label may be), are not escaped.
     """
-    text = flat(cell)
+    text = flat_cell(cell)
     return f"'{text}" if text.startswith(FORMULA) and len(text) > 1 and not NUMBER.fullmatch(text) else text
 
 
-def flat(cell: Any) -> str:
+def flat_cell(cell: Any) -> str:
     """A cell as text: lists as JSON, numbers unchanged, dates as ISO 8601; NaN is empty."""
     if isinstance(cell, date | time):
         return cell.isoformat()
     if isinstance(cell, list | tuple | dict):
-        return json.dumps(cell, ensure_ascii=False, default=flat)
+        return json.dumps(cell, ensure_ascii=False, default=flat_cell)
     if isinstance(cell, float):
         return "" if math.isnan(cell) else repr(cell)
     return as_text(cell)
@@ -40,4 +40,4 @@ def as_json(row: Mapping[str, Any], names: Sequence[str]) -> str:
     """The row's cells; NaN is null, since JSON has no NaN."""
     cells = {name: row[name] for name in names if name in row}
     cells = {name: None if isinstance(cell, float) and math.isnan(cell) else cell for name, cell in cells.items()}
-    return json.dumps(cells, ensure_ascii=False, default=flat)
+    return json.dumps(cells, ensure_ascii=False, default=flat_cell)

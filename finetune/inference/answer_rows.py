@@ -57,7 +57,7 @@ class Answered:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Window:
+class RecordWindow:
     """Records that are predicted together, the rows that they make with their indices, and the errors of the others.
 
     `features` are those of the rows; None if they were not encoded, or cannot be.
@@ -86,9 +86,9 @@ def answer_windows(
         yield window.records, _answered(predictor, layout, window)
 
 
-def _window(predictor: Predicts, layout: Layout, records: Sequence[Record]) -> Window:
+def _window(predictor: Predicts, layout: Layout, records: Sequence[Record]) -> RecordWindow:
     bare = named_type(layout.shape).without_labels(layout, predictor.task)
-    window = Window(records=records, rows=[], kept=[], errors={})
+    window = RecordWindow(records=records, rows=[], kept=[], errors={})
     for index, record in enumerate(records):
         try:
             row = row_of(bare, record)
@@ -102,7 +102,7 @@ def _window(predictor: Predicts, layout: Layout, records: Sequence[Record]) -> W
     return window
 
 
-def _encoded(predictor: Predicts, window: Window) -> Window:
+def _encoded(predictor: Predicts, window: RecordWindow) -> RecordWindow:
     """The window with its features; unchanged if some row cannot be encoded."""
     try:
         return replace(window, features=predictor.encoded(window.rows) if window.rows else None)
@@ -110,7 +110,7 @@ def _encoded(predictor: Predicts, window: Window) -> Window:
         return window
 
 
-def _answered(predictor: Predicts, layout: Layout, window: Window) -> list[Answered]:
+def _answered(predictor: Predicts, layout: Layout, window: RecordWindow) -> list[Answered]:
     """The prediction for each record of a window, in order."""
     kind = named_type(layout.shape)
     done = [Answered({ERROR: window.errors.get(index, "")}) for index in range(len(window.records))]

@@ -21,9 +21,9 @@ from finetune.models.feature import Feature, label_counts
 from finetune.models.feature_arrays import lengths, read_positions
 from finetune.models.kernels import cpu
 from finetune.models.kernels.malloc import trim_memory
-from finetune.models.model import Model, as_float
+from finetune.models.model import EncoderWithHead, as_float
 from finetune.runs import interrupts
-from finetune.runs.events import Encoded, Predicted, Watcher, unwatched
+from finetune.runs.events import HiddenStatesComputed, Predicted, Watcher, unwatched
 
 LOSSES_AT_ONCE = 256  # features
 IMPOSSIBLE = -1e4  # a logit; minus infinity would make losses of padding nan
@@ -34,7 +34,7 @@ READ_STEP = 8  # positions, to whose multiples those that are read are padded th
 TRIMMED = 8  # batches after which memory is returned where logits are many
 
 
-def _unpickled(model: Model, device: torch.device, precision: str, pad_id: int) -> "Engine":
+def _unpickled(model: EncoderWithHead, device: torch.device, precision: str, pad_id: int) -> "Engine":
     """An engine with what its process lacks if it is a new one."""
     cpu.register()
     return Engine(model=model, accelerator=build_accelerator(device, precision), pad_id=pad_id, watch=unwatched)
@@ -48,7 +48,7 @@ class Diverged(UserError):
 class Engine:
     """A model, its accelerator (device, precision, processes), and the id of its padding token."""
 
-    model: Model
+    model: EncoderWithHead
     accelerator: Accelerator
     pad_id: int
     watch: Watcher
@@ -133,7 +133,7 @@ class Engine:
                 yield from zip(chosen.tolist(), _without_padding(states, mask), strict=True)
                 done += len(chosen)
                 rate = done / (time.perf_counter() - started)
-                self.watch(Encoded(done=done, total=len(sequences), rate=rate))
+                self.watch(HiddenStatesComputed(done=done, total=len(sequences), rate=rate))
 
     def batch(self, features: Sequence[Feature]) -> Batch:
         """These features as padded tensors on the device, in few shapes where logits are many."""

@@ -19,7 +19,7 @@ from finetune.task_types.unknown_labels import SHOWN, UnknownLabels
 SCORED = ("gold", "answers")  # fields of a row that metrics use
 
 
-class Numbers(Sequence[Any]):
+class InternedRows(Sequence[Any]):
     """Rows or predictions stored as one number each; `make` rebuilds the object on access."""
 
     def __init__(self, make: Callable[[float], Any]) -> None:
@@ -57,7 +57,7 @@ class Repeated(list[Any]):
         super().append(self.seen.setdefault(repr(one), one))
 
 
-class Kept:
+class CompactRows:
     """Rows and predictions as metrics need them: without texts, numbers as plain floats."""
 
     def __init__(self) -> None:
@@ -68,8 +68,11 @@ class Kept:
         """Appends a row with its label and predicted value. If the first label is a number, all are."""
         if isinstance(label, float) and not self.rows:
             bare = without_texts(row)
-            self.rows, self.answers = Numbers(lambda one: replace(bare, gold=one)), Numbers(lambda v: Answer(value=v))
-        number = isinstance(self.rows, Numbers)
+            self.rows, self.answers = (
+                InternedRows(lambda one: replace(bare, gold=one)),
+                InternedRows(lambda v: Answer(value=v)),
+            )
+        number = isinstance(self.rows, InternedRows)
         self.rows.append(label if number else without_texts(row))
         self.answers.append(value if number else Answer(value=value))
 
@@ -77,7 +80,7 @@ class Kept:
 def scores_of(task: Task, layout: Layout, labelled: Iterable[tuple[Record, Any]], notes: list[str]) -> dict[str, float]:
     """Scores over the rows that have a label and a prediction; adds a note on labels unknown to the model."""
     unknown, unreadable = UnknownLabels(task=task, layout=layout), list[tuple[int, int]]()
-    kept, kind = Kept(), named_type(layout.shape)
+    kept, kind = CompactRows(), named_type(layout.shape)
     for record, cell in labelled:
         if cell is None:
             continue

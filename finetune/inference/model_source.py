@@ -23,11 +23,11 @@ class ModelSource:
 
     def load(self, *, watch: Watcher = unwatched) -> "Predictor":
         """The predictor. Needs torch. Raises UserError as `load` and `with_dev_temperature` do."""
-        from finetune.inference.predictor import load
+        from finetune.inference.predictor import load_predictor
         from finetune.inference.temperature import with_dev_temperature
 
         task = None if self.task is None else find(self.task)
-        found = load(self.model, task=task, out=self.out, watch=watch, device=self.device)
+        found = load_predictor(self.model, task=task, out=self.out, watch=watch, device=self.device)
         if self.temperature is None:
             return found
         return with_dev_temperature(found, self.model, self.temperature, out=Path(self.out))

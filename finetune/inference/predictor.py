@@ -21,7 +21,7 @@ from finetune.models.config_bounds import saved_settings
 from finetune.models.device import build_accelerator, resolve_device, usable_precision
 from finetune.models.fast_paths import take_fast_paths
 from finetune.models.feature import Feature
-from finetune.models.pretrained import Weights
+from finetune.models.pretrained import ModelFiles
 from finetune.models.saving import load_config, load_trained
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.events import Note, Watcher, unwatched
@@ -32,7 +32,7 @@ from finetune.task_types import registry
 from finetune.task_types.columns import Layout
 from finetune.task_types.options import configured, option_values
 from finetune.task_types.parts import Answer
-from finetune.task_types.prepare import encode
+from finetune.task_types.prepare import encode_rows
 from finetune.task_types.run_task import named_by
 from finetune.task_types.task import Task
 from finetune.task_types.types import layout_from, layout_of, trained_task
@@ -114,7 +114,7 @@ class Predictor:
     def encoded(self, rows: Sequence[Row]) -> Sequence[Feature]:
         """The features of rows, for `answers_and_truncated`. Raises UserError for rows that cannot be encoded."""
         with ENCODING:
-            return encode(self.task, rows, self.tokenizer, self.max_length, self.engine.model.backbone.encoder)
+            return encode_rows(self.task, rows, self.tokenizer, self.max_length, self.engine.model.backbone.encoder)
 
     def answers_and_truncated(
         self, rows: Sequence[Row], features: Sequence[Feature] | None = None
@@ -149,14 +149,14 @@ class Predictor:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Saved:
+class SavedRun:
     """A trained model that is not loaded yet: its name, its files, and the settings that its run saved.
 
     `candidates` are all runs of the name, if that is a task or data; the model is that of the first.
     """
 
     name: str
-    files: Weights
+    files: ModelFiles
     config: PretrainedConfig
     settings: dict[str, Any]
     candidates: Sequence[RunFolder]
@@ -184,7 +184,7 @@ class Saved:
         return replace(task, inputs=task.inputs or tuple(self.settings.get("inputs", ())))
 
 
-def saved(model: str | Path, *, out: str | Path = "results") -> Saved:
+def saved(model: str | Path, *, out: str | Path = "results") -> SavedRun:
     """The model of a run, or any fine-tuned checkpoint, by any name that `load` takes. Raises UserError for none."""
     name, out = str(model), Path(out)
     named = find_run(name, out)
@@ -200,7 +200,7 @@ def saved(model: str | Path, *, out: str | Path = "results") -> Saved:
             no_run(name, out).way_out,
         ) from error
     config = load_config(files.folder)
-    return Saved(
+    return SavedRun(
         name=name,
         files=files,
         config=config,
@@ -209,7 +209,7 @@ def saved(model: str | Path, *, out: str | Path = "results") -> Saved:
     )
 
 
-def load(
+def load_predictor(
     model: str | Path,
     *,
     task: Task | None = None,
@@ -253,7 +253,7 @@ def load(
     )
 
 
-def _precision(found: Saved, place: torch.device, watch: Watcher) -> str:
+def _precision(found: SavedRun, place: torch.device, watch: Watcher) -> str:
     """The precision of prediction, with a note where training used another."""
     trained_in = found.settings.get("precision", "auto")
     precision = usable_precision(trained_in, place)

@@ -59,7 +59,7 @@ def answer_lines(predictor: Predicts, lines: Iterable[str]) -> Iterator[dict[str
         yield _window_values(predictor, [given])[0]
 
 
-def lines_of(stream: IO[str]) -> Iterable[str]:
+def stream_lines(stream: IO[str]) -> Iterable[str]:
     """A stream's lines, as UTF-8 whatever the locale; invalid bytes become lone surrogates."""
     if isinstance(stream, io.TextIOWrapper):
         stream.reconfigure(encoding="utf-8-sig", errors="surrogateescape", newline="\n")

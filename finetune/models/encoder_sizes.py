@@ -25,7 +25,7 @@ MOST_WEIGHTS = 4_000_000_000  # in the layers
 
 
 @dataclass(frozen=True, kw_only=True)
-class Size:
+class EncoderSize:
     """The size of an encoder; the feed-forward layers are four times as wide."""
 
     layers: int
@@ -48,7 +48,7 @@ class Size:
         )
 
 
-def size_of(name: str) -> Size:
+def size_of(name: str) -> EncoderSize:
     """The size of `new:mini`, `new:4x256` or `new:6x768x3`. Raises UserError for any other."""
     given = name.removeprefix(NEW)
     parts = re.fullmatch(r"(\d{1,6})x(\d{1,6})(?:x(\d{1,6}))?", SIZES.get(given, given))
@@ -68,7 +68,7 @@ def size_of(name: str) -> Size:
             f"model '{name}': its layers have {12 * layers * width**2:,} weights",
             f"Choose a smaller size, of at most {MOST_WEIGHTS:,}",
         )
-    return Size(layers=layers, width=width, heads=heads)
+    return EncoderSize(layers=layers, width=width, heads=heads)
 
 
 def _default_heads(name: str, layers: int, width: int) -> int:

@@ -16,14 +16,14 @@ from finetune.models.device import is_out_of_memory
 from finetune.models.families import has_own_class, takes_segments
 from finetune.models.kernels import cpu
 from finetune.models.kernels.first_token import last_layer_for_first_token
-from finetune.models.model import Model
+from finetune.models.model import EncoderWithHead
 
 LENGTHS = (4, 6)  # tokens of the two rows that are tried, of which the shorter is padded
 MOST_DIFFERENCE = 1e-4  # of a vector's largest number, or of 1
 HALF = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
 
-def take_fast_paths(model: Model, *, device: torch.device, precision: str) -> list[str]:
+def take_fast_paths(model: EncoderWithHead, *, device: torch.device, precision: str) -> list[str]:
     """Makes a model faster where that is exact; returns notes on what is not.
 
     Raises UserError for an encoder that gives no vector a token, or fails in this precision. No random state changes.
@@ -49,7 +49,7 @@ def take_fast_paths(model: Model, *, device: torch.device, precision: str) -> li
     return notes
 
 
-def _agrees(model: Model, plain: Tensor) -> bool:
+def _agrees(model: EncoderWithHead, plain: Tensor) -> bool:
     try:
         return _close(_tried(model), plain)
     except THEIRS:
@@ -63,7 +63,7 @@ def _close(found: Tensor, plain: Tensor) -> bool:
 
 
 @torch.no_grad()
-def _tried(model: Model, *, rows: int = len(LENGTHS)) -> Tensor:
+def _tried(model: EncoderWithHead, *, rows: int = len(LENGTHS)) -> Tensor:
     """What a head reads of the rows that are tried: `(rows, 1 or most tokens, layers, width)`."""
     backbone, lengths = model.backbone, torch.tensor(LENGTHS[:rows])
     config, longest = backbone.config, int(lengths.max())
@@ -90,7 +90,7 @@ def _tried(model: Model, *, rows: int = len(LENGTHS)) -> Tensor:
 
 
 @contextmanager
-def _refused(model: Model, precision: str = "") -> Iterator[None]:
+def _refused(model: EncoderWithHead, precision: str = "") -> Iterator[None]:
     """Turns an error of an encoder without a row in `families` into a UserError that names its type."""
     kind = model.backbone.config.model_type
     try:

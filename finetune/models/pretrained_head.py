@@ -5,12 +5,12 @@ from pathlib import Path
 import transformers
 
 from finetune.models.fingerprint import OWN_WEIGHTS
-from finetune.models.model import Model
+from finetune.models.model import EncoderWithHead
 from finetune.models.untrained import is_untrained
 from finetune.models.weight_files import from_pretrained
 
 
-def load_head(model: Model, folder: Path) -> list[str]:
+def load_head(model: EncoderWithHead, folder: Path) -> list[str]:
     """Loads the weights of a model's head that a checkpoint has; the names of the others, which stay new.
 
     One in finetune's own format has a head for a task that was fine-tuned, and none for pre-training.

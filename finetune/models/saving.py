@@ -23,7 +23,7 @@ from finetune.models.fast_paths import take_fast_paths
 from finetune.models.fingerprint import OWN_WEIGHTS
 from finetune.models.freezing import set_trainable
 from finetune.models.lora import POOLER, add_lora, merged_state, require_adapter
-from finetune.models.model import HeadFor, Model
+from finetune.models.model import EncoderWithHead, HeadFor
 from finetune.models.pretrained_head import load_head
 from finetune.models.tokenizers.fingerprint import forget_use
 from finetune.models.untrained import is_untrained, untrained_encoder, without_dropout
@@ -68,7 +68,9 @@ def _encoder(folder: Path, config: PretrainedConfig, recipe: Recipe) -> tuple[Pr
     return _saved_encoder(folder, config)
 
 
-def build_model(folder: Path, head_for: HeadFor, recipe: Recipe, *, device: torch.device) -> tuple[Model, list[str]]:
+def build_model(
+    folder: Path, head_for: HeadFor, recipe: Recipe, *, device: torch.device
+) -> tuple[EncoderWithHead, list[str]]:
     """A pretrained encoder with a new head, and the names of the encoder's weights that are new.
 
     A head for pre-training is the checkpoint's own; where that has none, its weights are among those that are new.
@@ -79,7 +81,7 @@ def build_model(folder: Path, head_for: HeadFor, recipe: Recipe, *, device: torc
     backbone, new = load_backbone(folder, recipe)
     pooler = getattr(backbone.encoder, POOLER, None)
     untrained = is_untrained(folder) or any(name.startswith(POOLER) for name in new)
-    model = Model(backbone, head_for(backbone))
+    model = EncoderWithHead(backbone, head_for(backbone))
     if recipe.pooling != "family" and not model.pooled:
         raise UserError(
             f"pooling = '{recipe.pooling}', and this task's head reads each token, not a vector of the text",
@@ -110,7 +112,7 @@ def _that_are_kept(names: Sequence[str], encoder: PreTrainedModel) -> list[str]:
     return [name for name in names if any(each.startswith(f"{name}.") for each in kept)]
 
 
-def _add_lora(model: Model, recipe: Recipe, new: Sequence[str], folder: Path) -> None:
+def _add_lora(model: EncoderWithHead, recipe: Recipe, new: Sequence[str], folder: Path) -> None:
     """Adds LoRA to a model's encoder. Raises UserError for `new` weights in it, which would stay random."""
     if new:
         raise UserError(f"{folder}: lacks {some(new)}, which would stay random below LoRA", "Leave lora out")
@@ -119,14 +121,14 @@ def _add_lora(model: Model, recipe: Recipe, new: Sequence[str], folder: Path) ->
     add_lora(model.backbone.encoder, recipe)
 
 
-def empty_model(config: PretrainedConfig, head_for: HeadFor) -> Model:
+def empty_model(config: PretrainedConfig, head_for: HeadFor) -> EncoderWithHead:
     """A model on torch's meta device. Raises UserError for a family that the head does not support."""
     with torch.device("meta"):
         backbone = _new_backbone(config)
-        return Model(backbone, head_for(backbone))
+        return EncoderWithHead(backbone, head_for(backbone))
 
 
-def load_trained(folder: Path, head_for: HeadFor) -> Model:
+def load_trained(folder: Path, head_for: HeadFor) -> EncoderWithHead:
     """Loads a fine-tuned transformers checkpoint, or one in finetune's own format, as a Model.
 
     Raises UserError where it has no trained head of the required kind.
@@ -156,7 +158,7 @@ def load_trained(folder: Path, head_for: HeadFor) -> Model:
             "Evaluate it on the task that it was trained for",
         )
     head.from_checkpoint(_in_order(shell.state_dict(), head, config, folder))
-    return Model(backbone, head)
+    return EncoderWithHead(backbone, head)
 
 
 def load_encoder(folder: Path) -> tuple[PreTrainedModel, list[str]]:
@@ -191,7 +193,9 @@ def _forget_head(config: PretrainedConfig) -> None:
     config.num_labels = 2  # transformers' default, with names that it makes
 
 
-def save_checkpoint(model: Model, folder: Path, tokenizer: PreTrainedTokenizerBase, settings: dict[str, Any]) -> None:
+def save_checkpoint(
+    model: EncoderWithHead, folder: Path, tokenizer: PreTrainedTokenizerBase, settings: dict[str, Any]
+) -> None:
     """Saves config, safetensors, tokenizer and checksums; the head's `AutoModelFor...` class gives the same logits.
 
     LoRA is merged. `settings` are those for prediction, such as task and max_length; they become the config's
@@ -216,7 +220,7 @@ def save_checkpoint(model: Model, folder: Path, tokenizer: PreTrainedTokenizerBa
         ) from error
 
 
-def _save(model: Model, folder: Path, config: PretrainedConfig) -> None:
+def _save(model: EncoderWithHead, folder: Path, config: PretrainedConfig) -> None:
     if not _has_class(model):
         config.save_pretrained(folder)
         save_file({name: t.contiguous() for name, t in merged_state(model).items()}, folder / OWN_WEIGHTS)
@@ -232,7 +236,7 @@ def _save(model: Model, folder: Path, config: PretrainedConfig) -> None:
     shell.save_pretrained(folder, state_dict=shell.state_dict() | beyond)
 
 
-def _has_class(model: Model) -> bool:
+def _has_class(model: EncoderWithHead) -> bool:
     """Whether a class of transformers computes the same; none pools the last token of a left-to-right encoder, or the
     mean.
     """
@@ -257,9 +261,9 @@ def load_config(folder: Path) -> PretrainedConfig:
     return config
 
 
-def _load_own(folder: Path, config: PretrainedConfig, head_for: HeadFor) -> Model:
+def _load_own(folder: Path, config: PretrainedConfig, head_for: HeadFor) -> EncoderWithHead:
     backbone = _new_backbone(config)
-    model = Model(backbone, head_for(backbone))
+    model = EncoderWithHead(backbone, head_for(backbone))
     try:
         model.load_state_dict(own_weights(folder))
     except RuntimeError as error:

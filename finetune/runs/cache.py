@@ -26,17 +26,17 @@ DEFAULT_GB = 20.0
 SPARE_BYTES = 1 << 30  # to leave free on the disk
 FACTS, LOCK = "facts.json", ".lock"
 DAY = 86_400  # seconds
-Kind = Literal["states", "features", "texts", "tokens", "corpora", "untrained", "vocabularies"]
+CacheKind = Literal["states", "features", "texts", "tokens", "corpora", "untrained", "vocabularies"]
 SMALL = ("untrained", "vocabularies")
-KINDS = tuple(kind for kind in get_args(Kind) if kind not in SMALL)  # that are counted and evicted
+KINDS = tuple(kind for kind in get_args(CacheKind) if kind not in SMALL)  # that are counted and evicted
 
 
-def cache_folder(kind: Kind) -> Path:
+def cache_folder(kind: CacheKind) -> Path:
     """The folder of all entries of a kind, in FINETUNE_CACHE or the user's cache folder."""
     return cache_root() / kind
 
 
-def entry(kind: Kind, fingerprint: str) -> Path:
+def entry(kind: CacheKind, fingerprint: str) -> Path:
     """The folder of an entry, by a hash of all that decides its content."""
     return cache_folder(kind) / fingerprint[:20]
 

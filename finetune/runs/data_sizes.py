@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from finetune.errors import UserError, shown
+from finetune.errors import UserError, shown_value
 from finetune.runs.record import RunRecord
 from finetune.runs.seeds import groups
 
@@ -20,11 +20,11 @@ def shares_of(sizes: str | Iterable[Any]) -> list[float]:
     given, remedy = (sizes.split(","), PERCENTAGES) if isinstance(sizes, str) else (_listed(sizes), SHARES)
     found = sorted({_share(size, remedy) for size in given})
     if not FEWEST <= len(found) <= MOST:
-        raise UserError(f"`data_sizes`: {shown(sizes)} has {len(found)}, not {FEWEST} to {MOST}", remedy)
+        raise UserError(f"`data_sizes`: {shown_value(sizes)} has {len(found)}, not {FEWEST} to {MOST}", remedy)
     return found
 
 
-def percent(share: float) -> str:
+def exact_percent(share: float) -> str:
     """`12.5%`"""
     return f"{100 * share:.6g}%"
 
@@ -54,7 +54,7 @@ def share_of(record: RunRecord) -> float:
 
 def _listed(sizes: Any) -> list[Any]:
     if not isinstance(sizes, Iterable):
-        raise UserError(f"`data_sizes`: {shown(sizes)} is not a list", SHARES)
+        raise UserError(f"`data_sizes`: {shown_value(sizes)} is not a list", SHARES)
     return list(sizes)
 
 
@@ -63,7 +63,7 @@ def _share(size: Any, remedy: str) -> float:
     try:
         share = _of_percent(size) if isinstance(size, str) else float(size)
     except (TypeError, ValueError):
-        raise UserError(f"`data_sizes`: {shown(size)} is not a percentage or share", remedy) from None
+        raise UserError(f"`data_sizes`: {shown_value(size)} is not a percentage or share", remedy) from None
     if not 0 < share <= 1:
         raise UserError(f"`data_sizes`: {size} is not over 0% and at most 100%", remedy)
     return share

@@ -11,7 +11,7 @@ from finetune.runs.lineage import SEEDS, Lineage
 from finetune.runs.lookup import named_run, no_run
 from finetune.runs.recipe_diff import settings_of
 from finetune.runs.record import RunRecord
-from finetune.runs.record_files import load_record, readable
+from finetune.runs.record_files import load_record, readable_records
 
 NOT_SETTINGS = ("task", "model", "seed")  # a lineage has fields of them
 
@@ -49,7 +49,7 @@ def lineage_at(model: Path) -> Lineage | None:
     folder = RunFolder(model.parent)
     if model.name != folder.model.name or not folder.record_file.is_file():
         return None
-    for _, record in readable([folder.record_file], load_record):
+    for _, record in readable_records([folder.record_file], load_record):
         saved, sums = record.files.get(f"{model.name}/{CHECKSUMS}"), model / CHECKSUMS
         if saved is None or (sums.is_file() and sha256_of(sums) == saved):  # else it was changed since
             return lineage_of(record)

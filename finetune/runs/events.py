@@ -122,7 +122,7 @@ class Predicted(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Encoded(Event):
+class HiddenStatesComputed(Event):
     """The number of sequences with computed hidden states, and the `rate` per second."""
 
     name = "encoded"

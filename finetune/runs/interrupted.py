@@ -18,7 +18,7 @@ RECENT = 5  # groups of updates that a rate is the mean of
 
 
 @dataclass(frozen=True, kw_only=True)
-class Interrupted:
+class InterruptedRun:
     """A run without a record: what it has done, as far as its log says, and the update of its last checkpoint.
 
     `update` of `updates` and `epoch` of `epochs` are 0 where training had not begun; `checkpoint` is 0 without one.
@@ -40,7 +40,7 @@ class Interrupted:
     left: float = 0.0
 
 
-def interrupted_runs(out: Path) -> list[Interrupted]:
+def interrupted_runs(out: Path) -> list[InterruptedRun]:
     """The unfinished runs under a results folder, by task and time."""
     found = [_read(RunFolder(path)) for path in _unfinished(out)] if is_folder(out) else []
     return sorted(found, key=lambda run: (run.task, run.last))
@@ -78,7 +78,7 @@ def _unfinished(out: Path) -> Iterator[Path]:
                     yield folder.path
 
 
-def _read(folder: RunFolder) -> Interrupted:
+def _read(folder: RunFolder) -> InterruptedRun:
     events = _events(folder.events) if folder.events.is_file() else []
     total: dict[str, Any] = ([{}] + [event for event in events if event["event"] == "training"])[-1]
     groups = [event for event in events if event["event"] == "updates"]
@@ -87,7 +87,7 @@ def _read(folder: RunFolder) -> Interrupted:
     update, updates = _number(last, "update") or _number(total, "done"), _number(total, "updates")
     epochs, where = _number(total, "epochs"), _holder(folder)
     seconds = _seconds_per_update(groups[-RECENT:]) if where else 0.0
-    return Interrupted(
+    return InterruptedRun(
         task=folder.path.parent.name,
         id=folder.path.name,
         update=update,

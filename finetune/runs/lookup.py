@@ -10,7 +10,7 @@ from finetune.data.stored import STORE
 from finetune.errors import UserError, nearest
 from finetune.runs.folder import RunFolder, data_name, folder_name
 from finetune.runs.record import RunRecord
-from finetune.runs.record_files import load_record, readable
+from finetune.runs.record_files import load_record, readable_records
 
 SHOWN = 3  # runs in a message
 
@@ -101,7 +101,7 @@ def _finished(task: str, out: Path) -> list[RunFolder]:
     files = sorted(folder.glob("*/record.json")) if is_folder(folder) else []
     found = [
         (float(record.recipe.get("train_share", 1.0)) >= 1, record.finished, file.stat().st_mtime_ns, file)
-        for file, record in readable(files, load_record)
+        for file, record in readable_records(files, load_record)
     ]
     return [RunFolder(file.parent) for *_, file in sorted(found, reverse=True)]
 

@@ -8,8 +8,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from finetune.metrics.metric import Metric
 from finetune.runs.whole_record import LARGEST_SCORE
 
-Value = Annotated[float, Field(ge=-LARGEST_SCORE, le=LARGEST_SCORE)]
-Interval = tuple[Value, Value]
+ScoreValue = Annotated[float, Field(ge=-LARGEST_SCORE, le=LARGEST_SCORE)]
+ScoreInterval = tuple[ScoreValue, ScoreValue]
 Sketch = Annotated[str, Field(pattern=r"^([0-9a-f]{400})?$")]  # `metrics.significance.sketch`
 
 
@@ -24,10 +24,10 @@ class Margin(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    interval: Interval | None = None
+    interval: ScoreInterval | None = None
     baseline: str | None = None
-    difference: Value | None = None
-    difference_interval: Interval | None = None
+    difference: ScoreValue | None = None
+    difference_interval: ScoreInterval | None = None
     p: Annotated[float, Field(ge=0, le=1)] | None = None
     sketch: Sketch = ""
     difference_sketch: Sketch = ""

@@ -13,7 +13,7 @@ from finetune.runs.folder import RunFolder
 NOT_READ = ("n_best",)  # the largest column where it exists, and never displayed
 PREDICTION, OLDER = "prediction", "answer"  # the column, and its name in the files of older runs
 NEEDED = ("id", "gold", PREDICTION)
-Line = dict[str, Any]
+PredictionLine = dict[str, Any]
 Writer = Callable[[Path], AbstractContextManager[Path]]
 
 
@@ -56,7 +56,7 @@ def read_predictions(file: Path, *, without: Sequence[str] = ()) -> list[dict[st
         raise UserError(f"{file}: cannot be read ({error})", "Run the recipe again with `force`") from error
 
 
-def read_lines(folder: RunFolder, split: str) -> list[Line]:
+def read_lines(folder: RunFolder, split: str) -> list[PredictionLine]:
     """The predictions of a split. Raises UserError where the file is damaged or lacks a required column."""
     file = folder.predictions(split)
     lines = read_predictions(file, without=NOT_READ)

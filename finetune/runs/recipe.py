@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from finetune.errors import UserError, shown
+from finetune.errors import UserError, shown_value
 from finetune.runs.lora_settings import lora_fault
 from finetune.runs.recipe_faults import LONGEST_KEY, refused
 from finetune.runs.toml import flat, read_toml, require_shallow, to_toml
@@ -251,12 +251,14 @@ class Recipe(Settings):
             for parent in parents:
                 inner = inner.setdefault(parent, {})
                 if not isinstance(inner, dict):
-                    raise UserError(f"{origin}: cannot set {shown(key)}: {shown(parent)} is a value, not a section")
+                    raise UserError(
+                        f"{origin}: cannot set {shown_value(key)}: {shown_value(parent)} is a value, not a section"
+                    )
             inner[last] = value
         return parse(table, origin=origin, options=options)
 
 
-def load(path: Path, *, options: OptionNames = no_options) -> Recipe:
+def load_recipe(path: Path, *, options: OptionNames = no_options) -> Recipe:
     """Reads a recipe file. Raises UserError for TOML that does not parse and for every fault in its settings."""
     return parse(read_toml(path), origin=str(path), options=options)
 

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from finetune.errors import UserError, nearest, shown
+from finetune.errors import UserError, nearest, shown_value
 from finetune.runs.toml import flat
 
 MOST_FAULTS = 10  # listed in a message
@@ -19,7 +19,7 @@ UNION = re.compile(r"\[|\.constrained-")  # in the key of one kind of several th
 def refused(kind: type[BaseModel], origin: str, error: ValidationError, options: Sequence[str]) -> UserError:
     """The faults of a recipe: one on the same line, several on a line each, of many the first and their number."""
     found = error.errors(include_url=False)
-    faults = list(dict.fromkeys(explain(kind, fault, options) for fault in found[:MOST_FAULTS]))
+    faults = list(dict.fromkeys(explain_fault(kind, fault, options) for fault in found[:MOST_FAULTS]))
     if len(faults) == 1 and len(found) <= MOST_FAULTS:
         what, remedy = faults[0]
         return UserError(f"{origin}: {what}", remedy)
@@ -81,7 +81,7 @@ def nearest_key(kind: type[BaseModel], key: str, options: Sequence[str] = ()) ->
     return nearest(key, ours) or nearest(key, list(short))
 
 
-def explain(kind: type[BaseModel], fault: ErrorDetails, options: Sequence[str] = ()) -> tuple[str, str]:
+def explain_fault(kind: type[BaseModel], fault: ErrorDetails, options: Sequence[str] = ()) -> tuple[str, str]:
     """One pydantic error as text: (the key and what was given, what is allowed). `options` are the task's."""
     names = setting_names(kind)
     key = ".".join(str(part)[:LONGEST_KEY] for part in fault["loc"])[:LONGEST_KEY]
@@ -96,8 +96,8 @@ def explain(kind: type[BaseModel], fault: ErrorDetails, options: Sequence[str] =
     if fault["type"] == "value_error":  # of several settings together
         return f"{key}: {fault['msg'].removeprefix('Value error, ')}".removeprefix(": "), ""
     if allowed is None:  # a whole table, such as `train = 3`, or a place inside [grid]
-        return f"'{key}' is {shown(fault['input'])}: {fault['msg'].lower()}", ""
-    return f"'{key}' is {shown(fault['input'])}", f"It must be {allowed}"
+        return f"'{key}' is {shown_value(fault['input'])}: {fault['msg'].lower()}", ""
+    return f"'{key}' is {shown_value(fault['input'])}", f"It must be {allowed}"
 
 
 def _whole_key(key: str, given: Any) -> str:

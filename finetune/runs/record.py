@@ -23,7 +23,7 @@ from finetune.runs.whole_record import (
     recipe_is_whole,
 )
 
-Texts = Annotated[list[str], FailFast()]  # else a million wrong items are a million errors
+TextList = Annotated[list[str], FailFast()]  # else a million wrong items are a million errors
 
 
 def _with_nan(value: Any) -> Any:
@@ -67,7 +67,7 @@ class RunRecord(BaseModel):
     rows: dict[str, Whole] = Field(description="rows of each split")
     features: dict[str, Whole] = Field(description="token sequences of each split: several for rows read in windows")
     truncated: dict[str, float] = Field(description="the share of rows of each split that were truncated, 0 to 1")
-    notes: Texts = Field(description="what was unusual, as the command printed it")
+    notes: TextList = Field(description="what was unusual, as the command printed it")
     versions: dict[str, str] = Field(description="of Python and the libraries")
     git_commit: str | None = Field(
         description="of a checkout of finetune, with + where files differ from it; null for an installed one"
@@ -89,9 +89,9 @@ class RunRecord(BaseModel):
     baselines: Annotated[dict[str, Scores], BeforeValidator(_with_nan)] = Field(
         description="split, baseline, metric, score"
     )
-    new_weights: Texts = Field(description="weights that were not in the checkpoint, and began at random")
+    new_weights: TextList = Field(description="weights that were not in the checkpoint, and began at random")
     options: dict[str, Any] = Field({}, description="options of the task, those chosen on dev included")
-    chosen: Texts = Field([], description="options that were chosen on dev")
+    chosen: TextList = Field([], description="options that were chosen on dev")
     cross_fitted: bool = Field(False, description="each row of dev was predicted with options chosen on its other rows")
     files: dict[str, str] = Field({}, description="checksums of the run's files")
     checksum: str = Field("", description="SHA-256 of the record's own text without it")

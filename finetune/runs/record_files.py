@@ -44,24 +44,24 @@ def load_record(file: Path) -> RunRecord:
 
 def all_records(out: Path) -> list[RunRecord]:
     """Every record under a results folder, by task and time; warns of those that cannot be read."""
-    found = [record for _, record in readable(_record_files(out), load_record)]
+    found = [record for _, record in readable_records(_record_files(out), load_record)]
     return sorted(found, key=lambda record: (record.task, record.finished))
 
 
 def records_on(data: str, out: Path) -> list[RunRecord]:
     """The records of runs on rows with this fingerprint, the latest last; warns of those that cannot be read."""
     files = [file for file in _record_files(out) if data.encode() in file.read_bytes()]  # else 10,000 take seconds
-    found = [record for _, record in readable(files, load_record) if record.data == data]
+    found = [record for _, record in readable_records(files, load_record) if record.data == data]
     return sorted(found, key=lambda record: record.finished)
 
 
 def listed_runs(out: Path) -> list[ListedRun]:
     """`all_records` with the part of each record that a list shows."""
-    found = [run for _, run in readable(_record_files(out), lambda file: _read(file, ListedRun))]
+    found = [run for _, run in readable_records(_record_files(out), lambda file: _read(file, ListedRun))]
     return sorted(found, key=lambda run: (run.task, run.finished))
 
 
-def readable(files: Iterable[Path], read: Callable[[Path], AnyRecord]) -> Iterator[tuple[Path, AnyRecord]]:
+def readable_records(files: Iterable[Path], read: Callable[[Path], AnyRecord]) -> Iterator[tuple[Path, AnyRecord]]:
     """(file, record) of each file that can be read; a damaged one is left out with a DamagedRecord warning."""
     for file in files:
         try:

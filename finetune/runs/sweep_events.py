@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from finetune.runs.events import Event
-from finetune.runs.interrupted import Interrupted
+from finetune.runs.interrupted import InterruptedRun
 from finetune.runs.record import RunRecord
 
 
@@ -28,4 +28,4 @@ class SweepProgress(Event):
     finished: int
     failed: int
     total: int
-    running: Sequence[Interrupted] = ()
+    running: Sequence[InterruptedRun] = ()

@@ -10,7 +10,7 @@ from finetune.data.messages import noun
 from finetune.metrics.metric import Metric
 from finetune.metrics.significance import Z, half_over_seeds
 from finetune.runs.dev_choices import is_optimistic
-from finetune.runs.margin import Interval, Margin, best_baseline
+from finetune.runs.margin import Margin, ScoreInterval, best_baseline
 from finetune.runs.recipe_diff import applied
 from finetune.runs.record import RunRecord
 from finetune.runs.seeds import CONSTANT, FOLDS, failed
@@ -51,10 +51,10 @@ class Verdict:
     split: str
     metric: Metric
     score: float
-    interval: Interval | None
+    interval: ScoreInterval | None
     baseline: str | None
     difference: float | None
-    difference_interval: Interval | None
+    difference_interval: ScoreInterval | None
     p: float | None
 
     @property
@@ -104,7 +104,7 @@ def shortfall(records: Sequence[RunRecord], *, split: str) -> str:
     return ", and ".join([*words, *filter(None, [_failures(records, split)])])
 
 
-def interval_of(records: Sequence[RunRecord], split: str, metric: str) -> Interval | None:
+def interval_of(records: Sequence[RunRecord], split: str, metric: str) -> ScoreInterval | None:
     """The 95 % interval of a mean over seeds, which the verdict has too; None for metrics other than the headline."""
     return verdict_of(records, split=split).interval if metric == records[0].headline else None
 
@@ -124,7 +124,7 @@ def _baseline(records: Sequence[RunRecord], split: str, metric: Metric) -> tuple
     return names[0] if len(set(names)) == 1 else "best of each fold", scores
 
 
-def _rows_and_seeds(metric: Metric, scores: Sequence[float], margins: Sequence[Margin]) -> Interval | None:
+def _rows_and_seeds(metric: Metric, scores: Sequence[float], margins: Sequence[Margin]) -> ScoreInterval | None:
     """Of one run as its record has it, of several around their mean."""
     if len(margins) == 1:
         return margins[0].interval
@@ -140,7 +140,7 @@ def _rows_and_seeds(metric: Metric, scores: Sequence[float], margins: Sequence[M
 
 def _apart(
     metric: Metric, scores: Sequence[float], margins: Sequence[Margin], against: Sequence[float]
-) -> Interval | None:
+) -> ScoreInterval | None:
     """The same of the difference to the scores of baselines, `against`."""
     if len(margins) == 1:
         return margins[0].difference_interval
@@ -162,7 +162,7 @@ def _half(by_rows: Sequence[Sequence[float]], by_seeds: Sequence[float], sketche
     return half_over_seeds(by_seeds, [(high - low) / 2 / Z for low, high in by_rows], sketches)
 
 
-def _level(metric: Metric, difference: float | None, interval: Interval | None) -> Level:
+def _level(metric: Metric, difference: float | None, interval: ScoreInterval | None) -> Level:
     if difference is None:
         return "alone"
     sign = 1 if metric.greater_is_better else -1
@@ -243,7 +243,7 @@ def _failures(records: Sequence[RunRecord], split: str) -> str:
     return f"{which}no better than {constant}" if count else ""
 
 
-def _ends(metric: Metric, interval: Interval) -> str:
+def _ends(metric: Metric, interval: ScoreInterval) -> str:
     """`+9.0 to +19.1`; where lower is better, `4.1 to 9.3 lower` or `4.1 lower to 9.3 higher`."""
     if metric.greater_is_better:
         return " to ".join(_signed(metric, end) for end in interval)
@@ -259,6 +259,6 @@ def _signed(metric: Metric, difference: float) -> str:
     return shown if shown.strip("+0.") else shown.removeprefix("+")
 
 
-def _interval(metric: Metric, interval: Interval | None) -> str:
+def _interval(metric: Metric, interval: ScoreInterval | None) -> str:
     """` (95 % 79.6 to 90.1)`; nothing without an interval."""
     return "" if interval is None else f" (95 % {' to '.join(map(metric.shown, interval))})"

@@ -14,7 +14,7 @@ MOST_LABELS = 200  # that are counted a split
 LONGEST_LABEL = 200  # characters of a label that is counted
 LONGEST_SPLIT = 100  # characters, since it is part of a file's name
 
-Given = Mapping[str, Mapping[str, float | None]]  # split or method -> metric -> score
+ScoresByName = Mapping[str, Mapping[str, float | None]]  # split or method -> metric -> score
 Id = Annotated[str, Field(pattern=r"^\w[\w.-]{0,99}$")]  # part of a path
 Whole = Annotated[int, Field(ge=0, le=LARGEST)]
 
@@ -77,7 +77,7 @@ def few_labels(labels: dict[str, dict[str, int]]) -> dict[str, dict[str, int]]:
     return labels
 
 
-def require_scores(headline: str, scores: Given) -> None:
+def require_scores(headline: str, scores: ScoresByName) -> None:
     """Raises ValueError unless each split has the same metrics, `headline` among them, and scores that can be drawn."""
     if not scores:
         raise ValueError("it has no scores")
@@ -88,7 +88,7 @@ def require_scores(headline: str, scores: Given) -> None:
         _require_metrics(given, [headline, *metrics], split)
 
 
-def require_baselines(scores: Given, baselines: Mapping[str, Given], rows: Mapping[str, int]) -> None:
+def require_baselines(scores: ScoresByName, baselines: Mapping[str, ScoresByName], rows: Mapping[str, int]) -> None:
     """Raises ValueError unless each split with scores has its number of rows, and baselines with the same metrics."""
     for split, given in scores.items():
         if split not in rows or split not in baselines:

@@ -23,7 +23,7 @@ NO_SPACES = re.compile("[\u1100-\u11ff\u3040-\u30ff\u3130-\u318f\u3400-\u9fff\ua
 EXACT, COMPOUND = 1, 2
 
 
-def words_of(name: str) -> list[str]:
+def name_words_of(name: str) -> list[str]:
     """The words of a column's name in lower case: `CustomerSentiment_2` is customer, sentiment, 2."""
     return [_plain(word) for word in WORD.findall(CAPITAL.sub(" ", _bare(name)).replace("_", " "))]
 
@@ -42,7 +42,7 @@ def _plain(name: str) -> str:
 def place_of(name: str, known: Sequence[str]) -> tuple[int, int] | None:
     """(EXACT or COMPOUND, index in `known`) of the first known word that the name equals, or contains; else None."""
     whole = _plain(name).strip().replace(" ", "_").replace("-", "_")
-    words = set(words_of(name))
+    words = set(name_words_of(name))
     plain = [_plain(word) for word in known]
     if whole in plain:
         return EXACT, plain.index(whole)
@@ -82,13 +82,13 @@ def id_names() -> tuple[str, ...]:
 
 def is_id_name(name: str) -> bool:
     """Whether the name is that of an id, or ends like one: `id`, `tweet_id`, `ProductId`."""
-    words = words_of(name)
+    words = name_words_of(name)
     return name.strip().lower() in id_names() or (bool(words) and words[-1] in word_list("id_ending"))
 
 
 def is_about(name: str) -> bool:
     """Whether the name is metadata of the row or its label, such as `created_at` or `label_confidence`."""
-    words, about = words_of(name), word_list("about")
+    words, about = name_words_of(name), word_list("about")
     return name.strip().lower() in about or (bool(words) and words[-1] in about) or words[:2] == ["annotation", "id"]
 
 
@@ -103,7 +103,7 @@ def stem_of(name: str) -> str:
     return "" if (numbered := _numbered(name)) is None else numbered[0]
 
 
-def in_order(names: Iterable[str]) -> list[str]:
+def numbered_order(names: Iterable[str]) -> list[str]:
     """Columns that are numbered, or have letters, by these: answer10 after answer2; unchanged where one has neither."""
     listed = list(names)
     places = {name: _numbered(name) or (("", _letter(name)) if len(name) == 1 else None) for name in listed}

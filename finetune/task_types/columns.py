@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from finetune.data.column_types import NOTHING
-from finetune.data.formats.tag_forms import Form, TagForm
+from finetune.data.formats.tag_forms import FormOfTags, TagForm
 from finetune.data.nested_fields import cell_at
 from finetune.data.values import as_text, is_missing, tags_of
 
@@ -41,7 +41,7 @@ class Layout:
     names: Mapping[str, str] = field(default_factory=dict)
     decimal: Literal[".", ","] = "."
     spans: tuple[str, ...] = ()
-    tag_form: Form = "prefix"
+    tag_form: FormOfTags = "prefix"
     outside: str = "O"
     characters: bool = False
     signs_apart: bool = False

@@ -75,7 +75,7 @@ class Asked:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
+class ExplainTarget:
     """A row's prediction in words, its probability, and what is explained of it."""
 
     prediction: str

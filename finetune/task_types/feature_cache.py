@@ -51,7 +51,7 @@ def array_features(
     without_arrays = list[Feature]()
 
     def parts() -> Iterator[tuple[int, Arrays]]:
-        for begin, end in chunks(task, rows):
+        for begin, end in row_chunks(task, rows):
             watch(Working("encoding rows", begin, len(rows)))
             features = task.codec.encode(rows[begin:end], tokenizer, max_length)
             try:
@@ -73,7 +73,7 @@ def array_features(
         return without_arrays or task.codec.encode(rows, tokenizer, max_length)
 
 
-def chunks(task: Task, rows: Sequence[Row]) -> Iterator[tuple[int, int]]:
+def row_chunks(task: Task, rows: Sequence[Row]) -> Iterator[tuple[int, int]]:
     """(begin, end) of parts of the rows that are encoded one after another, of about AT_ONCE rows."""
     begin = 0
     while begin < len(rows):

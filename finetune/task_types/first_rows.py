@@ -17,7 +17,7 @@ SEEN = 20_000  # cells inspected in a column that may name splits
 COUNTED = 200_000  # rows whose labels are counted
 
 
-def first_rows(layout: Layout, table: Table) -> Iterator[str]:
+def describe_rows(layout: Layout, table: Table) -> Iterator[str]:
     """`row 1: text = 'A fine film.', label = good`, then the label's values with counts, then rival columns."""
     kind = named_type(layout.shape).naming(layout)
     good = ((index, row) for index, row in rows_of(layout, table) if not isinstance(row, NoRow))

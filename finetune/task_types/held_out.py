@@ -8,7 +8,7 @@ from finetune.errors import UserError
 from finetune.runs.recipe import HeldOut
 from finetune.task_types.own_data import own_data
 from finetune.task_types.task import Task
-from finetune.task_types.train_share import Unit, in_order
+from finetune.task_types.train_share import RowUnit, spread_evenly
 from finetune.task_types.types import type_of
 
 
@@ -39,7 +39,7 @@ def held_out_rows(task: Task, train: Rows, held_out: HeldOut) -> set[int]:
     )
     chosen: set[int] = set()
     place = 0
-    for unit in in_order(task, train.rows, _units(task, train.rows), seed=held_out.seed):
+    for unit in spread_evenly(task, train.rows, _units(task, train.rows), seed=held_out.seed):
         if first - 0.5 <= place < last - 0.5:
             chosen.update(unit)
         place += len(unit)
@@ -51,10 +51,10 @@ def held_out_rows(task: Task, train: Rows, held_out: HeldOut) -> set[int]:
     return chosen
 
 
-def _units(task: Task, rows: Sequence[Row]) -> list[Unit]:
+def _units(task: Task, rows: Sequence[Row]) -> list[RowUnit]:
     """Rows that stay together; where all share one document or context, each row alone."""
     kind = type_of(task)
-    units: dict[object, Unit] = {}
+    units: dict[object, RowUnit] = {}
     for index, row in enumerate(rows):
         units.setdefault(index if kind is None else kind.unit(row), []).append(index)
     return list(units.values()) if len(units) > 1 else [[index] for index in range(len(rows))]

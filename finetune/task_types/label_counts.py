@@ -12,7 +12,7 @@ AT_ONCE = 1_000  # rows
 NONE = "no label"
 
 
-def label_counts(task: Task, rows: Sequence[Row]) -> dict[str, int]:
+def frequent_labels(task: Task, rows: Sequence[Row]) -> dict[str, int]:
     """The most frequent labels and their counts; empty for tasks without classes, as a text streamed from disk is."""
     kind, counts = type_of(task), Counter[str]()
     if kind is None or isinstance(rows, StreamedRows):

@@ -23,16 +23,16 @@ class Segment:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Part:
+class TextPart:
     """One of a row's texts with its name: `text`, `context`, `choice 2`."""
 
     name: str
     segments: Sequence[Segment]
 
 
-def plain(name: str, text: str) -> Part:
+def unmarked(name: str, text: str) -> TextPart:
     """A text without marks."""
-    return Part(name=name, segments=[Segment(text=cut(text))])
+    return TextPart(name=name, segments=[Segment(text=cut(text))])
 
 
 def clean(text: str) -> str:
@@ -55,7 +55,7 @@ def entities(
     *,
     otherwise: str,
     around: int,
-) -> Part:
+) -> TextPart:
     """A text whose words are at `places`, with entities marked: `right` if they are among `right`, else `otherwise`.
 
     For a long row only the words around one of its words are shown.
@@ -78,16 +78,16 @@ def entities(
         ]
         place = last
     segments.append(Segment(text=cut(text[edges[place] : edges[end]], 4 * LONGEST) + "…" * (end < len(places))))
-    return Part(name=name, segments=[segment for segment in segments if segment.text])
+    return TextPart(name=name, segments=[segment for segment in segments if segment.text])
 
 
-def spans(name: str, text: str, marks: Sequence[tuple[int, int, str]]) -> Part:
+def spans(name: str, text: str, marks: Sequence[tuple[int, int, str]]) -> TextPart:
     """A text with marks (start, end, mark); parts marked both `gold` and `prediction` become `right`.
 
     Text far from any mark is left out.
     """
     if not marks:
-        return plain(name, text)
+        return unmarked(name, text)
     first = max(0, min(start for start, _, _ in marks) - AROUND)
     last = min(len(text), max(end for _, end, _ in marks) + AROUND)
     edges = sorted({first, last, *(edge for start, end, _ in marks for edge in (start, end))})
@@ -96,7 +96,7 @@ def spans(name: str, text: str, marks: Sequence[tuple[int, int, str]]) -> Part:
         kinds = {mark for a, b, mark in marks if a <= start and end <= b}
         mark = "right" if len(kinds) > 1 else next(iter(kinds), "")
         segments.append(Segment(text=without_middle(text[start:end]), mark=mark))
-    return Part(name=name, segments=[*segments, *([Segment(text=" …")] * (last < len(text)))])
+    return TextPart(name=name, segments=[*segments, *([Segment(text=" …")] * (last < len(text)))])
 
 
 def without_middle(text: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from finetune.data.files import is_data
-from finetune.errors import UserError, nearest, shown
+from finetune.errors import UserError, nearest, shown_value
 from finetune.task_types import own_data, registry
 from finetune.task_types.declared_options import declared_names, declared_options
 from finetune.task_types.task import Task
@@ -80,4 +80,4 @@ def _checked(owner: Any, name: str, value: Any) -> Any:
         return TypeAdapter(declared.type).validate_json(json.dumps(value, default=str), strict=True)  # lists as in TOML
     except ValidationError as error:
         reasons = "; ".join(fault["msg"].lower() for fault in error.errors(include_url=False))
-        raise UserError(f"'{name}' is {shown(value)}: {reasons}", "Give another value") from None
+        raise UserError(f"'{name}' is {shown_value(value)}: {reasons}", "Give another value") from None

@@ -12,7 +12,7 @@ from typing import Any
 from finetune.data.files import split_files
 from finetune.data.formats.excel import Sheet, hint_of, named_sheet
 from finetune.data.messages import places, so_many
-from finetune.data.packed_rows import PackedRows, packed
+from finetune.data.packed_rows import PackedRows, pack
 from finetune.data.paths import read_small, require_utf_8
 from finetune.data.reading import forget_tables, table_of, version_of
 from finetune.data.rows import Row, Rows
@@ -111,7 +111,7 @@ class OwnData:
             splits = {"train": (rows, notes), "dev": (dev, [held_out])}
         slices = {} if split == "train" and not read.drawn else slices_of(self.layout, table, indexes)
         found = {
-            name: replace(read, rows=packed(some), notes=tuple(said), slices={} if name == "train" else slices)
+            name: replace(read, rows=pack(some), notes=tuple(said), slices={} if name == "train" else slices)
             for name, (some, said) in splits.items()
         }
         if any(isinstance(split.rows, PackedRows) for split in found.values()):

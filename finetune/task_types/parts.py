@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 from finetune.data.rows import Row
 from finetune.errors import UserError
 from finetune.metrics.metric import Metric
-from finetune.task_types.explained import Asked, NamedText, Wanted
+from finetune.task_types.explained import Asked, ExplainTarget, NamedText
 
 if TYPE_CHECKING:
     import numpy as np
@@ -159,7 +159,7 @@ class Explainer(Part[AnyTask]):
         """The texts that a row's sequences are made of, in order: one list for all of them, or one for each choice."""
         raise UserError(f"predictions of {self.task.name} cannot be explained", "Give its task type an `Explainer`")
 
-    def wanted(self, row: Row, answer: Answer, features: "Sequence[Feature]", asked: Asked) -> Wanted:
+    def wanted(self, row: Row, answer: Answer, features: "Sequence[Feature]", asked: Asked) -> ExplainTarget:
         """Which logits of a row's features are explained. Raises UserError for a label or a word that is not there."""
         raise UserError(f"predictions of {self.task.name} cannot be explained", "Give its task type an `Explainer`")
 

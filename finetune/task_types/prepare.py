@@ -44,7 +44,7 @@ def drawn_ids(splits: Mapping[str, Rows]) -> dict[str, list[str]]:
     return {name: [row.id for row in loaded.rows] for name, loaded in splits.items() if loaded.drawn}
 
 
-def encode(
+def encode_rows(
     task: Task, rows: Sequence[Row], tokenizer: "PreTrainedTokenizerBase", max_length: int, encoder: "PreTrainedModel"
 ) -> list[Feature]:
     """The features of one split. Raises UserError for a max_length that exceeds the encoder's positions."""

@@ -21,7 +21,7 @@ def find(name: str) -> Task:
     Raises UserError with the nearest name.
     """
     if not in_file(name):
-        return installed(name)
+        return installed_task(name)
     file, _, attribute = name.rpartition(":")
     return _named(_load_file(Path(file)), attribute, origin=file)
 
@@ -31,7 +31,7 @@ def in_file(name: str) -> bool:
     return name.rpartition(":")[0].endswith(".py")
 
 
-def installed(name: str) -> Task:
+def installed_task(name: str) -> Task:
     """The task of that name in the package or a plugin. Raises UserError with the nearest name."""
     tasks = available()
     if name not in tasks:

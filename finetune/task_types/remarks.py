@@ -78,14 +78,14 @@ class Remark:
     worst: bool = False
 
 
-def one_label(rows: int, label: str, *, worst: bool) -> Remark:
+def one_label_remark(rows: int, label: str, *, worst: bool) -> Remark:
     """All labelled rows have one label: an error in training data."""
     every = f"all {rows:,} labelled rows have" if rows > 1 else "the only labelled row has"
     remedy = "Training and scores need two or more; name another column: label=COLUMN"
     return Remark(issue=ONE_LABEL, what=f"{every} {label}", remedy=remedy, worst=worst)
 
 
-def majority(what: str, *, uneven: bool, remedy: str = "") -> Remark:
+def majority_remarks(what: str, *, uneven: bool, remedy: str = "") -> Remark:
     """The majority-class baseline; a warning where its score is very high."""
     return Remark(issue=IMBALANCE, what=what, remedy=remedy) if uneven else Remark(issue=MAJORITY, what=what)
 
@@ -97,10 +97,10 @@ def of_single_labels(rows: SplitRows, *, scores: bool = False, worst: bool) -> I
         return
     (most, count), share = counts.most_common(1)[0], counts.most_common(1)[0][1] / counts.total()
     if len(counts) == 1:
-        yield one_label(count, f"the label {shown(most)}", worst=worst)
+        yield one_label_remark(count, f"the label {shown(most)}", worst=worst)
         return
     known = f"accuracy {100 * share:.1f}"
     known += f" and macro F1 {100 * 2 * share / (1 + share) / len(counts):.1f}" if scores else ""
     macro = "Use macro F1 rather than accuracy; class_weight=balanced gives rare labels more weight"
     what = f"the most frequent label is {shown(most)} (majority-class baseline: {known})"
-    yield majority(what, uneven=share >= UNEVEN, remedy=macro if scores else "")
+    yield majority_remarks(what, uneven=share >= UNEVEN, remedy=macro if scores else "")

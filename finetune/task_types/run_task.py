@@ -51,4 +51,4 @@ def named_by(folder: str, name: str) -> Task:
             f"{folder}: its task {name} is code, which is not run unless you name it",
             "If you trust that file, give its name with `task`",
         )
-    return registry.installed(name)
+    return registry.installed_task(name)

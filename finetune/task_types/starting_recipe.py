@@ -10,7 +10,7 @@ from finetune.task_types import registry
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import DataType
 from finetune.task_types.dev_split import SHARE
-from finetune.task_types.first_rows import first_rows
+from finetune.task_types.first_rows import describe_rows
 from finetune.task_types.own_data import OPTIONS, OwnData, every_option, own_data, own_task
 from finetune.task_types.pretraining.own import own_text
 from finetune.task_types.pretraining.starting_recipe import text_comments, text_recipe
@@ -112,7 +112,7 @@ def _comments(task: Task) -> list[str]:
     larger += [
         "# for Korean klue/bert-base or klue/roberta-base, for many languages google-bert/bert-base-multilingual-cased."
     ]
-    rows = [f"#   {line}" for line in first_rows(read.layout, read.table(read.files["train"]))]
+    rows = [f"#   {line}" for line in describe_rows(read.layout, read.table(read.files["train"]))]
     return ["# The data as it is read:", *rows, *guessed, *larger]
 
 

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 AT_ONCE = 2_000  # rows
 NGRAMS = (("word", (1, 2)), ("char_wb", (2, 4)))
-Texts = Sequence[tuple[str, ...]]
+TextTuples = Sequence[tuple[str, ...]]
 
 
-def vectors(texts: Texts, unseen: Texts) -> "tuple[csr_matrix, csr_matrix]":
+def vectors(texts: TextTuples, unseen: TextTuples) -> "tuple[csr_matrix, csr_matrix]":
     """TF-IDF vectors of both, fitted on `texts`; a pair (a, b) becomes |a - b| and a * b, concatenated."""
     train, new = None, None
     for analyzer, ngrams in NGRAMS:
@@ -27,7 +27,7 @@ def vectors(texts: Texts, unseen: Texts) -> "tuple[csr_matrix, csr_matrix]":
     return train, new
 
 
-def _fitted(texts: Texts, analyzer: str, ngrams: tuple[int, int]) -> "tuple[TfidfVectorizer, int]":
+def _fitted(texts: TextTuples, analyzer: str, ngrams: tuple[int, int]) -> "tuple[TfidfVectorizer, int]":
     """A vectorizer, and the number of different n-grams of each text, summed up. Its `fit` would make all vectors."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
@@ -46,7 +46,7 @@ def _fitted(texts: Texts, analyzer: str, ngrams: tuple[int, int]) -> "tuple[Tfid
     return vectorizer, entries
 
 
-def _columns(vectorizer: "TfidfVectorizer", texts: Texts, before: "csr_matrix | None") -> "Iterator[csr_matrix]":
+def _columns(vectorizer: "TfidfVectorizer", texts: TextTuples, before: "csr_matrix | None") -> "Iterator[csr_matrix]":
     """The vectors of some rows after others, to the right of those of `before`."""
     from scipy.sparse import hstack
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from finetune.data.rows import Row, Rows, chosen_rows
 from finetune.errors import UserError
-from finetune.runs.data_sizes import percent
+from finetune.runs.data_sizes import exact_percent
 from finetune.task_types.task import Task
 from finetune.task_types.types import type_of
 
-Unit = list[int]  # indexes of rows that stay together
+RowUnit = list[int]  # indexes of rows that stay together
 
 
 def with_share(task: Task, train: Rows, share: float, *, seed: int) -> Rows:
@@ -24,8 +24,8 @@ def with_share(task: Task, train: Rows, share: float, *, seed: int) -> Rows:
         return train
     wanted = max(1, round(share * len(train.rows)))
     _require_classes(task, train, wanted, share)
-    kept: Unit = []
-    for unit in in_order(task, train.rows, _units(task, train.rows), seed=seed):
+    kept: RowUnit = []
+    for unit in spread_evenly(task, train.rows, _units(task, train.rows), seed=seed):
         if len(kept) >= wanted:
             break
         kept += unit
@@ -37,13 +37,13 @@ def _require_classes(task: Task, train: Rows, wanted: int, share: float) -> None
     classes = {label for row in train.rows for label in kind.labels_in(row.gold)} if kind is not None else ()
     if wanted < len(classes):
         raise UserError(
-            f"train_share: {percent(share)} of {len(train.rows):,} training rows is {wanted:,}, "
+            f"train_share: {exact_percent(share)} of {len(train.rows):,} training rows is {wanted:,}, "
             f"fewer than the {len(classes):,} classes",
             "Take a larger share",
         )
 
 
-def in_order(task: Task, rows: Sequence[Row], units: Sequence[Unit], *, seed: int) -> list[Unit]:
+def spread_evenly(task: Task, rows: Sequence[Row], units: Sequence[RowUnit], *, seed: int) -> list[RowUnit]:
     """The units so that each beginning of the list has about the same share of every stratum, and each stratum early.
 
     Unit number `rank` of the `n` of its stratum has its place at `rank / n`.
@@ -61,9 +61,9 @@ def in_order(task: Task, rows: Sequence[Row], units: Sequence[Unit], *, seed: in
     return [units[number] for _, _, number in sorted(places)]
 
 
-def _units(task: Task, rows: Sequence[Row]) -> list[Unit]:
+def _units(task: Task, rows: Sequence[Row]) -> list[RowUnit]:
     """Rows that are encoded together; each row alone where that would be all rows."""
-    units: list[Unit] = []
+    units: list[RowUnit] = []
     before: Row = None
     for index, row in enumerate(rows):
         if units and task.codec.encode_together(before, row):

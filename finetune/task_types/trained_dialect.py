@@ -19,7 +19,7 @@ REGULAR = 0.75  # share of the rows that are as wide as in training
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trained:
+class TrainedColumns:
     """The columns of a training file: all, those of the texts that are to be read, and of the label; known labels."""
 
     columns: tuple[str, ...]
@@ -34,7 +34,7 @@ class Trained:
         return tuple(name for name in self.columns if name not in self.label)
 
 
-def dialect_for(start: FileStart, known: Trained) -> Dialect | None:
+def dialect_for(start: FileStart, known: TrainedColumns) -> Dialect | None:
     """The dialect of training for rows below its header, or without one and as wide as in training."""
     like: Dialect = known.layout
     for skip in {like.skip: None, 0: None} if like.header else ():
@@ -47,7 +47,7 @@ def dialect_for(start: FileStart, known: Trained) -> Dialect | None:
     return _without_header(start, known)
 
 
-def _without_header(start: FileStart, known: Trained) -> Dialect | None:
+def _without_header(start: FileStart, known: TrainedColumns) -> Dialect | None:
     """The dialect of training, or with another delimiter, for rows as wide as there with labels in their place.
 
     Numbers, which texts may end in, need the delimiter of training. Rows whose labels are missing or unknown need a
@@ -67,14 +67,14 @@ def _without_header(start: FileStart, known: Trained) -> Dialect | None:
     return next((found for found in bare if found and _are_in_place(start, found, known)), None)
 
 
-def _is_within(start: FileStart, found: Dialect, known: Trained, signs: Collection[str]) -> bool:
+def _is_within(start: FileStart, found: Dialect, known: TrainedColumns, signs: Collection[str]) -> bool:
     """Whether most rows have one of the signs in a text."""
     places = [found.names.index(name) for name in known.text]
     rows = [row for row in rows_at(start.text, found) if len(row) == found.width]
     return any(sum(any(sign in row[at] for at in places) for row in rows) > 0.5 * len(rows) for sign in signs)
 
 
-def _as_wide(start: FileStart, known: Trained, names: tuple[str, ...], delimiter: str) -> Dialect | None:
+def _as_wide(start: FileStart, known: TrainedColumns, names: tuple[str, ...], delimiter: str) -> Dialect | None:
     """The dialect of training with this delimiter, where that gives rows of these columns."""
     like: Dialect = replace(known.layout, header=False, indexed=False, skip=0, delimiter=delimiter)
     whole = delimiter == known.layout.delimiter and names == known.columns
@@ -83,18 +83,18 @@ def _as_wide(start: FileStart, known: Trained, names: tuple[str, ...], delimiter
     return found if rows and _are_regular(rows, len(names), found) and set(known.text) <= {*names} else None
 
 
-def _are_labelled(rows: Sequence[Sequence[str]], known: Trained) -> bool:
+def _are_labelled(rows: Sequence[Sequence[str]], known: TrainedColumns) -> bool:
     """Whether the first row has a label where training rows have it, and thus is not a header, and most others too."""
     return _has_label(rows[0], known) and sum(_has_label(row, known) for row in rows) > 0.5 * len(rows)
 
 
-def _are_in_place(start: FileStart, found: Dialect, known: Trained) -> bool:
+def _are_in_place(start: FileStart, found: Dialect, known: TrainedColumns) -> bool:
     """Whether rows without known labels seem to have the columns of training: no text is a label, the first row is not
     a header, and no other delimiter is likelier.
     """
     rows = rows_at(start.text, found)
     if not found.delimiter:
-        return is_plain(start) and not are_names(rows[0], known)
+        return is_plain_text(start) and not are_names(rows[0], known)
     if delimited.sniff(start).delimiter not in ("", found.delimiter) or are_names(rows[0], known):
         return False
     columns = dict(zip(found.names, _columns_of_labels(rows, found, known), strict=False))
@@ -103,7 +103,7 @@ def _are_in_place(start: FileStart, found: Dialect, known: Trained) -> bool:
     return not any(columns.get(name) for name in known.text) and not any(map(any, elsewhere))
 
 
-def _columns_of_labels(rows: Sequence[Sequence[str]], dialect: Dialect, known: Trained) -> list[bool]:
+def _columns_of_labels(rows: Sequence[Sequence[str]], dialect: Dialect, known: TrainedColumns) -> list[bool]:
     """Whether each column of rows holds labels; none does where there is one column, or rows are not regular."""
     width = len(rows[0])
     if width < 2 or not _are_regular(rows, width, dialect):
@@ -112,7 +112,7 @@ def _columns_of_labels(rows: Sequence[Sequence[str]], dialect: Dialect, known: T
     return [sum(_is_label(row[at].strip(), known) for row in whole) > 0.5 * len(whole) for at in range(width)]
 
 
-def is_plain(start: FileStart) -> bool:
+def is_plain_text(start: FileStart) -> bool:
     """Whether a file's suffix is none of a table or a document, so that its lines may be texts."""
     return start.suffix == ".txt" or start.suffix not in BY_SUFFIX
 
@@ -130,20 +130,20 @@ def _are_regular(rows: Sequence[Sequence[str]], width: int, dialect: Dialect) ->
     return fitting >= REGULAR * len(rows)
 
 
-def _has_label(cells: Sequence[str], known: Trained) -> bool:
+def _has_label(cells: Sequence[str], known: TrainedColumns) -> bool:
     """Whether a row has a label where training rows have it: so that it cannot be a header."""
     place = next((known.columns.index(name) for name in known.label if name in known.columns), len(cells))
     return _is_label(cells[place].strip() if place < len(cells) else "", known)
 
 
-def _is_label(cell: str, known: Trained) -> bool:
+def _is_label(cell: str, known: TrainedColumns) -> bool:
     """Whether a cell is a label of training, or several of them."""
     if not known.labels or len(known.label) > 1:  # numbers, or 0 and 1 for each label
         return NUMBER.fullmatch(cell) is not None
     return cell in known.labels or known.labels.issuperset(re.split(r"\s*[,;| ]\s*", cell))
 
 
-def are_names(cells: Sequence[str], known: Trained) -> bool:
+def are_names(cells: Sequence[str], known: TrainedColumns) -> bool:
     """Whether cells are the names of columns: those of training, or usual ones."""
     given = {cell.strip() for cell in cells}
     if given & {*known.columns, *known.text}:

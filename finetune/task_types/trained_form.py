@@ -30,15 +30,15 @@ from finetune.data.table import Table
 from finetune.errors import UserError, first_line
 from finetune.task_types.columns import Layout
 from finetune.task_types.pretraining.columns import Text
-from finetune.task_types.pretraining.own import form_of
+from finetune.task_types.pretraining.own import reading_of
 from finetune.task_types.trained_dialect import (
     REGULAR,
     ROWS,
-    Trained,
+    TrainedColumns,
     are_names,
     dialect_for,
     is_above_texts,
-    is_plain,
+    is_plain_text,
     rows_at,
 )
 
@@ -75,7 +75,7 @@ def form_for(
     Raises UserError as `detect` does, and for a file of which only some lines have a label.
     """
     if trained is not None and trained.shape == Text.name:
-        return form_of(trained.shape, path, options)
+        return reading_of(trained.shape, path, options)
     facts = trained.file if trained is not None else {}
     layout = require_form(facts)
     start = FileStart(path, str(options.get("encoding", "")) or _encoding(path, str(facts.get("encoding", ""))))
@@ -91,7 +91,7 @@ def form_for(
     return replace(_text_form(start, known, str(options.get("text", ""))), path=path)
 
 
-def _text_form(start: FileStart, known: Trained, named: str) -> FileFormat:
+def _text_form(start: FileStart, known: TrainedColumns, named: str) -> FileFormat:
     """How a file of text is read; `named` are the columns of texts that the user named."""
     if known.layout is None or (found := FITS[type(known.layout)](start, known)) is None:
         return _with_first_row(start, detect(start.path, start.given), known, named)
@@ -108,11 +108,11 @@ def _text_form(start: FileStart, known: Trained, named: str) -> FileFormat:
 
 def _known(
     trained: Layout | None, facts: Mapping[str, Any], options: Mapping[str, Any], inputs: Sequence[str]
-) -> Trained:
+) -> TrainedColumns:
     named = tuple(name for name in str(options.get("text", "")).split(",") if name)
     if trained is None:
-        return Trained(columns=tuple(inputs), text=named or tuple(inputs))
-    return Trained(
+        return TrainedColumns(columns=tuple(inputs), text=named or tuple(inputs))
+    return TrainedColumns(
         columns=tuple(facts.get("columns", ())) or (*trained.text, *trained.label),
         text=named or trained.text,
         label=trained.label,
@@ -158,7 +158,7 @@ def _encoding(path: Path, trained: str) -> str:
     return trained if not unicode and decodes(opened, trained) else ""
 
 
-def _word_lines(start: FileStart, known: Trained) -> WordLines | None:
+def _word_lines(start: FileStart, known: TrainedColumns) -> WordLines | None:
     """The columns of training for lines as wide as there, or without the tags."""
     like: WordLines = known.layout
     if like.delimiter == SPACES and all("\t" in line for line in start.lines[:ROWS]):
@@ -184,7 +184,7 @@ def _is_table(lines: Sequence[str], delimiter: str) -> bool:
     return any(sum(sign in line for line in lines) > 0.9 * len(lines) for sign in DELIMITERS if sign != delimiter)
 
 
-def _are_tagged(rows: Sequence[Sequence[str]], names: Sequence[str], known: Trained) -> bool:
+def _are_tagged(rows: Sequence[Sequence[str]], names: Sequence[str], known: TrainedColumns) -> bool:
     """Whether most cells of the label's column are tags of training, where it is known."""
     if not known.label or known.label[0] not in names:
         return True
@@ -194,7 +194,7 @@ def _are_tagged(rows: Sequence[Sequence[str]], names: Sequence[str], known: Trai
     return sum(bool({tag, tag[2:], tag[:-2]} & types) or len(tag) == 1 for tag in tags) > 0.5 * len(tags)
 
 
-def _labelled_lines(start: FileStart, known: Trained) -> LabelledLines | Dialect | None:
+def _labelled_lines(start: FileStart, known: TrainedColumns) -> LabelledLines | Dialect | None:
     """The layout of training for lines with a label; lines without any are texts, unless the suffix is of a table.
 
     Raises UserError where only some lines have one.
@@ -211,13 +211,13 @@ def _labelled_lines(start: FileStart, known: Trained) -> LabelledLines | Dialect
             f"{start.path}: only {share:.0%} of its lines have a label that the model knows",
             "Give each line a label as in the training file, or none",
         )
-    return replace(ONE_COLUMN, names=("text",)) if is_plain(start) else None
+    return replace(ONE_COLUMN, names=("text",)) if is_plain_text(start) else None
 
 
 FITS: Mapping[type, Any] = {Dialect: dialect_for, WordLines: _word_lines, LabelledLines: _labelled_lines}
 
 
-def _with_first_row(start: FileStart, found: FileFormat, known: Trained, named: str) -> FileFormat:
+def _with_first_row(start: FileStart, found: FileFormat, known: TrainedColumns, named: str) -> FileFormat:
     """A file that is read as its content says; its first row is one, unless that names columns."""
     if not isinstance(found.layout, Dialect):
         return found

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from finetune.runs.seeds import CONSTANT
-from finetune.task_types.marked_text import Part
+from finetune.task_types.marked_text import TextPart
 
 Line = dict[str, Any]
 NOT_FIELDS = ("gold", "prediction", "probabilities")  # of a line
@@ -85,7 +85,7 @@ class View(ABC):
         """`(rows,)`"""
 
     @abstractmethod
-    def parts(self, line: Line) -> list[Part]:
+    def parts(self, line: Line) -> list[TextPart]:
         """A row's texts, with what can be marked in them."""
 
     def wrong(self) -> np.ndarray:

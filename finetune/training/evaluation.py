@@ -45,7 +45,7 @@ class Evaluated:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Evaluation:
+class DevEvaluation:
     """Predicts and scores the splits of `features`; `rows` may have more splits."""
 
     task: Task
@@ -68,7 +68,7 @@ class Evaluation:
         scores = {split: task.scoring.score(answers, self.rows[split]) for split, answers in found.items()}
         return Evaluated(task=task, answers=found, scores=scores, chosen=chosen, loss=losses[0])
 
-    def on(self, splits: Sequence[str]) -> "Evaluation":
+    def on(self, splits: Sequence[str]) -> "DevEvaluation":
         """The same on some of the splits."""
         return replace(self, features={split: self.features[split] for split in splits})
 

@@ -40,7 +40,7 @@ def checkpoint_of(settings: Mapping[str, Any], out: Path) -> str:
         if named.file in seen:  # with_first_runs refuses it
             return ""
         seen.add(named.file)
-        name = str(named.settings.get("model", recipe.load(named.file, options=option_names).model))
+        name = str(named.settings.get("model", recipe.load_recipe(named.file, options=option_names).model))
     run = encoder_run(name, out) if name else None
     return name if run is None else first_checkpoint(run)
 
@@ -55,7 +55,7 @@ def with_run(settings: dict[str, Any], out: Path) -> dict[str, Any]:
     return settings | {"model": checkpoint_of(settings, out) if run is None else str(run.path)}
 
 
-def in_order(planned: Sequence[ResolvedRun]) -> list[ResolvedRun]:
+def with_parents(planned: Sequence[ResolvedRun]) -> list[ResolvedRun]:
     """The runs with those that they start from, each once and after those that it starts from."""
     found: dict[int, ResolvedRun] = {}
     for one in planned:

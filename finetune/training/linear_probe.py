@@ -11,14 +11,14 @@ from finetune.models.saving import build_model
 from finetune.models.text_vector import FAMILY, FEW_ROWS, MEAN
 from finetune.runs.events import Working, unwatched
 from finetune.runs.recipe import Recipe, Train, is_new
-from finetune.training.evaluation import Answers, Evaluation
+from finetune.training.evaluation import Answers, DevEvaluation
 from finetune.training.logistic import fit_output, require_linear
 from finetune.training.prepared_run import BuiltRun, PlannedRun
 
 NAME = "linear-probe"
 
 
-def linear_probe(planned: PlannedRun, built: BuiltRun, every: Evaluation, engine: Engine) -> Answers:
+def linear_probe(planned: PlannedRun, built: BuiltRun, every: DevEvaluation, engine: Engine) -> Answers:
     """By split, the predictions of a linear head on the mean vector of a text, or on the vectors of words.
 
     Empty where there are many rows, for tasks that a linear layer cannot be fitted to, and where the run itself is one.

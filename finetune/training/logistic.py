@@ -15,7 +15,7 @@ from finetune.inference.engine import BATCH_TOKENS, Engine
 from finetune.models.backbone import Head
 from finetune.models.feature import LABEL, Feature, label_counts
 from finetune.models.feature_arrays import lengths
-from finetune.models.model import Model
+from finetune.models.model import EncoderWithHead
 from finetune.models.text_vector import MEAN
 from finetune.runs.events import EpochDone, EpochResult, Training
 from finetune.training.checkpoints import Progress
@@ -26,7 +26,7 @@ STRENGTH = 1.0  # scikit-learn's C, and 1 / alpha of ridge regression, on standa
 MEAN_STRENGTH = 10.0  # on means, which are scaled as one to about unit length: their spread is what was trained
 
 
-def require_linear(model: Model, *, frozen: bool) -> None:
+def require_linear(model: EncoderWithHead, *, frozen: bool) -> None:
     """Raises UserError unless the output layer is all there is to train."""
     reader = model.backbone.reader
     if not frozen:

@@ -12,13 +12,13 @@ from torch.optim.lr_scheduler import LRScheduler
 from transformers import get_scheduler
 
 from finetune.models.freezing import depths
-from finetune.models.model import Model
+from finetune.models.model import EncoderWithHead
 from finetune.runs.recipe import Train
 
 BETAS = (0.9, 0.999)
 
 
-def build_optimizer(model: Model, settings: Train) -> Optimizer:
+def build_optimizer(model: EncoderWithHead, settings: Train) -> Optimizer:
     """AdamW with weight decay on matrices, none on biases and LayerNorm (Devlin et al. 2019, A.2; the original code).
 
     `layer_decay` is the ratio of each layer's learning rate to that of the layer above (Howard and Ruder 2018, 3.2).

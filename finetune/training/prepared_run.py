@@ -18,8 +18,8 @@ from finetune.models.encoder_sizes import size_of
 from finetune.models.families import family_notes
 from finetune.models.feature import Feature
 from finetune.models.lora import require_peft
-from finetune.models.model import Model
-from finetune.models.pretrained import Weights
+from finetune.models.model import EncoderWithHead
+from finetune.models.pretrained import ModelFiles
 from finetune.models.saving import build_model, load_config
 from finetune.models.text_vector import FAMILY, fitting_pooling
 from finetune.models.tokenizers.fingerprint import tokenizer_hash
@@ -60,7 +60,7 @@ class PlannedRun:
     source: Source
     splits: Mapping[str, Rows]
     data: str
-    weights: Weights
+    weights: ModelFiles
     vocabulary: str
     pooling: str
     lineage: Lineage | None
@@ -100,7 +100,7 @@ class BuiltRun:
     `new_weights` are the names of the encoder's weights that are not in the checkpoint.
     """
 
-    model: Model
+    model: EncoderWithHead
     new_weights: list[str]
     tokenizer: "PreTrainedTokenizerBase"
     features: dict[str, Sequence[Feature]]

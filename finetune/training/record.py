@@ -26,22 +26,22 @@ from finetune.runs.cost import Cost
 from finetune.runs.dev_choices import dev_choices
 from finetune.runs.recipe import Recipe
 from finetune.runs.record import RunRecord, saved_metrics
-from finetune.task_types.label_counts import label_counts
+from finetune.task_types.label_counts import frequent_labels
 from finetune.task_types.options import option_values
 from finetune.task_types.prepare import truncated_share
 from finetune.training.checkpoints import Progress
-from finetune.training.evaluation import Answers, Evaluated, Evaluation
+from finetune.training.evaluation import Answers, DevEvaluation, Evaluated
 from finetune.training.prepared_run import BuiltRun, PlannedRun
 
 FEW_TO_SCORE = 50  # rows, of which a score of 80 % has an interval of 24 points
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trained:
+class TrainingResult:
     """What training gave: its progress, the predictions that are saved, those of the linear probe, and what it cost."""
 
     progress: Progress
-    evaluation: Evaluation
+    evaluation: DevEvaluation
     found: Evaluated
     probe: Answers
     cost: Cost
@@ -50,7 +50,7 @@ class Trained:
 def build_record(
     planned: PlannedRun,
     built: BuiltRun,
-    trained: Trained,
+    trained: TrainingResult,
     baselines: Mapping[str, Answers],
     accelerator: Accelerator,
     *,
@@ -93,7 +93,7 @@ def build_record(
         chosen=list(found.chosen),
         cross_fitted=task.cross_fits and bool(found.chosen),
         metrics=saved_metrics(task.metrics),
-        labels={split: counts for split, rows in planned.rows.items() if (counts := label_counts(task, rows))},
+        labels={split: counts for split, rows in planned.rows.items() if (counts := frequent_labels(task, rows))},
         margins=dev.margins(baselines, found),
         cost=trained.cost,
         lineage=planned.lineage,
@@ -112,7 +112,7 @@ def _trained_examples(planned: PlannedRun, built: BuiltRun, progress: Progress) 
 
 
 def _notes(
-    planned: PlannedRun, built: BuiltRun, trained: Trained, origins: Mapping[str, str], accelerator: Accelerator
+    planned: PlannedRun, built: BuiltRun, trained: TrainingResult, origins: Mapping[str, str], accelerator: Accelerator
 ) -> list[str]:
     """Notes on the rows, how they fit the encoder, training and predictions."""
     notes = []

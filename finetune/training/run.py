@@ -25,14 +25,14 @@ from finetune.task_types.prediction_lines import prediction_lines
 from finetune.task_types.prepare import drawn_ids
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.training.checkpoints import Checkpoints
-from finetune.training.evaluation import Evaluation
+from finetune.training.evaluation import DevEvaluation
 from finetune.training.first_look import first_look
 from finetune.training.linear_probe import NAME as PROBE
 from finetune.training.linear_probe import linear_probe
 from finetune.training.logistic import fit_logistic
 from finetune.training.meter import Meter
 from finetune.training.prepared_run import BuiltRun, PlannedRun, build_run, plan_run
-from finetune.training.record import Trained, build_record
+from finetune.training.record import TrainingResult, build_record
 from finetune.training.run_options import RunOptions
 from finetune.training.trainer import Trainer
 
@@ -120,7 +120,7 @@ def _train(
     checkpoints: Checkpoints,
     meter: Meter,
     pause_after: int | None,
-) -> Trained:
+) -> TrainingResult:
     """Trains the model, or fits a solver on its hidden states, and predicts dev."""
     recipe, task, features = planned.recipe, planned.task, built.features
     if recipe.frozen:
@@ -128,7 +128,7 @@ def _train(
             split: with_states(given, engine, weights=planned.weights.fingerprint, precision=planned.precision)
             for split, given in features.items()
         }
-    every = Evaluation(task=task, rows=planned.rows, features={split: features[split] for split in task.dev_splits})
+    every = DevEvaluation(task=task, rows=planned.rows, features={split: features[split] for split in task.dev_splits})
     dev = every.on(task.splits_in_training)
     trainer = Trainer(
         engine=engine, settings=recipe.train, data_seed=recipe.seeds[1], checkpoints=checkpoints,
@@ -139,14 +139,16 @@ def _train(
     with merged(engine.model.backbone.encoder):
         found = every.completed(engine, found)
     probe = linear_probe(planned, built, every, engine)
-    return Trained(progress=progress, evaluation=every, found=found, probe=probe, cost=meter.cost(engine.accelerator))
+    return TrainingResult(
+        progress=progress, evaluation=every, found=found, probe=probe, cost=meter.cost(engine.accelerator)
+    )
 
 
 def _save(
     planned: PlannedRun,
     built: BuiltRun,
     engine: Engine,
-    trained: Trained,
+    trained: TrainingResult,
     attempt: RunFolder,
     *,
     replaces: RunFolder,

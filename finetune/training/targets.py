@@ -114,7 +114,7 @@ def _loaded(
         yield target, started
         return
     for file in find_recipes(target):
-        loaded = recipe.load(file, options=option_names)
+        loaded = recipe.load_recipe(file, options=option_names)
         own = loaded.model_dump(exclude_unset=True, exclude={"task", "grid"})
         require_set_once(own, map(full_name, loaded.grid), origin=str(file))  # variants may replace it
         require_set_once(settings, set_by(loaded.grid), origin=str(file))

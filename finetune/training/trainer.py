@@ -22,7 +22,7 @@ from finetune.models.feature import Feature
 from finetune.models.feature_arrays import lengths
 from finetune.models.kernels.malloc import trim_memory
 from finetune.models.lora import merged
-from finetune.models.model import Model
+from finetune.models.model import EncoderWithHead
 from finetune.runs import interrupts
 from finetune.runs.events import EpochDone, EpochResult, Note, Training, Watcher
 from finetune.runs.recipe import Train
@@ -83,7 +83,7 @@ class Trainer:
     draw: Draw = as_they_are
 
     @property
-    def model(self) -> Model:
+    def model(self) -> EncoderWithHead:
         """The engine's model."""
         return self.engine.model
 

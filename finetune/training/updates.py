@@ -17,7 +17,7 @@ from finetune.inference.engine import Diverged, Engine
 from finetune.models.device import is_out_of_memory
 from finetune.models.feature import Feature, label_counts
 from finetune.models.kernels import cpu
-from finetune.models.model import Model, as_float
+from finetune.models.model import EncoderWithHead, as_float
 from finetune.runs import interrupts
 from finetune.runs.events import Note, Updates
 from finetune.runs.recipe import Train
@@ -164,7 +164,7 @@ def _seed(data_seed: int, update: int, rank: int) -> None:
     cpu.seed(value)
 
 
-def _largest_weight(model: Model) -> torch.Tensor:
+def _largest_weight(model: EncoderWithHead) -> torch.Tensor:
     """Largest absolute value among trainable weights; nan if any is nan."""
     return get_total_norm([p.detach() for p in model.parameters() if p.requires_grad], math.inf)
 

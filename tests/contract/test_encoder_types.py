@@ -17,7 +17,7 @@ from finetune.errors import UserError
 from finetune.models.batch import Batch
 from finetune.models.families import FAMILIES, most_tokens, require_encoder
 from finetune.models.fast_paths import take_fast_paths
-from finetune.models.model import Model
+from finetune.models.model import EncoderWithHead
 from finetune.models.saving import build_model
 from finetune.runs.recipe import Recipe, Train
 
@@ -82,7 +82,7 @@ def batch_of(lengths: list[int]) -> dict[str, torch.Tensor]:
     return {"input_ids": ids, "attention_mask": mask}
 
 
-def built(kind: str, folder: Path, *, pooled: bool, precision: str = "fp32") -> Model:
+def built(kind: str, folder: Path, *, pooled: bool, precision: str = "fp32") -> EncoderWithHead:
     head = cat_task().head if pooled else lambda _: EveryPosition(())
     recipe = Recipe(task="any", train=Train(precision=precision))  # type: ignore[arg-type]
     return build_model(folder, head, recipe, device=CPU)[0].eval()

@@ -12,7 +12,7 @@ from support.toys import every_shape
 from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.inference.predictor import load
+from finetune.inference.predictor import load_predictor
 from finetune.runs.events import unwatched
 from finetune.runs.recipe import Recipe, Train
 from finetune.task_types.declared_options import Option, declared_options, option
@@ -66,7 +66,7 @@ def test_options_of_the_task_and_of_its_reader_reach_the_saved_model(
     recipe = Recipe(task=task.name, model=str(tiny_bert), max_length=32, options=given, train=small)
     record = run(resolved_run(recipe), RunOptions(source=Source(), out=tmp_path, device="cpu"), watch=unwatched)
     assert {name: record.options[name] for name in given} == given
-    again = load(tmp_path / task.name / record.id).task
+    again = load_predictor(tmp_path / task.name / record.id).task
     assert json.loads(json.dumps({name: option_values(again)[name] for name in given})) == given
     assert [row.id for row in again.load(Source(), "dev").rows] == [row.id for row in task.reader.rows[1::2]]
     assert plan_run(resolved_run(recipe), source=Source(), device="cpu").id == record.id

@@ -26,7 +26,7 @@ from finetune.errors import UserError
 from finetune.inference.engine import Engine
 from finetune.models.device import build_accelerator
 from finetune.models.feature import Feature
-from finetune.models.model import Model
+from finetune.models.model import EncoderWithHead
 from finetune.models.saving import build_model, load_trained, save_checkpoint
 from finetune.runs.events import unwatched
 from finetune.runs.recipe import Recipe, Train
@@ -42,7 +42,7 @@ from finetune.task_types.sentence.task import SentenceRow, SentenceScoring, Sent
 from finetune.task_types.span.task import SpanTask
 from finetune.task_types.tagging.task import TaggingTask
 from finetune.task_types.task import Task
-from finetune.training.evaluation import Evaluated, Evaluation
+from finetune.training.evaluation import DevEvaluation, Evaluated
 
 TOYS: list[Task] = [*every_shape(), tag_task(context="document"), late_task()]
 
@@ -143,7 +143,7 @@ def assert_contract(task: Task, encoder: Path, folder: Path) -> None:
     assert np.allclose(again, logits[0], atol=1e-4)
 
 
-def logits_of(model: Model, features: Sequence[Feature], pad_id: int) -> list[np.ndarray]:
+def logits_of(model: EncoderWithHead, features: Sequence[Feature], pad_id: int) -> list[np.ndarray]:
     """What the task decodes, as in a run."""
     engine = Engine(model=model, accelerator=build_accelerator(CPU, "fp32"), pad_id=pad_id, watch=unwatched)
     return engine.logits(features)
@@ -185,7 +185,7 @@ def test_the_final_scores_are_the_tasks_own(task: Task, tiny_bert: Path) -> None
     answers = task.codec.decode(logits, features, rows)
     scores = {"dev": task.scoring.score(answers, rows)}
     found = Evaluated(task=task, answers={"dev": answers}, scores=scores, chosen={})
-    final = Evaluation(task=task, rows={"dev": rows}, features={"dev": features}).official_scores(found)
+    final = DevEvaluation(task=task, rows={"dev": rows}, features={"dev": features}).official_scores(found)
     assert final == scores
 
 

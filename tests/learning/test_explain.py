@@ -22,9 +22,9 @@ from support.training import CPU, fit
 
 from finetune.data.source import Source
 from finetune.inference.engine import Engine
-from finetune.inference.explain.explain import explain
+from finetune.inference.explain.explain import explain_row
 from finetune.inference.explain.explanation import ExplainedRow
-from finetune.inference.explain.value import Value
+from finetune.inference.explain.value import PickedLogits
 from finetune.inference.predictor import Predictor
 from finetune.models.device import build_accelerator
 from finetune.models.saving import build_model
@@ -78,7 +78,7 @@ DECIDING = [  # a task, a row of it by inputs, and the words of which one must l
 def test_the_word_that_decides_leads(task: Any, inputs: Any, deciding: set[str], tiny_bert: Path) -> None:
     trainer, _, _ = fit(task, tiny_bert, LEARN)
     predictor = predictor_of(task, trainer.engine, tiny_bert)
-    found = explain(predictor, task.row(*inputs), Asked())
+    found = explain_row(predictor, task.row(*inputs), Asked())
     assert {*leading(found)} <= deciding
     for one in found.explanations:
         assert one.adds_up
@@ -86,14 +86,14 @@ def test_the_word_that_decides_leads(task: Any, inputs: Any, deciding: set[str],
         lost = max(one.words, key=lambda word: word.lost)
         rivals = {"no"} if task.name == "toy-choices" else set()  # without its "no" a wrong choice may be right
         assert lost.word in deciding | rivals
-    assert explain(predictor, task.row(*inputs), Asked()) == found
+    assert explain_row(predictor, task.row(*inputs), Asked()) == found
 
 
 @each_task_and_family(labelled_shapes())
 def test_the_parts_add_up_in_every_family_and_task_type(task: Any, tiny_encoder: Path) -> None:
     predictor = untrained(task, tiny_encoder)
     row = first_row(task)
-    found = explain(predictor, row, Asked(word=row.words[0]) if hasattr(row, "words") else Asked())
+    found = explain_row(predictor, row, Asked(word=row.words[0]) if hasattr(row, "words") else Asked())
     assert found.explanations
     for one in found.explanations:
         assert one.adds_up, (one.gap, one.steps)
@@ -106,7 +106,7 @@ def test_the_parts_add_up_in_every_family_and_task_type(task: Any, tiny_encoder:
 
 @pytest.mark.parametrize("reading", [{"layers": "weighted-sum-all"}, {"layers": [1, 2]}, {"bilstm": True}], ids=str)
 def test_layer_mixes_and_a_bilstm_are_explained(reading: Any, tiny_bert: Path) -> None:
-    found = explain(untrained(cat_task(), tiny_bert, **reading), first_row(cat_task()), Asked())
+    found = explain_row(untrained(cat_task(), tiny_bert, **reading), first_row(cat_task()), Asked())
     assert all(one.adds_up for one in found.explanations)
 
 
@@ -126,7 +126,7 @@ def test_the_value_is_that_of_the_logits_that_predict(task: Any, tiny_encoder: P
         if pick.against is not None:
             line = given[tuple(slice(None) if a == pick.against else at for a, at in enumerate(pick.place))]
             expected -= pick.weight * np.log(np.exp(np.delete(line, pick.place[pick.against])).sum())
-    value = Value(model=predictor.engine.model, batch=predictor.engine.batch(features), picks=target.picks)
+    value = PickedLogits(model=predictor.engine.model, batch=predictor.engine.batch(features), picks=target.picks)
     with torch.enable_grad():
         assert value(value.ids.reshape(1, -1)).item() == pytest.approx(expected, abs=1e-5)
 
@@ -134,7 +134,7 @@ def test_the_value_is_that_of_the_logits_that_predict(task: Any, tiny_encoder: P
 def test_log_odds_are_those_of_the_shown_confidence(tiny_bert: Path) -> None:
     predictor = untrained(cat_task(), tiny_bert)
     for label in ("yes", "no"):
-        (one,) = explain(predictor, first_row(cat_task()), Asked(label=label)).explanations
+        (one,) = explain_row(predictor, first_row(cat_task()), Asked(label=label)).explanations
         assert one.label == label
         assert one.confidence == pytest.approx(1 / (1 + np.exp(-one.value)), abs=1e-5)
 
@@ -142,7 +142,7 @@ def test_log_odds_are_those_of_the_shown_confidence(tiny_bert: Path) -> None:
 def test_a_long_text_is_explained_over_its_windows(tiny_bert: Path) -> None:
     task = replace(cat_task(), windows=True)
     text = " ".join(sentences(20, seed=9))
-    found = explain(untrained(task, tiny_bert), task.row(text), Asked())
+    found = explain_row(untrained(task, tiny_bert), task.row(text), Asked())
     (one,) = found.explanations
     assert [word.word for word in one.words] == text.split()
     assert one.adds_up

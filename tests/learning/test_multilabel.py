@@ -11,7 +11,7 @@ from support.training import build, fit
 
 from finetune.cli.run_tables import summary_lines
 from finetune.data.source import Source
-from finetune.inference.predictor import load
+from finetune.inference.predictor import load_predictor
 from finetune.models.saving import load_config
 from finetune.runs.events import unwatched
 from finetune.runs.predictions import read_predictions
@@ -94,7 +94,7 @@ def test_a_run_saves_its_thresholds_and_the_model_uses_them(tiny_bert: Path, tmp
     assert load_config(folder / "model").finetune["options"] == {"windows": False, "thresholds": thresholds}
     assert load_config(folder / "model").problem_type == "multi_label_classification"
 
-    predictor = load(folder, task=find(record.recipe["task"]))
+    predictor = load_predictor(folder, task=find(record.recipe["task"]))
     rows = predictor.task.load(Source(), "dev").rows
     answers = predictor.answers(rows)
     lines = read_predictions(folder / "predictions-dev.parquet")

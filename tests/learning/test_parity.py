@@ -17,12 +17,12 @@ from finetune.models.backbone import Backbone, Head
 from finetune.models.batch import collate
 from finetune.models.families import set_dropout
 from finetune.models.feature import Feature
-from finetune.models.model import Model
+from finetune.models.model import EncoderWithHead
 from finetune.runs.recipe import Train
 from finetune.task_types.span.task import SpanTask
 from finetune.task_types.task import Task
 from finetune.training.batching import training_batches
-from finetune.training.evaluation import Evaluation
+from finetune.training.evaluation import DevEvaluation
 
 
 def reference(
@@ -90,7 +90,7 @@ def test_first_fifty_losses_and_logits_equal_transformers(task: Task, tiny_encod
     assert not isinstance(task, SpanTask) or len({len(feature) for feature in features}) == 1
     theirs, expected = reference(features, tiny_encoder, settings, trainer.model.head, count=52)
     rows = task.load(Source(), "dev").rows
-    trainer.fit(features, Evaluation(task=task, rows={"dev": rows}, features={"dev": features}))
+    trainer.fit(features, DevEvaluation(task=task, rows={"dev": rows}, features={"dev": features}))
     assert len(losses.values) == 52
     assert losses.values[:50] == pytest.approx(expected[:50], abs=1e-5)
     assert expected[0] - expected[-1] > 0.05  # it trained, so the comparison means something
@@ -109,7 +109,7 @@ def test_heads_drop_what_transformers_own_drop(task: Task, tiny_encoder: Path) -
         setattr(config, name, place / 20 if name in OF_HEADS else 0.0)
     encoder = transformers.AutoModel.from_pretrained(tiny_encoder, config=config, dtype=torch.float32)
     backbone = Backbone(encoder)
-    model = Model(backbone, task.head(backbone)).train()
+    model = EncoderWithHead(backbone, task.head(backbone)).train()
     config.update(model.head.config_settings())
     auto = getattr(transformers, model.head.auto_class)
     theirs = auto.from_pretrained(tiny_encoder, config=config, dtype=torch.float32).train()

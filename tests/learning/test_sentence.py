@@ -9,7 +9,7 @@ from support.toys import cat_task, late_task
 from support.training import build, fit
 
 from finetune.data.source import Source
-from finetune.inference.predictor import load
+from finetune.inference.predictor import load_predictor
 from finetune.metrics.scores import accuracy
 from finetune.runs.events import Event, Updates
 from finetune.runs.predictions import read_predictions
@@ -97,12 +97,12 @@ def test_a_run_weighs_and_a_saved_model_reads_windows(tiny_bert: Path, tmp_path:
 
     out = tmp_path / "results" / "mine"
     task = find(plain.recipe["task"])
-    predictor = load(out / windows.id, task=task)
+    predictor = load_predictor(out / windows.id, task=task)
     assert predictor.task.windows
     rows = predictor.task.load(Source(), "dev").rows
     saved = read_predictions(out / windows.id / "predictions-dev.parquet")
     assert [answer.value for answer in predictor.answers(rows)] == [line["prediction"] for line in saved]
     assert predictor("the " * 40 + "cat").value == "True"
-    again = load(out / weighed.id, task=task)
+    again = load_predictor(out / weighed.id, task=task)
     assert (again.task.class_weight, again.task.class_weights) == ("balanced", ())
     assert accuracy.score([row.gold for row in rows], [answer.value for answer in again.answers(rows)]) <= 0.75

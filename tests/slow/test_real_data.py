@@ -11,9 +11,9 @@ from support.cli import Finetune
 from support.training import build, unscored
 
 from finetune.data.source import Source
-from finetune.inference.predictor import load
+from finetune.inference.predictor import load_predictor
 from finetune.models import saving as checkpoints
-from finetune.models.model import Model
+from finetune.models.model import EncoderWithHead
 from finetune.models.pretrained import MINILM_PACKAGE
 from finetune.runs.events import Event, Updates
 from finetune.runs.predictions import read_predictions
@@ -31,11 +31,11 @@ def test_transformers_trainer_gives_equal_answers_on_all_mrpc_dev_rows(
     rows = task.load(Source(folder=real_data), "dev").rows
     torch.manual_seed(3)
     backbone, _ = checkpoints.load_backbone(minilm, Recipe(task="any"))
-    ours = Model(backbone, task.head(backbone))
+    ours = EncoderWithHead(backbone, task.head(backbone))
     ours.head.output.weight.data.normal_(std=1.0)
     tokenizer = transformers.AutoTokenizer.from_pretrained(minilm)
     checkpoints.save_checkpoint(ours, tmp_path, tokenizer, {"task": "mrpc", "max_length": 128, "precision": "fp32"})
-    answers = load(tmp_path, device="cpu").answers(rows)
+    answers = load_predictor(tmp_path, device="cpu").answers(rows)
 
     loaded = transformers.AutoModelForSequenceClassification.from_pretrained(tmp_path)
     encoded = [tokenizer(row.text, row.pair, truncation=True, max_length=128) for row in rows]

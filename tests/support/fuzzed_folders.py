@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 from finetune.errors import UserError
-from finetune.inference.predictor import load
+from finetune.inference.predictor import load_predictor
 from finetune.models.pretrained import resolve
 from finetune.models.saving import build_model
 from finetune.models.tokenizers.load import load_text_tokenizer, load_tokenizer
@@ -63,7 +63,7 @@ def _use_encoder(folder: Path) -> bool:
 
 
 def _use_model(folder: Path) -> bool:
-    return _succeeds(lambda: load(folder, device="cpu")("the cat sat"))
+    return _succeeds(lambda: load_predictor(folder, device="cpu")("the cat sat"))
 
 
 def _succeeds(step: Any) -> bool:

@@ -12,7 +12,7 @@ import torch
 from finetune.inference.engine import Engine
 from finetune.models.device import build_accelerator
 from finetune.models.feature import Feature
-from finetune.models.model import HeadFor, Model
+from finetune.models.model import EncoderWithHead, HeadFor
 from finetune.models.saving import build_model
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.events import unwatched
@@ -57,7 +57,7 @@ def train(head: HeadFor, folder: Path, features: list[Feature], settings: Train)
     return engine
 
 
-def weights(model: Model) -> dict[str, torch.Tensor]:
+def weights(model: EncoderWithHead) -> dict[str, torch.Tensor]:
     """What was trained, by name."""
     return {name: tensor.detach().cpu() for name, tensor in model.state_dict().items()}
 

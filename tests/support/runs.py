@@ -111,7 +111,7 @@ def reviews(finished_run: FinishedRun) -> Path:
 
 @pytest.fixture(scope="session")
 def reviewer(reviews: Path) -> Predictor:
-    return predictors.load(reviews)
+    return predictors.load_predictor(reviews)
 
 
 def trained_run(folder: Path, data: Path, model: Path, **settings: Any) -> Path:

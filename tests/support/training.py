@@ -21,7 +21,7 @@ from finetune.runs.events import Event, Updates, Watcher, unwatched
 from finetune.runs.recipe import Recipe, Train
 from finetune.task_types.task import Task
 from finetune.training.checkpoints import Checkpoints, Progress
-from finetune.training.evaluation import Evaluated, Evaluation
+from finetune.training.evaluation import DevEvaluation, Evaluated
 from finetune.training.run_options import Saving
 from finetune.training.trainer import Trainer
 
@@ -43,7 +43,7 @@ def fit(
     task = task.with_training_statistics(task.load(Source(), "train").rows)
     trainer, features = build(task, folder, settings, watch=watch, checkpoint=checkpoint, seeds=seeds, **reading)
     rows = task.load(Source(), "dev").rows
-    evaluation = Evaluation(task=task, rows={"dev": rows}, features={"dev": features})
+    evaluation = DevEvaluation(task=task, rows={"dev": rows}, features={"dev": features})
     progress, found = trainer.fit(features, evaluation)
     return trainer, found, progress
 

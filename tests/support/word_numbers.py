@@ -13,7 +13,7 @@ from finetune.metrics import Metric, pearson
 from finetune.models.backbone import Backbone, Head
 from finetune.models.feature import IGNORED, Feature
 from finetune.task_types import Answer, Codec, DataType, Evidence, Layout, NoRow, Rows, Scoring, Task, View
-from finetune.task_types.marked_text import Part, plain
+from finetune.task_types.marked_text import TextPart, unmarked
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,8 +102,8 @@ class NumbersView(View):
     def lengths(self) -> np.ndarray:
         return np.array([len(line["words"]) for line in self.lines])
 
-    def parts(self, line: dict[str, Any]) -> list[Part]:
-        return [plain("words", " ".join(line["words"]))]
+    def parts(self, line: dict[str, Any]) -> list[TextPart]:
+        return [unmarked("words", " ".join(line["words"]))]
 
     def certainty(self) -> np.ndarray:
         return self.scores()

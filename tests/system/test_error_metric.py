@@ -14,7 +14,7 @@ from support.reports import read
 
 import finetune as package
 from finetune.cli.run_tables import summary_lines, summary_table
-from finetune.commands.table.paper_table import Row, Table, lines_of
+from finetune.commands.table.paper_table import PaperTable, TableRow, lines_of
 from finetune.commands.table.paper_table_formats import as_csv, as_markdown, runs_form
 from finetune.metrics.metric import Metric
 from finetune.runs.record import RunRecord, SavedMetric, saved_metrics
@@ -74,7 +74,7 @@ def test_the_lowest_error_is_the_best_of_seeds_and_of_settings() -> None:
 
 
 def test_a_table_chooses_the_setting_with_the_lowest_error() -> None:
-    table = Table(title="Mine", row=[Row(name="mine", task="mine", metric="error")])
+    table = PaperTable(title="Mine", row=[TableRow(name="mine", task="mine", metric="error")])
     (line,) = lines_of(table, RECORDS)
     assert line.runs == RECORDS[:2]
     assert "| 15.0 ± 8.5 |" in as_markdown("mine", runs_form(table, [line]))

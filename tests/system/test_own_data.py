@@ -62,7 +62,7 @@ def test_what_the_model_keeps_of_the_columns_is_part_of_the_id(tmp_path: Path, t
         record = run(
             resolved_run(recipe), RunOptions(source=Source(), out=tmp_path / "results", device="cpu"), watch=unwatched
         )
-        layout = predictors.load(tmp_path / "results" / "reviews.csv" / record.id).layout
+        layout = predictors.load_predictor(tmp_path / "results" / "reviews.csv" / record.id).layout
         assert layout is not None
         return layout
 

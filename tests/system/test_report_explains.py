@@ -13,7 +13,7 @@ from support.runs import FinishedRun
 
 from finetune.commands.report.explained_rows import chosen, explained_rows
 from finetune.errors import UserError
-from finetune.inference.predictor import load
+from finetune.inference.predictor import load_predictor
 from finetune.runs.folder import RunFolder
 from finetune.runs.predictions import read_lines, write_predictions
 from finetune.task_types.parts import Explainer
@@ -57,7 +57,7 @@ def test_of_several_labels_the_most_confident_errors_are_explained_first(
         for number, line in enumerate(read_lines(folder, "dev"))
     ]
     write_predictions(folder.predictions("dev"), lines, {})
-    found = [name for _, name, _ in explained_rows(load(folder.path), folder, 2)]
+    found = [name for _, name, _ in explained_rows(load_predictor(folder.path), folder, 2)]
     assert found == [str(lines[number]["id"]) for number in (2, 1)]
 
 
@@ -67,7 +67,7 @@ def test_rows_that_are_empty_or_too_long_are_left_out(copied_run: FinishedRun, m
     first, *others = read_lines(folder, "dev")
     wrong = {"gold": "good", "prediction": "bad", "probabilities": [0.99, 0.01]}
     write_predictions(folder.predictions("dev"), [first | {"text": " "} | wrong, others[0] | wrong, *others[1:]], {})
-    predictor = load(folder.path)
+    predictor = load_predictor(folder.path)
     found = [name for _, name, _ in explained_rows(predictor, folder, 2)]
     assert str(others[0]["id"]) in found
     assert str(first["id"]) not in found
@@ -78,4 +78,4 @@ def test_rows_that_are_empty_or_too_long_are_left_out(copied_run: FinishedRun, m
 def test_what_no_row_can_be_explained_for_is_an_error(reviews: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SentenceTask, "explainer_class", Explainer)
     with pytest.raises(UserError, match="cannot be explained"):
-        list(explained_rows(load(reviews), RunFolder(reviews), 2))
+        list(explained_rows(load_predictor(reviews), RunFolder(reviews), 2))

@@ -16,7 +16,7 @@ from support.toys import OWN_TASK
 import finetune as package
 from finetune.cli.terminal import printable
 from finetune.errors import UserError
-from finetune.inference.predictor import load as load_predictor
+from finetune.inference.predictor import load_predictor as load_predictor
 from finetune.models.saving import load_config, load_trained
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.recipe import parse as recipe_of

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from support.browser import CONTRAST, in_a_browser
 
-from finetune.commands.view.look import load, look
+from finetune.commands.view.look import loaded_encoder, look
 from finetune.commands.view.page import write_inside
 from finetune.commands.view.sentences import sentences_of, typed_sentences
 
@@ -60,7 +60,7 @@ def page(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path) -> Path:
     file = tmp_path_factory.mktemp("view") / "view.html"
     texts = ["the bank </script><script>wrong.push(1)</script> sat", "a dog & bank"]
     found = [*sentences_of("bank", None), *typed_sentences("bank", texts)]
-    write_inside(look(load(str(tiny_bert), out=file.parent), texts, "bank", found), file)
+    write_inside(look(loaded_encoder(str(tiny_bert), out=file.parent), texts, "bank", found), file)
     return file
 
 

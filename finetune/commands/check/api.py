@@ -16,7 +16,7 @@ from finetune.commands.check.corpus import CorpusFacts, corpus_facts
 from finetune.commands.check.earlier_runs import earlier_runs
 from finetune.commands.check.fix import require_place_for_copy, write_fixed
 from finetune.commands.check.read_before import ReadBefore, read_before
-from finetune.commands.check.run_checks import Report, check_data
+from finetune.commands.check.run_checks import CheckReport, check_data
 from finetune.commands.check.tokenization import NO_TOKENS
 from finetune.data.messages import places, so_many
 from finetune.data.source import source_of
@@ -34,14 +34,15 @@ from finetune.training.targets import expand_targets
 if TYPE_CHECKING:
     import pandas as pd
 
-    from finetune.commands.check.trial import Trial
+    from finetune.commands.check.trial import Estimate
+
 
 SHOWN = 5  # row numbers
 SAMPLE, LEAST = 4_000_000, 200  # bytes of text for a trial, and documents
 
 
 @dataclass(frozen=True, kw_only=True)
-class Findings(Report):
+class Findings(CheckReport):
     """What `finetune.check` returns.
 
     Example: `findings.counts["error"]`, `findings.frame`
@@ -57,7 +58,7 @@ class Findings(Report):
     """
 
     corpus: CorpusFacts | None = None
-    trial: "Trial | None" = None
+    trial: "Estimate | None" = None
     read_before: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:

@@ -11,10 +11,10 @@ import typer
 from finetune.checks.finding import Finding
 from finetune.cli.arguments import RESULTS, Data, Device, Escape, Json, Out, Quiet, Replace, complete
 from finetune.cli.asking import asking
-from finetune.cli.console import facts_table, plain, standard_output
+from finetune.cli.console import as_plain_text, facts_table, standard_output
 from finetune.cli.data_tables import file_line, layout_table
 from finetune.cli.libraries import load_libraries, loading
-from finetune.cli.next_commands import Given, typed_settings
+from finetune.cli.next_commands import GivenOptions, typed_settings
 from finetune.cli.options import note_line, with_options
 from finetune.cli.terminal import echo
 from finetune.commands.check.api import Findings, findings_of
@@ -26,15 +26,15 @@ from finetune.data.source import source_of
 from finetune.data.writing import encoding_note, written_suffix
 from finetune.errors import UserError
 from finetune.runs.pace import duration
-from finetune.task_types.first_rows import first_rows
+from finetune.task_types.first_rows import describe_rows
 from finetune.task_types.pretraining.own import column_words, is_text
 from finetune.task_types.resolved_run import ResolvedRun
-from finetune.training.first_runs import in_order, with_first_runs
+from finetune.training.first_runs import with_first_runs, with_parents
 from finetune.training.targets import expand_targets, split_arguments
 
 if TYPE_CHECKING:
     from finetune.commands.check.recipe import Preview
-    from finetune.commands.check.trial import Trial
+    from finetune.commands.check.trial import Estimate
 
 STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan"}
 SHOWN = 5  # row numbers
@@ -42,7 +42,7 @@ TRIAL = "finetune.commands.check.trial"
 TRIAL_ROWS = 2_000  # of a shipped text
 
 
-def check(
+def check_command(
     targets: Annotated[
         list[str],
         typer.Argument(help="A recipe or your data, and settings as key=value.", autocompletion=complete),
@@ -73,7 +73,7 @@ def check(
     if fix is not None:
         raise UserError("--fix applies to data", "Name an existing data file")
     planned = with_first_runs(expand_targets(names, settings), out)
-    _check_recipes(in_order(planned), data, device, as_json=as_json, quiet=quiet)
+    _check_recipes(with_parents(planned), data, device, as_json=as_json, quiet=quiet)
 
 
 def _check_recipes(
@@ -83,7 +83,7 @@ def _check_recipes(
     which has the same vocabulary and size. One alone whose length is in updates is also tried for a few of them.
     """
     load_libraries("" if as_json or quiet else loading(planned), "finetune.commands.check.recipe")
-    from finetune.commands.check.recipe import check as preview
+    from finetune.commands.check.recipe import check_recipe as preview
 
     for one in planned:
         found = preview(one, source=source_of(data), device=device)
@@ -96,7 +96,7 @@ def _check_recipes(
                 standard_output().print(facts_table("a run", trial_facts(tried)))
 
 
-def _trial(one: ResolvedRun, data: Path | None, device: str | None) -> "Trial":
+def _trial(one: ResolvedRun, data: Path | None, device: str | None) -> "Estimate":
     from finetune.commands.check.trial import trial
 
     return trial(one, source=source_of(data), sample=TRIAL_ROWS, device=device)
@@ -182,7 +182,7 @@ def _named(finding: Finding) -> str:
 
 def _print_next(target: str, settings: Mapping[str, Any], report: Findings, fix: Path | None, out: Path) -> None:
     """What to do next: train if there is no error, else fix the data."""
-    kept, data = Given(out=out), str(fix or target)
+    kept, data = GivenOptions(out=out), str(fix or target)
     suffix = written_suffix(Path(target))
     copy = f"fixed{suffix if suffix in BY_SUFFIX else '.csv'}"
     typed = typed_settings({k: value for k, value in settings.items() if fix is None or k != "encoding"})
@@ -197,7 +197,7 @@ def _print_report(report: Findings) -> None:
     for part in report.parts:
         console.print_line(file_line(part.split, part.table))
     if report.parts:
-        for line in first_rows(report.layout, report.parts[0].table):
+        for line in describe_rows(report.layout, report.parts[0].table):
             console.print_line(line)
         console.print(layout_table(report.layout))
     if report.corpus is not None:
@@ -205,12 +205,14 @@ def _print_report(report: Findings) -> None:
     if report.trial is not None:
         console.print(facts_table("a run", trial_facts(report.trial)))
     for corpus, counted in report.read_before.items():
-        console.print_line(f"texts that occur in {corpus}, on which the encoder is pre-trained: {plain(counted)}")
+        console.print_line(
+            f"texts that occur in {corpus}, on which the encoder is pre-trained: {as_plain_text(counted)}"
+        )
     _print_findings(report.findings)
     console.print(report.counted)
 
 
-def trial_facts(found: "Trial") -> dict[str, str]:
+def trial_facts(found: "Estimate") -> dict[str, str]:
     """What a run would take, in words by name."""
     scoring = f", {duration(found.evaluating)} of it for scoring dev"
     trains = f"{found.trains:,} tokens (or fewer where the text has no more words), trained on the text first"

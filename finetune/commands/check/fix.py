@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from finetune.checks.split_data import Part, labelled
+from finetune.checks.split_data import SplitFile, labelled
 from finetune.data.characters import cleaned, without_controls
 from finetune.data.formats.delimited import dialect_of, first_cells
 from finetune.data.mojibake import is_mojibake, repaired
@@ -27,7 +27,7 @@ def require_place_for_copy(to: Path, target: str, *, force: bool) -> None:
     require_replaceable_output(to, reads=[target], force=force)
 
 
-def write_fixed(part: Part, to: Path, *, escape: bool = False) -> dict[str, int]:
+def write_fixed(part: SplitFile, to: Path, *, escape: bool = False) -> dict[str, int]:
     """Writes the fixed copy and returns how often each fix was applied. Raises UserError if it cannot be written.
 
     With `escape`, cells that a spreadsheet would run as formulas get an apostrophe.
@@ -50,7 +50,7 @@ def _as_cell(cell: Any) -> str:
     return cell if isinstance(cell, str) else "" if is_missing(cell) else as_text(cell)
 
 
-def _of_file(part: Part, to: Path) -> dict[str, int]:
+def _of_file(part: SplitFile, to: Path) -> dict[str, int]:
     """Fixes of the file's format."""
     form = part.table.form
     raw = first_cells(part.table.path, form) if dialect_of(form).header else []
@@ -62,7 +62,7 @@ def _of_file(part: Part, to: Path) -> dict[str, int]:
     }
 
 
-def _rows(part: Part, counts: Counter[str]) -> Iterator[dict[str, Any]]:
+def _rows(part: SplitFile, counts: Counter[str]) -> Iterator[dict[str, Any]]:
     """The rows that are kept, fixed; adds each fix to `counts`."""
     layout = part.layout
     spellings = unified(part.label_counts) if part.kind.respelled else {}
@@ -89,12 +89,12 @@ def _rows(part: Part, counts: Counter[str]) -> Iterator[dict[str, Any]]:
             yield values
 
 
-def _unlabelled(part: Part) -> set[int]:
+def _unlabelled(part: SplitFile) -> set[int]:
     unusable = {index for index, _ in part.unusable}
     return {index for index, gold in enumerate(part.golds) if gold is None and index not in unusable}
 
 
-def _lost_label(part: Part, values: Mapping[str, Any]) -> bool:
+def _lost_label(part: SplitFile, values: Mapping[str, Any]) -> bool:
     """Whether the label consisted of control characters only."""
     cells = [values.get(name) for name in part.layout.label]
     return not part.kind.empty_is_label and all(cell is None or (isinstance(cell, str) and not cell) for cell in cells)
@@ -109,7 +109,9 @@ def _gold(gold: Any, spellings: Mapping[str, str]) -> Any:
     return spellings.get(gold, gold)
 
 
-def _fixed_row(part: Part, values: Mapping[str, Any], spellings: Mapping[str, str], done: list[str]) -> dict[str, Any]:
+def _fixed_row(
+    part: SplitFile, values: Mapping[str, Any], spellings: Mapping[str, str], done: list[str]
+) -> dict[str, Any]:
     """The cells of one row, texts cleaned and labels in their most frequent spelling; adds each fix to `done`."""
     layout = part.layout
     new = part.kind.fixed(layout, dict(values), partial(_clean, done=done), done)

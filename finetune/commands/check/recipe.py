@@ -22,7 +22,7 @@ from finetune.models.tokenizers.load import load_tokenizer
 from finetune.models.tokenizers.own_vocabulary import trained_size
 from finetune.runs.recipe import Recipe
 from finetune.task_types.options import option_values
-from finetune.task_types.prepare import encode, length_summary, load_splits, truncated_share
+from finetune.task_types.prepare import encode_rows, length_summary, load_splits, truncated_share
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.task_types.task import Task
 
@@ -43,7 +43,7 @@ class Preview:
         return asdict(self) | {"findings": [finding.as_json() for finding in self.findings]}
 
 
-def check(run: ResolvedRun, *, source: Source, device: str | None = None, shown: int = 2) -> Preview:
+def check_recipe(run: ResolvedRun, *, source: Source, device: str | None = None, shown: int = 2) -> Preview:
     """Reads data and model and encodes all rows. Raises UserError where a run would."""
     recipe, task, before = run.recipe, run.task, [one.recipe for one in run.before]
     if recipe.lora:
@@ -74,7 +74,7 @@ def check(run: ResolvedRun, *, source: Source, device: str | None = None, shown:
     }
     examples: list[dict[str, Any]] = []
     for name, loaded in splits.items():
-        features = encode(task, loaded.rows, tokenizer, recipe.max_length, probe.backbone.encoder)
+        features = encode_rows(task, loaded.rows, tokenizer, recipe.max_length, probe.backbone.encoder)
         facts[name] = _split_facts(loaded, features)
         if name == task.train_split:
             facts["training"] = {"device": str(where), "precision": precision, **_updates(recipe, len(features))}

@@ -8,7 +8,7 @@ from typing import Any
 
 from finetune.checks.all_checks import CHECKS, findings, worst_first
 from finetune.checks.finding import Finding
-from finetune.checks.split_data import Part, part_of
+from finetune.checks.split_data import SplitFile, part_of
 from finetune.commands.check.tokenization import tokens
 from finetune.data.files import split_files
 from finetune.data.issues import SEVERITIES
@@ -23,11 +23,11 @@ from finetune.task_types.types import named_type
 
 
 @dataclass(frozen=True, kw_only=True)
-class Report:
+class CheckReport:
     """Layout, splits and findings of a file or folder, most severe finding first."""
 
     layout: Layout
-    parts: tuple[Part, ...]
+    parts: tuple[SplitFile, ...]
     findings: tuple[Finding, ...]
 
     @property
@@ -60,7 +60,7 @@ class Report:
         return {"findings": [finding.as_json() for finding in self.findings], "counts": self.counts}
 
 
-def check_data(path: str, settings: Mapping[str, Any]) -> Report:
+def check_data(path: str, settings: Mapping[str, Any]) -> CheckReport:
     """Runs every check on a file or folder; `settings` are those of a run. Raises UserError for an unreadable file."""
     recipe = _recipe(path, settings)
     given: dict[str, Any] = {key: v for key, v in recipe.options.items() if key in OPTIONS}
@@ -73,7 +73,7 @@ def check_data(path: str, settings: Mapping[str, Any]) -> Report:
     length = recipe.max_length if "max_length" in settings else fitting_length(layout, tables["train"].columns)
     most = _capped(layout, recipe)
     of_tokens = tokens([part for part in parts if part.has(layout.text)], recipe, length, most)
-    return Report(layout=layout, parts=parts, findings=tuple(worst_first([*findings(parts, CHECKS), *of_tokens])))
+    return CheckReport(layout=layout, parts=parts, findings=tuple(worst_first([*findings(parts, CHECKS), *of_tokens])))
 
 
 def _capped(layout: Layout, recipe: Recipe) -> int:

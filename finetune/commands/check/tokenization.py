@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finetune.checks.finding import Finding
-from finetune.checks.split_data import Part
-from finetune.data.characters import runs_of
+from finetune.checks.split_data import SplitFile
+from finetune.data.characters import text_slices
 from finetune.data.issues import Issue
 from finetune.data.messages import percent
 from finetune.data.values import as_text
@@ -66,7 +66,7 @@ ISSUES = (NO_TOKENS, TOKEN_LENGTHS, TRUNCATED, WINDOWS, QUESTION_TRUNCATED, UNKN
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tokens:
+class TokenCounted:
     """Rows of a split (or a sample), with the number of tokens and of unknown tokens of each, all `(rows,)`.
 
     `sampled` says so in words, empty for all rows.
@@ -78,7 +78,7 @@ class Tokens:
     sampled: str
 
 
-def tokens(parts: Sequence[Part], recipe: Recipe, max_length: int, question_length: int) -> Iterator[Finding]:
+def tokens(parts: Sequence[SplitFile], recipe: Recipe, max_length: int, question_length: int) -> Iterator[Finding]:
     """Findings about the tokens of each split; a note where the tokenizer cannot be loaded.
 
     `question_length` is the limit of a question in tokens.
@@ -102,7 +102,7 @@ def tokens(parts: Sequence[Part], recipe: Recipe, max_length: int, question_leng
                 yield from _unknown(part, tokenized, recipe.model)
 
 
-def _lengths(part: Part, tokenized: Tokens, max_length: int) -> Iterator[Finding]:
+def _lengths(part: SplitFile, tokenized: TokenCounted, max_length: int) -> Iterator[Finding]:
     mean, nearly_all, most = tokenized.lengths.mean(), np.percentile(tokenized.lengths, 95), tokenized.lengths.max()
     what = f"tokens per row{tokenized.sampled}: mean {mean:.1f}, 95th percentile {nearly_all:.0f}, maximum {most}"
     yield part.found(TOKEN_LENGTHS, what=what, remedy=TOKEN_LENGTHS.remedy.format(max_length=max_length))
@@ -117,7 +117,7 @@ def _lengths(part: Part, tokenized: Tokens, max_length: int) -> Iterator[Finding
         yield part.found(WINDOWS, longer, what=f"{share}: they are split into overlapping windows")
 
 
-def _questions(part: Part, tokenized: Tokens, tokenizer: TextTokenizer, most: int) -> Iterator[Finding]:
+def _questions(part: SplitFile, tokenized: TokenCounted, tokenizer: TextTokenizer, most: int) -> Iterator[Finding]:
     """Questions are truncated to their own limit, whatever max_length is."""
     if not part.kind.capped:
         return
@@ -130,7 +130,7 @@ def _questions(part: Part, tokenized: Tokens, tokenizer: TextTokenizer, most: in
         yield part.found(QUESTION_TRUNCATED, longer, what=what)
 
 
-def _unknown(part: Part, tokenized: Tokens, model: str) -> Iterator[Finding]:
+def _unknown(part: SplitFile, tokenized: TokenCounted, model: str) -> Iterator[Finding]:
     share = tokenized.unknown.sum() / max(1, tokenized.lengths.sum())
     if share < SOME_UNKNOWN:
         return
@@ -138,7 +138,7 @@ def _unknown(part: Part, tokenized: Tokens, model: str) -> Iterator[Finding]:
     yield part.found(UNKNOWN_TOKENS, tokenized.rows[tokenized.unknown > 0], what=what, worst=share >= MANY_UNKNOWN)
 
 
-def _tokenized(part: Part, tokenizer: TextTokenizer) -> Tokens | None:
+def _tokenized(part: SplitFile, tokenizer: TextTokenizer) -> TokenCounted | None:
     usable = np.flatnonzero(np.fromiter(map(bool, part.texts), bool, len(part.texts)))
     if not len(usable):
         return None
@@ -146,16 +146,16 @@ def _tokenized(part: Part, tokenizer: TextTokenizer) -> Tokens | None:
     rows = np.sort(chosen)
     sampled = f" in a sample of {SAMPLE:,}" if len(rows) < len(usable) else ""
     lengths, unknown = [], []
-    for part_rows in runs_of([len(part.texts[row]) for row in rows]):
+    for part_rows in text_slices([len(part.texts[row]) for row in rows]):
         ids, sizes = _ids(part, tokenizer, rows[part_rows].tolist())
         lengths.append(sizes)
         row = np.repeat(np.arange(len(sizes)), sizes)
         missing = -1 if tokenizer.unk_token_id is None else tokenizer.unk_token_id
         unknown.append(np.bincount(row[ids == missing], minlength=len(sizes)))
-    return Tokens(rows=rows, lengths=np.concatenate(lengths), unknown=np.concatenate(unknown), sampled=sampled)
+    return TokenCounted(rows=rows, lengths=np.concatenate(lengths), unknown=np.concatenate(unknown), sampled=sampled)
 
 
-def _ids(part: Part, tokenizer: TextTokenizer, rows: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _ids(part: SplitFile, tokenizer: TextTokenizer, rows: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Token ids of some rows, concatenated, and the number of tokens of each row."""
     firsts, seconds = part.kind.sequences(part.layout, part.table, part.texts, rows)
     encoded = tokenizer(firsts, seconds, truncation=False, return_attention_mask=False, verbose=False)["input_ids"]

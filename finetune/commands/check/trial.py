@@ -24,7 +24,7 @@ BACKWARD = 3  # times the work of predicting
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trial:
+class Estimate:
     """What a run would take, from its first updates: `seconds` and `tokens` of all `updates`, and `evaluating` seconds.
 
     `pieces` is the number of inputs in an epoch; `rate` tokens per second in the `tried` updates; `trains` how many
@@ -53,7 +53,7 @@ class Trial:
 
 def trial(
     planned: ResolvedRun, *, source: Source, sample: int, device: str | None = None, watch: Watcher = unwatched
-) -> Trial:
+) -> Estimate:
     """Trains a new model for a few updates, on at most `sample` rows of each split.
 
     Raises UserError as a run does before it trains.
@@ -77,7 +77,7 @@ def trial(
         for times, splits in ((1, run.task.dev_splits), (length.parts, run.task.splits_in_training))
         for split in splits
     }
-    return Trial(
+    return Estimate(
         device=str(run.device),
         trains=trained_size(recipe),
         tried=TRIED,

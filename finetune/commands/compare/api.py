@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class Comparison(comparison.Comparison):
+class Comparison(comparison.SplitComparison):
     """What `finetune.compare` returns.
 
     Example: `finetune.compare(run, other).frame`

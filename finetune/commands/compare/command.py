@@ -6,12 +6,12 @@ from typing import Annotated, Any
 
 import typer
 
-from finetune.analysis.comparison import Changed, Comparison
+from finetune.analysis.comparison import Changed, SplitComparison
 from finetune.api.run import open_run
 from finetune.cli.arguments import RESULTS, Json, Out, TaskOf
-from finetune.cli.console import plain, standard_output
+from finetune.cli.console import as_plain_text, standard_output
 from finetune.cli.fitted_table import Column, FittedTable, columns
-from finetune.cli.next_commands import Given, results_of
+from finetune.cli.next_commands import GivenOptions, results_of
 from finetune.cli.options import note_line
 from finetune.cli.terminal import echo, one_line
 from finetune.commands.compare.api import compare as compared
@@ -21,7 +21,7 @@ from finetune.task_types.types import view_of
 NOT_TEXT = ("id", "gold", "answers", "start", "title", "document")  # of a row's fields
 
 
-def compare(
+def compare_command(
     a: Annotated[str, typer.Argument(help="A run (folder, id, or its task).")],
     b: Annotated[str, typer.Argument(help="Another run of the same task.")],
     seeds: Annotated[bool, typer.Option("--seeds", help="Use all runs that differ from each only in seeds.")] = False,
@@ -42,7 +42,7 @@ def compare(
         console.print_line(note_line(note))
     if changed and found.changed:
         console.print(_changed_table(found, changed))
-    kept = Given(out=results_of(a, out))
+    kept = GivenOptions(out=results_of(a, out))
     options = [*(["--split", split] if split else []), *(["--task", task] if task else [])]
     with_seeds = [kept.command("compare", a, b, "--seeds", *options)] * (not seeds and _has_seeds(a, b, out))
     console.print_next(kept.command("report", *found.a, *found.b), *with_seeds)
@@ -54,7 +54,7 @@ def _has_seeds(a: str, b: str, out: Path) -> bool:
     return not first & second and len(first | second) > 2
 
 
-def _comparison_table(found: Comparison) -> FittedTable:
+def _comparison_table(found: SplitComparison) -> FittedTable:
     """A line for each metric."""
     name, *numbers = found.columns
     return FittedTable(
@@ -65,14 +65,14 @@ def _comparison_table(found: Comparison) -> FittedTable:
     )
 
 
-def _changed_table(found: Comparison, most: int) -> FittedTable:
+def _changed_table(found: SplitComparison, most: int) -> FittedTable:
     """Some of the rows that only one side has right."""
     better = [sum(change.better == side for change in found.changed) for side in "ab"]
     first = " (of each side's first run)" if len(found.a) > 1 or len(found.b) > 1 else ""
     title = f"{so_many(better[0])} that only A has right, {better[1]:,} that only B has right{first}"
     rows = []
     for change in found.changed[:most]:
-        rows.append((str(change.row["id"]), *map(plain, _changed_cells(change, found.shape))))
+        rows.append((str(change.row["id"]), *map(as_plain_text, _changed_cells(change, found.shape))))
     headings = [Column(name="id", names=True), *(Column(name=name, words=True) for name in ("text", "label", "A", "B"))]
     return FittedTable(title=one_line(title), columns=headings, rows=rows, ruled=True)
 

@@ -13,7 +13,7 @@ from finetune.runs.toml import MOST_BYTES
 from finetune.training.targets import find_recipes
 
 
-def cp(
+def cp_command(
     name: Annotated[str, typer.Argument(help="The recipe to copy.")],
     to: Annotated[Path | None, typer.Argument(help="Default: NAME.toml here.")] = None,
 ) -> None:

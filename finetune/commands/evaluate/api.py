@@ -60,7 +60,7 @@ def evaluate(
         if not is_path(task):
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
             task = stack.enter_context(in_memory(task, folder))
-        return evaluated(
+        return evaluate_named(
             model_name(model), str(task), split=split, device=device, out=Path(out), watch=unwatched,
             data=None if data_folder is None else Path(data_folder),
             predictions=None if predictions is None else Path(predictions),
@@ -73,7 +73,7 @@ def _as_settings(given: Mapping[str, str | Sequence[str] | None]) -> dict[str, s
     return {name: value if isinstance(value, str) else ",".join(value) for name, value in given.items() if value}
 
 
-def evaluated(
+def evaluate_named(
     model: str,
     task: str,
     *,
@@ -97,7 +97,7 @@ def evaluated(
     with quiet():
         from finetune.commands.evaluate import scoring as evaluating
 
-        found, scores = evaluating.evaluate(
+        found, scores = evaluating.evaluate_model(
             model, task, source=source_of(data), out=out, watch=noting, split=split, device=device,
             predictions=predictions, options=options, force=force,
         )  # fmt: skip

@@ -12,7 +12,7 @@ from finetune.cli.libraries import load_libraries
 from finetune.cli.progress import watching
 from finetune.cli.run_tables import in_words
 from finetune.cli.terminal import echo, say
-from finetune.commands.evaluate.api import evaluated
+from finetune.commands.evaluate.api import evaluate_named
 from finetune.data.files import is_data
 from finetune.data.outputs import require_replaceable_output
 from finetune.data.paths import require_here
@@ -22,7 +22,7 @@ from finetune.task_types.registry import in_file
 from finetune.training.targets import split_arguments
 
 
-def evaluate(
+def evaluate_command(
     model: Annotated[
         str, typer.Argument(help="A run (folder or id), or any fine-tuned checkpoint (folder or Hub name).")
     ],
@@ -47,7 +47,7 @@ def evaluate(
         require_replaceable_output(predictions, endings=[".parquet"], reads=reads, force=force)
     load_libraries("" if quiet else f"{task}: loading {model}", "finetune.commands.evaluate.scoring")
     with watching(quiet=quiet) as watch:
-        found = evaluated(
+        found = evaluate_named(
             model, task, split=split, predictions=predictions, data=data, device=device, out=out, watch=watch,
             options={name: str(value) for name, value in given.items()}, force=force,
         )  # fmt: skip

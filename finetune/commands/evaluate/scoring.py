@@ -10,7 +10,7 @@ from finetune.data.outputs import output_file, require_replaceable_output
 from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.inference.predictor import load
+from finetune.inference.predictor import load_predictor
 from finetune.metrics.scores import Scores
 from finetune.runs.dev_choices import chosen_for_model
 from finetune.runs.events import Note, Watcher
@@ -26,7 +26,7 @@ from finetune.task_types.task import Task
 OUTPUTS = (".parquet",), (".json",)  # endings of predictions, and of those in a task's official format
 
 
-def evaluate(
+def evaluate_model(
     model: str,
     task_name: str,
     *,
@@ -50,7 +50,7 @@ def evaluate(
     outputs = [] if predictions is None else [predictions, *_official(predictions, wanted.codec.official_files([], []))]
     for file in outputs:
         require_replaceable_output(file, endings=OUTPUTS[file is not predictions], reads=reads, force=force)
-    predictor = load(model, task=wanted, out=out, watch=watch, device=device)
+    predictor = load_predictor(model, task=wanted, out=out, watch=watch, device=device)
     task = predictor.task
     splits = load_splits(task, source, names=[split] if split else task.dev_splits)
     for note in (note for loaded in splits.values() for note in loaded.notes):

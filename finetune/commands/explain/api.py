@@ -40,16 +40,16 @@ def explained(
 
     `run` is the folder of the run whose predictions `row` is looked up in.
     """
-    from finetune.inference.explain.explain import explain
+    from finetune.inference.explain.explain import explain_row
     from finetune.inference.explain.gradients import require_captum
 
     require_one(texts, row, rows)
     require_captum()
     chosen, notes = _chosen(predictor, run, texts, row=row, split=split, rows=rows)
-    return [explain(predictor, each, asked) for each in chosen], notes
+    return [explain_row(predictor, each, asked) for each in chosen], notes
 
 
-def write_page(rows: Sequence[ExplainedRow], file: Path, *, model: str, force: bool) -> None:
+def write_explanation_page(rows: Sequence[ExplainedRow], file: Path, *, model: str, force: bool) -> None:
     """Writes an HTML page. Raises UserError if it cannot be written."""
     require_replaceable_output(file, endings=PAGE, force=force)
     write_explained(rows, file, model=model)
@@ -58,7 +58,7 @@ def write_page(rows: Sequence[ExplainedRow], file: Path, *, model: str, force: b
 def _chosen(
     predictor: "Predictor", run: str, texts: Sequence[str], *, row: str | None, split: str | None, rows: Any
 ) -> tuple[list["Row"], list[str]]:
-    from finetune.commands.explain.rows import row_of_run, row_of_texts, rows_of_file
+    from finetune.commands.explain.rows import first_rows_of_file, row_of_run, row_of_texts
 
     if row is not None:
         return [row_of_run(predictor, run, str(row), split=split, out=Path())], []
@@ -66,6 +66,6 @@ def _chosen(
         return [row_of_texts(predictor, texts)], []
     with ExitStack() as stack:
         if is_path(rows):
-            return rows_of_file(predictor, Path(rows), most=MOST_ROWS)
+            return first_rows_of_file(predictor, Path(rows), most=MOST_ROWS)
         folder = Path(stack.enter_context(TemporaryDirectory()))
-        return rows_of_file(predictor, stack.enter_context(in_memory(rows, folder)), most=MOST_ROWS)
+        return first_rows_of_file(predictor, stack.enter_context(in_memory(rows, folder)), most=MOST_ROWS)

@@ -19,7 +19,7 @@ from finetune.data.outputs import PAGE, require_replaceable_output
 from finetune.inference.explain.explanation import ExplainedRow
 
 
-def explain(
+def explain_command(
     model: Annotated[str, typer.Argument(help="A run (folder, id, or its task), or any fine-tuned checkpoint.")],
     texts: Annotated[
         list[str] | None, typer.Argument(help="A text, or two; question and context; context and choices.")

@@ -48,7 +48,7 @@ def row_of_run(predictor: Predictor, model: str, name: str, *, split: str | None
     return row_of_line(predictor.task, line, folder.path)
 
 
-def rows_of_file(predictor: Predictor, file: Path, *, most: int) -> tuple[list[Row], list[str]]:
+def first_rows_of_file(predictor: Predictor, file: Path, *, most: int) -> tuple[list[Row], list[str]]:
     """The first rows of a data file in any format, and notes on its columns and on rows that cannot be read.
 
     Raises UserError for a file that cannot be read, without the model's columns, or without a row.

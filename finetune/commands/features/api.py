@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal
 
-from finetune.api.inputs import by_column, in_memory, is_path, recipe_settings
+from finetune.api.inputs import in_memory, is_path, recipe_settings, rows_by_column
 from finetune.api.model import Model
 from finetune.api.names import model_name
 from finetune.api.quiet import plainly, quiet
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FEATURES = (".parquet", ".npz")
-Pool = Literal["none", "cls", "mean"]
+PoolName = Literal["none", "cls", "mean"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +87,7 @@ def features(
     *,
     text: str | Sequence[str] | None = None,
     layers: str | Sequence[int] = "last",
-    pool: Pool = "mean",
+    pool: PoolName = "mean",
     split: str | None = None,
     path: str | Path | None = None,
     data_folder: str | Path | None = None,
@@ -121,7 +121,7 @@ def features(
     Raises:
         UserError: For an unknown model, layer or split, data without a usable row, and a file that cannot be written.
     """
-    data, names = by_column(data)
+    data, names = rows_by_column(data)
     given = recipe_settings(settings, text=text or names or None)
     given["layers"] = layers if isinstance(layers, str) else list(layers)
     with ExitStack() as stack:
@@ -130,7 +130,7 @@ def features(
             data = stack.enter_context(in_memory(data, scratch))
         wanted = wanted_rows(model_name(model), str(data), given, split=split)
         folder, to = None if data_folder is None else Path(data_folder), scratch / "features.parquet"
-        found = written(
+        found = written_features(
             wanted, to if path is None else Path(path), pool=pool, data=folder, out=Path(out), device=device,
             watch=unwatched, force=force,
         )  # fmt: skip
@@ -138,7 +138,7 @@ def features(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
+class EmbeddingRequest:
     """What is embedded by which model: the rows of a file, or of a split of a task (`planned`)."""
 
     model: str
@@ -148,15 +148,15 @@ class Wanted:
     planned: ResolvedRun | None
 
 
-def wanted_rows(model: str, target: str, settings: Mapping[str, Any], *, split: str | None) -> Wanted:
+def wanted_rows(model: str, target: str, settings: Mapping[str, Any], *, split: str | None) -> EmbeddingRequest:
     """What `target` names, with settings that have dotted keys. Raises UserError, before torch is imported."""
     given = {**settings, "model": model}
     file = _file(target, split) if is_data(target) else None
     planned = load_target(target, given) if file is None else None
-    return Wanted(model=model, settings=given, split=split or "train", file=file, planned=planned)
+    return EmbeddingRequest(model=model, settings=given, split=split or "train", file=file, planned=planned)
 
 
-def require_features_file(wanted: Wanted, path: Path, data: Path | None, *, force: bool) -> None:
+def require_features_file(wanted: EmbeddingRequest, path: Path, data: Path | None, *, force: bool) -> None:
     """Raises UserError where the embeddings may not be written to a file."""
     reads: list[Any] = [wanted.model, wanted.file, data, *wanted.settings.values()]
     if wanted.planned is not None:
@@ -164,11 +164,11 @@ def require_features_file(wanted: Wanted, path: Path, data: Path | None, *, forc
     require_replaceable_output(path, endings=FEATURES, reads=reads, force=force)
 
 
-def written(
-    wanted: Wanted,
+def written_features(
+    wanted: EmbeddingRequest,
     path: Path,
     *,
-    pool: Pool,
+    pool: PoolName,
     data: Path | None,
     out: Path,
     device: str | None,

@@ -7,17 +7,17 @@ from typing import Annotated
 
 import typer
 
-from finetune.cli.arguments import RESULTS, Data, Device, Json, Out, Quiet, Replace, Settings
+from finetune.cli.arguments import RESULTS, Data, Device, Json, Out, Quiet, Replace, SettingsArgument
 from finetune.cli.libraries import load_libraries
 from finetune.cli.progress import watching
 from finetune.cli.terminal import echo, say
-from finetune.commands.features.api import require_features_file, wanted_rows, written
+from finetune.commands.features.api import require_features_file, wanted_rows, written_features
 from finetune.data.messages import so_many
 from finetune.runs.toml import override_value
 from finetune.training.targets import split_arguments
 
 
-class Pool(StrEnum):
+class PoolingChoice(StrEnum):
     """Pooling of a text's token vectors."""
 
     NONE = "none"
@@ -25,14 +25,14 @@ class Pool(StrEnum):
     MEAN = "mean"
 
 
-def features(
+def features_command(
     model: Annotated[str, typer.Argument(help="A Hub name, a folder, minilm, or a run (id, or its data).")],
     target: Annotated[str, typer.Argument(metavar="DATA", help="Your data, or a recipe (the data of its task).")],
-    settings: Settings = None,
+    settings: SettingsArgument = None,
     layers: Annotated[str, typer.Option(help="As in a recipe: last, concat-last-4, [4,6] ...")] = "last",
     pool: Annotated[
-        Pool, typer.Option(help="mean or cls: one vector per text; none: one per token, or per word.")
-    ] = Pool.MEAN,
+        PoolingChoice, typer.Option(help="mean or cls: one vector per text; none: one per token, or per word.")
+    ] = PoolingChoice.MEAN,
     split: Annotated[str | None, typer.Option(help="Of a folder or a task: train (the default), dev or test.")] = None,
     output: Annotated[Path, typer.Option("-o", "--output", help="A .parquet or .npz file.")] = Path("features.parquet"),
     force: Replace = False,
@@ -48,11 +48,13 @@ def features(
     require_features_file(wanted, output, data, force=force)
     load_libraries("" if quiet else f"{target}: loading {model}", "finetune.commands.features.embeddings")
     with watching(quiet=quiet) as watch:
-        found = written(wanted, output, pool=pool.value, data=data, out=out, device=device, watch=watch, force=force)
+        found = written_features(
+            wanted, output, pool=pool.value, data=data, out=out, device=device, watch=watch, force=force
+        )
     if as_json:
         echo(json.dumps({"rows": found.rows, "width": found.width, "file": str(output)}))
         return
     of = "" if wanted.planned is None else f" of the split '{wanted.split}'"
-    each = "each token or word" if pool is Pool.NONE else "each"
+    each = "each token or word" if pool is PoolingChoice.NONE else "each"
     width = so_many(found.width, "number")
     say(f"{so_many(found.rows)}{of}, a vector of {width} for {each} -> {output}")

@@ -22,9 +22,9 @@ from finetune.models.device import build_accelerator, resolve_device, resolve_pr
 from finetune.models.saving import build_model
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.events import Note, Watcher
-from finetune.task_types.prepare import encode
+from finetune.task_types.prepare import encode_rows
 
-Pool = Literal["none", "cls", "mean"]
+TokenPooling = Literal["none", "cls", "mean"]
 AT_ONCE = 2_048  # sequences whose vectors are in memory together
 
 
@@ -48,7 +48,7 @@ class EveryPosition(Head):
 
 
 def write_features(
-    given: RowsToEmbed, folder: Path, file: Path, *, pool: Pool, watch: Watcher, device: str | None = None
+    given: RowsToEmbed, folder: Path, file: Path, *, pool: TokenPooling, watch: Watcher, device: str | None = None
 ) -> tuple[int, int]:
     """Writes the embeddings of rows by the encoder of a folder to a Parquet or .npz file; returns (rows, width).
 
@@ -70,7 +70,7 @@ def write_features(
         return writers[file.suffix](scratch, _of_rows(given, pieces, pool))
 
 
-def _of_rows(given: RowsToEmbed, pieces: Iterator[tuple[int, Vectors]], pool: Pool) -> Iterator[Vectors]:
+def _of_rows(given: RowsToEmbed, pieces: Iterator[tuple[int, Vectors]], pool: TokenPooling) -> Iterator[Vectors]:
     """One item for each row, in order: the vectors of its sequences together, or their mean by tokens.
 
     A row that cannot be used has no tokens, and a vector of nan.
@@ -85,7 +85,7 @@ def _of_rows(given: RowsToEmbed, pieces: Iterator[tuple[int, Vectors]], pool: Po
     yield from (_nothing(name, width, pool) for name in given.ids[place:])
 
 
-def _together(parts: Sequence[Vectors], pool: Pool) -> Vectors:
+def _together(parts: Sequence[Vectors], pool: TokenPooling) -> Vectors:
     """The windows or choices of one row as one."""
     tokens = [token for part in parts for token in part.tokens]
     if pool == "none":
@@ -95,12 +95,12 @@ def _together(parts: Sequence[Vectors], pool: Pool) -> Vectors:
     return replace(parts[0], tokens=tokens, vectors=mean[None].astype(np.float32))
 
 
-def _nothing(name: str, width: int, pool: Pool) -> Vectors:
+def _nothing(name: str, width: int, pool: TokenPooling) -> Vectors:
     return Vectors(id=name, tokens=[], vectors=np.full((0 if pool == "none" else 1, width), np.nan, dtype=np.float32))
 
 
 def _of_sequences(
-    given: RowsToEmbed, folder: Path, *, pool: Pool, watch: Watcher, device: str | None
+    given: RowsToEmbed, folder: Path, *, pool: TokenPooling, watch: Watcher, device: str | None
 ) -> Iterator[tuple[int, Vectors]]:
     """(index of its row, vectors) of every sequence, in order."""
     where = resolve_device(device)
@@ -110,7 +110,7 @@ def _of_sequences(
     engine = Engine(
         model=model, accelerator=build_accelerator(where, precision), pad_id=tokenizer.pad_token_id, watch=watch
     )
-    features = encode(given.task, given.rows, tokenizer, given.recipe.max_length, model.backbone.encoder)
+    features = encode_rows(given.task, given.rows, tokenizer, given.recipe.max_length, model.backbone.encoder)
     if cut := len({feature.row for feature in features if feature.truncated}):
         truncated = given.task.codec.truncation_note(given.recipe.max_length)
         watch(Note(f"{cut:,} of {so_many(len(given.rows))} {truncated}"))
@@ -137,7 +137,7 @@ def _mixed(states: np.ndarray, reader: nn.Module | None) -> np.ndarray:
     return states.reshape(len(states), -1)
 
 
-def _pooled(vectors: np.ndarray, pool: Pool, *, last: bool) -> np.ndarray:
+def _pooled(vectors: np.ndarray, pool: TokenPooling, *, last: bool) -> np.ndarray:
     """The first or the last token's vector, the mean over all tokens (with [CLS] and [SEP]), or all vectors."""
     if pool == "none":
         return vectors

@@ -12,7 +12,7 @@ from finetune.training.first_runs import checkpoint_of
 from finetune.training.targets import split_arguments
 
 
-def init(
+def init_command(
     data: Annotated[str, typer.Argument(help="A file or folder of data.")],
     settings: Annotated[list[str] | None, typer.Argument(help="Settings as key=value, such as label=topic.")] = None,
 ) -> None:

@@ -10,7 +10,7 @@ from finetune.api.quiet import plainly
 from finetune.data.messages import so_many
 from finetune.metrics.scores import plain_metrics
 from finetune.runs import recipe as recipes
-from finetune.runs.interrupted import Interrupted, interrupted_runs
+from finetune.runs.interrupted import InterruptedRun, interrupted_runs
 from finetune.runs.listed_run import ListedRun
 from finetune.runs.recipe_diff import listed_differences
 from finetune.runs.record_files import listed_runs
@@ -41,7 +41,7 @@ class Listing:
     recipes: dict[str, str]
     tasks: dict[str, list[str]]
     finished: Sequence[ListedRun]
-    unfinished: Sequence[Interrupted]
+    unfinished: Sequence[InterruptedRun]
 
     @property
     def runs(self) -> "pd.DataFrame":
@@ -88,7 +88,7 @@ def ls(out: str | Path = "results") -> Listing:
     Returns:
         The lists; a damaged record is left out with a warning.
     """
-    found = {name: recipes.load(file, options=option_names) for name, file in recipe_files().items()}
+    found = {name: recipes.load_recipe(file, options=option_names) for name, file in recipe_files().items()}
     return Listing(
         recipes={name: f"{one.task} with {one.model}" for name, one in found.items()},
         tasks={name: list(plain_metrics(task.metric_names)) for name, task in sorted(available().items())},

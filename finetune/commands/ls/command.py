@@ -6,14 +6,14 @@ import typer
 
 from finetune.cli.arguments import RESULTS, Json, Out
 from finetune.cli.console import facts_table, standard_output
-from finetune.cli.next_commands import Given
+from finetune.cli.next_commands import GivenOptions
 from finetune.cli.run_tables import interrupted_table, running_table, runs_table
 from finetune.cli.terminal import echo_rows
 from finetune.commands.ls.api import Listing
 from finetune.commands.ls.api import ls as listed
 
 
-def ls(
+def ls_command(
     running: Annotated[bool, typer.Option("--running", help="Only the runs that are trained now.")] = False,
     out: Out = RESULTS,
     as_json: Json = False,
@@ -33,10 +33,10 @@ def ls(
     shown = []
     if found.finished:
         console.print(runs_table(found.finished))
-        shown = [Given(out=out).command("show", found.finished[-1].id)]
+        shown = [GivenOptions(out=out).command("show", found.finished[-1].id)]
     if found.unfinished:
         console.print(interrupted_table(found.unfinished))
-    console.print_next(*shown, Given(out=out).command("run", "FILE"))
+    console.print_next(*shown, GivenOptions(out=out).command("run", "FILE"))
 
 
 def _print_runs(found: Listing, *, running: bool) -> None:

@@ -12,11 +12,11 @@ import typer
 from finetune.cli.arguments import RESULTS, Device, Escape, Json, Out, Quiet, Replace, TaskOf
 from finetune.cli.console import standard_error, standard_output
 from finetune.cli.libraries import load_libraries
-from finetune.cli.next_commands import Given
+from finetune.cli.next_commands import GivenOptions
 from finetune.cli.options import note_line
 from finetune.cli.progress import ProgressDisplay
 from finetune.cli.terminal import echo, one_line, say
-from finetune.commands.predict.files import predict_files
+from finetune.commands.predict.files import predict_files_command
 from finetune.data.addresses import is_remote
 from finetune.data.messages import noun, so_many
 from finetune.errors import UserError
@@ -30,7 +30,7 @@ from finetune.task_types.task import Task
 from finetune.training.targets import split_arguments
 
 
-def predict(
+def predict_command(
     model: Annotated[str, typer.Argument(help="A run (folder, id, or its task), or any fine-tuned checkpoint.")],
     file: Annotated[
         str,
@@ -81,7 +81,7 @@ def predict(
     elif many:
         if escape:
             raise UserError("--escape-formulas does not apply to Parquet", "Leave it out")
-        predict_files(targets, output, given, source=source, tasks=tasks, as_json=as_json, quiet=quiet)
+        predict_files_command(targets, output, given, source=source, tasks=tasks, as_json=as_json, quiet=quiet)
     else:
         to = require_predictable(model, Path(file), output, given, out=out, force=force)
         _predict_file(Path(file), to, given, source=source, escape=escape, as_json=as_json, quiet=quiet)
@@ -90,10 +90,10 @@ def predict(
 def _predict_lines(source: Mapping[str, Any], *, quiet: bool) -> None:
     load_libraries("" if quiet else f"-: loading {source['model']}", "finetune.inference.model_source")
     from finetune.inference.model_source import ModelSource
-    from finetune.inference.python_rows import answer_lines, lines_of
+    from finetune.inference.python_rows import answer_lines, stream_lines
 
     predictor = ModelSource(**source).load()
-    for answer in answer_lines(predictor, lines_of(sys.stdin)):
+    for answer in answer_lines(predictor, stream_lines(sys.stdin)):
         echo(json.dumps(answer, ensure_ascii=False))
 
 
@@ -122,7 +122,7 @@ def _predict_file(
         return
     say(_summary(found.facts(to), predictor.task))
     if not quiet:
-        kept = Given(out=Path(source["out"]), device=source["device"])
+        kept = GivenOptions(out=Path(source["out"]), device=source["device"])
         if not found.scores:
             standard_output().print_next(kept.command("evaluate", source["model"], "FILE"))
 

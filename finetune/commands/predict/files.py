@@ -17,7 +17,7 @@ from finetune.inference.shards.plan import MANIFEST
 from finetune.runs.events import unwatched
 
 
-def predict_files(
+def predict_files_command(
     targets: Sequence[str],
     output: Path | None,
     settings: Mapping[str, Any],

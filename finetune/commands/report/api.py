@@ -11,7 +11,7 @@ from finetune.commands.report.blocks import WordWeight
 from finetune.commands.report.run_files import find_folders
 from finetune.commands.report.write import write_report
 from finetune.data.outputs import PAGE, require_replaceable_output
-from finetune.errors import UserError, shown
+from finetune.errors import UserError, shown_value
 from finetune.runs.record_files import load_record
 
 MOST_EXPLAINED = 50  # errors of a run
@@ -46,16 +46,16 @@ def report(
         UserError: Without the extra `report` (or `explain`, if asked for), for an unknown run, or if the file cannot
                 be written.
     """
-    return write_page(run_names(runs), Path(path), out=Path(out), explain=explain, force=force)
+    return write_report_page(run_names(runs), Path(path), out=Path(out), explain=explain, force=force)
 
 
-def write_page(names: Sequence[str], file: Path, *, out: Path, explain: int = 0, force: bool = False) -> Path:
+def write_report_page(names: Sequence[str], file: Path, *, out: Path, explain: int = 0, force: bool = False) -> Path:
     """Writes the report of these runs and returns its path; with `explain` it shows what words add.
 
     Raises UserError as `write_report` does, and for a number of explanations that is not 0 to MOST_EXPLAINED.
     """
     if not 0 <= explain <= MOST_EXPLAINED:
-        raise UserError(f"explain is {shown(explain)}", f"Give the number of errors, 0 to {MOST_EXPLAINED}")
+        raise UserError(f"explain is {shown_value(explain)}", f"Give the number of errors, 0 to {MOST_EXPLAINED}")
     require_replaceable_output(file, endings=PAGE, reads=names, force=force)
     write_report(names, file, out=out, weights=_weights(names, explain, out) if explain else None)
     show_page(file)
@@ -70,11 +70,11 @@ def _weights(names: Sequence[str], count: int, out: Path) -> Weights:
     with quiet():
         from finetune.commands.report.explained_rows import explained_rows
         from finetune.inference.explain.gradients import require_captum
-        from finetune.inference.predictor import load
+        from finetune.inference.predictor import load_predictor
 
         require_captum()
         for folder in find_folders(names, out):
             run = load_record(folder.record_file).id
-            rows = explained_rows(load(folder.path, out=out), folder, count)
+            rows = explained_rows(load_predictor(folder.path, out=out), folder, count)
             found |= {(run, split, name): word_weights(row) for split, name, row in rows}
     return found

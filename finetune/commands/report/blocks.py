@@ -6,11 +6,11 @@ from typing import Any
 
 from markupsafe import Markup
 
-from finetune.task_types.marked_text import Part
+from finetune.task_types.marked_text import TextPart
 
 
 @dataclass(frozen=True, kw_only=True)
-class Table:
+class TableBlock:
     """Cells as texts; the first `left` columns are words, the others numbers. `strong` are indices of rows.
 
     `folded` rows are collapsed until clicked, and `foot` rows, such as means, stay below the others. A table that
@@ -58,7 +58,7 @@ class ShownRow:
     """
 
     id: str
-    parts: Sequence[Part]
+    parts: Sequence[TextPart]
     label: str = ""
     prediction: str = ""
     facts: Sequence[str] = ()
@@ -116,7 +116,7 @@ class Block:
     note: str = ""
     hint: str = ""
     chart: Markup | None = None
-    table: Table | None = None
+    table: TableBlock | None = None
     matrix: Matrix | None = None
     shown: Sequence[ShownRow] = ()
     rows: RowTable | None = None

@@ -8,13 +8,13 @@ import typer
 from finetune.cli.arguments import RESULTS, Out, Quiet, Replace
 from finetune.cli.libraries import load_libraries
 from finetune.cli.terminal import say
-from finetune.commands.report.api import MOST_EXPLAINED, write_page
+from finetune.commands.report.api import MOST_EXPLAINED, write_report_page
 from finetune.data.outputs import PAGE, require_replaceable_output
 
 EXPLAINED = "Show what words add, for N confident errors and some right rows."
 
 
-def report(
+def report_command(
     runs: Annotated[list[str], typer.Argument(help="Runs (folder, id, or task: its latest run).")],
     output: Annotated[Path, typer.Option("-o", "--output", help="The HTML file to write.")] = Path("report.html"),
     explain: Annotated[
@@ -29,5 +29,5 @@ def report(
     require_replaceable_output(output, endings=PAGE, reads=runs, force=force)
     if explain:
         load_libraries("" if quiet else "loading the models", "finetune.commands.report.explained_rows")
-    write_page(runs, output, out=out, explain=explain, force=force)
+    write_report_page(runs, output, out=out, explain=explain, force=force)
     say(f"{output}: {output.stat().st_size / 1e6:.1f} MB, a page for a browser")

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from itertools import starmap
 
 from finetune.analysis.compare import compare_runs
-from finetune.analysis.comparison import Comparison
-from finetune.commands.report.blocks import Block, Table
+from finetune.analysis.comparison import SplitComparison
+from finetune.commands.report.blocks import Block, TableBlock
 from finetune.commands.report.run_files import RunFiles
 from finetune.commands.report.text import NAME
 from finetune.data.messages import so_many
@@ -16,7 +16,7 @@ from finetune.runs.seeds import differing_settings
 from finetune.task_types.marked_text import cut
 
 
-def compared(groups: Sequence[Sequence[RunFiles]]) -> Comparison | None:
+def compared(groups: Sequence[Sequence[RunFiles]]) -> SplitComparison | None:
     """The comparison of two groups of one task on the first split.
 
     None for other numbers of groups, where rows differ, predictions are missing or the task is unknown.
@@ -29,7 +29,7 @@ def compared(groups: Sequence[Sequence[RunFiles]]) -> Comparison | None:
         return None
 
 
-def sentence(found: Comparison) -> str:
+def sentence(found: SplitComparison) -> str:
     """`B is better than A in dev f1: B − A is +1.2 points (95 % +0.3 to +2.1, p 0.01).`"""
     name, each = next(iter(found.differences.items()))
     metric = found.metrics[name]
@@ -61,21 +61,21 @@ def _interval(each: Difference, metric: Metric) -> str:
     return " to ".join(map(metric.signed, each.interval or ()))
 
 
-def blocks(a: Sequence[RunFiles], b: Sequence[RunFiles], found: Comparison) -> Iterator[Block]:
+def blocks(a: Sequence[RunFiles], b: Sequence[RunFiles], found: SplitComparison) -> Iterator[Block]:
     """A table of the metrics, and how the settings differ."""
     yield Block(title="A and B", table=_sides(a, b))
     notes = " ".join(f"{note[:1].upper()}{note[1:]}." for note in found.notes)
     yield Block(
         title="Difference",
         note=f"{sentence(found)} {so_many(found.rows)} of {found.split}. {found.tests} {notes}".rstrip(),
-        table=Table(columns=found.columns, rows=found.cells, strong=[0]),
+        table=TableBlock(columns=found.columns, rows=found.cells, strong=[0]),
     )
 
 
-def _sides(a: Sequence[RunFiles], b: Sequence[RunFiles]) -> Table:
+def _sides(a: Sequence[RunFiles], b: Sequence[RunFiles]) -> TableBlock:
     """The runs of each side, and the settings that differ."""
     settings = differing_settings([a[0].record, b[0].record])
     keys = list(dict.fromkeys(key for one in settings for key in one))
     rows = [["runs", *(", ".join(one.record.id for one in side) for side in (a, b))]]
     rows += [[key, *(cut(str(one.get(key, "–"))) for one in settings)] for key in keys]
-    return Table(columns=["", "A", "B"], rows=rows, left=3)
+    return TableBlock(columns=["", "A", "B"], rows=rows, left=3)

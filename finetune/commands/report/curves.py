@@ -19,7 +19,7 @@ LEGEND_NAME = 22  # characters of a label in the legend
 
 
 @dataclass(frozen=True, kw_only=True)
-class Steps:
+class Thresholds:
     """What every threshold would give, from the highest: `(thresholds,)` each."""
 
     recall: np.ndarray
@@ -44,13 +44,13 @@ class Quantity:
 
     name: str
     label: str
-    of: Callable[[Steps], np.ndarray]
+    of: Callable[[Thresholds], np.ndarray]
 
 
-Drawable = tuple[Curve, Steps]
+Drawable = tuple[Curve, Thresholds]
 
 
-def steps_of(curve: Curve) -> Steps | None:
+def steps_of(curve: Curve) -> Thresholds | None:
     """The steps of a curve; None where all rows are positive, or none."""
     positive = np.asarray(curve.positive, bool)
     if positive.all() or not positive.any():
@@ -59,16 +59,16 @@ def steps_of(curve: Curve) -> Steps | None:
     chances, hits = np.asarray(curve.chances, float)[order], np.cumsum(positive[order])
     last = np.append(chances[1:] != chances[:-1], True)  # of rows with one probability
     found, alarms = hits[last], (np.arange(1, len(hits) + 1) - hits)[last]
-    return Steps(
+    return Thresholds(
         recall=found / positive.sum(), false_alarms=alarms / (~positive).sum(), precision=found / (found + alarms)
     )
 
 
-def chosen_step(curve: Curve) -> Steps:
+def chosen_step(curve: Curve) -> Thresholds:
     """What the predictions as they are give: one threshold."""
     positive, given = np.asarray(curve.positive, bool), np.asarray(curve.predicted, bool)
     right, alarms = int((positive & given).sum()), int((given & ~positive).sum())
-    return Steps(
+    return Thresholds(
         recall=np.array([right / max(1, int(positive.sum()))]),
         false_alarms=np.array([alarms / max(1, int((~positive).sum()))]),
         precision=np.array([right / int(given.sum()) if given.any() else 1.0]),

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from finetune.inference.explain.explain import explain
+from finetune.inference.explain.explain import explain_row
 from finetune.inference.explain.explanation import ExplainedRow
 from finetune.inference.predictor import Predictor
 from finetune.runs.folder import RunFolder
-from finetune.runs.predictions import Line, read_lines
+from finetune.runs.predictions import PredictionLine, read_lines
 from finetune.runs.record_files import load_record
 from finetune.task_types.explained import Asked, CannotExplain
 from finetune.task_types.prediction_lines import row_of_line
@@ -29,14 +29,14 @@ def explained_rows(predictor: Predictor, folder: RunFolder, count: int) -> Itera
     view = split_view_of(record, folder, split, lines)
     for line in lines[:count] if view is None else chosen(view, count):
         try:
-            found = explain(predictor, row_of_line(predictor.task, line, folder.path), Asked())
+            found = explain_row(predictor, row_of_line(predictor.task, line, folder.path), Asked())
         except CannotExplain:
             continue
         if found.explanations:
             yield split, str(line["id"]), found
 
 
-def chosen(view: View, count: int) -> list[Line]:
+def chosen(view: View, count: int) -> list[PredictionLine]:
     """The `count` most confident errors (for numbers the largest), and the first rows that are right."""
     certainty, scores = view.certainty(), view.scores()
     errors = np.argsort(-certainty, kind="stable")[: min(count, int((certainty > -np.inf).sum()))]

@@ -14,10 +14,10 @@ from finetune.commands.report.page_runs import Group, PageRuns
 from finetune.commands.report.run_files import RunFiles
 from finetune.commands.report.split_view import SplitView
 
-Given = PageRuns | Group | RunFiles | SplitView
+Subject = PageRuns | Group | RunFiles | SplitView
 
 
-def blocks_of(folder: ModuleType, given: Given) -> Iterator[Block]:
+def blocks_of(folder: ModuleType, given: Subject) -> Iterator[Block]:
     """The blocks of every module of the package, by ORDER; `given` is what the blocks of that package are about."""
     for module in modules_of(folder):
         yield from module.blocks(given)

@@ -1,14 +1,14 @@
 """The score over the number of training rows, of runs with several data sizes; would more labels help?"""
 
-from finetune.analysis.data_sizes import FAILED, LearningCurve, Size
-from finetune.commands.report.blocks import Block, Table
+from finetune.analysis.data_sizes import FAILED, ShareOfRows, SizeCurve
+from finetune.commands.report.blocks import Block, TableBlock
 from finetune.commands.report.chart import Axis, chart
-from finetune.commands.report.marks import Point, dots, intervals, line
+from finetune.commands.report.marks import Coordinates, dots, intervals, line
 from finetune.data.messages import so_many
 from finetune.runs.record import RunRecord
 
 
-def learning_curve(curve: LearningCurve) -> Block:
+def learning_curve(curve: SizeCurve) -> Block:
     """The mean score by size with its interval, each seed, failed runs, and the best baseline at that size."""
     sizes = curve.sizes
     metric = sizes[0].verdict.metric
@@ -33,20 +33,20 @@ def learning_curve(curve: LearningCurve) -> Block:
             marks, x=Axis(label="training rows", low=0.0), y=Axis(label=curve.score), height=220,
             says=f"{curve.score} by training rows: {texts}",
         ),
-        table=Table(columns=curve.columns, rows=curve.cells),
+        table=TableBlock(columns=curve.columns, rows=curve.cells),
     )  # fmt: skip
 
 
-def _point(size: Size, record: RunRecord) -> Point:
+def _point(size: ShareOfRows, record: RunRecord) -> Coordinates:
     metric = size.verdict.metric
     return float(size.rows), metric.scaled(record.scores[size.verdict.split][metric.name])
 
 
-def _in_words(size: Size) -> str:
+def _in_words(size: ShareOfRows) -> str:
     failures = f", {len(size.failed)} of {so_many(len(size.records), 'run')} {FAILED}" * bool(size.failed)
     return f"{so_many(size.rows)} {size.verdict.metric.shown(size.verdict.score)}{failures}"
 
 
-def _ends(size: Size) -> tuple[Point, Point]:
+def _ends(size: ShareOfRows) -> tuple[Coordinates, Coordinates]:
     low, high = map(size.verdict.metric.scaled, size.verdict.interval or ())
     return (float(size.rows), low), (float(size.rows), high)

@@ -29,7 +29,7 @@ class Headline:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Opening:
+class Headlines:
     """The headlines of a page, `more` than which there are not shown, and sentences on all of them together.
 
     `letters`: the headlines are those of A and B, which are compared.
@@ -41,12 +41,12 @@ class Opening:
     letters: bool
 
 
-def opening(page: PageRuns) -> Opening:
+def opening(page: PageRuns) -> Headlines:
     """A headline for each group of seeds; of a learning curve, for the largest size."""
     curves, found = page.curves, page.comparison
     smaller = {record.id for curve in curves for size in curve.sizes[:-1] for record in size.records}
     leading = [group for group in page.groups if group[0].record.id not in smaller]
-    return Opening(
+    return Headlines(
         headlines=[headline(some, link=f"run-{page.runs.index(some[0]) + 1}") for some in leading[:MOST_HEADLINES]],
         more=max(0, len(leading) - MOST_HEADLINES),
         sentences=[curve.answer for curve in curves]

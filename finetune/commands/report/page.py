@@ -16,14 +16,14 @@ from finetune.commands.report.blocks import Section
 from finetune.commands.report.opening import opening
 from finetune.commands.report.page_runs import page_runs
 from finetune.commands.report.run_files import RunFiles
-from finetune.commands.report.sections import Weights, sections_of
+from finetune.commands.report.sections import WeightsByRow, sections_of
 
 MOST_BYTES = 4_500_000
 DEEP = 4  # sections of a page whose contents name the blocks too
 TOO_LONG = "Left out, because the page would be too large: make a separate report of this run."
 
 
-def render(runs: Sequence[RunFiles], weights: Weights | None = None) -> str:
+def render_report(runs: Sequence[RunFiles], weights: WeightsByRow | None = None) -> str:
     """An HTML page of under 5 MB about one or several runs.
 
     `weights` has what each word of a row adds to its prediction, by the run's id, the split and the row's id.

@@ -10,7 +10,7 @@ from finetune.commands.report.filters import Filters
 from finetune.commands.report.row_order import RowOrder
 from finetune.commands.report.shown_rows import shown_row
 from finetune.commands.report.split_view import SplitView
-from finetune.task_types.marked_text import Part
+from finetune.task_types.marked_text import TextPart
 
 
 def json_rows(split: SplitView, rows: RowOrder, filters: Filters) -> Iterator[list[Any]]:
@@ -28,7 +28,7 @@ def json_rows(split: SplitView, rows: RowOrder, filters: Filters) -> Iterator[li
         ]  # fmt: skip
 
 
-def fitting(rows: Iterator[list[Any]], most: int) -> list[list[Any]]:
+def rows_that_fit(rows: Iterator[list[Any]], most: int) -> list[list[Any]]:
     """The first rows whose JSON takes at most so many bytes."""
     kept, size = [], 0
     for row in rows:
@@ -39,5 +39,5 @@ def fitting(rows: Iterator[list[Any]], most: int) -> list[list[Any]]:
     return kept
 
 
-def _part(part: Part) -> list[Any]:
+def _part(part: TextPart) -> list[Any]:
     return [part.name, *([one.text, one.mark, one.label] if one.mark else one.text for one in part.segments)]

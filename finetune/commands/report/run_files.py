@@ -9,7 +9,7 @@ from finetune.data.messages import so_many
 from finetune.runs.events import logged
 from finetune.runs.folder import RunFolder
 from finetune.runs.lookup import require_run
-from finetune.runs.predictions import Line, read_lines
+from finetune.runs.predictions import PredictionLine, read_lines
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
 from finetune.runs.without_folders import without_folders
@@ -26,7 +26,7 @@ class RunFiles:
     folder: RunFolder
     record: RunRecord
     losses: Sequence[tuple[int, float]]
-    predictions: Mapping[str, Sequence[Line]]
+    predictions: Mapping[str, Sequence[PredictionLine]]
     missing: Sequence[str]
 
     @property

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from finetune.commands.report.blocks import Block
 from finetune.commands.report.chart import Axis, chart
-from finetune.commands.report.marks import MARKERS, Point, level, line
+from finetune.commands.report.marks import MARKERS, Coordinates, level, line
 from finetune.commands.report.svg import DASHES, SERIES
 from finetune.commands.report.text import list_text, pairs_text
 from finetune.metrics.metric import Metric
@@ -28,7 +28,7 @@ def score_by_epoch(records: Mapping[str, RunRecord]) -> Block:
 
 
 def _block(
-    curves: Mapping[str, Sequence[Point]], baselines: Mapping[str, float], axes: tuple[str, str], metric: Metric
+    curves: Mapping[str, Sequence[Coordinates]], baselines: Mapping[str, float], axes: tuple[str, str], metric: Metric
 ) -> Block:
     """A line chart of scores of a metric; `axes` are the names of what is drawn across and up."""
     ends = [points[end][0] for points in curves.values() for end in (0, -1)]

@@ -11,17 +11,17 @@ from finetune.commands.report.find_blocks import blocks_of
 from finetune.commands.report.page_runs import PageRuns
 from finetune.commands.report.run_files import RunFiles
 from finetune.commands.report.split_view import SplitView
-from finetune.runs.data_sizes import percent, share_of
+from finetune.runs.data_sizes import exact_percent, share_of
 from finetune.task_types.run_view import split_view_of
 from finetune.task_types.view import View
 
 OPEN = 2  # runs whose sections are not folded
 ROW_BYTES = 3_000_000  # of the rows of all splits
 
-Weights = Mapping[tuple[str, str, str], Sequence[WordWeight]]  # by run's id, split and row's id
+WeightsByRow = Mapping[tuple[str, str, str], Sequence[WordWeight]]  # by run's id, split and row's id
 
 
-def sections_of(page: PageRuns, weights: Weights) -> Iterator[Section]:
+def sections_of(page: PageRuns, weights: WeightsByRow) -> Iterator[Section]:
     """All runs together, groups of seeds, then each run with its splits."""
     runs, groups, compared = page.runs, page.groups, page.comparison is not None
     if len(runs) > 1:
@@ -45,7 +45,7 @@ def _name(group: Sequence[RunFiles]) -> str:
     """The task, and the share of the training rows where that is not all of them."""
     record = group[0].record
     share = share_of(record)
-    return record.task if share == 1 else f"{record.task}, {percent(share)} of the rows"
+    return record.task if share == 1 else f"{record.task}, {exact_percent(share)} of the rows"
 
 
 def _without_repeated_notes(runs: Sequence[RunFiles]) -> Iterator[RunFiles]:
@@ -62,7 +62,7 @@ def _alone(section: Section) -> Section:
     return replace(section, title=f"Predictions on {section.link}", link="", level=2)
 
 
-def split_sections(one: RunFiles, name: str, budget: int, weights: Weights) -> Iterator[Section]:
+def split_sections(one: RunFiles, name: str, budget: int, weights: WeightsByRow) -> Iterator[Section]:
     """A section per split with predictions. The temperature is fitted on the first."""
     temperature = None
     for of, lines in one.predictions.items():
@@ -74,7 +74,13 @@ def split_sections(one: RunFiles, name: str, budget: int, weights: Weights) -> I
 
 
 def split_section(
-    one: RunFiles, of: str, view: View | None, temperature: Temperature | None, name: str, budget: int, weights: Weights
+    one: RunFiles,
+    of: str,
+    view: View | None,
+    temperature: Temperature | None,
+    name: str,
+    budget: int,
+    weights: WeightsByRow,
 ) -> Section:
     """The section of one split."""
     section = Section(id=f"{name}-{of}", title=f"{one.name}: {of}", link=of, blocks=[], level=3)

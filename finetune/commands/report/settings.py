@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from finetune.commands.report.blocks import Block, Table
+from finetune.commands.report.blocks import Block, TableBlock
 from finetune.commands.report.run_files import RunFiles
 from finetune.commands.report.text import value_text
 from finetune.data.messages import noun, so_many
@@ -14,7 +14,7 @@ def settings_block(runs: Sequence[RunFiles]) -> Block:
     found = settings_of([run.record for run in runs])
     changed, others = ([_row(one) for one in found if one.changed == wanted] for wanted in (True, False))
     columns = ["setting", *([run.record.id for run in runs] if len(runs) > 1 else ["this run"]), "default"]
-    table = Table(columns=columns, rows=changed, left=len(columns), folded=others)
+    table = TableBlock(columns=columns, rows=changed, left=len(columns), folded=others)
     differ, do = noun(len(changed), "differs", "differ"), noun(len(others), "does", "do")
     note = f"{so_many(len(changed), 'setting')} {differ} from the defaults of a recipe, {len(others)} {do} not. "
     note += "The default is that of a recipe; for your own data finetune chooses some settings."

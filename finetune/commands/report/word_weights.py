@@ -2,7 +2,7 @@
 
 from finetune.commands.report.blocks import WordWeight
 from finetune.inference.explain.explanation import ExplainedRow
-from finetune.inference.explain.pieces import pieces
+from finetune.inference.explain.pieces import text_pieces
 
 
 def word_weights(row: ExplainedRow) -> list[WordWeight]:
@@ -11,5 +11,7 @@ def word_weights(row: ExplainedRow) -> list[WordWeight]:
     found: list[WordWeight] = []
     for number, name in enumerate(row.texts):
         found += [WordWeight(text=" / ", weight=0.0)] * (number > 0)
-        found += [WordWeight(text=one.text, weight=one.share) for one in pieces(row, explanation, name) if one.text]
+        found += [
+            WordWeight(text=one.text, weight=one.share) for one in text_pieces(row, explanation, name) if one.text
+        ]
     return found

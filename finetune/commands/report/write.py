@@ -22,6 +22,6 @@ def write_report(
     UserError for a name without a run, for damaged files, and if the page cannot be written.
     """
     require_jinja2()
-    from finetune.commands.report.page import render
+    from finetune.commands.report.page import render_report
 
-    return write_page(render([read_run_files(folder) for folder in find_folders(names, out)], weights), output)
+    return write_page(render_report([read_run_files(folder) for folder in find_folders(names, out)], weights), output)

@@ -14,20 +14,20 @@ from finetune.cli.asking import asking
 from finetune.cli.console import standard_error, standard_output
 from finetune.cli.data_tables import file_line, layout_table
 from finetune.cli.libraries import load_libraries, loading
-from finetune.cli.next_commands import Given
+from finetune.cli.next_commands import GivenOptions
 from finetune.cli.progress import ProgressDisplay
 from finetune.cli.run_facts import next_commands, print_verdicts
 from finetune.cli.run_tables import in_words, print_record, summary_lines, summary_table
 from finetune.cli.terminal import echo, first_process, one_line, print_errors, say
 from finetune.commands.run.data_sizes import print_curves
-from finetune.commands.run.launch import Group, in_group, launch
+from finetune.commands.run.launch import ProcessGroup, in_group, launch
 from finetune.data.files import is_data
 from finetune.data.source import source_of
 from finetune.errors import UserError
 from finetune.runs.data_sizes import of_largest_sizes, shares_of
 from finetune.runs.events import unwatched
 from finetune.runs.record import RunRecord
-from finetune.task_types.first_rows import first_rows
+from finetune.task_types.first_rows import describe_rows
 from finetune.task_types.own_data import own_data
 from finetune.task_types.pretraining.own import own_text, reading_lines
 from finetune.task_types.resolved_run import ResolvedRun
@@ -39,7 +39,7 @@ LARGE = 2_000_000  # bytes
 ALONE: dict[str, Any] = {"processes": 1, "machines": 1, "address": None}
 
 
-def run(
+def run_command(
     targets: Annotated[
         list[str],
         typer.Argument(help="Data files, recipes (names, patterns, files); key=value.", autocompletion=complete),
@@ -95,7 +95,7 @@ def run(
     if on is not None and in_group():
         raise UserError("`on` starts processes, and a launcher has started this one", "Leave one of them out")
     if on is None and group and not in_group():
-        raise typer.Exit(launch(Group(**group), sys.argv[1:]))
+        raise typer.Exit(launch(ProcessGroup(**group), sys.argv[1:]))
     names, settings = split_arguments(targets)
     settings |= {key: value for key, value in (("seed", seed), ("limit", limit)) if value is not None}
     shares = () if sizes is None else shares_of(sizes)
@@ -115,7 +115,7 @@ def run(
     if first_process() and records and not as_json:
         _print_conclusions(records, curves_in=out if shares else None, quiet=quiet)
     if first_process() and records and not silent:
-        kept = Given(out=out, data=data, device=device)
+        kept = GivenOptions(out=out, data=data, device=device)
         standard_output().print_next(*next_commands(records, kept, settings), piped=True)
     print_errors(failures)
     if failures:
@@ -153,7 +153,7 @@ def _print_guesses(names: list[str], planned: list[ResolvedRun]) -> None:
             table = read.table(file)
             console.print_line(file_line(split, table))
             if split == "train":
-                for line in first_rows(read.layout, table):
+                for line in describe_rows(read.layout, table):
                     console.print_line(line)
         console.print(layout_table(read.layout))
     texts = {id(text): text for task in tasks if (text := own_text(task)) is not None}

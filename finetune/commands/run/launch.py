@@ -20,7 +20,7 @@ LOGGERS = ("torch.distributed.elastic", "torch.distributed.run", "torch.distribu
 
 
 @dataclass(frozen=True, kw_only=True)
-class Group:
+class ProcessGroup:
     """So many `processes` on each of so many `machines`, which meet at the address HOST:PORT of one of them."""
 
     processes: int = 1
@@ -46,7 +46,7 @@ def in_group() -> bool:
     return WORLD in os.environ
 
 
-def launch(group: Group, arguments: Sequence[str]) -> int:
+def launch(group: ProcessGroup, arguments: Sequence[str]) -> int:
     """Runs `python -m finetune` with these arguments in all processes of the group; returns the exit code of the first
     that failed.
 

@@ -20,7 +20,7 @@ from finetune.task_types.task import Task
 
 MOST_BYTES = 1_000_000_000  # of a file of predictions
 SHOWN = 3  # ids in a note
-Given = dict[str, Any]  # row id -> prediction
+GivenValues = dict[str, Any]  # row id -> prediction
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,11 +34,11 @@ class FileScores:
 
 def score_answers(
     task: Task,
-    answers: Path | Given,
+    answers: Path | GivenValues,
     *,
     source: Source,
     split: str = "dev",
-    null_odds: Path | Given | None = None,
+    null_odds: Path | GivenValues | None = None,
 ) -> FileScores:
     """Scores of predictions by row id, which may be in a JSON file, on a split.
 
@@ -64,7 +64,7 @@ def score_answers(
     return FileScores(scores=scores, thresholds=thresholds, notes=notes)
 
 
-def _scores(task: Task, given: Given, rows: Sequence[Row]) -> dict[str, float]:
+def _scores(task: Task, given: GivenValues, rows: Sequence[Row]) -> dict[str, float]:
     """The task's scores; rows without a prediction count 0."""
     there = np.array([row.id in given for row in rows])
     answers = [Answer(value=given.get(row.id, "")) for row in rows]
@@ -76,7 +76,7 @@ def _scores(task: Task, given: Given, rows: Sequence[Row]) -> dict[str, float]:
 
 
 def _with_thresholds(
-    task: Task, given: Given, odds: Mapping[str, float], rows: Sequence[Row]
+    task: Task, given: GivenValues, odds: Mapping[str, float], rows: Sequence[Row]
 ) -> tuple[dict[str, float], dict[str, float]]:
     answered = [row for row in rows if row.id in given]
     answers = task.scoring.with_null_odds([given[row.id] for row in answered], [odds[row.id] for row in answered])
@@ -90,7 +90,7 @@ def _with_thresholds(
     return at(thresholds["threshold"]) | best, thresholds
 
 
-def _notes(task: Task, file: str, given: Given, rows: Sequence[Row]) -> list[str]:
+def _notes(task: Task, file: str, given: GivenValues, rows: Sequence[Row]) -> list[str]:
     """Notes on missing and unknown ids. Raises UserError where the task has no score for missing predictions."""
     names = {row.id for row in rows}
     missing, extra = [row.id for row in rows if row.id not in given], [name for name in given if name not in names]
@@ -110,7 +110,7 @@ def _first(names: Sequence[str]) -> str:
     return ", ".join(names[:SHOWN]) + ", ..." * (len(names) > SHOWN)
 
 
-def _odds(null_odds: Path | Given, given: Given, rows: Sequence[Row]) -> dict[str, float]:
+def _odds(null_odds: Path | GivenValues, given: GivenValues, rows: Sequence[Row]) -> dict[str, float]:
     """The odds of no answer for each row that has a prediction."""
     file, found = _named(null_odds, "the odds of no answer")
     odds = {row.id: found.get(row.id) for row in rows if row.id in given}
@@ -125,12 +125,12 @@ def _label(task: Task, row: Row) -> Any:
     return task.scoring.labels([row])[0].value
 
 
-def _named(given: Path | Given, name: str) -> tuple[str, Given]:
+def _named(given: Path | GivenValues, name: str) -> tuple[str, GivenValues]:
     """A name for messages, and the values by row id."""
     return (str(given), _read(given)) if isinstance(given, Path) else (name, given)
 
 
-def _read(file: Path) -> Given:
+def _read(file: Path) -> GivenValues:
     """A file's values by row id."""
     try:
         found = json.loads(read_small(file, most=MOST_BYTES))

@@ -13,7 +13,7 @@ from finetune.commands.score import api as scoring
 from finetune.training.targets import split_arguments
 
 
-def score(
+def score_command(
     task: Annotated[str, typer.Argument(help="The task, such as squad-v1.")],
     answers: Annotated[Path, typer.Argument(help="JSON: the prediction of each row id.")],
     settings: Annotated[list[str] | None, typer.Argument(help="The task's options as key=value.")] = None,

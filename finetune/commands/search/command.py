@@ -12,7 +12,7 @@ from finetune.cli.asking import asking
 from finetune.cli.console import standard_error, standard_output
 from finetune.cli.fitted_table import Column, FittedTable
 from finetune.cli.libraries import load_libraries, loading
-from finetune.cli.next_commands import Given
+from finetune.cli.next_commands import GivenOptions
 from finetune.cli.options import note_line
 from finetune.cli.progress import ProgressDisplay
 from finetune.cli.terminal import echo, one_line, say
@@ -42,7 +42,7 @@ class Pruning(StrEnum):
     HALVING = "halving"
 
 
-def search(
+def search_command(
     targets: Annotated[
         list[str],
         typer.Argument(help="A data file or recipe, a space (file or name); key=value.", autocompletion=complete),
@@ -95,7 +95,7 @@ def search(
         _print(found)
     _write(found, output, mark, force=force)
     if not as_json:
-        kept = Given(out=out, data=data, device=device)
+        kept = GivenOptions(out=out, data=data, device=device)
         standard_output().print_next(kept.command("run", str(output), "--seeds", str(seeds)))
 
 

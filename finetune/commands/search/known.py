@@ -16,7 +16,7 @@ from finetune.runs.folder import RECORD, RunFolder, folder_name
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_diff import DEFAULTS
 from finetune.runs.record import RunRecord
-from finetune.runs.record_files import load_record, readable
+from finetune.runs.record_files import load_record, readable_records
 from finetune.runs.toml import flat
 from finetune.task_types.options import option_names
 from finetune.task_types.resolved_run import ResolvedRun
@@ -83,7 +83,7 @@ def fitting(
     A run fits if its id is that of the base recipe with these settings.
     """
     folder = out / folder_name(runs.base.task.name)
-    finished = [file.parent for file, _ in readable(sorted(folder.glob(f"*/{RECORD}")), load_record)]
+    finished = [file.parent for file, _ in readable_records(sorted(folder.glob(f"*/{RECORD}")), load_record)]
     begun = sorted(file.parent for file in folder.glob("*/events.jsonl") if not (file.parent / RECORD).is_file())
     told = _of_folders([(path, load_record(path / RECORD).recipe) for path in finished], runs, space)
     done = {path.name: load_record(path / RECORD).finished for path in finished}

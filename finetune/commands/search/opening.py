@@ -20,7 +20,7 @@ MOST_BYTES = 16_000_000
 
 
 @dataclass(kw_only=True)
-class Opening:
+class SearchState:
     """Settings with finished runs and with unfinished ones when the search began, in order; the ids of pruned
     runs; the reason for which a run diverged, and its scores on held-out rows, by run id.
     """
@@ -33,7 +33,7 @@ class Opening:
     held_out: dict[str, dict[str, float]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, out: Path, task: str, decides: Mapping[str, Any]) -> "Opening":
+    def of(cls, out: Path, task: str, decides: Mapping[str, Any]) -> "SearchState":
         """The file of a search that these facts decide, read if it is there."""
         digest = hashlib.sha256(json.dumps(decides, sort_keys=True, default=str).encode()).hexdigest()
         opening = cls(file=out / folder_name(task) / f"search-{digest[:10]}.json")
@@ -43,7 +43,7 @@ class Opening:
 
     def pruned_by_any(self) -> set[str]:
         """The ids of runs that any search of the task pruned, and left unfinished on purpose."""
-        others = [Opening(file=file) for file in self.file.parent.glob("search-*.json")]
+        others = [SearchState(file=file) for file in self.file.parent.glob("search-*.json")]
         for other in others:
             other._read()
         return {run for other in others for run in other.pruned}

@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from finetune.commands.search.space import Axis, Choices, Space
+from finetune.commands.search.space import Choices, Dimension, Space
 from finetune.errors import UserError
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Proposals:
         else:
             self.study.tell(trial, value)
 
-    def _distribution(self, axis: Axis) -> Any:
+    def _distribution(self, axis: Dimension) -> Any:
         kinds = self.optuna.distributions
         if isinstance(axis, Choices):
             return kinds.CategoricalDistribution([json.dumps(value) for value in axis.values])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, TypeGuard
 
-from finetune.errors import LONGEST, UserError, nearest, shown
+from finetune.errors import LONGEST, UserError, nearest, shown_value
 from finetune.runs.grid import VARIANT, full_name
 from finetune.runs.lineage import SEEDS
 from finetune.runs.recipe import Recipe
@@ -60,8 +60,8 @@ class Range:
         return points is None or any(math.isclose(value, point) for point in points)
 
 
-Axis = Choices | Range
-Space = Mapping[str, Axis]
+Dimension = Choices | Range
+Space = Mapping[str, Dimension]
 
 
 def parse_space(table: Mapping[str, Any], recipe: Recipe, *, options: Sequence[str], origin: str) -> Space:
@@ -133,12 +133,12 @@ def _bounds(given: Any) -> list[Any]:
     return [given[name] for name in ("low", "high") if name in given] if isinstance(given, dict) else []
 
 
-def _axis(key: str, given: Any, fits: _Fits) -> Axis:
+def _axis(key: str, given: Any, fits: _Fits) -> Dimension:
     origin = fits.origin
     if isinstance(given, dict):
         return _range(key, given, fits)
     if not isinstance(given, list):
-        raise UserError(f"{origin}: {key} is {shown(given)}, neither a range nor a list", EXAMPLE)
+        raise UserError(f"{origin}: {key} is {shown_value(given)}, neither a range nor a list", EXAMPLE)
     if not given:
         raise UserError(f"{origin}: {key} is an empty list", "Give it values, or remove the key")
     for value in given:
@@ -170,11 +170,11 @@ def _range(key: str, given: Mapping[str, Any], fits: _Fits) -> Range:
     low, high, log, step = given["low"], given["high"], given.get("log", False), given.get("step")
     for value in (low, high, *([] if step is None else [step])):
         if not _is_number(value):
-            raise UserError(f"{where}: {shown(value)} is not a number", EXAMPLE)
+            raise UserError(f"{where}: {shown_value(value)} is not a number", EXAMPLE)
     for value in (low, high):
         fits.require(key, value)
     if not isinstance(log, bool):
-        raise UserError(f"{where}: log is {shown(log)}", "Write log = true, or leave it out")
+        raise UserError(f"{where}: log is {shown_value(log)}", "Write log = true, or leave it out")
     if low > high:
         raise UserError(f"{where} is empty: low is {low} and high is {high}", "Exchange them")
     if log and low <= 0:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from finetune.commands.search.known import SeedRuns, fitting, folder_of, record_of, score_after
-from finetune.commands.search.opening import Opening
+from finetune.commands.search.opening import SearchState
 from finetune.commands.search.proposals import Proposals, key_of
 from finetune.commands.search.pruning import Rule, is_behind, rungs
 from finetune.commands.search.space import Space, every_point, points_in
@@ -56,7 +56,7 @@ class Study:
         return self.runs.base.task.metrics[0]
 
     @cached_property
-    def opening(self) -> Opening:
+    def opening(self) -> SearchState:
         """The file of the search, written when it begins."""
         base, plan = self.runs.base, self.runs.plan(self.runs.base)
         decides = {
@@ -64,7 +64,7 @@ class Study:
             "precision": plan.precision, "space": {key: vars(axis) for key, axis in self.space.items()},
             "seeds": self.runs.seeds, "prune": self.prune, "at_once": self.at_once,
         }  # fmt: skip
-        opening = Opening.of(self.out, base.task.name, decides)
+        opening = SearchState.of(self.out, base.task.name, decides)
         if not opening.exists:
             opening.finished, opening.unfinished = fitting(
                 self.out, self.runs, self.space, left=opening.pruned_by_any()

@@ -6,7 +6,7 @@ from finetune.commands.search.optimism import optimism_of_best
 from finetune.commands.search.proposals import key_of
 from finetune.commands.search.study import Study
 from finetune.commands.search.trial import Trial
-from finetune.inference.predictor import load
+from finetune.inference.predictor import load_predictor
 from finetune.metrics.metric import Metric
 from finetune.runs.folder import RunFolder
 from finetune.runs.seeds import Summary, summarised
@@ -50,5 +50,5 @@ def _scores(study: Study, run: str) -> dict[str, float]:
     folder = RunFolder.of(study.out, task.name, run)
     train = load_splits(task, study.options.source, limit=recipe.limit, names=[task.train_split])[task.train_split]
     _, rows = divided(task, train, recipe.held_out)
-    predictor = load(folder.path, task=task, out=study.out, watch=study.watch, device=study.options.device)
+    predictor = load_predictor(folder.path, task=task, out=study.out, watch=study.watch, device=study.options.device)
     return dict(predictor.task.scoring.score(predictor.answers(rows.rows), rows.rows))

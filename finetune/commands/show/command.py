@@ -9,9 +9,9 @@ import typer
 from rich.text import Text
 
 from finetune.cli.arguments import RESULTS, Json, Out
-from finetune.cli.console import facts_table, plain, standard_output
+from finetune.cli.console import as_plain_text, facts_table, standard_output
 from finetune.cli.fitted_table import Column, FittedTable
-from finetune.cli.next_commands import Given, results_of
+from finetune.cli.next_commands import GivenOptions, results_of
 from finetune.cli.run_facts import every_fact, print_verdicts, six_facts
 from finetune.cli.run_tables import print_record
 from finetune.cli.terminal import echo
@@ -32,7 +32,7 @@ from finetune.training.targets import load_target, recipe_files, split_arguments
 SIDES = ("label", "prediction")  # columns of a prediction that are shown even where all rows have the same
 
 
-def show(
+def show_command(
     target: Annotated[str, typer.Argument(help="A run (folder or id), a recipe, or a task or data (its latest run).")],
     settings: Annotated[list[str] | None, typer.Argument(help="Settings as key=value, for a recipe.")] = None,
     predictions: Annotated[int, typer.Option(min=0, help="Show the first N predictions of a run.")] = 0,
@@ -87,7 +87,7 @@ def _print_run(found: RunFolder, predictions: int, out: Path, *, every: bool, as
         marked = ", wrong ones marked x" * (view is None or view.bounded)
         console.print_line(f"first {so_many(predictions, 'prediction')} of {split}{marked}")
         console.print(_predictions_table(lines, view))
-    kept = Given(out=results_of(found.path, out))
+    kept = GivenOptions(out=results_of(found.path, out))
     fine_tuning = [kept.command("run", "FILE", f"model={record.id}")] * record.is_pretraining
     facts = [kept.command("show", record.id, "--all")] * (not every)
     console.print_next(kept.command("report", record.id), *fine_tuning, *facts)
@@ -100,7 +100,7 @@ def _predictions_table(lines: Sequence[Line], view: View | None) -> FittedTable:
     cells = [_cells(line, view) for line in lines]
     names = [name for name in cells[0] if any(each.get(name) not in (None, "", [], ()) for each in cells)]
     rows = [
-        (Text("x", "red") if bad else "", *(plain(each[name]) for name in names))
+        (Text("x", "red") if bad else "", *(as_plain_text(each[name]) for name in names))
         for bad, each in zip(wrong, cells, strict=True)
     ]
     headings = [Column(name=""), *(Column(name=name, words=True, stays=name in SIDES) for name in names)]

@@ -13,7 +13,7 @@ from finetune.commands.submission.api import submitted
 from finetune.data.outputs import require_replaceable_output
 
 
-def submission(
+def submission_command(
     runs: Annotated[list[str], typer.Argument(help="Trained runs, one per task (folder, id, or task name).")],
     output: Annotated[Path, typer.Option("-o", "--output", help="The zip to write.")],
     fill_missing: Annotated[

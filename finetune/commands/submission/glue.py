@@ -11,7 +11,7 @@ from finetune.data.outputs import output_file, require_replaceable_output
 from finetune.data.rows import Row
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.inference.predictor import Predictor, load, saved
+from finetune.inference.predictor import Predictor, load_predictor, saved
 from finetune.runs.events import Note, Watcher
 from finetune.task_types import registry
 from finetune.task_types.prepare import load_splits
@@ -63,7 +63,7 @@ def submit(
     for official in FILES:
         task = cast(SentenceTask, registry.find(official.task))
         if official.name in rows:
-            predictor = load(by_task[official.trained_on], task=task, out=out, watch=watch, device=device)
+            predictor = load_predictor(by_task[official.trained_on], task=task, out=out, watch=watch, device=device)
             values = _predicted(official, rows[official.name], predictor, watch)
         else:
             values = [task.labels[0] if task.labels else MIDDLE_SCORE] * official.rows

@@ -12,7 +12,7 @@ from finetune.commands.table.cost_columns import csv_columns, with_cost
 from finetune.commands.table.paired_form import paired_columns, paired_form
 from finetune.commands.table.paired_table import PairedLine, PlannedPoint, missing, paired_lines
 from finetune.commands.table.paper_form import paper_form
-from finetune.commands.table.paper_table import Line, Table, left_out, lines_of, load_table, shared_limit
+from finetune.commands.table.paper_table import PaperTable, TableLine, left_out, lines_of, load_table, shared_limit
 from finetune.commands.table.paper_table_formats import NO_MORE, SUFFIXES, Form, More, as_csv, runs_form, write_table
 from finetune.commands.table.points import Point, point_of_recipe
 from finetune.data.messages import so_many
@@ -58,8 +58,8 @@ class ResultTable:
     """
 
     name: str
-    table: Table
-    lines: Sequence[Line]
+    table: PaperTable
+    lines: Sequence[TableLine]
     note: str = ""
     cost: bool = False
     paired: Sequence[PairedLine] = ()
@@ -160,7 +160,7 @@ def table(name: str | Path, *, out: str | Path = "results", cost: bool = False) 
     return ResultTable(name=str(name), table=declared, lines=lines, note=note, cost=cost)
 
 
-def _of_recipe(name: str, declared: Table, records: Sequence[RunRecord], out: Path, *, cost: bool) -> ResultTable:
+def _of_recipe(name: str, declared: PaperTable, records: Sequence[RunRecord], out: Path, *, cost: bool) -> ResultTable:
     """The table of a recipe's runs; where there are none yet, the paper's alone."""
     plan = [_planned(one) for one in with_first_runs(targets.expand_targets([declared.recipe], {}), out)]
     paired = paired_lines(declared, records, plan)
@@ -178,5 +178,5 @@ def _point(one: ResolvedRun) -> Point:
     return point_of_recipe(one.recipe, one.task.name, None if one.first is None else _point(one.first))
 
 
-def _have_runs(lines: Sequence[Line]) -> bool:
+def _have_runs(lines: Sequence[TableLine]) -> bool:
     return any(line.runs for line in lines)

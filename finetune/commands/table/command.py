@@ -8,8 +8,8 @@ import typer
 
 from finetune.cli.arguments import RESULTS, Json, Out, Replace
 from finetune.cli.console import facts_table, standard_output
-from finetune.cli.fitted_table import Column, FittedTable, Row
-from finetune.cli.next_commands import Given
+from finetune.cli.fitted_table import CellRow, Column, FittedTable
+from finetune.cli.next_commands import GivenOptions
 from finetune.cli.options import note_line
 from finetune.cli.run_tables import short_model
 from finetune.cli.terminal import echo_rows, one_line, say
@@ -28,7 +28,7 @@ class TableForm(StrEnum):
     RUNS = "runs"
 
 
-def table(
+def table_command(
     name: Annotated[
         str | None, typer.Argument(help="glue, squad, ner, choice, table-1 to table-7, adaptation, or a file.")
     ] = None,
@@ -46,7 +46,7 @@ def table(
     console = standard_output()
     if name is None:
         console.print(facts_table("tables", {name: load_table(name).title for name in table_files()}))
-        console.print_next(Given(out=out).command("table", "glue"))
+        console.print_next(GivenOptions(out=out).command("table", "glue"))
         return
     if output is not None:
         require_replaceable_output(output, endings=SUFFIXES, reads=[name], force=force)
@@ -59,7 +59,7 @@ def table(
         made = found.form(form)
         console.print(as_table(made))
         other = TableForm.RUNS if made.grouped else TableForm.PAPER
-        kept, costs = Given(out=out), ["--cost"] * cost
+        kept, costs = GivenOptions(out=out), ["--cost"] * cost
         others = [kept.command("table", name, "--form", other)] * (found.has_columns and not cost)
         console.print_next(*others, kept.command("table", name, *costs, "-o", f"{Path(name).stem}.md"))
     else:
@@ -79,7 +79,7 @@ def as_table(form: Form) -> FittedTable:
         )
         for number, name in enumerate(form.header)
     ]
-    rows: list[Row | str] = list(form.rows)
+    rows: list[CellRow | str] = list(form.rows)
     if form.grouped:
         headings = headings[1:]
         rows = [line for title, some in form.groups() for line in (title, *some)]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from statistics import fmean
 
-from finetune.commands.table.paper_table import Line
+from finetune.commands.table.paper_table import TableLine
 from finetune.commands.table.paper_table_formats import Form
 from finetune.runs.cost import Cost
 from finetune.runs.record import RunRecord
@@ -28,7 +28,7 @@ def cost_of(runs: Sequence[RunRecord]) -> Cost | None:
     )
 
 
-def with_cost(form: Form, lines: Sequence[Line]) -> Form:
+def with_cost(form: Form, lines: Sequence[TableLine]) -> Form:
     """The form of `runs_form` with the cost of each line."""
     rows = [[*row, *_cells(cost_of(line.runs))] for row, line in zip(form.rows, lines, strict=True)]
     return replace(
@@ -36,7 +36,7 @@ def with_cost(form: Form, lines: Sequence[Line]) -> Form:
     )
 
 
-def csv_columns(lines: Sequence[Line]) -> dict[str, list[str]]:
+def csv_columns(lines: Sequence[TableLine]) -> dict[str, list[str]]:
     """The numbers of each line, in seconds and bytes, by column of a CSV file."""
     costs = [cost_of(line.runs) for line in lines]
     return {name: [_number(getattr(cost, name, None)) for cost in costs] for name in Cost.model_fields}

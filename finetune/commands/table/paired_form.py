@@ -3,14 +3,14 @@
 from collections.abc import Mapping, Sequence
 
 from finetune.commands.table.paired_table import PairedLine
-from finetune.commands.table.paper_table import Table
+from finetune.commands.table.paper_table import PaperTable
 from finetune.commands.table.paper_table_formats import Form, about_runs, runs_behind
 from finetune.runs.seeds import Summary
 
 OURS = ("runs", "dev", "change", "95 % interval", "detects")
 
 
-def paired_form(table: Table, lines: Sequence[PairedLine]) -> Form:
+def paired_form(table: PaperTable, lines: Sequence[PairedLine]) -> Form:
     """A row for each system on each score, grouped by score."""
     control = {f"from {table.control}": _from_control} if table.control else {}
     last = control | ({"paper*": _paper} if any(one.paper is not None for one in lines) else {})
@@ -77,7 +77,7 @@ def _paper(one: PairedLine) -> str:
     return f"{one.paper:.{places}f}{change}"
 
 
-def _notes(table: Table, lines: Sequence[PairedLine]) -> list[str]:
+def _notes(table: PaperTable, lines: Sequence[PairedLine]) -> list[str]:
     first = table.system[0].name
     pairs = {one.difference.n for one in lines if one.difference is not None}
     of = f" ({' or '.join(map(str, sorted(pairs)))} here)" if pairs else ""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from finetune.analysis.published import Anchor, anchors
-from finetune.commands.table.paper_table import Line, Row, System, Table
+from finetune.commands.table.paper_table import PaperTable, System, TableLine, TableRow
 from finetune.commands.table.points import Point, point_of_record
 from finetune.data.messages import noun, so_many
 from finetune.metrics.metric import Metric
@@ -34,7 +34,7 @@ class PairedLine:
     `planned` is the number of runs of the recipe, of which `line` has those that are finished.
     """
 
-    line: Line
+    line: TableLine
     system: System
     planned: int
     difference: Summary | None
@@ -43,7 +43,7 @@ class PairedLine:
     paper_difference: float | None
 
 
-def paired_lines(table: Table, records: Sequence[RunRecord], plan: Sequence[PlannedPoint]) -> list[PairedLine]:
+def paired_lines(table: PaperTable, records: Sequence[RunRecord], plan: Sequence[PlannedPoint]) -> list[PairedLine]:
     """For each row of the table a line a system that has planned runs or a score in the paper."""
     found = _by_point(records)
     return [line for row in table.row for line in _of_row(row, table, found, plan)]
@@ -63,7 +63,7 @@ def _by_point(records: Sequence[RunRecord]) -> list[tuple[Point, RunRecord]]:
 
 
 def _of_row(
-    row: Row, table: Table, found: Sequence[tuple[Point, RunRecord]], plan: Sequence[PlannedPoint]
+    row: TableRow, table: PaperTable, found: Sequence[tuple[Point, RunRecord]], plan: Sequence[PlannedPoint]
 ) -> Iterator[PairedLine]:
     metric = next((one.metric(row.metric) for _, one in found if one.task == row.task), Metric(row.metric))
     planned = [_planned(system, row, plan) for system in table.system]
@@ -89,7 +89,7 @@ def _of_row(
         )
 
 
-def _planned(system: System, row: Row, plan: Sequence[PlannedPoint]) -> list[PlannedPoint]:
+def _planned(system: System, row: TableRow, plan: Sequence[PlannedPoint]) -> list[PlannedPoint]:
     """The runs of a system on the row's task; for that of pre-training those that its other runs start from."""
     if not system.settings:
         return []
@@ -99,7 +99,9 @@ def _planned(system: System, row: Row, plan: Sequence[PlannedPoint]) -> list[Pla
     return [one for one in (*of_system, *firsts) if one.point.task == row.task]
 
 
-def _runs(mine: Sequence[PlannedPoint], row: Row, found: Sequence[tuple[Point, RunRecord]]) -> dict[int, RunRecord]:
+def _runs(
+    mine: Sequence[PlannedPoint], row: TableRow, found: Sequence[tuple[Point, RunRecord]]
+) -> dict[int, RunRecord]:
     """The finished runs by seed, the latest of each; those of more seeds than the recipe's too."""
     points = [one.point for one in mine]
     runs = {_seed(record): record for point, record in found if row.split in record.scores and point in points}
@@ -111,7 +113,7 @@ def _seed(record: RunRecord) -> int:
 
 
 def _difference(
-    others: Mapping[int, RunRecord], runs: Mapping[int, RunRecord], row: Row, metric: Metric
+    others: Mapping[int, RunRecord], runs: Mapping[int, RunRecord], row: TableRow, metric: Metric
 ) -> Summary | None:
     """From others, over the seeds of both whose runs have the same data and precision; None without any, and of the
     others themselves.
@@ -126,17 +128,17 @@ def _difference(
     return paired(pairs, metric) if pairs else None
 
 
-def _line(system: System, row: Row, metric: Metric, runs: Sequence[RunRecord]) -> Line:
+def _line(system: System, row: TableRow, metric: Metric, runs: Sequence[RunRecord]) -> TableLine:
     scores = [record.scores[row.split][row.metric] for record in runs]
     test = [record.scores["test"][row.metric] for record in runs if "test" in record.scores]
-    return Line(
+    return TableLine(
         name=row.name, metric=metric, split=row.split, model=system.name, choices=1, runs=runs, failed=None,
         dev=summarised(scores, metric) if scores else None, test=summarised(test, metric) if test else None,
         published_dev=[], published_test=[], verdicts=[],
     )  # fmt: skip
 
 
-def _in_paper(system: System, row: Row, table: Table) -> float | None:
+def _in_paper(system: System, row: TableRow, table: PaperTable) -> float | None:
     """The paper's score as it is shown there."""
     if system.paper in row.published:
         return row.published[system.paper]

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from finetune.analysis.published import Anchor
-from finetune.commands.table.paper_table import Line, Row, Table
+from finetune.commands.table.paper_table import PaperTable, TableLine, TableRow
 from finetune.commands.table.paper_table_formats import Form, about_runs, runs_behind, sources
 from finetune.data.messages import so_many
 from finetune.errors import UserError
@@ -22,7 +22,7 @@ Key = tuple[str, str]  # name and metric of a row
 
 
 @dataclass(frozen=True, kw_only=True)
-class System:
+class SystemScores:
     """Scores of a system in points, and as they are shown, by row; `number` is that of its source."""
 
     group: str
@@ -36,13 +36,13 @@ class System:
         """The name, with the number of the source."""
         return self.name if self.number is None else f"{self.name} [{self.number}]"
 
-    def add(self, line: Line, score: float) -> None:
+    def add(self, line: TableLine, score: float) -> None:
         """Adds the score of a line's row."""
         key = (line.name, line.metric.name)
         self.points[key], self.shown[key] = line.metric.scaled(score), line.metric.shown(score)
 
 
-def paper_form(table: Table, lines: Sequence[Line]) -> Form:
+def paper_form(table: PaperTable, lines: Sequence[TableLine]) -> Form:
     """A row for each system. Raises UserError for a table whose rows name no columns."""
     rows = [row for row in table.row if row.column]
     if not rows:
@@ -67,18 +67,18 @@ def paper_form(table: Table, lines: Sequence[Line]) -> Form:
     )  # fmt: skip
 
 
-def _is_of(line: Line, row: Row) -> bool:
+def _is_of(line: TableLine, row: TableRow) -> bool:
     return (line.name, line.metric.name) == (row.name, row.metric)
 
 
-def _systems(lines: Sequence[Line]) -> Iterator[System]:
+def _systems(lines: Sequence[TableLine]) -> Iterator[SystemScores]:
     """Our models and their baselines; then each model of each source."""
-    found: dict[tuple[str, str, int | None], System] = {}
+    found: dict[tuple[str, str, int | None], SystemScores] = {}
     numbers = sources(lines)
 
-    def add(group: str, name: str, line: Line, score: float, source: str = "") -> None:
+    def add(group: str, name: str, line: TableLine, score: float, source: str = "") -> None:
         key = (group, name, numbers.get(source))
-        found.setdefault(key, System(group=group, name=name, number=key[2])).add(line, score)
+        found.setdefault(key, SystemScores(group=group, name=name, number=key[2])).add(line, score)
 
     for line in lines:
         for group, ours in ((OURS, line.dev), (OUR_TEST, line.test)):
@@ -93,7 +93,7 @@ def _systems(lines: Sequence[Line]) -> Iterator[System]:
     yield from found.values()
 
 
-def _baselines(line: Line) -> Mapping[str, float]:
+def _baselines(line: TableLine) -> Mapping[str, float]:
     """The mean of each baseline over a line's runs."""
     scores: dict[str, list[float]] = {}
     for run in line.runs:
@@ -103,20 +103,22 @@ def _baselines(line: Line) -> Mapping[str, float]:
     return {name: statistics.fmean(each) for name, each in scores.items()}
 
 
-def _joined(system: System, keys: Sequence[Key]) -> str:
+def _joined(system: SystemScores, keys: Sequence[Key]) -> str:
     """The scores of a column, separated by slashes; empty if there are none."""
     shown = [system.shown.get(key, "–") for key in keys]
     return "/".join(shown) if any(key in system.shown for key in keys) else ""
 
 
-def _averages(system: System, averages: Mapping[str, Sequence[Key]]) -> Iterator[str]:
+def _averages(system: SystemScores, averages: Mapping[str, Sequence[Key]]) -> Iterator[str]:
     """Each average; empty where the system lacks a score."""
     for keys in averages.values():
         known = [system.points[key] for key in keys if key in system.points]
         yield f"{statistics.fmean(known):.1f}" if len(known) == len(keys) else ""
 
 
-def _notes(rows: Sequence[Row], lines: Sequence[Line], ours: Sequence[System], some: Sequence[Key]) -> Iterator[str]:
+def _notes(
+    rows: Sequence[TableRow], lines: Sequence[TableLine], ours: Sequence[SystemScores], some: Sequence[Key]
+) -> Iterator[str]:
     metrics: dict[str, list[str]] = {}
     for row in rows:
         names = metrics.setdefault(row.metric, [])
@@ -140,7 +142,7 @@ def _is_old(anchor: Anchor) -> bool:
     return anchor.outdated
 
 
-def _lacking(rows: Sequence[Row], ours: Sequence[System]) -> str:
+def _lacking(rows: Sequence[TableRow], ours: Sequence[SystemScores]) -> str:
     """` (minilm: QQP, QNLI)`: what our systems lack."""
     lacks = {
         one.name: ", ".join(dict.fromkeys(row.name for row in rows if (row.name, row.metric) not in one.points))
@@ -150,7 +152,7 @@ def _lacking(rows: Sequence[Row], ours: Sequence[System]) -> str:
     return f" ({given})" if given else ""
 
 
-def _numbers_of_runs(lines: Sequence[Line]) -> Iterator[str]:
+def _numbers_of_runs(lines: Sequence[TableLine]) -> Iterator[str]:
     """`minilm: 3 runs of CoLA, MRPC; 1 run of SST-2`."""
     counts: dict[str, dict[str, list[str]]] = {}
     for line in lines:

@@ -23,7 +23,7 @@ TABLES = Path(__file__).parents[2] / "recipes" / "tables"
 UNREAD_OF_A_ROW = ("server", "limit", "settings", "column", "over")  # in a table of a recipe, which says which runs
 
 
-class Row(Settings):
+class TableRow(Settings):
     """A row of the table: a task, a metric and settings; it gives one line per model."""
 
     name: str
@@ -50,7 +50,7 @@ class System(Settings):
     columns: dict[str, str] = Field({}, description="cells shown in place of the name, by heading")
 
 
-class Table(Settings):
+class PaperTable(Settings):
     """A file of recipes/tables. `margin`, in points, is the difference from a published score that counts as equal.
     `source` is a prefix of the sources to show; without it, all sources of loadable models are shown.
 
@@ -64,7 +64,7 @@ class Table(Settings):
     heading: str = Field("system", description="heading of the systems' names")
     system: list[System] = Field([])
     control: str = Field("", description="a system that the others are compared with too")
-    row: list[Row]
+    row: list[TableRow]
 
     @model_validator(mode="after")
     def _reads_all(self) -> Self:
@@ -81,7 +81,7 @@ class Table(Settings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Line:
+class TableLine:
     """One model on one row: our dev and test scores, if there are runs, and published scores of the same model.
 
     `split` is the one that settings were selected on; a row without runs and published scores has no model.
@@ -107,14 +107,14 @@ def table_files() -> dict[str, Path]:
     return {file.stem: file for file in sorted(TABLES.glob("*.toml"))}
 
 
-def load_table(name: str) -> Table:
+def load_table(name: str) -> PaperTable:
     """A table by its name, or from a file. Raises UserError for an unknown or invalid one."""
     file = Path(name) if is_file(name) else table_files().get(name)
     if file is None:
         known = list(table_files())
         raise UserError(f"no table or file is called '{name}'", f"{nearest(name, known)}There are {', '.join(known)}")
     try:
-        return Table.model_validate(read_toml(file))
+        return PaperTable.model_validate(read_toml(file))
     except ValidationError as error:
         faults = "; ".join(
             ": ".join(
@@ -125,7 +125,7 @@ def load_table(name: str) -> Table:
         raise UserError(f"{file}: {faults}", "Compare with the files of recipes/tables") from None
 
 
-def lines_of(table: Table, records: Sequence[RunRecord], limit: int | None = None) -> list[Line]:
+def lines_of(table: PaperTable, records: Sequence[RunRecord], limit: int | None = None) -> list[TableLine]:
     """For each row, a line per model that has a run or a published score; models with runs first.
 
     If a model was run with several settings, the best on dev are shown. `limit` is that of the runs of rows that name
@@ -134,14 +134,14 @@ def lines_of(table: Table, records: Sequence[RunRecord], limit: int | None = Non
     return [line for row in table.row for line in _lines(row, records, table, limit)]
 
 
-def shared_limit(table: Table, records: Sequence[RunRecord]) -> int | None:
+def shared_limit(table: PaperTable, records: Sequence[RunRecord]) -> int | None:
     """The `limit` of all runs of the table's tasks; None where they differ, or use all rows."""
     tasks = {row.task for row in table.row}
     limits = {record.recipe.get("limit") for record in records if record.task in tasks}
     return limits.pop() if len(limits) == 1 else None
 
 
-def rule(table: Table) -> str:
+def rule(table: PaperTable) -> str:
     """The rule of the verdict, in words."""
     over = "folds" if any(row.over for row in table.row) else "seeds"
     within = f"{table.margin:g} {noun(table.margin, 'point')}"
@@ -152,7 +152,7 @@ def rule(table: Table) -> str:
     )
 
 
-def left_out(table: Table, records: Sequence[RunRecord], limit: int | None = None) -> list[str]:
+def left_out(table: PaperTable, records: Sequence[RunRecord], limit: int | None = None) -> list[str]:
     """For each task whose runs fit no row, how many they are and why: `1 run of rte left out: limit=200`.
 
     `limit` is as in `lines_of`.
@@ -168,7 +168,7 @@ def left_out(table: Table, records: Sequence[RunRecord], limit: int | None = Non
     return notes
 
 
-def _unlike(record: RunRecord, given: Mapping[str, Any], row: Row) -> list[str]:
+def _unlike(record: RunRecord, given: Mapping[str, Any], row: TableRow) -> list[str]:
     """Why a run of the row's task does not fit the row; nothing where it does."""
     if row.split not in record.scores:
         return [f"no scores on {row.split}"]
@@ -183,7 +183,7 @@ def _unlike(record: RunRecord, given: Mapping[str, Any], row: Row) -> list[str]:
     return reasons
 
 
-def _lines(row: Row, records: Sequence[RunRecord], table: Table, limit: int | None) -> Iterable[Line]:
+def _lines(row: TableRow, records: Sequence[RunRecord], table: PaperTable, limit: int | None) -> Iterable[TableLine]:
     mine = _fitting(_with_limit(row, limit), records)
     metric = mine[0].metric(row.metric) if mine else Metric(row.metric)
     shown = _published(row, table.source)
@@ -196,7 +196,7 @@ def _lines(row: Row, records: Sequence[RunRecord], table: Table, limit: int | No
         test = [record.scores["test"][row.metric] for record in best if "test" in record.scores]
         same_split = [anchor for anchor in theirs if anchor.split == row.split]
         ours = summarised(dev, metric) if dev else None
-        yield Line(
+        yield TableLine(
             name=row.name,
             metric=metric,
             split=row.split,
@@ -212,12 +212,12 @@ def _lines(row: Row, records: Sequence[RunRecord], table: Table, limit: int | No
         )
 
 
-def _with_limit(row: Row, limit: int | None) -> Row:
+def _with_limit(row: TableRow, limit: int | None) -> TableRow:
     """The row, with this limit if it names none."""
     return row.model_copy(update={"limit": row.limit or limit})
 
 
-def _published(row: Row, source: str) -> list[Anchor]:
+def _published(row: TableRow, source: str) -> list[Anchor]:
     if row.limit is not None:
         return []
     return [
@@ -229,11 +229,11 @@ def _published(row: Row, source: str) -> list[Anchor]:
     ]
 
 
-def _mean(runs: Sequence[RunRecord], row: Row) -> float:
+def _mean(runs: Sequence[RunRecord], row: TableRow) -> float:
     return runs[0].metric(row.metric).spacing.mean([record.scores[row.split][row.metric] for record in runs])
 
 
-def _fitting(row: Row, records: Sequence[RunRecord]) -> list[RunRecord]:
+def _fitting(row: TableRow, records: Sequence[RunRecord]) -> list[RunRecord]:
     """The runs of a row's task, settings and limit."""
     mine = [record for record in records if record.task == row.task and row.split in record.scores]
     theirs = dict.fromkeys(name for record in mine for name in plain_metrics(record.scores[row.split]))
@@ -242,7 +242,7 @@ def _fitting(row: Row, records: Sequence[RunRecord]) -> list[RunRecord]:
     return [record for record, given in zip(mine, applied(mine), strict=True) if _fits(record, given, row)]
 
 
-def _fits(record: RunRecord, given: Mapping[str, Any], row: Row) -> bool:
+def _fits(record: RunRecord, given: Mapping[str, Any], row: TableRow) -> bool:
     """Whether a run of the row's task and split has the row's limit, metric and settings."""
     if record.recipe.get("limit") != row.limit or row.metric not in record.scores[row.split]:
         return False
@@ -257,7 +257,7 @@ def _failed(runs: Sequence[RunRecord], split: str) -> int | None:
     return None if not found or None in found else sum(map(bool, found))
 
 
-def _verdict(ours: Summary, anchor: Anchor, metric: Metric, rows: int, table: Table) -> str:
+def _verdict(ours: Summary, anchor: Anchor, metric: Metric, rows: int, table: PaperTable) -> str:
     if not anchor.is_of(anchor.split, rows):
         return "other rows"
     if ours.interval is None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from finetune.analysis.pages.templates import templates_of
 from finetune.analysis.published import Anchor
-from finetune.commands.table.paper_table import Line, Table, rule
+from finetune.commands.table.paper_table import PaperTable, TableLine, rule
 from finetune.data.messages import noun, so_many
 from finetune.data.outputs import output_file
 from finetune.metrics.metric import Metric
@@ -60,7 +60,7 @@ class Form:
         return [(title, [row[1:] for row in some]) for title, some in groupby(self.rows, key=lambda row: row[0])]
 
 
-def runs_form(table: Table, lines: Sequence[Line]) -> Form:
+def runs_form(table: PaperTable, lines: Sequence[TableLine]) -> Form:
     """A row for each model on each task, with the spread over seeds and the verdict."""
     return Form(
         title=table.title, header=HEADER, rows=_cells(lines), notes=_below(table, lines), behind=runs_behind(lines),
@@ -86,7 +86,7 @@ def markdown_table(head: Cells, rows: Sequence[Cells]) -> str:
     return "\n".join([f"| {first} |", f"{'|---' * len(head)}|", *(f"| {line} |" for line in others)])
 
 
-def as_csv(lines: Sequence[Line], more: More = NO_MORE) -> str:
+def as_csv(lines: Sequence[TableLine], more: More = NO_MORE) -> str:
     """CSV with one number a column, in points; `more` columns come last."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -115,7 +115,7 @@ def as_html(form: Form) -> str:
     )
 
 
-def write_table(file: Path, name: str, form: Form, lines: Sequence[Line], more: More = NO_MORE) -> None:
+def write_table(file: Path, name: str, form: Form, lines: Sequence[TableLine], more: More = NO_MORE) -> None:
     """Writes in the format of the file's suffix, one of SUFFIXES; CSV has the numbers of the lines, and `more` columns.
 
     Raises UserError if it cannot be written.
@@ -133,7 +133,7 @@ def score_words(summary: Summary | None, metric: Metric) -> str:
     return metric.shown(summary.mean) + ("" if summary.sd is None else f" ± {metric.shown(summary.sd)}")
 
 
-def _cells(lines: Sequence[Line]) -> list[list[str]]:
+def _cells(lines: Sequence[TableLine]) -> list[list[str]]:
     numbers = sources(lines)
     return [
         [
@@ -153,7 +153,7 @@ def _cells(lines: Sequence[Line]) -> list[list[str]]:
     ]
 
 
-def _runs(line: Line) -> str:
+def _runs(line: TableLine) -> str:
     if line.dev is None:
         return "no run"
     return str(line.dev.n) if line.choices == 1 else f"{line.dev.n}, best of {line.choices} settings on {line.split}"
@@ -181,21 +181,21 @@ def _points(some: Sequence[Anchor], metric: Metric) -> str:
     return "; ".join(f"{metric.scaled(anchor.score):.2f}" for anchor in some)
 
 
-def _numbers(line: Line) -> list[float | None]:
+def _numbers(line: TableLine) -> list[float | None]:
     low, high = (line.dev and line.dev.interval) or (None, None)
     dev = [None] * 2 if line.dev is None else [line.dev.mean, line.dev.sd]
     test = [None] * 2 if line.test is None else [line.test.mean, line.test.sd]
     return [*dev, low, high, line.dev and line.dev.best, *test]
 
 
-def sources(lines: Sequence[Line]) -> dict[str, int]:
+def sources(lines: Sequence[TableLine]) -> dict[str, int]:
     """The sources, numbered by first appearance."""
     """The sources of published scores, with their numbers in notes."""
     every = [anchor.source for line in lines for anchor in (*line.published_dev, *line.published_test)]
     return {source: number for number, source in enumerate(dict.fromkeys(every), start=1)}
 
 
-def _below(table: Table, lines: Sequence[Line]) -> list[str]:
+def _below(table: PaperTable, lines: Sequence[TableLine]) -> list[str]:
     """Notes below a table: the rule of the verdict, the marks, the sources."""
     over = "folds, which share most of their training rows" if any(row.over for row in table.row) else "seeds"
     notes = [
@@ -211,7 +211,7 @@ def _below(table: Table, lines: Sequence[Line]) -> list[str]:
     return notes + [f"[{number}] {source}" for source, number in sources(lines).items()]
 
 
-def about_runs(lines: Sequence[Line]) -> Iterator[str]:
+def about_runs(lines: Sequence[TableLine]) -> Iterator[str]:
     """Caveats on our scores, with the lines they apply to."""
     if any(line.dev is not None and line.dev.n > 1 and line.dev.interval is None for line in lines):
         yield "Several runs with equal scores have no interval: another seed may score differently."
@@ -224,7 +224,7 @@ def about_runs(lines: Sequence[Line]) -> Iterator[str]:
         yield f"Cross-fitted: scored on dev with thresholds chosen on other rows of dev: {'; '.join(fitted)}."
 
 
-def runs_behind(lines: Sequence[Line]) -> list[str]:
+def runs_behind(lines: Sequence[TableLine]) -> list[str]:
     """The runs of each line and their settings that differ from the defaults, except seeds."""
     found = []
     for line in filter(lambda line: line.runs, lines):

@@ -11,7 +11,7 @@ from finetune.commands.tokenizer.folder import replaced, require_replaceable
 from finetune.commands.tokenizer.splits import Splits, first_texts, splits_of
 from finetune.commands.tokenizer.vocabulary import Vocabulary
 from finetune.data.documents import Documents, split_documents
-from finetune.errors import UserError, nearest, shown
+from finetune.errors import UserError, nearest, shown_value
 from finetune.models.pretrained import MINILM, resolve
 from finetune.models.tokenizers.kinds import KINDS
 from finetune.models.tokenizers.load import load_tokenizer
@@ -58,7 +58,7 @@ def tokenizer(
             holds anything else.
     """
     wanted = wanted_tokenizer(path, size=size, kind=kind, cased=cased, extend=extend)
-    return written(wanted, Documents(corpus, column=text, encoding=encoding), watch=unwatched)
+    return write_tokenizer(wanted, Documents(corpus, column=text, encoding=encoding), watch=unwatched)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +77,7 @@ def wanted_tokenizer(
 ) -> WantedTokenizer:
     """Settings that fit together. Raises UserError for others, before anything is read."""
     if kind not in KINDS:
-        raise UserError(f"`kind` is {shown(kind)}", f"{nearest(str(kind), [*KINDS])}Give {', '.join(KINDS)}")
+        raise UserError(f"`kind` is {shown_value(kind)}", f"{nearest(str(kind), [*KINDS])}Give {', '.join(KINDS)}")
     if extend is not None and (kind != "wordpiece" or cased):
         other = "cased" if cased else "kind"
         raise UserError(f"`extend` keeps the rules of {extend}'s vocabulary, and `{other}` is given", "Leave one out")
@@ -93,11 +93,13 @@ def _size(given: int | str | None, extend: str | None) -> int:
     is_number = digits.isascii() and digits.isdecimal() and 0 < int(digits[:20]) <= MOST
     if extend and not (is_number and text.startswith("+")):
         what = (
-            f"`size` is {shown(given)}" if given is not None else f"`extend` adds words to the vocabulary of {extend}"
+            f"`size` is {shown_value(given)}"
+            if given is not None
+            else f"`extend` adds words to the vocabulary of {extend}"
         )
         raise UserError(f"{what}", "Give `size` +2000 for the 2,000 most frequent words that it splits")
     if not is_number:
-        raise UserError(f"`size` is {shown(given)}", f"Give a number of tokens, such as {SIZE}, at most {MOST:,}")
+        raise UserError(f"`size` is {shown_value(given)}", f"Give a number of tokens, such as {SIZE}, at most {MOST:,}")
     if text.startswith("+") and not extend:
         raise UserError(
             f"`size` is {given}, which adds words to a vocabulary", f"Name the model's: `extend` {MINILM}, or a number"
@@ -105,7 +107,7 @@ def _size(given: int | str | None, extend: str | None) -> int:
     return int(digits)
 
 
-def written(wanted: WantedTokenizer, corpus: Documents, *, watch: Watcher) -> Vocabulary:
+def write_tokenizer(wanted: WantedTokenizer, corpus: Documents, *, watch: Watcher) -> Vocabulary:
     """Trains and writes, with a watcher of progress."""
     notes: list[str] = []
 

@@ -12,7 +12,7 @@ from finetune.cli.fitted_table import Column, FittedTable
 from finetune.cli.libraries import load_libraries
 from finetune.cli.progress import watching
 from finetune.cli.terminal import say
-from finetune.commands.tokenizer.api import wanted_tokenizer, written
+from finetune.commands.tokenizer.api import wanted_tokenizer, write_tokenizer
 from finetune.commands.tokenizer.vocabulary import COLUMNS, Vocabulary
 from finetune.data.documents import Documents
 from finetune.data.messages import so_many
@@ -23,17 +23,17 @@ from finetune.training.targets import split_arguments
 
 SHOWN = 8  # of the words that were added
 SETTINGS = ("text", "encoding")
-Kind = StrEnum("Kind", [(name, name) for name in KINDS])  # type: ignore[misc]
-DEFAULT = Kind("wordpiece")
+TokenizerChoice = StrEnum("Kind", [(name, name) for name in KINDS])  # type: ignore[misc]
+DEFAULT = TokenizerChoice("wordpiece")
 
 
-def tokenizer(
+def tokenizer_command(
     corpus: Annotated[
         list[str], typer.Argument(help="Files or folders of text; text=COLUMN for tables, encoding=NAME.")
     ],
     output: Annotated[Path, typer.Option("-o", "--output", help="Folder to write.")],
     size: Annotated[str | None, typer.Option(help=f"Tokens (default: {SIZE}); with --extend words, as +2000.")] = None,
-    kind: Annotated[Kind, typer.Option(help="Kind of the vocabulary.")] = DEFAULT,
+    kind: Annotated[TokenizerChoice, typer.Option(help="Kind of the vocabulary.")] = DEFAULT,
     cased: Annotated[bool, typer.Option("--cased", help="Keep capitals and accents, as BPE always does.")] = False,
     extend: Annotated[
         str | None, typer.Option(help="Add words to the WordPiece of this model (Hub name, folder, minilm).")
@@ -47,7 +47,7 @@ def tokenizer(
     documents = Documents(paths, column=str(settings.get("text", "")), encoding=str(settings.get("encoding", "")))
     load_libraries()
     with watching(quiet=quiet) as watch:
-        made = written(wanted, documents, watch=watch)
+        made = write_tokenizer(wanted, documents, watch=watch)
     console = standard_output()
     console.print(_table(made))
     if made.added:

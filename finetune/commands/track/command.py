@@ -13,7 +13,7 @@ from finetune.runs.lookup import require_run
 from finetune.training.tracking.names import tracker_names
 
 
-def track(
+def track_command(
     runs: Annotated[list[str], typer.Argument(help="Runs (folders, ids, or their tasks).")],
     to: Annotated[str, typer.Option(help="Trackers: tensorboard, mlflow, wandb, trackio, ...")],
     out: Out = RESULTS,

@@ -50,12 +50,14 @@ def view(
     reads = [str(model), *([sentences] if isinstance(sentences, str | Path) else [])]
     require_replaceable_output(file, endings=PAGE, reads=reads, force=force)
     with quiet():
-        from finetune.commands.view.look import load, look
+        from finetune.commands.view.look import loaded_encoder, look
         from finetune.commands.view.sentences import sentences_of, typed_sentences, word_of
 
         typed = [] if not text and second is None else [text] if second is None else [text, second]
         chosen = word_of(typed) if word is None else word
         found = [*sentences_of(chosen, sentences), *typed_sentences(chosen, typed)]
-        write_inside(look(load(model_name(model), out=Path(out)), typed or [FIRST, SECOND], chosen, found), file)
+        write_inside(
+            look(loaded_encoder(model_name(model), out=Path(out)), typed or [FIRST, SECOND], chosen, found), file
+        )
     show_page(file)
     return file

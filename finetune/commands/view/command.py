@@ -11,7 +11,7 @@ from finetune.cli.terminal import say
 from finetune.data.outputs import PAGE, require_replaceable_output
 
 
-def view(
+def view_command(
     model: Annotated[str, typer.Argument(help="A Hub name, a folder, minilm, or a run.")],
     text: Annotated[str, typer.Argument(help="A sentence.")] = "",
     second: Annotated[str | None, typer.Argument(help="A second sentence, for a pair.")] = None,

@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from transformers import PreTrainedModel
 
-from finetune.commands.view.parts import Attention, Embeddings, Inside, Outputs, Sentence, Steps
-from finetune.commands.view.recorder import EAGER, recorded, stacked
+from finetune.commands.view.parts import Attention, AttentionSteps, Embeddings, Inside, MarkedSentence, Outputs
+from finetune.commands.view.recorder import EAGER, recorded, stacked_tensors
 from finetune.commands.view.word_vectors import word_vectors
 from finetune.data.characters import shown_jamo
 from finetune.errors import UserError
@@ -39,7 +39,7 @@ class Encoder:
     untrained: Sequence[str]
 
 
-def load(name: str, *, out: "Path") -> Encoder:
+def loaded_encoder(name: str, *, out: "Path") -> Encoder:
     """The encoder of a model, or of a run without its head. Raises UserError where there is none."""
     folder = saved(name, out=out).files.folder
     model, untrained = load_encoder(folder)
@@ -47,12 +47,12 @@ def load(name: str, *, out: "Path") -> Encoder:
     return Encoder(name=name, model=model, tokenizer=load_tokenizer(folder), untrained=untrained)
 
 
-def look(encoder: Encoder, texts: Sequence[str], word: str, sentences: Sequence[Sentence]) -> Inside:
+def look(encoder: Encoder, texts: Sequence[str], word: str, sentences: Sequence[MarkedSentence]) -> Inside:
     """The encoder's inside for a text or a pair, and the vectors of a word in sentences.
 
     Raises UserError for an empty text, and for more tokens than a page can show.
     """
-    inputs = encode(encoder, texts)
+    inputs = encode_text(encoder, texts)
     ids = inputs["input_ids"][0].tolist()
     with torch.inference_mode():
         output = encoder.model(**inputs, output_attentions=True, output_hidden_states=True)
@@ -77,7 +77,7 @@ def look(encoder: Encoder, texts: Sequence[str], word: str, sentences: Sequence[
     )
 
 
-def encode(encoder: Encoder, texts: Sequence[str]) -> dict[str, Any]:
+def encode_text(encoder: Encoder, texts: Sequence[str]) -> dict[str, Any]:
     """A text or a pair as tensors of one sequence. Raises UserError for an empty one, and for too many tokens."""
     if not all(text.strip() for text in texts):
         raise UserError("the text is empty", "Give it at least one word")
@@ -98,7 +98,7 @@ def shown_tokens(tokenizer: "PreTrainedTokenizerBase", ids: Sequence[int]) -> li
     return [tokenizer.decode([number]).replace(" ", "Ġ") for number in ids]
 
 
-def _steps(encoder: Encoder, inputs: dict[str, Any]) -> Steps | None:
+def _steps(encoder: Encoder, inputs: dict[str, Any]) -> AttentionSteps | None:
     """The steps in as many layers, evenly chosen, as a page can hold; None for a family that cannot be recorded."""
     try:
         with recorded(encoder.model) as calls, torch.inference_mode():
@@ -112,7 +112,9 @@ def _steps(encoder: Encoder, inputs: dict[str, Any]) -> Steps | None:
     chosen = sorted({round(index) for index in np.linspace(0, len(calls) - 1, count)})
     some = [calls[index] for index in chosen]
     names = ("queries", "keys", "values", "scores", "outputs")
-    return Steps(layers=[index + 1 for index in chosen], **{name: stacked(some, name) for name in names})
+    return AttentionSteps(
+        layers=[index + 1 for index in chosen], **{name: stacked_tensors(some, name) for name in names}
+    )
 
 
 def _embeddings(encoder: Encoder) -> Embeddings:

@@ -12,10 +12,10 @@ SCRIPTS = ("drawing", "attention", "steps", "words", "outputs", "embeddings")
 
 def write_inside(inside: Inside, output: Path) -> int:
     """Writes the page and returns its size in bytes. Raises UserError without jinja2, and if it cannot be written."""
-    return write_page(render(inside), output)
+    return write_page(render_view(inside), output)
 
 
-def render(inside: Inside) -> str:
+def render_view(inside: Inside) -> str:
     """The page as HTML. Raises UserError without jinja2."""
     template = templates_of("finetune.commands.view").get_template("page.html.j2")
     return template.render(inside=inside, data=page_data(inside), scripts=SCRIPTS)

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from finetune.commands.view.parts import Inside, Steps, WordVectors
+from finetune.commands.view.parts import AttentionSteps, Inside, WordVectors
 from finetune.commands.view.projection import cosines, project
 
 SCALE = 1_000
@@ -37,7 +37,7 @@ def thousandths(values: np.ndarray) -> list[int]:
     return found
 
 
-def _steps(steps: Steps) -> dict[str, Any]:
+def _steps(steps: AttentionSteps) -> dict[str, Any]:
     names = ("queries", "keys", "values", "scores", "outputs")
     return {
         "layers": list(steps.layers),

@@ -39,7 +39,7 @@ class Attention:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Steps:
+class AttentionSteps:
     """The steps of multi-head attention in some `layers` (from 1).
 
     `queries`, `keys`, `values` and `outputs` are `(layers, heads, tokens, width of a head)`, `scores` `(layers, heads,
@@ -72,7 +72,7 @@ class Embeddings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sentence:
+class MarkedSentence:
     """A sentence with the characters of a word in it, and which meaning the word has, if that is known; `yours` where
     the user typed it, rather than listed it in a file.
     """
@@ -91,7 +91,7 @@ class WordVectors:
     """
 
     word: str
-    sentences: Sequence[Sentence]
+    sentences: Sequence[MarkedSentence]
     tokens: Sequence[str]
     context_free: np.ndarray
     layers: np.ndarray
@@ -106,7 +106,7 @@ class Inside:
     tokens: Sequence[str]
     token_segments: Sequence[int]
     attention: Attention
-    steps: Steps | None
+    steps: AttentionSteps | None
     outputs: Outputs
     embeddings: Embeddings
     word: WordVectors

@@ -54,6 +54,6 @@ def recorded(encoder: PreTrainedModel) -> Iterator[list[Call]]:
         encoder.set_attn_implementation(EAGER)
 
 
-def stacked(calls: list[Call], name: str) -> Any:
+def stacked_tensors(calls: list[Call], name: str) -> Any:
     """One of the tensors of some calls as an array."""
     return torch.stack([getattr(call, name) for call in calls]).numpy()

@@ -9,7 +9,7 @@ from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 
-from finetune.commands.view.parts import Sentence
+from finetune.commands.view.parts import MarkedSentence
 from finetune.data.paths import read_small_text
 from finetune.data.words.lists import word_list
 from finetune.errors import UserError, nearest
@@ -27,7 +27,7 @@ def built_in_words() -> list[str]:
     return sorted(Path(file.name).stem for file in BUILT_IN.iterdir() if file.name.endswith(".tsv"))
 
 
-def sentences_of(word: str, given: str | Path | Sequence[str] | None) -> list[Sentence]:
+def sentences_of(word: str, given: str | Path | Sequence[str] | None) -> list[MarkedSentence]:
     """The sentences with a word: of a file or of lines that are given, else ours.
 
     Raises UserError for a file that cannot be read, too few sentences that have the word, and a word that we have not.
@@ -55,7 +55,7 @@ def _lines(word: str, given: str | Path | Sequence[str] | None) -> Sequence[str]
     return given
 
 
-def typed_sentences(word: str, texts: Sequence[str]) -> list[Sentence]:
+def typed_sentences(word: str, texts: Sequence[str]) -> list[MarkedSentence]:
     """Those of the user's texts that have the word."""
     found = (_sentence(text.replace("\t", " "), word) for text in texts)
     return [replace(one, yours=True) for one in found if one is not None]
@@ -72,14 +72,14 @@ def word_of(texts: Sequence[str]) -> str:
     return next(iter([*there, *korean, DEFAULT]))
 
 
-def _sentence(line: str, word: str) -> Sentence | None:
+def _sentence(line: str, word: str) -> MarkedSentence | None:
     """A line's sentence; None where it lacks the word, which begins a word there but may have an ending or particle."""
     meaning, tab, text = line.partition("\t")
     if not tab:
         meaning, text = "", line
     whole = re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text, re.IGNORECASE)
     match = whole or re.search(rf"(?<!\w){re.escape(word)}", text, re.IGNORECASE)
-    return match and Sentence(
+    return match and MarkedSentence(
         text=text.strip(), start=_shift(text, match.start()), end=_shift(text, match.end()), meaning=meaning.strip()
     )
 

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from transformers import PreTrainedModel
 
-from finetune.commands.view.parts import Sentence, WordVectors
+from finetune.commands.view.parts import MarkedSentence, WordVectors
 from finetune.data.characters import shown_jamo
 from finetune.errors import UserError
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def word_vectors(
-    model: PreTrainedModel, tokenizer: "PreTrainedTokenizerBase", word: str, sentences: Sequence[Sentence]
+    model: PreTrainedModel, tokenizer: "PreTrainedTokenizerBase", word: str, sentences: Sequence[MarkedSentence]
 ) -> WordVectors:
     """The vectors of a word in sentences. Raises UserError for a sentence that is too long for the encoder."""
     table = model.get_input_embeddings().weight.detach()
@@ -43,7 +43,7 @@ def word_vectors(
     )
 
 
-def _places(offsets: Sequence[Sequence[int]], sentence: Sentence) -> list[int]:
+def _places(offsets: Sequence[Sequence[int]], sentence: MarkedSentence) -> list[int]:
     """The positions of the tokens that have characters of the word."""
     return [
         place

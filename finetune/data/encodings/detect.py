@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from finetune.data.encodings.legacy import ENCODINGS, Reading, readings
+from finetune.data.encodings.legacy import ENCODINGS, DecodedText, readings
 from finetune.data.encodings.unicode import CHUNK, Opened, decodes, marked, wide
 from finetune.data.messages import shown
 from finetune.errors import UserError, nearest
@@ -160,7 +160,7 @@ def _by_letters(path: Path, opened: Opened, sample: bytes) -> Encoding:
     return _described(opened, name, sample)
 
 
-def _unsure(path: Path, rivals: list[Reading]) -> UserError:
+def _unsure(path: Path, rivals: list[DecodedText]) -> UserError:
     """The error for an ambiguous encoding, with a line decoded in each of the candidates."""
     lines = list(zip(*(reading.text.split("\n") for reading in rivals), strict=False))
     line = max(lines, key=lambda some: (len(set(some)), _foreignness(some[0])))

@@ -41,7 +41,7 @@ CLOSING_FIRST = re.compile(rf"(?:(?<=[\s\"(])|^)[’”](?={LETTER})", re.MULTIL
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reading:
+class DecodedText:
     """A decoded text, the encodings that decode to it, and its bits as text of the likeliest language.
 
     `signs` are the characters that were counted: letters, and all non-ASCII ones.
@@ -62,7 +62,7 @@ class Language:
     home: Mapping[str, float]
 
 
-def readings(sample: bytes, plain: bytes = b"") -> list[Reading]:
+def readings(sample: bytes, plain: bytes = b"") -> list[DecodedText]:
     """Decodes non-ASCII lines in each encoding, the likeliest first; `plain` is the ASCII text around them."""
     texts: dict[str, list[str]] = {}
     for encoding in ENCODINGS:
@@ -72,7 +72,7 @@ def readings(sample: bytes, plain: bytes = b"") -> list[Reading]:
     return sorted(found, key=lambda reading: reading.bits)
 
 
-def _weighed(text: str, encodings: list[str], around: str) -> Reading:
+def _weighed(text: str, encodings: list[str], around: str) -> DecodedText:
     words = re.split("[ \n]", text.replace("İ", "i").lower())
     foreign = Counter("".join(word for word in words if not word.isascii()))
     plain = Counter("".join([around, *(word for word in words if word.isascii())]))
@@ -87,7 +87,7 @@ def _weighed(text: str, encodings: list[str], around: str) -> Reading:
     )
     signs = sum(count for char, count in foreign.items() if not char.isascii() or char.isalpha())
     bits = round(best + _oddities(text), 6)  # sums over sets come in any order
-    return Reading(encodings=tuple(encodings), text=text, bits=bits, signs=signs)
+    return DecodedText(encodings=tuple(encodings), text=text, bits=bits, signs=signs)
 
 
 def _saved(language: Language, counts: Counter[str], unlisted: Mapping[str, float]) -> float:

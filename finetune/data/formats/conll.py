@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from finetune.data.file_format import FileFormat, Format, Output, Row
+from finetune.data.file_format import FileFormat, FileRow, Format, OutputFormat
 from finetune.data.file_start import FileStart
 from finetune.data.formats.find_words import NoSentences, word_lines_of
 from finetune.data.formats.word_lines import DOCUMENT, SPACES, WordLines, fields_of, sentences
@@ -89,7 +89,7 @@ def _fits(path: Path, names: Collection[str], _: int) -> None:
         )
 
 
-def _write(file: IO[bytes], rows: Iterable[Row], _: Output) -> int:
+def _write(file: IO[bytes], rows: Iterable[FileRow], _: OutputFormat) -> int:
     """Writes word, label tag if any, and predicted tag, tab-separated; a row without a prediction has the tag O."""
     with utf_8(file) as text:
         for row in rows:
@@ -102,7 +102,7 @@ def _write(file: IO[bytes], rows: Iterable[Row], _: Output) -> int:
     return 0
 
 
-def _words(row: Row) -> list[str]:
+def _words(row: FileRow) -> list[str]:
     """The words of a row; of a raw text those that were found in it."""
     cell, found = row.get("words"), row.get("characters")
     return _column([cell[start:end] for start, end in found] if isinstance(cell, str) and found else cell)

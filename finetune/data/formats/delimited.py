@@ -8,7 +8,7 @@ from itertools import chain, dropwhile, islice
 from pathlib import Path
 from typing import IO
 
-from finetune.data.file_format import FileFormat, Format, NumberedCells, Output, Row
+from finetune.data.file_format import FileFormat, FileRow, Format, NumberedCells, OutputFormat
 from finetune.data.file_start import FileStart
 from finetune.data.formats.dialect import Dialect, csv_reader
 from finetune.data.formats.find_dialect import find_dialect
@@ -16,10 +16,10 @@ from finetune.data.formats.numbered_cells import numbered_cells
 from finetune.data.issues import UNREADABLE, Fault
 from finetune.data.open_files import utf_8
 from finetune.data.records import AROUND, Record, column_names, encoding_fault
-from finetune.data.written_cells import flat, safe
+from finetune.data.written_cells import flat_cell, safe
 from finetune.errors import UserError
 
-Cells = tuple[int, list[str], Fault | None]  # line, cells, fault
+RecordCells = tuple[int, list[str], Fault | None]  # line, cells, fault
 CSV, TSV = Dialect(delimiter=",", quoted=True), Dialect(delimiter="\t", quoted=False)
 
 
@@ -57,7 +57,7 @@ def _numbered(path: Path, form: FileFormat, *, width: int) -> NumberedCells:
         yield row, line, cells, fault
 
 
-def _lines(path: Path, form: FileFormat, *, width: int, newline: str = "") -> Iterator[Cells]:
+def _lines(path: Path, form: FileFormat, *, width: int, newline: str = "") -> Iterator[RecordCells]:
     """(line, cells, fault) of every line, or several lines in quotes, from the header on."""
     dialect: Dialect = form.layout
     with form.open_text(path, newline=newline) as file:
@@ -98,12 +98,12 @@ def read_strictly(
         yield line, dict(zip(found, cells, strict=True))
 
 
-def _is_empty(row: Cells) -> bool:
+def _is_empty(row: RecordCells) -> bool:
     _, cells, fault = row
     return not cells and not fault
 
 
-def _without_empty(rows: Iterable[Cells], *, each_line: bool) -> Iterator[Cells]:
+def _without_empty(rows: Iterable[RecordCells], *, each_line: bool) -> Iterator[RecordCells]:
     """Skips empty lines. Where each line is a row, an empty one is a fault, unless it ends the file."""
     empty: list[int] = []
     for row in rows:
@@ -115,7 +115,7 @@ def _without_empty(rows: Iterable[Cells], *, each_line: bool) -> Iterator[Cells]
         yield row
 
 
-def count(path: Path, form: FileFormat) -> tuple[int, frozenset[str]]:
+def count_records(path: Path, form: FileFormat) -> tuple[int, frozenset[str]]:
     """The estimated number of rows (a row may have several lines), and the columns."""
     with form.open_bytes(path) as file:
         lines = sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(1 << 20), b""))
@@ -154,7 +154,7 @@ def nameless_columns(path: Path, form: FileFormat) -> list[str]:
     return [name for name, cell in zip(header(path, form), cells, strict=True) if not cell.strip(AROUND)]
 
 
-def _write(file: IO[bytes], rows: Iterable[Row], output: Output) -> int:
+def _write(file: IO[bytes], rows: Iterable[FileRow], output: OutputFormat) -> int:
     delimiter = output.delimiter or ("," if output.suffix == ".csv" else "\t")
     changed = 0
     file.write(codecs.BOM_UTF8 if output.marked else b"")
@@ -164,7 +164,7 @@ def _write(file: IO[bytes], rows: Iterable[Row], output: Output) -> int:
             for how in (csv.QUOTE_MINIMAL, csv.QUOTE_ALL)
         )
         for row in chain([dict(zip(output.names, output.names, strict=True))], rows):
-            before = [flat(row.get(name)) for name in output.names]
+            before = [flat_cell(row.get(name)) for name in output.names]
             cells = [
                 safe(cell) if name in output.escaped else cell for name, cell in zip(output.names, before, strict=True)
             ]
@@ -185,7 +185,7 @@ FORMAT = Format(
     sniff=sniff,
     read=read,
     read_cells=read_cells,
-    count=count,
+    count=count_records,
     markable=True,
     write=_write,
 )

@@ -14,13 +14,13 @@ from typing import IO, Any
 from zipfile import ZipFile
 
 from finetune.data.bounds import require_expanded
-from finetune.data.file_format import FileFormat, Format, Output, Row
+from finetune.data.file_format import FileFormat, FileRow, Format, OutputFormat
 from finetune.data.file_start import FileStart
 from finetune.data.messages import shown
 from finetune.data.open_files import Compression
 from finetune.data.paths import is_file
 from finetune.data.records import Record, column_names
-from finetune.data.written_cells import flat, without_surrogates
+from finetune.data.written_cells import flat_cell, without_surrogates
 from finetune.errors import UserError, first_line
 
 TOP = 1_000  # lines in which the header is
@@ -186,7 +186,7 @@ def _fits(path: Path, _: Collection[str], rows: int) -> None:
         raise UserError(f"{path}: an Excel sheet holds {MOST_ROWS - 1:,} rows", "Choose another format")
 
 
-def _write(file: IO[bytes], rows: Iterable[Row], output: Output) -> int:
+def _write(file: IO[bytes], rows: Iterable[FileRow], output: OutputFormat) -> int:
     from openpyxl import Workbook
     from openpyxl.cell import WriteOnlyCell
     from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
@@ -199,7 +199,7 @@ def _write(file: IO[bytes], rows: Iterable[Row], output: Output) -> int:
         if isinstance(value, int | float | Decimal | timedelta) or _is_sheet_date(value):
             cell.value = value
             return cell
-        cell.value = ILLEGAL_CHARACTERS_RE.sub("", without_surrogates(flat(value)))[:LONGEST]
+        cell.value = ILLEGAL_CHARACTERS_RE.sub("", without_surrogates(flat_cell(value)))[:LONGEST]
         cell.data_type = "s"  # a text, also where it begins with "="
         return cell
 

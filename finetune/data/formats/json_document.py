@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from finetune.data.file_format import FileFormat, Format, Output, Row
+from finetune.data.file_format import FileFormat, FileRow, Format, OutputFormat
 from finetune.data.file_start import FileStart
 from finetune.data.formats.json_lines import TABLES, of_object
 from finetune.data.formats.labelling_tools import plain_rows
@@ -30,7 +30,7 @@ def sniff(start: FileStart) -> bool:
     return BEGINS.match(first) is not None or (start.suffix == ".json" and first[:1] in ("{", "["))
 
 
-def load(path: Path, form: FileFormat) -> Any:
+def load_json(path: Path, form: FileFormat) -> Any:
     """The parsed content of a file. Raises UserError with the line where it is not JSON."""
     with form.open_text(path) as file:
         try:
@@ -43,7 +43,7 @@ def load(path: Path, form: FileFormat) -> Any:
 
 def read(path: Path, form: FileFormat) -> Iterator[Record]:
     """Yields a record for each row of the content, in any known layout."""
-    rows = rows_in(load(path, form), path)
+    rows = rows_in(load_json(path, form), path)
     if not is_squad(rows):
         yield from (of_object(value, row=row, line=row) for row, value in enumerate(rows, start=1))
         return
@@ -108,7 +108,7 @@ def _holds_columns(content: Any) -> bool:
     return len({len(value) for value in content.values()}) == 1
 
 
-def _write(file: IO[bytes], rows: Iterable[Row], output: Output) -> int:
+def _write(file: IO[bytes], rows: Iterable[FileRow], output: OutputFormat) -> int:
     between = "[\n"
     with utf_8(file) as text:
         for row in rows:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from finetune.data.file_format import FileFormat, Format, Output, Row
+from finetune.data.file_format import FileFormat, FileRow, Format, OutputFormat
 from finetune.data.file_start import SAMPLE, FileStart
 from finetune.data.formats.labelling_tools import plain_row
 from finetune.data.issues import JSON, REJECTED, Fault
@@ -72,7 +72,7 @@ def of_object(value: Any, *, row: int, line: int) -> Record:
     return whole(Record(row=row, line=line, values=dict(zip(names, value.values(), strict=True))))
 
 
-def _write(file: IO[bytes], rows: Iterable[Row], output: Output) -> int:
+def _write(file: IO[bytes], rows: Iterable[FileRow], output: OutputFormat) -> int:
     with utf_8(file) as text:
         text.writelines(as_json(row, output.names) + "\n" for row in rows)
     return 0

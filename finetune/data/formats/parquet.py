@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import IO, Any
 
 from finetune.data.bounds import require_expanded
-from finetune.data.file_format import FileFormat, Format, Output, Row
+from finetune.data.file_format import FileFormat, FileRow, Format, OutputFormat
 from finetune.data.file_start import FileStart
 from finetune.data.messages import so_many
 from finetune.data.records import Record
-from finetune.data.written_cells import flat, without_surrogates
+from finetune.data.written_cells import flat_cell, without_surrogates
 from finetune.errors import UserError, first_line
 
 BATCH = 10_000  # rows
@@ -130,7 +130,7 @@ def records_of(batches: Iterable[Any]) -> Iterator[Record]:
             yield Record(row=row, line=row, values=dict(zip(names, cells, strict=True)))
 
 
-def count(path: Path, form: FileFormat) -> tuple[int, frozenset[str]]:
+def count_rows(path: Path, form: FileFormat) -> tuple[int, frozenset[str]]:
     """The number of rows, and the columns."""
     with _opened(path, form) as file:
         return int(file.metadata.num_rows), frozenset(file.schema_arrow.names)
@@ -139,10 +139,10 @@ def count(path: Path, form: FileFormat) -> tuple[int, frozenset[str]]:
 def class_names(path: Path, form: FileFormat) -> dict[str, dict[str, str]]:
     """The names of classes by number, by column, that the file stores."""
     with _opened(path, form) as file:
-        return names_in(file.schema_arrow.metadata or {})
+        return class_names_of(file.schema_arrow.metadata or {})
 
 
-def names_in(metadata: dict[bytes, bytes]) -> dict[str, dict[str, str]]:
+def class_names_of(metadata: dict[bytes, bytes]) -> dict[str, dict[str, str]]:
     """The names of classes by number, by column, that the `datasets` library stores in a schema's metadata."""
     try:
         features = json.loads(metadata.get(b"huggingface", b"{}")).get("info", {}).get("features", {})
@@ -156,7 +156,7 @@ def names_in(metadata: dict[bytes, bytes]) -> dict[str, dict[str, str]]:
     return names
 
 
-def _write(file: IO[bytes], rows: Iterable[Row], output: Output) -> int:
+def _write(file: IO[bytes], rows: Iterable[FileRow], output: OutputFormat) -> int:
     import pyarrow.parquet as pq
 
     schema = schema_of(rows, output.names)
@@ -166,12 +166,12 @@ def _write(file: IO[bytes], rows: Iterable[Row], output: Output) -> int:
     return 0
 
 
-def schema_of(rows: Iterable[Row], names: Sequence[str]) -> Any:
+def schema_of(rows: Iterable[FileRow], names: Sequence[str]) -> Any:
     """The columns with the types that fit all of their cells; text where no other type does."""
     return without_nulls(filled_schema_of(rows, names))
 
 
-def filled_schema_of(rows: Iterable[Row], names: Sequence[str]) -> Any:
+def filled_schema_of(rows: Iterable[FileRow], names: Sequence[str]) -> Any:
     """`schema_of`, in which the type of columns without a cell is null."""
     import pyarrow as pa
 
@@ -188,7 +188,7 @@ def without_nulls(schema: Any) -> Any:
     return pa.schema([field.with_type(pa.string()) if pa.types.is_null(field.type) else field for field in schema])
 
 
-def tables_of(rows: Iterable[Row], schema: Any) -> Iterator[Any]:
+def tables_of(rows: Iterable[FileRow], schema: Any) -> Iterator[Any]:
     """The rows as pyarrow tables, one per batch."""
     import pyarrow as pa
 
@@ -198,7 +198,7 @@ def tables_of(rows: Iterable[Row], schema: Any) -> Iterator[Any]:
         yield pa.Table.from_arrays(arrays, schema=schema)
 
 
-def _parts(rows: Iterable[Row]) -> Iterator[list[Row]]:
+def _parts(rows: Iterable[FileRow]) -> Iterator[list[FileRow]]:
     coming = iter(rows)
     while part := list(islice(coming, BATCH)):
         yield part
@@ -218,7 +218,7 @@ def _kind(before: Any, cells: list[Any]) -> Any:
 def _fitting(cell: Any, kind: Any) -> Any:
     import pyarrow as pa
 
-    return without_surrogates(flat(cell)) if cell is not None and pa.types.is_string(kind) else cell
+    return without_surrogates(flat_cell(cell)) if cell is not None and pa.types.is_string(kind) else cell
 
 
 FORMAT = Format(
@@ -232,7 +232,7 @@ FORMAT = Format(
     sniff=sniff,
     read=read,
     read_columns=read,
-    count=count,
+    count=count_rows,
     class_names=class_names,
     write=_write,
 )

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-Form = Literal["prefix", "suffix", "bare", "untyped", "each"]
+FormOfTags = Literal["prefix", "suffix", "bare", "untyped", "each"]
 PREFIX, SUFFIX = (
     re.compile(r"([BIESLUMW])[-_](\S.*)", re.IGNORECASE),
     re.compile(r"(\S.*)[-_]([BIESLUMW])", re.IGNORECASE),
@@ -28,7 +28,7 @@ SAME = {"M": "I", "W": "S"}  # letters of other schemes
 class TagForm:
     """How a column writes its tags: `outside` marks a word in no entity."""
 
-    form: Form = "prefix"
+    form: FormOfTags = "prefix"
     outside: str = "O"
 
     def standard(self, tag: str) -> str:
@@ -62,7 +62,7 @@ def form_of(tags: Counter[str]) -> TagForm | None:
             continue
         if all(tag.upper() in "BIESLUM" and len(tag) == 1 for tag in rest) and "B" in map(str.upper, rest):
             return TagForm(form="untyped", outside=outside)
-        forms: tuple[tuple[Form, re.Pattern[str]], ...] = (("prefix", PREFIX), ("suffix", SUFFIX))
+        forms: tuple[tuple[FormOfTags, re.Pattern[str]], ...] = (("prefix", PREFIX), ("suffix", SUFFIX))
         for form, pattern in forms:
             if _count(rest, pattern) >= MOSTLY * rest.total():
                 return TagForm(form=form, outside=outside)

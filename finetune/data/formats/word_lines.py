@@ -32,7 +32,7 @@ class WordLines:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sentence:
+class SentenceCells:
     """The cells of a sentence by column, in `length` lines from `line` on; `fault` says what is wrong in `fault_line`.
 
     `document` counts from 1. `joined` are the numbers of lines that repeat words of other lines.
@@ -47,7 +47,7 @@ class Sentence:
     joined: frozenset[int] = frozenset()
 
 
-def sentences(lines: Iterable[tuple[int, str]], form: WordLines) -> Iterator[Sentence]:
+def sentences(lines: Iterable[tuple[int, str]], form: WordLines) -> Iterator[SentenceCells]:
     """Yields the sentences of numbered lines. A line with another number of columns makes its sentence a fault."""
     reader = _Reader(form)
     for number, line in lines:
@@ -73,7 +73,7 @@ def with_column(
 
 
 def _extended(
-    lines: Iterable[tuple[int, str]], sentence: Sentence, cells: Sequence[str], form: WordLines
+    lines: Iterable[tuple[int, str]], sentence: SentenceCells, cells: Sequence[str], form: WordLines
 ) -> Iterator[str]:
     cells = cells if len(cells) == sentence.length else ["O"] * sentence.length
     given = iter(cells)
@@ -129,7 +129,7 @@ class _Reader:
         self.line = self.fault_line = 0
         self.fault = self.number = ""
 
-    def take(self, number: int, line: str) -> Iterator[Sentence]:
+    def take(self, number: int, line: str) -> Iterator[SentenceCells]:
         fields = fields_of(line, self.form.delimiter, quoted=self.form.quoted)
         if is_blank(line, fields):
             yield from self.end()
@@ -172,12 +172,12 @@ class _Reader:
             self.fault, self.fault_line = "the word is missing", number
         self.rows.append(fields)
 
-    def end(self) -> Iterator[Sentence]:
+    def end(self) -> Iterator[SentenceCells]:
         """Ends the sentence, and yields it if there is one."""
         if self.rows:
             whole = not self.fault
             columns = {n: [row[i] for row in self.rows] for i, n in enumerate(self.form.names)} if whole else {}
-            yield Sentence(
+            yield SentenceCells(
                 line=self.line,
                 length=len(self.rows),
                 columns=columns,

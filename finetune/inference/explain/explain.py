@@ -7,19 +7,19 @@ from itertools import chain
 
 from finetune.data.rows import Row
 from finetune.inference.explain.explanation import ExplainedRow, Explanation, WordPart
-from finetune.inference.explain.gradients import integrated_gradients, require_captum, words_of
+from finetune.inference.explain.gradients import integrated_gradients, require_captum, sums_by_word
 from finetune.inference.explain.occlusion import occlusion, rank_agreement
-from finetune.inference.explain.value import Value
-from finetune.inference.explain.words import Word, find_words
+from finetune.inference.explain.value import PickedLogits
+from finetune.inference.explain.words import ExplainedWord, find_words
 from finetune.inference.predictor import Predictor
 from finetune.models.feature import Feature
 from finetune.task_types.explained import Asked, CannotExplain, NamedText, Target
-from finetune.task_types.prepare import encode
+from finetune.task_types.prepare import encode_rows
 
 MOST_TOKENS = 8_192  # of a row's windows or choices, with padding
 
 
-def explain(predictor: Predictor, row: Row, asked: Asked) -> ExplainedRow:
+def explain_row(predictor: Predictor, row: Row, asked: Asked) -> ExplainedRow:
     """What each word of a row adds to its prediction, or to what was asked for.
 
     Raises CannotExplain for an empty text and a row that is too long, and UserError for a label or word that is not
@@ -29,7 +29,7 @@ def explain(predictor: Predictor, row: Row, asked: Asked) -> ExplainedRow:
     texts = predictor.task.explainer.texts(row)
     if empty := [one.name for one in chain.from_iterable(texts) if not one.text.strip()]:
         raise CannotExplain(f"the {empty[0]} is empty", "Give it at least one word")
-    features = encode(
+    features = encode_rows(
         predictor.task, [row], predictor.tokenizer, predictor.max_length, predictor.engine.model.backbone.encoder
     )
     _require_few(features)
@@ -55,7 +55,7 @@ def _explanation(
     used = sorted({pick.feature for pick in target.picks})
     batch = engine.batch([replace(features[number], label=None) for number in used])
     picks = [replace(pick, feature=used.index(pick.feature)) for pick in target.picks]
-    value = Value(model=model, batch=batch, picks=picks)
+    value = PickedLogits(model=model, batch=batch, picks=picks)
     sequences = [one for number in used for one in features[number].choices or (features[number],)]
     words = find_words([list(one.input_ids) for one in sequences], texts, predictor.tokenizer)
     mask_id = _mask_id(predictor)
@@ -63,7 +63,7 @@ def _explanation(
     for place in chain.from_iterable(word.places for word in words):
         masked[place] = mask_id
     found = integrated_gradients(value, masked)
-    added, lost = words_of(found.parts, words), occlusion(value, words, mask_id)
+    added, lost = sums_by_word(found.parts, words), occlusion(value, words, mask_id)
     return Explanation(
         label=target.label,
         confidence=target.confidence,
@@ -76,7 +76,7 @@ def _explanation(
     )
 
 
-def _part(word: Word, added: float, lost: float) -> WordPart:
+def _part(word: ExplainedWord, added: float, lost: float) -> WordPart:
     return WordPart(word=word.surface, text_name=word.text.name, start=word.start, end=word.end, added=added, lost=lost)
 
 

@@ -12,8 +12,8 @@ from torch import Tensor
 
 from finetune.errors import UserError
 from finetune.inference.explain.explanation import LEAST, TOLERANCE
-from finetune.inference.explain.value import Value
-from finetune.inference.explain.words import Word
+from finetune.inference.explain.value import PickedLogits
+from finetune.inference.explain.words import ExplainedWord
 from finetune.runs import interrupts
 
 FIRST_STEPS, MOST_STEPS = 32, 1_024
@@ -40,7 +40,7 @@ class Gradients:
     value: float
 
 
-def integrated_gradients(value: Value, masked: Tensor) -> Gradients:
+def integrated_gradients(value: PickedLogits, masked: Tensor) -> Gradients:
     """What each token adds to the value.
 
     `masked` `(sequences, length)` are the ids from which the path starts. Steps are doubled until the parts add up to
@@ -56,12 +56,12 @@ def integrated_gradients(value: Value, masked: Tensor) -> Gradients:
         steps *= 2
 
 
-def words_of(parts: Tensor, words: Sequence[Word]) -> list[float]:
+def sums_by_word(parts: Tensor, words: Sequence[ExplainedWord]) -> list[float]:
     """The sum over each word's tokens, in all windows or choices."""
     return [float(sum(parts[place] for place in word.places)) for word in words]
 
 
-def _attribute(value: Value, masked: Tensor, steps: int) -> Tensor:
+def _attribute(value: PickedLogits, masked: Tensor, steps: int) -> Tensor:
     from captum.attr import LayerIntegratedGradients
 
     interrupts.stop_if_asked()

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from finetune.inference.explain.value import Value
-from finetune.inference.explain.words import Word
+from finetune.inference.explain.value import PickedLogits
+from finetune.inference.explain.words import ExplainedWord
 
 FEWEST = 3  # words of which ranks are compared
 NEGLIGIBLE = 0.05
 
 
-def occlusion(value: Value, words: Sequence[Word], mask_id: int) -> list[float]:
+def occlusion(value: PickedLogits, words: Sequence[ExplainedWord], mask_id: int) -> list[float]:
     """The value minus that of the row without each word, whose tokens are replaced by the mask."""
     versions = value.ids.repeat(len(words) + 1, 1, 1)
     for version, word in enumerate(words, start=1):

@@ -7,7 +7,7 @@ from finetune.inference.explain.explanation import ExplainedRow, Explanation, Wo
 
 
 @dataclass(frozen=True, kw_only=True)
-class Piece:
+class TextPiece:
     """A piece of a text: a word with its part, or what is between words. `share` is of the strongest part, -1 to 1,
     unless that is small.
     """
@@ -17,11 +17,11 @@ class Piece:
     share: float = 0.0
 
 
-def pieces(row: ExplainedRow, one: Explanation, name: str) -> Iterator[Piece]:
+def text_pieces(row: ExplainedRow, one: Explanation, name: str) -> Iterator[TextPiece]:
     """The text of that name, cut at its words."""
     text, place = row.texts[name], 0
     for word in (word for word in one.words if word.text_name == name):
-        yield Piece(text=text[place : word.start])
-        yield Piece(text=text[word.start : word.end], word=word, share=word.added / one.full)
+        yield TextPiece(text=text[place : word.start])
+        yield TextPiece(text=text[word.start : word.end], word=word, share=word.added / one.full)
         place = word.end
-    yield Piece(text=text[place:])
+    yield TextPiece(text=text[place:])

@@ -7,17 +7,17 @@ import torch
 from torch import Tensor
 
 from finetune.models.batch import Batch
-from finetune.models.model import Model
+from finetune.models.model import EncoderWithHead
 from finetune.task_types.explained import Pick
 
 TOKENS_AT_ONCE = 4_096  # of all sequences that are computed together, with padding
 
 
 @dataclass(frozen=True, kw_only=True)
-class Value:
+class PickedLogits:
     """Sum of the picked logits of some features, whose sequences are the rows of `batch`."""
 
-    model: Model
+    model: EncoderWithHead
     batch: Batch
     picks: Sequence[Pick]
 

@@ -15,7 +15,7 @@ NEW_WORD = ("▁", "Ġ")  # how SentencePiece and byte-level BPE mark a token af
 
 
 @dataclass(frozen=True, kw_only=True)
-class Word:
+class ExplainedWord:
     """Characters of a text, and the (sequence, position) of its tokens; in windows and choices it occurs often."""
 
     text: NamedText
@@ -30,12 +30,12 @@ class Word:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tokens:
+class TokensOfText:
     """A text's token ids, and the index of each one's word."""
 
     ids: list[int]
     owners: list[int]
-    words: list[Word]
+    words: list[ExplainedWord]
 
     def add_places(self, start: int, count: int, *, sequence: int, position: int) -> None:
         """Adds to the words the places of `count` tokens from `start` on, which begin at a position of a sequence."""
@@ -45,12 +45,12 @@ class Tokens:
 
 def find_words(
     sequences: Sequence[Sequence[int]], texts: Sequence[Sequence[NamedText]], tokenizer: "PreTrainedTokenizerBase"
-) -> list[Word]:
+) -> list[ExplainedWord]:
     """The words of the texts, in order, with their places in the sequences of token ids.
 
     `texts` has one list for all sequences, or one for each. A word that no sequence has (it was truncated) is left out.
     """
-    known = {one.name: tokens_of(one, tokenizer) for some in texts for one in some}
+    known = {one.name: tokens_of_text(one, tokenizer) for some in texts for one in some}
     around = {*tokenizer.all_special_ids} - {tokenizer.unk_token_id, tokenizer.mask_token_id}
     cursors = dict.fromkeys(known, 0)
     for number, ids in enumerate(sequences):
@@ -68,7 +68,7 @@ def find_words(
     return [word for tokens in known.values() for word in tokens.words if word.places]
 
 
-def tokens_of(text: NamedText, tokenizer: "PreTrainedTokenizerBase") -> Tokens:
+def tokens_of_text(text: NamedText, tokenizer: "PreTrainedTokenizerBase") -> TokensOfText:
     """The tokens of a text without special tokens, and its words: its own where it has them, else the tokenizer's."""
     encoded = tokenizer(text.text, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
     spans = [_without_spaces(text.text, *span) for span in encoded["offset_mapping"]]
@@ -79,8 +79,10 @@ def tokens_of(text: NamedText, tokenizer: "PreTrainedTokenizerBase") -> Tokens:
     else:
         edges = list(text.words)
         owners = [bisect_right([start for start, _ in edges], start) - 1 for start, _ in spans]
-    return Tokens(
-        ids=encoded["input_ids"], owners=owners, words=[Word(text=text, start=start, end=end) for start, end in edges]
+    return TokensOfText(
+        ids=encoded["input_ids"],
+        owners=owners,
+        words=[ExplainedWord(text=text, start=start, end=end) for start, end in edges],
     )
 
 

@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from finetune.data.addresses import Stored, found_files, is_pattern, is_remote
+from finetune.data.addresses import Stored, found_files, has_wildcards, is_remote
 from finetune.data.atomic import require_no_links
 from finetune.data.checksums import sha256_of
 from finetune.data.file_format import FileFormat
@@ -22,11 +22,11 @@ from finetune.inference.shards.plan import (
     MANIFEST,
     InputFile,
     Manifest,
-    Output,
     Plan,
-    column_of,
+    WrittenFile,
     saved_manifest,
     shards_of,
+    source_column,
 )
 from finetune.task_types.columns import Layout
 from finetune.task_types.types import named_type
@@ -39,14 +39,14 @@ AT_ONCE = 16  # footers, which a network takes its time for
 def is_many(targets: Sequence[str], output: Path | None) -> bool:
     """Whether these are Parquet files to be predicted into a folder, rather than one file of any format."""
     only = targets[0]
-    if is_remote(only) and Path(only).suffix not in ("", SUFFIX) and not is_pattern(only):
+    if is_remote(only) and Path(only).suffix not in ("", SUFFIX) and not has_wildcards(only):
         require_here(only)
     if len(targets) > 1 or is_remote(only):
         return True
     if is_folder(only):
         return any(Path(only).rglob(f"*{SUFFIX}"))
     into_folder = output is not None and (is_folder(output) or not output.suffix)
-    return (is_pattern(only) and not Path(only).exists()) or (only.endswith(SUFFIX) and into_folder)
+    return (has_wildcards(only) and not Path(only).exists()) or (only.endswith(SUFFIX) and into_folder)
 
 
 def require_files(
@@ -156,7 +156,7 @@ def _input(one: Stored, known: InputFile | None) -> InputFile:
 
 def _require_columns(file: InputFile, layout: Layout) -> None:
     for name in layout.text:
-        if not (file.error or column_of(name, file.columns)):
+        if not (file.error or source_column(name, file.columns)):
             raise UserError(
                 f"{file.address}: has no column '{name}', which the model reads", f"It has {shown_names(file.columns)}"
             )
@@ -180,6 +180,6 @@ def _checked(plan: Plan, file: InputFile, notes: list[str]) -> InputFile:
     return file.model_copy(update={"output": output})
 
 
-def is_whole(written: Path, output: Output) -> bool:
+def is_whole(written: Path, output: WrittenFile) -> bool:
     """Whether a file is there as it was written."""
     return written.is_file() and written.stat().st_size == output.bytes and sha256_of(written) == output.sha256

@@ -13,10 +13,10 @@ from finetune.data.parquet_groups import batches, schema_of_file
 from finetune.errors import UserError
 from finetune.inference.answer_rows import ERROR, free_name
 from finetune.inference.journal import ENCODE
-from finetune.inference.shards.plan import InputFile, Output, Plan, Shard, ShardResult
+from finetune.inference.shards.plan import InputFile, Plan, Shard, ShardResult, WrittenFile
 
 
-def join_file(plan: Plan, file: InputFile) -> Output | None:
+def join_file(plan: Plan, file: InputFile) -> WrittenFile | None:
     """Writes the output of a file if all its shards are predicted; waits if another process does. None if not.
 
     Raises UserError for an input that has changed, and where rows or predictions are not those that were predicted.
@@ -39,7 +39,7 @@ def require_unchanged(file: InputFile) -> None:
         raise UserError(f"{file.address}: has changed since its prediction began", "Predict into another folder")
 
 
-def _written(plan: Plan, file: InputFile, results: Sequence[ShardResult]) -> Output:
+def _written(plan: Plan, file: InputFile, results: Sequence[ShardResult]) -> WrittenFile:
     import pyarrow.parquet as pq
 
     require_unchanged(file)
@@ -58,7 +58,7 @@ def _written(plan: Plan, file: InputFile, results: Sequence[ShardResult]) -> Out
         for shard, result, groups in zip(file.shards, results, ends, strict=True):
             _compare(scratch, groups, plan, shard, result, added)
         size, checksum = scratch.stat().st_size, sha256_of(scratch)
-    return Output(rows=file.rows, bytes=size, sha256=checksum, shards=tuple(results))
+    return WrittenFile(rows=file.rows, bytes=size, sha256=checksum, shards=tuple(results))
 
 
 def _write_shards(scratch: Path, schema: Any, plan: Plan, file: InputFile, added: Any) -> list[range]:

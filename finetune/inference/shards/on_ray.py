@@ -14,7 +14,7 @@ from finetune.errors import UserError
 from finetune.inference.model_source import ModelSource
 from finetune.inference.shards import plan as plans
 from finetune.inference.shards.plan import Plan
-from finetune.inference.shards.work import Failures, Report, predict_all
+from finetune.inference.shards.work import Failures, Reporter, predict_all
 from finetune.machines.place import Place
 from finetune.machines.ray_tasks import RayTasks, ended
 
@@ -47,7 +47,7 @@ class ShardsOnRay(RayTasks):
             self.size(ray)
             yield
 
-    def __call__(self, plan: Plan, report: Report) -> Failures:
+    def __call__(self, plan: Plan, report: Reporter) -> Failures:
         """Predicts all shards. Raises UserError where no cluster can be used, and where tasks end before all is done.
 
         When it is interrupted its tasks are killed, which loses nothing: their journals are on the disk.
@@ -67,7 +67,7 @@ class ShardsOnRay(RayTasks):
         return _failures(plan, found)
 
 
-def _followed(ray: Any, under_way: list[Any], board: Any, report: Report) -> list[Found]:
+def _followed(ray: Any, under_way: list[Any], board: Any, report: Reporter) -> list[Found]:
     """What each task found. Reports the rows that all predict, until they end."""
     found: list[Found] = []
     while under_way:
@@ -107,7 +107,7 @@ class _Board:
 def _predict(model: ModelSource, folder: Path, place: Place, board: Any) -> Found:
     """A task of Ray: predicts the shards that are left, as long as there are any."""
     place.enter()
-    plan = plans.load(folder)
+    plan = plans.load_plan(folder)
     if not plan.left():
         return {}
     try:

@@ -58,7 +58,7 @@ class ShardResult(_Saved):
     scratch: str
 
 
-class Output(_Saved):
+class WrittenFile(_Saved):
     """A written file: its rows, size and SHA-256, and the results of its shards."""
 
     rows: int
@@ -78,7 +78,7 @@ class InputFile(_Saved):
     version: str
     columns: tuple[str, ...] = ()
     shards: tuple[Shard, ...] = ()
-    output: Output | None = None
+    output: WrittenFile | None = None
     error: str = ""
 
     @property
@@ -136,7 +136,7 @@ class Plan:
 
     def read(self, file: InputFile) -> list[str]:
         """The columns of a file that the model reads."""
-        wanted = {column_of(name, file.columns) for name in (*self.layout.text, *self.layout.rest)}
+        wanted = {source_column(name, file.columns) for name in (*self.layout.text, *self.layout.rest)}
         return [name for name in file.columns if name in wanted]
 
     def place(self, shard: Shard, suffix: str) -> Path:
@@ -154,11 +154,11 @@ class Plan:
         """Marks a shard as predicted."""
         write_atomically(self.place(shard, ".json"), result.model_dump_json())
 
-    def output(self, file: InputFile) -> Output | None:
+    def output(self, file: InputFile) -> WrittenFile | None:
         """The output of a file that is written; None for another."""
         if self.is_finished():
-            return load(self.folder).files[file.name].output
-        return file.output or _parsed(Output, self.state / file.name / "output.json")
+            return load_plan(self.folder).files[file.name].output
+        return file.output or _parsed(WrittenFile, self.state / file.name / "output.json")
 
     def is_finished(self) -> bool:
         """Whether a process, this one or another, has finished everything, and the manifest says all."""
@@ -172,7 +172,7 @@ class Plan:
             self.state.rename(old)
         shutil.rmtree(old, ignore_errors=True)
 
-    def save_output(self, file: InputFile, output: Output) -> None:
+    def save_output(self, file: InputFile, output: WrittenFile) -> None:
         """Marks a file as written."""
         write_atomically(self.state / file.name / "output.json", output.model_dump_json())
 
@@ -198,7 +198,7 @@ class Plan:
         return Plan(self.folder, manifest)
 
 
-def column_of(name: str, columns: tuple[str, ...]) -> str:
+def source_column(name: str, columns: tuple[str, ...]) -> str:
     """The column that holds a cell of this name, which may be a field of an object: `a` for `a.b`; else empty."""
     while name not in columns:
         name, dot, _ = name.rpartition(".")
@@ -207,7 +207,7 @@ def column_of(name: str, columns: tuple[str, ...]) -> str:
     return name
 
 
-def load(folder: Path) -> Plan:
+def load_plan(folder: Path) -> Plan:
     """The plan of an output's folder. Raises UserError where it has none."""
     found = saved_manifest(folder)
     if found is None:

@@ -20,7 +20,7 @@ from finetune.runs.events import Event, Note, RowsPredicted, Watcher
 
 WAIT = 0.5  # seconds, while other processes have all shards that are left
 Failures = dict[str, str]  # what is wrong, by the key of the shard
-Report = Callable[[str, int], None]  # told the key of a shard, and how many of its rows are predicted
+Reporter = Callable[[str, int], None]  # told the key of a shard, and how many of its rows are predicted
 
 
 class ShardExecutor(Protocol):
@@ -29,7 +29,7 @@ class ShardExecutor(Protocol):
     def held(self, output: Path) -> AbstractContextManager[None]:
         """Prepares what a prediction into a folder needs, and keeps it. Raises UserError where it cannot be had."""
 
-    def __call__(self, plan: Plan, report: Report) -> Failures:
+    def __call__(self, plan: Plan, report: Reporter) -> Failures:
         """Predicts all shards: what is wrong, by shard. Raises UserError where not all could be tried."""
 
 
@@ -85,7 +85,7 @@ def predict_files(
     before = plan.manifest.rows - sum(shard.rows for shard in plan.left())
     for note in notes:
         watch(Note(note))
-    report = Progress(plan, watch)
+    report = ShardProgress(plan, watch)
     work = executor or partial(predict_all, predictor)
     failures = work(plan, report) if plan.left() else {}
     found = finish(plan, failures)
@@ -93,7 +93,7 @@ def predict_files(
     return found
 
 
-class Progress:
+class ShardProgress:
     """Tells a watcher how many rows of all shards are predicted."""
 
     def __init__(self, plan: Plan, watch: Watcher) -> None:
@@ -119,7 +119,7 @@ class Progress:
             self.watch(RowsPredicted(done=self.before + done, total=self.total, rate=rate))
 
 
-def predict_all(predictor: Predictor, plan: Plan, report: Report) -> Failures:
+def predict_all(predictor: Predictor, plan: Plan, report: Reporter) -> Failures:
     """Predicts the shards that are left, as long as there are any; those that other processes have are waited for.
 
     A shard that cannot be read is tried once. Any number of processes may do this at once, also on several machines.
@@ -140,7 +140,7 @@ def predict_all(predictor: Predictor, plan: Plan, report: Report) -> Failures:
     return failures
 
 
-def _report_rows(report: Report, key: str, event: Event) -> None:
+def _report_rows(report: Reporter, key: str, event: Event) -> None:
     if isinstance(event, RowsPredicted):
         report(key, event.done)
 

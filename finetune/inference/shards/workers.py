@@ -20,7 +20,7 @@ from finetune.errors import UserError, first_line
 from finetune.inference.model_source import ModelSource
 from finetune.inference.shards import plan as plans
 from finetune.inference.shards.plan import Plan
-from finetune.inference.shards.work import Failures, Report, predict_all
+from finetune.inference.shards.work import Failures, Reporter, predict_all
 
 START = [sys.executable, "-m", "finetune.inference.shards.workers"]
 
@@ -36,7 +36,7 @@ class Processes:
         """Nothing."""
         return nullcontext()
 
-    def __call__(self, plan: Plan, report: Report) -> Failures:
+    def __call__(self, plan: Plan, report: Reporter) -> Failures:
         """Predicts all shards. Raises UserError where a process could not start, or all have been killed."""
         processes = [self._started(plan, number) for number in range(self.workers)]
         try:
@@ -66,7 +66,7 @@ class Processes:
         return process
 
 
-def _followed(processes: "list[subprocess.Popen[str]]", report: Report) -> tuple[Failures, list[str]]:
+def _followed(processes: "list[subprocess.Popen[str]]", report: Reporter) -> tuple[Failures, list[str]]:
     """Reports the rows that all processes predict, until they end: what is wrong by shard, and with processes."""
     failures: Failures = {}
     errors: list[str] = []
@@ -97,7 +97,7 @@ def _told(processes: "list[subprocess.Popen[str]]") -> Iterator[dict[str, Any]]:
             yield json.loads(line or "{}")
 
 
-def main() -> None:
+def run_worker() -> None:
     """A worker: predicts all shards of the plan that it is told of."""
     import torch
 
@@ -105,7 +105,7 @@ def main() -> None:
     Thread(target=_end_with_input, daemon=True).start()
     torch.set_num_threads(given.pop("threads"))
     given["device"] = device_of(given.pop("number"), given["device"], torch.cuda.device_count())
-    plan = plans.load(Path(given.pop("folder")))
+    plan = plans.load_plan(Path(given.pop("folder")))
     try:
         failures = predict_all(ModelSource(**given).load(), plan, lambda key, rows: _tell(shard=key, rows=rows))
         _tell(failures=failures)
@@ -131,4 +131,4 @@ def _tell(**facts: Any) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_worker()

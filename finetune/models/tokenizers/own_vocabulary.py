@@ -9,7 +9,7 @@ from finetune.data.atomic import sync, write_atomically
 from finetune.data.messages import so_many
 from finetune.errors import UserError
 from finetune.models.tokenizers.train import train_tokenizer
-from finetune.models.tokenizers.word_counts import Texts
+from finetune.models.tokenizers.word_counts import TextSource
 from finetune.runs.cache import FACTS, entry, hash_of, locked
 from finetune.runs.events import Event, Note, Watcher
 from finetune.runs.recipe import Recipe, is_new
@@ -23,7 +23,7 @@ def trained_size(recipe: Recipe) -> int:
     return 0 if recipe.tokenizer_folder or not is_new(recipe.model) else int(recipe.tokenizer or SIZE)
 
 
-def own_vocabulary(texts: Texts, *, content: str, size: int, watch: Watcher) -> Path:
+def own_vocabulary(texts: TextSource, *, content: str, size: int, watch: Watcher) -> Path:
     """The folder of a WordPiece of `size` tokens, or of fewer where the texts have words for no more; `content` is a
     hash of the texts.
 
@@ -61,7 +61,7 @@ def _facts(folder: Path) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def _train(texts: Texts, folder: Path, size: int, watch: Watcher) -> None:
+def _train(texts: TextSource, folder: Path, size: int, watch: Watcher) -> None:
     """Writes tokenizer and facts, the facts last. Raises UserError with what to do instead."""
     notes: list[str] = []
 

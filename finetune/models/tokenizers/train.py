@@ -13,7 +13,7 @@ from finetune.models.encoder_sizes import POSITIONS
 from finetune.models.tokenizers.alphabet import COVERED, Alphabet, alphabet_of
 from finetune.models.tokenizers.kinds import KINDS, LONGEST_WORD, TokenizerKind
 from finetune.models.tokenizers.marks import MarkCount
-from finetune.models.tokenizers.word_counts import Texts
+from finetune.models.tokenizers.word_counts import TextSource
 from finetune.runs.events import Note, Watcher, Working, unwatched
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ HANGUL = "Hangul is kept whole: lower-casing strips accents, and syllables are c
 
 
 def train_tokenizer(
-    texts: Texts,
+    texts: TextSource,
     *,
     size: int,
     least: int | None = None,
@@ -57,7 +57,7 @@ def train_tokenizer(
 
 
 def train_backend(
-    texts: Texts, *, size: int, kind: str, lower: bool, least: int | None = None, watch: Watcher = unwatched
+    texts: TextSource, *, size: int, kind: str, lower: bool, least: int | None = None, watch: Watcher = unwatched
 ) -> "Tokenizer":
     """`train_tokenizer` without transformers: all that decides token ids."""
     rules, marks = KINDS[kind], MarkCount()

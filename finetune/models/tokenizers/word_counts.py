@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 BATCH = 1 << 24  # characters
 JOINING = re.compile("[\x0b\x0c\x1c-\x1f\x85]+")  # Python splits there; BERT's normalizer removes them
 
-Texts = Callable[[], Iterable[str]]  # a new pass over the texts at each call
+TextSource = Callable[[], Iterable[str]]  # a new pass over the texts at each call
 
 
 def word_counts(texts: Iterable[str], backend: "Tokenizer") -> Iterator[Counter[str]]:

@@ -15,7 +15,7 @@ from finetune.task_types.choice.cells import choice_named, choices_of
 from finetune.task_types.choice.guess import choice_layout, choices_by, contexts_in, counted_from, require_varied
 from finetune.task_types.choice.task import LETTERS, ChoiceRow, ChoiceTask
 from finetune.task_types.choice.view import ChoiceView
-from finetune.task_types.column_names import in_order
+from finetune.task_types.column_names import numbered_order
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import LONG, DataType, Evidence, NoRow, short
 from finetune.task_types.remarks import Remark, SplitRows
@@ -63,7 +63,7 @@ class Choice(DataType):
         if layout is None or "text" not in evidence.chosen:
             return layout
         contexts = contexts_in(layout.text, evidence.facts)
-        ordered = (*layout.text[:contexts], *in_order(layout.text[contexts:]))
+        ordered = (*layout.text[:contexts], *numbered_order(layout.text[contexts:]))
         return replace(layout, text=ordered, contexts=contexts)
 
     def other_label(self, evidence: Evidence, text: Sequence[str]) -> tuple[str, ...]:
@@ -105,7 +105,7 @@ class Choice(DataType):
         return LETTERS[place] if self.layout.choices_by == "letter" else place + self.layout.counted_from
 
     def remarks(self, rows: SplitRows) -> Iterable[Remark]:
-        return remarks.remarks(rows)
+        return remarks.choice_remarks(rows)
 
     def row(self, layout: Layout, values: Mapping[str, Any], name: str) -> ChoiceRow:
         """The context and the choices. Raises NoRow for a missing one, and for a label that is not one of them."""

@@ -3,17 +3,17 @@
 from collections.abc import Sequence
 from typing import Any
 
-from finetune.task_types.explained import Asked, NamedText, Pick, Target, Wanted
+from finetune.task_types.explained import Asked, ExplainTarget, NamedText, Pick, Target
 from finetune.task_types.parts import Answer
 
 
-def texts(context: str, choices: Sequence[str], names: Sequence[str]) -> list[list[NamedText]]:
+def choice_texts(context: str, choices: Sequence[str], names: Sequence[str]) -> list[list[NamedText]]:
     """The context with each choice."""
     first = NamedText(name="context", text=context)
     return [[first, NamedText(name=f"choice {n}", text=text)] for n, text in zip(names, choices, strict=True)]
 
 
-def targets(choices: Sequence[str], names: Sequence[str], answer: Answer, asked: Asked) -> Wanted:
+def choice_targets(choices: Sequence[str], names: Sequence[str], answer: Answer, asked: Asked) -> ExplainTarget:
     """The predicted choice, or the one whose name was asked for."""
     asked.require_no_word()
     given = asked.one_of(names)
@@ -25,4 +25,4 @@ def targets(choices: Sequence[str], names: Sequence[str], answer: Answer, asked:
         confidence=chances[place],
     )
     prediction = f"choice {names[answer.value]}: {choices[answer.value]}"
-    return Wanted(prediction=prediction, confidence=max(chances), targets=[target])
+    return ExplainTarget(prediction=prediction, confidence=max(chances), targets=[target])

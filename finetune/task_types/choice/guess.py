@@ -14,7 +14,15 @@ from finetune.data.words.lists import word_list
 from finetune.task_types.candidates import Ambiguous
 from finetune.task_types.choice.cells import choice_named, choices_of
 from finetune.task_types.choice.task import LETTERS
-from finetune.task_types.column_names import in_order, is_about, is_id_name, label_tier, named, stem_of, words_of
+from finetune.task_types.column_names import (
+    is_about,
+    is_id_name,
+    label_tier,
+    name_words_of,
+    named,
+    numbered_order,
+    stem_of,
+)
 from finetune.task_types.columns import Layout
 
 LOOKED_AT = 5_000  # rows
@@ -60,15 +68,17 @@ def _stem() -> re.Pattern[str]:
 
 def _choice_columns(facts: Mapping[str, ColumnFacts]) -> list[str]:
     """A list of choices, or columns named choice1, ending0, option_a, or A, B and C."""
-    lists = [name for name in facts if facts[name].kind == "list" and set(words_of(name)) & set(word_list("choices"))]
-    lists.sort(key=lambda name: (words_of(name)[-1] in ("label", "labels", "id", "key"), name.count(".")))
+    lists = [
+        name for name in facts if facts[name].kind == "list" and set(name_words_of(name)) & set(word_list("choices"))
+    ]
+    lists.sort(key=lambda name: (name_words_of(name)[-1] in ("label", "labels", "id", "key"), name.count(".")))
     if lists:
         return lists[:1]
     stems: dict[str, list[str]] = {}
     for name in facts:
         if (match := _stem().fullmatch(name)) and facts[name].kind in ("text", "category", "number", "id"):
             stems.setdefault(match[1].lower(), []).append(name)
-    return in_order(next((names for names in stems.values() if len(names) > 1), [])) or _lettered(facts)
+    return numbered_order(next((names for names in stems.values() if len(names) > 1), [])) or _lettered(facts)
 
 
 def _numbered_texts(facts: Mapping[str, ColumnFacts]) -> list[str]:
@@ -78,7 +88,7 @@ def _numbered_texts(facts: Mapping[str, ColumnFacts]) -> list[str]:
         if fact.kind in ("text", "category", "id") and (stem := stem_of(name)):
             groups.setdefault(stem, []).append(name)
     best = max(groups.values(), key=len, default=[])
-    return in_order(best) if len(best) > 1 else []
+    return numbered_order(best) if len(best) > 1 else []
 
 
 def _contexts(

@@ -22,7 +22,7 @@ DOUBLE_CHOICE = Issue(
 ISSUES = (CHOICE_COUNT, DOUBLE_CHOICE)
 
 
-def remarks(rows: SplitRows) -> Iterator[Remark]:
+def choice_remarks(rows: SplitRows) -> Iterator[Remark]:
     """The most frequent position of the right choice, numbers of choices that vary, and duplicate choices."""
     yield from of_single_labels(rows, worst=False)
     columns = [rows.table.columns[name] for name in rows.layout.text[rows.layout.contexts :]]

@@ -16,7 +16,7 @@ from finetune.metrics.scores import accuracy
 from finetune.models.feature import Feature
 from finetune.task_types import baselines
 from finetune.task_types.choice import explained
-from finetune.task_types.explained import Asked, NamedText, Wanted
+from finetune.task_types.explained import Asked, ExplainTarget, NamedText
 from finetune.task_types.parts import Answer, Baselines, Codec, Explainer, Scoring
 from finetune.task_types.pooled import encode_texts
 from finetune.task_types.task import Task
@@ -103,10 +103,10 @@ class ChoiceExplainer(Explainer["ChoiceTask"]):
     """The logit of a choice."""
 
     def texts(self, row: ChoiceRow) -> list[list[NamedText]]:
-        return explained.texts(row.context, row.choices, self.task._names(row))
+        return explained.choice_texts(row.context, row.choices, self.task._names(row))
 
-    def wanted(self, row: ChoiceRow, answer: Answer, features: Sequence[Feature], asked: Asked) -> Wanted:
-        return explained.targets(row.choices, self.task._names(row), answer, asked)
+    def wanted(self, row: ChoiceRow, answer: Answer, features: Sequence[Feature], asked: Asked) -> ExplainTarget:
+        return explained.choice_targets(row.choices, self.task._names(row), answer, asked)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from finetune.task_types.marked_text import Part, Segment, cut, plain
+from finetune.task_types.marked_text import Segment, TextPart, cut, unmarked
 from finetune.task_types.view import Line, View, most_probable
 
 MOST_SHOWN = 10
@@ -25,12 +25,12 @@ class ChoiceView(View):
         """Characters of the context and of the longest choice."""
         return np.array([len(line["context"]) + max(map(len, line["choices"])) for line in self.lines])
 
-    def parts(self, line: Line) -> list[Part]:
+    def parts(self, line: Line) -> list[TextPart]:
         """The context and its choices."""
         chances = line.get("probabilities") or [None] * len(line["choices"])
         every = list(enumerate(zip(line["choices"], chances, strict=True)))
         shown = [
-            Part(
+            TextPart(
                 name=f"choice {number + 1}",
                 segments=[
                     Segment(
@@ -43,7 +43,7 @@ class ChoiceView(View):
             for number, (text, chance) in every
             if number < MOST_SHOWN or _mark(number, line)
         ]
-        return [plain("context", line["context"]), *shown]
+        return [unmarked("context", line["context"]), *shown]
 
     def decisions(self) -> tuple[np.ndarray, np.ndarray] | None:
         """The probability of the predicted choice."""

@@ -13,9 +13,9 @@ from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import Evidence, NoRow, short
 from finetune.task_types.multilabel.task import MultiLabelRow, MultiLabelTask
 from finetune.task_types.multilabel.view import LabelsView
-from finetune.task_types.remarks import UNEVEN, Remark, SplitRows, majority, one_label
+from finetune.task_types.remarks import UNEVEN, Remark, SplitRows, majority_remarks, one_label_remark
 from finetune.task_types.row_issues import unusable
-from finetune.task_types.text_inputs.columns import TextType, label_cell, labels_of, texts_of
+from finetune.task_types.text_inputs.columns import TextType, label_cell, labels_in_cell, texts_of
 from finetune.task_types.text_inputs.label_kinds import separator_in
 
 Gold = tuple[str, ...]
@@ -46,7 +46,7 @@ class MultiLabel(TextType):
 
     def written(self, layout: Layout, cell: Any) -> list[str]:
         """The labels of the cell."""
-        return labels_of(cell, layout.separator)
+        return labels_in_cell(cell, layout.separator)
 
     def labels_in(self, gold: Gold | None) -> Gold:
         return gold or ()
@@ -64,10 +64,10 @@ class MultiLabel(TextType):
         more = f" and {len(most) - MOST_SHOWN} more" * (len(most) > MOST_SHOWN)
         name = f"no label but {', '.join(map(shown, most[:MOST_SHOWN]))}{more}" if most else "no label"
         if len(counts) == 1:
-            yield one_label(count, name, worst=rows.trains)
+            yield one_label_remark(count, name, worst=rows.trains)
             return
         what = f"most rows have {name} (majority-class baseline: exact match {100 * share:.1f})"
-        yield majority(what, uneven=share >= UNEVEN)
+        yield majority_remarks(what, uneven=share >= UNEVEN)
 
     def row(self, layout: Layout, values: Mapping[str, Any], name: str) -> MultiLabelRow:
         """The texts with their labels. Raises NoRow for a missing text, and for a label cell that is not 0 or 1."""

@@ -13,7 +13,7 @@ from finetune.task_types.pooled_head import (
     PooledHead,
 )
 
-Probability = Annotated[float, Field(ge=0, le=1)]
+ProbabilityOfLabel = Annotated[float, Field(ge=0, le=1)]
 
 
 class MultiLabelHead(PooledHead):

@@ -17,7 +17,7 @@ from finetune.metrics.sums import Counted, macro_f1_counted, mean_counted, micro
 from finetune.models.feature import Feature
 from finetune.task_types import baselines
 from finetune.task_types.declared_options import option
-from finetune.task_types.explained import Asked, NamedText, Wanted
+from finetune.task_types.explained import Asked, ExplainTarget, NamedText
 from finetune.task_types.parts import Answer, Baselines, Codec, Explainer, Scoring
 from finetune.task_types.pooled import (
     WINDOWS,
@@ -123,7 +123,7 @@ class MultiLabelScoring(Scoring["MultiLabelTask"]):
         count = len(self.task.labels)
         probabilities = np.nan_to_num([answer.probabilities or () for answer in answers]).reshape(-1, count)
         there = _matrix(rows, self.task.labels)
-        return {"thresholds": [best_threshold(there[:, i], probabilities[:, i]) for i in range(count)]}
+        return {"thresholds": [best_f1_threshold(there[:, i], probabilities[:, i]) for i in range(count)]}
 
     def _decided(self, answer: Answer) -> Answer:
         reached = np.asarray(answer.probabilities) >= (self.task.thresholds or [EVEN] * len(self.task.labels))
@@ -154,7 +154,7 @@ class MultiLabelExplainer(Explainer["MultiLabelTask"]):
     def texts(self, row: MultiLabelRow) -> list[list[NamedText]]:
         return explained.texts(row)
 
-    def wanted(self, row: MultiLabelRow, answer: Answer, features: Sequence[Feature], asked: Asked) -> Wanted:
+    def wanted(self, row: MultiLabelRow, answer: Answer, features: Sequence[Feature], asked: Asked) -> ExplainTarget:
         return explained.several_labels(self.task.labels, answer, features, asked)
 
 
@@ -230,7 +230,7 @@ def _matrix(rows: Sequence[MultiLabelRow], labels: Sequence[str]) -> np.ndarray:
     return np.array(found, dtype=bool).reshape(-1, len(labels))
 
 
-def best_threshold(gold: np.ndarray, probabilities: np.ndarray) -> float:
+def best_f1_threshold(gold: np.ndarray, probabilities: np.ndarray) -> float:
     """The threshold with the best F1 for one label; of several that are as good the one nearest to 0.5.
 
     `gold` and `probabilities` are `(rows,)`. It is 0.5, or midway between two of the probabilities.

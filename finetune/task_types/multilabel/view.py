@@ -6,7 +6,7 @@ from itertools import chain
 import numpy as np
 
 from finetune.metrics.scores import label_set_scores
-from finetune.task_types.marked_text import Part
+from finetune.task_types.marked_text import TextPart
 from finetune.task_types.text_inputs.view import probabilities_by_label, text_lengths, text_parts
 from finetune.task_types.view import Beliefs, ClassScore, Curve, Line, View
 
@@ -32,7 +32,7 @@ class LabelsView(View):
         """Characters."""
         return text_lengths(list(self.lines))
 
-    def parts(self, line: Line) -> list[Part]:
+    def parts(self, line: Line) -> list[TextPart]:
         return text_parts(line)
 
     def by_label(self, line: Line) -> dict[str, float]:

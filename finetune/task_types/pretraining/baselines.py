@@ -23,7 +23,7 @@ PairCounts = tuple[np.ndarray, np.ndarray]  # pairs of tokens, each once and sor
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Counts:
+class TokenCounts:
     """How often each token is in a text `(vocabulary,)`, and how often wanted pairs of neighbours are `(pairs,)`."""
 
     tokens: np.ndarray
@@ -63,7 +63,7 @@ def reduced(
     }
 
 
-def counted(text: TokenFile, before: np.ndarray, tokens: np.ndarray, *, size: int) -> Counts:
+def counted(text: TokenFile, before: np.ndarray, tokens: np.ndarray, *, size: int) -> TokenCounts:
     """Counts of all tokens, and of the wanted pairs."""
     pairs = np.unique(_codes(before, tokens, size))
     of_tokens, of_pairs = np.zeros(size, np.int64), np.zeros(len(pairs) + 1, np.int64)
@@ -74,16 +74,16 @@ def counted(text: TokenFile, before: np.ndarray, tokens: np.ndarray, *, size: in
         positions = np.searchsorted(pairs, codes)
         there = np.append(pairs, -1)[positions] == codes
         of_pairs += np.bincount(positions[there], minlength=len(of_pairs))
-    return Counts(tokens=of_tokens, pairs=pairs, of_pairs=of_pairs[:-1])
+    return TokenCounts(tokens=of_tokens, pairs=pairs, of_pairs=of_pairs[:-1])
 
 
-def unigram_nats(counts: Counts, tokens: np.ndarray) -> np.ndarray:
+def unigram_nats(counts: TokenCounts, tokens: np.ndarray) -> np.ndarray:
     """With one added to each count."""
     every = math.log(counts.tokens.sum() + len(counts.tokens))
     return np.asarray(every - np.log(counts.tokens[tokens] + 1))
 
 
-def bigram_nats(counts: Counts, before: np.ndarray, tokens: np.ndarray) -> np.ndarray:
+def bigram_nats(counts: TokenCounts, before: np.ndarray, tokens: np.ndarray) -> np.ndarray:
     """With the unigram as Dirichlet prior, of the strength that is best on these very tokens: the best bigram."""
     prior, seen, of = np.exp(-unigram_nats(counts, tokens)), counts.of(before, tokens), counts.tokens[before]
     each = [-np.log((seen + strength * prior) / (of + strength)) for strength in STRENGTHS]

@@ -16,7 +16,7 @@ SHARE = 0.15  # of a document's words, as of the tokens in training (Devlin et a
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class ChosenWord:
     """A word: the characters [start : end] of line number `line` of its document."""
 
     line: int
@@ -25,17 +25,17 @@ class Word:
     text: str
 
 
-def words_of(document: Document) -> list[Word]:
+def words_of(document: Document) -> list[ChosenWord]:
     """Runs of letters, marks and digits, and single ideographs, in order."""
     return [
-        Word(number, found.start(), found.end(), found.group())
+        ChosenWord(number, found.start(), found.end(), found.group())
         for number, line in enumerate(document.lines)
         for found in WORD.finditer(line)
     ]
 
 
 @lru_cache(maxsize=8_192)  # of dev, which is scored again and again
-def chosen_words(document: Document) -> tuple[Word, ...]:
+def chosen_words(document: Document) -> tuple[ChosenWord, ...]:
     """A fixed random SHARE of a document's words, at least one if it has any, in order."""
     words = [word for word in words_of(document) if word.end - word.start <= LONGEST]
     count = max(1, round(SHARE * len(words)))

@@ -9,7 +9,7 @@ import numpy as np
 
 from finetune.data.documents.document import Document
 from finetune.models.feature import Feature
-from finetune.task_types.pretraining.chosen_words import Word, chosen_words
+from finetune.task_types.pretraining.chosen_words import ChosenWord, chosen_words
 from finetune.task_types.pretraining.dev import DevPiece, pairs_of
 from finetune.task_types.pretraining.label_names import WORDS
 from finetune.task_types.pretraining.masks import IS_NEXT
@@ -17,10 +17,10 @@ from finetune.task_types.pretraining.masks import IS_NEXT
 CHARACTER = math.log(150_000)  # nats for each character of a word that the vocabulary lacks: any that there is
 DIGITS = 6  # of nats, in predictions
 
-Scored = tuple[float, list[int], list[int]]  # nats, labels and predicted ids of a word's tokens
+ScoredWord = tuple[float, list[int], list[int]]  # nats, labels and predicted ids of a word's tokens
 
 
-def labels_of(document: Document, *, paired: bool) -> dict[str, Any]:
+def labels_of_document(document: Document, *, paired: bool) -> dict[str, Any]:
     """The chosen words, their nats, and whether the second text of each pair follows, as in `metrics.words`."""
     words = [word.text for word in chosen_words(document)]
     found: dict[str, Any] = {"words": words, "nats": [0.0] * len(words)}
@@ -48,9 +48,9 @@ def predictions_of(
     return answers
 
 
-def _scored(found: Sequence[tuple[np.ndarray, Feature]]) -> tuple[dict[int, Scored], dict[int, bool]]:
+def _scored(found: Sequence[tuple[np.ndarray, Feature]]) -> tuple[dict[int, ScoredWord], dict[int, bool]]:
     """From the features of a document its chosen words by number, and whether the second text of each pair follows."""
-    tokens, following = dict[int, Scored](), dict[int, bool]()
+    tokens, following = dict[int, ScoredWord](), dict[int, bool]()
     for reduced, feature in found:
         note: DevPiece = feature.note
         if note.pair is not None:
@@ -65,7 +65,7 @@ def _scored(found: Sequence[tuple[np.ndarray, Feature]]) -> tuple[dict[int, Scor
     return tokens, following
 
 
-def _word(word: Word, scored: Scored | None, vocabulary: Any) -> tuple[str, float]:
+def _word(word: ChosenWord, scored: ScoredWord | None, vocabulary: Any) -> tuple[str, float]:
     """A predicted word and the nats of the right one."""
     nats, labels, given = scored or (0.0, [], [])
     if not labels or vocabulary.unknown_id in labels:

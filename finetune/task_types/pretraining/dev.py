@@ -12,7 +12,7 @@ import numpy as np
 
 from finetune.data.documents.document import Document
 from finetune.models.feature import IGNORED, Feature
-from finetune.task_types.pretraining.chosen_words import Word, chosen_words, random_bits, words_of
+from finetune.task_types.pretraining.chosen_words import ChosenWord, chosen_words, random_bits, words_of
 from finetune.task_types.pretraining.label_names import NEXT, WORDS
 from finetune.task_types.pretraining.masks import IS_NEXT, IS_RANDOM, pair_feature
 from finetune.task_types.pretraining.piece import INSIDE, STARTS, Piece, PieceVocabulary
@@ -68,7 +68,7 @@ def dev_tokens(documents: Sequence[Document], vocabulary: PieceVocabulary) -> De
     for document in documents:
         encoded = backend.encode_batch(list(document.lines), add_special_tokens=False)
         chosen = {word: index for index, word in enumerate(chosen_words(document))}
-        of_lines = defaultdict[int, list[Word]](list)
+        of_lines = defaultdict[int, list[ChosenWord]](list)
         for word in words_of(document):
             of_lines[word.line].append(word)
         lines.extend(_line(one, of_lines[number], chosen, vocabulary) for number, one in enumerate(encoded))
@@ -167,7 +167,7 @@ def pairs_of(document: Document) -> list[tuple[int, bool]]:
 
 
 def _line(
-    encoded: Any, words: Sequence[Word], chosen: Mapping[Word, int], vocabulary: PieceVocabulary
+    encoded: Any, words: Sequence[ChosenWord], chosen: Mapping[ChosenWord, int], vocabulary: PieceVocabulary
 ) -> tuple[np.ndarray, ...]:
     """Of a line's tokens the ids, units and chosen words, which special tokens are never of, and how many words of the
     line each is of.

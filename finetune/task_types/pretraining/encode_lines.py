@@ -15,7 +15,7 @@ BY_CHARACTER = ("BertNormalizer", "NFC", "NFD", "NFKC", "NFKD", "Lowercase", "St
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Encoded:
+class EncodedLines:
     """Tokens of lines: `ids` `(tokens,)`, `starts` (whether each starts a word), and `lengths` `(lines,)` in tokens."""
 
     ids: np.ndarray
@@ -23,13 +23,13 @@ class Encoded:
     lengths: np.ndarray
 
 
-def line_encoder(tokenizer: "PreTrainedTokenizerBase") -> Callable[[Sequence[str]], Encoded]:
+def line_encoder(tokenizer: "PreTrainedTokenizerBase") -> Callable[[Sequence[str]], EncodedLines]:
     """The faster function that gives the tokens of a fast tokenizer, without special tokens."""
     backend = tokenizer.backend_tokenizer
     return WordEncoder(backend) if _ends_words_at_spaces(backend) else lambda lines: encode_lines(backend, lines)
 
 
-def encode_lines(backend: Any, lines: Sequence[str]) -> Encoded:
+def encode_lines(backend: Any, lines: Sequence[str]) -> EncodedLines:
     """The tokens of lines, by one call of the `tokenizers` library."""
     encoded = backend.encode_batch(lines, add_special_tokens=False)
     lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
@@ -39,7 +39,7 @@ def encode_lines(backend: Any, lines: Sequence[str]) -> Encoded:
     starts = np.ones(total, bool)
     starts[1:] = words[1:] != words[:-1]
     starts[_begins(lengths)[lengths > 0]] = True
-    return Encoded(ids=ids, starts=starts, lengths=lengths)
+    return EncodedLines(ids=ids, starts=starts, lengths=lengths)
 
 
 class WordEncoder:
@@ -52,7 +52,7 @@ class WordEncoder:
         self.starts: np.ndarray = np.zeros(0, bool)
         self.lengths: np.ndarray = np.zeros(0, np.int64)
 
-    def __call__(self, lines: Sequence[str]) -> Encoded:
+    def __call__(self, lines: Sequence[str]) -> EncodedLines:
         """The tokens of lines."""
         parts = [line.split(" ") for line in lines]
         if len(self.numbers) > MOST_WORDS or len(self.ids) > MOST_TOKENS:
@@ -64,7 +64,7 @@ class WordEncoder:
         ends = np.cumsum(lengths)
         positions = np.repeat(_begins(self.lengths)[numbers] - (ends - lengths), lengths) + np.arange(lengths.sum())
         of_lines = np.diff(ends[np.cumsum(counts) - 1], prepend=0)
-        return Encoded(ids=self.ids[positions], starts=self.starts[positions], lengths=of_lines)
+        return EncodedLines(ids=self.ids[positions], starts=self.starts[positions], lengths=of_lines)
 
     def _learn(self, words: dict[str, None]) -> None:
         new = encode_lines(self.backend, list(words))

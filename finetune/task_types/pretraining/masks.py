@@ -14,8 +14,8 @@ from finetune.models.feature import IGNORED, Feature
 from finetune.task_types.pretraining.label_names import NEXT, WORDS
 from finetune.task_types.pretraining.piece import INSIDE, SPECIAL, STARTS, Piece
 
-Unit = Literal["tokens", "words"]
-Text = tuple[np.ndarray, np.ndarray]  # ids and units of a run of tokens, without special ones
+MaskUnit = Literal["tokens", "words"]
+IdsAndUnits = tuple[np.ndarray, np.ndarray]  # ids and units of a run of tokens, without special ones
 IS_NEXT, IS_RANDOM = 0, 1  # labels of pairs, as in the original code
 TRIMMED = 4  # at most this part of a second text is left out
 
@@ -28,7 +28,7 @@ class Masking:
 
     share: float
     replace: Sequence[float]
-    unit: Unit
+    unit: MaskUnit
 
     def masked(self, features: Sequence[Feature], generator: np.random.Generator) -> list[Feature]:
         """The features with masked tokens, which they read; the labels are the ids that were there."""
@@ -67,7 +67,7 @@ def next_words(features: Sequence[Feature]) -> list[Feature]:
     return batch.reading(positions - 1, positions, batch.ids)
 
 
-def paired(features: Sequence[Feature], generator: np.random.Generator, *, size: int) -> list[Feature]:
+def with_next_sentence(features: Sequence[Feature], generator: np.random.Generator, *, size: int) -> list[Feature]:
     """Each feature as two texts of at most `size` tokens, divided at one of its line ends; for half of the batch the
     second text is that of another document, as long (`pair_feature`). The label NEXT says so (`IS_NEXT`). A text of one
     line is divided in the middle, without a label, and so is each without another document.
@@ -87,12 +87,12 @@ def paired(features: Sequence[Feature], generator: np.random.Generator, *, size:
     return found
 
 
-def _longest_rest(features: Iterable[Feature], length: int) -> Text | None:
+def _longest_rest(features: Iterable[Feature], length: int) -> IdsAndUnits | None:
     """What follows a line's beginning in the first of some features: so many tokens, else the most that one has.
 
     As of the feature itself, it is not the first line of a piece, which may be the first of a document.
     """
-    best: Text | None = None
+    best: IdsAndUnits | None = None
     for feature in features:
         for begin in _inner_lines(feature.note)[::-1]:  # from the shortest rest on
             rest = _between(feature, int(begin), len(feature.note.units))
@@ -178,7 +178,14 @@ def _middle(piece: Piece) -> int:
 
 
 def pair_feature(
-    feature: Feature, first: Text, own: Text, other: Text | None, *, size: int, label: int, share: float
+    feature: Feature,
+    first: IdsAndUnits,
+    own: IdsAndUnits,
+    other: IdsAndUnits | None,
+    *,
+    size: int,
+    label: int,
+    share: float,
 ) -> Feature:
     """A feature of two texts, of at most `size` tokens, the second of which is `own` or where `label` is IS_RANDOM
     `other`. The first is truncated at its start and the second at its end: what is nearest to the other is kept.

@@ -39,7 +39,7 @@ def is_text(name: str, options: Mapping[str, Any]) -> bool:
     return all(_is_lines(file, str(options.get("encoding", ""))) for file in files)
 
 
-def form_of(task: str, path: Path, options: Mapping[str, Any]) -> FileFormat:
+def reading_of(task: str, path: Path, options: Mapping[str, Any]) -> FileFormat:
     """How a file is read for a model of this type of task: one of text reads lines as it did in training.
 
     Raises UserError for a file that cannot be read.

@@ -23,11 +23,11 @@ from finetune.task_types.declared_options import option
 from finetune.task_types.explained import NamedText
 from finetune.task_types.parts import Answer, Baselines, Codec, Explainer, Scoring, Stream
 from finetune.task_types.pretraining import baselines
-from finetune.task_types.pretraining.decode import labels_of, predictions_of
+from finetune.task_types.pretraining.decode import labels_of_document, predictions_of
 from finetune.task_types.pretraining.dev import dev_tokens, pair_features, word_features
 from finetune.task_types.pretraining.features import PieceFeatures
 from finetune.task_types.pretraining.label_names import WORDS
-from finetune.task_types.pretraining.masks import Masking, Unit, next_words, paired
+from finetune.task_types.pretraining.masks import Masking, MaskUnit, next_words, with_next_sentence
 from finetune.task_types.pretraining.objectives import LISTED, OBJECTIVES, Objective, ObjectiveName
 from finetune.task_types.pretraining.piece import PieceVocabulary, piece_vocabulary
 from finetune.task_types.pretraining.pieces import pieces
@@ -81,7 +81,7 @@ class TextScoring(Scoring["TextTask"]):
         return True
 
     def labels(self, rows: Sequence[Document]) -> list[Answer]:
-        return [Answer(value=labels_of(document, paired=self.task.paired)) for document in rows]
+        return [Answer(value=labels_of_document(document, paired=self.task.paired)) for document in rows]
 
 
 class TextBaselines(Baselines["TextTask"]):
@@ -135,7 +135,7 @@ class TextStream(Stream["TextTask"]):
         """The features with masks, or with the next word of each position; with pairs also the next sentence."""
         if self.task.paired:
             size = max(len(feature) for feature in features) - features[0].note.vocabulary.single.special_tokens
-            features = paired(features, generator, size=size)
+            features = with_next_sentence(features, generator, size=size)
         if not self.task.objective_type.masked:
             return next_words(features)
         masking = Masking(share=self.task.mask_share, replace=self.task.replace, unit=self.task.mask)
@@ -153,7 +153,7 @@ class TextTask(Task):
     metrics: tuple[Metric, ...] = METRICS
     read: Callable[[Source, str], Rows]
     objective: ObjectiveName = option("mlm", LISTED)
-    mask: Unit = option("tokens", "what is masked: tokens, or whole words")
+    mask: MaskUnit = option("tokens", "what is masked: tokens, or whole words")
     mask_share: Annotated[float, Field(gt=0, le=0.9)] = option(0.15, "share of the tokens that is predicted")
     replace: Annotated[tuple[Share, ...], Field(min_length=3, max_length=3)] = option(
         REPLACE, "shares of these that become [MASK], a random token, and stay"
@@ -208,7 +208,7 @@ class TextTask(Task):
 
     def fits(self, value: Any, row: Document) -> bool:
         """Whether a prediction has as many words and pairs as the row."""
-        label = labels_of(row, paired=self.paired)
+        label = labels_of_document(row, paired=self.paired)
         return value.keys() == label.keys() and all(len(value[name]) == len(label[name]) for name in label)
 
     def row(self, text: str) -> Document:

@@ -9,7 +9,7 @@ from types import TracebackType
 import numpy as np
 
 from finetune.data.atomic import sync, write_atomically
-from finetune.task_types.pretraining.encode_lines import Encoded
+from finetune.task_types.pretraining.encode_lines import EncodedLines
 
 IDS, STARTS, LINES = FILES = ("ids", "starts", "lines")
 PROGRESS = "progress.json"
@@ -18,7 +18,7 @@ GOES_ON, ENDS = 0x4000, 0x8000  # marks of an entry: its line is not complete; i
 
 
 @dataclass(frozen=True, kw_only=True)
-class Done:
+class Written:
     """What is written: documents, lines, bytes of text, tokens, and entries in the file of lines."""
 
     documents: int = 0
@@ -57,7 +57,7 @@ class TokenWriter:
         """Bytes of all files."""
         return sum(self._sizes().values())
 
-    def append(self, encoded: Encoded, last: Sequence[bool], size: int) -> None:
+    def append(self, encoded: EncodedLines, last: Sequence[bool], size: int) -> None:
         """Writes lines of `size` bytes of text; `last`: whether each ends a document."""
         entries = _entries(encoded.lengths, np.asarray(last, bool))
         self.files[IDS].write(encoded.ids.astype(self.kind).tobytes())
@@ -98,14 +98,14 @@ class TokenWriter:
         file.seek(self.done.tokens // 8)
         return np.unpackbits(last)[:count].astype(bool)
 
-    def _saved(self) -> Done:
+    def _saved(self) -> Written:
         """What an earlier process has saved, if all of it is there."""
         try:
-            self.done = Done(**json.loads((self.folder / PROGRESS).read_text(encoding="utf-8")))
+            self.done = Written(**json.loads((self.folder / PROGRESS).read_text(encoding="utf-8")))
             complete = all((self.folder / name).stat().st_size >= size for name, size in self._sizes().items())
         except (OSError, ValueError, TypeError):
-            return Done()
-        return self.done if complete else Done()
+            return Written()
+        return self.done if complete else Written()
 
     def _sizes(self) -> dict[str, int]:
         done = self.done

@@ -9,7 +9,7 @@ import numpy as np
 
 from finetune.data.documents.document import Document
 from finetune.data.messages import so_many
-from finetune.task_types.marked_text import AROUND, Part, Segment, clean, cut, plain, without_middle
+from finetune.task_types.marked_text import AROUND, Segment, TextPart, clean, cut, unmarked, without_middle
 from finetune.task_types.pretraining.chosen_words import chosen_words
 from finetune.task_types.view import Line, View
 
@@ -46,12 +46,12 @@ class TextView(View):
         """Characters."""
         return np.array([sum(map(len, line["lines"])) for line in self.lines])
 
-    def parts(self, line: Line) -> list[Part]:
+    def parts(self, line: Line) -> list[TextPart]:
         """The text as far as its first MARKED words."""
         text, words = clean("\n".join(line["lines"])), chosen_words(Document("", tuple(line["lines"])))
         labels, given = line["gold"]["words"], line["prediction"]
         if [word.text for word in words] != labels:  # of a version that chose other words
-            return [plain("text", text)]
+            return [unmarked("text", text)]
         starts = [0, *accumulate(len(one) + 1 for one in line["lines"])]
         segments, place = list[Segment](), 0
         for word, found, nats in list(zip(words, given["words"], given["nats"], strict=True))[:MARKED]:
@@ -62,7 +62,7 @@ class TextView(View):
             segments.append(Segment(text=text[start:end], mark="right" if right else "wrong", label=label))
             place = end
         segments.append(Segment(text=cut(text[place:], AROUND)))
-        return [Part(name="text", segments=[one for one in segments if one.text])]
+        return [TextPart(name="text", segments=[one for one in segments if one.text])]
 
     def facts(self, line: Line) -> list[str]:
         """The nats of its words, how many were predicted, and of how many pairs whether they follow."""

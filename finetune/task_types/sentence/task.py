@@ -13,7 +13,7 @@ from finetune.data.source import Source
 from finetune.models.feature import Feature
 from finetune.task_types import baselines
 from finetune.task_types.declared_options import option
-from finetune.task_types.explained import Asked, NamedText, Wanted
+from finetune.task_types.explained import Asked, ExplainTarget, NamedText
 from finetune.task_types.parts import Answer, Baselines, Codec, Explainer, Scoring
 from finetune.task_types.pooled import (
     WINDOWS,
@@ -127,10 +127,10 @@ class SentenceExplainer(Explainer["SentenceTask"]):
     def texts(self, row: SentenceRow) -> list[list[NamedText]]:
         return explained.texts(row)
 
-    def wanted(self, row: SentenceRow, answer: Answer, features: Sequence[Feature], asked: Asked) -> Wanted:
+    def wanted(self, row: SentenceRow, answer: Answer, features: Sequence[Feature], asked: Asked) -> ExplainTarget:
         if self.task.regression:
-            return explained.score(answer, features, asked)
-        return explained.one_label(self.task.labels, answer, features, asked)
+            return explained.score_target(answer, features, asked)
+        return explained.label_target(self.task.labels, answer, features, asked)
 
 
 @dataclass(frozen=True, kw_only=True)

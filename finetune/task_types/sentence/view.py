@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 
 from finetune.metrics.scores import label_scores
-from finetune.task_types.marked_text import Part
+from finetune.task_types.marked_text import TextPart
 from finetune.task_types.text_inputs.view import probabilities_by_label, text_lengths, text_parts
 from finetune.task_types.view import ClassScore, Curve, Line, View, most_probable
 
@@ -27,7 +27,7 @@ class LabelView(View):
         """Characters."""
         return text_lengths(list(self.lines))
 
-    def parts(self, line: Line) -> list[Part]:
+    def parts(self, line: Line) -> list[TextPart]:
         return text_parts(line)
 
     def by_label(self, line: Line) -> dict[str, float]:
@@ -104,7 +104,7 @@ class NumberView(View):
         """Characters."""
         return text_lengths(list(self.lines))
 
-    def parts(self, line: Line) -> list[Part]:
+    def parts(self, line: Line) -> list[TextPart]:
         return text_parts(line)
 
     def certainty(self) -> np.ndarray:

@@ -17,7 +17,7 @@ from finetune.task_types.span import remarks
 from finetune.task_types.span.answer_place import located
 from finetune.task_types.span.cells import answers_of
 from finetune.task_types.span.fixing import moved
-from finetune.task_types.span.guess import require_no_answers, says_no_answer, span_layout
+from finetune.task_types.span.guess import question_layout, require_no_answers, says_no_answer
 from finetune.task_types.span.row import SpanRow
 from finetune.task_types.span.task import SpanTask
 from finetune.task_types.span.view import SpanView
@@ -39,7 +39,7 @@ class Span(DataType):
 
     def find(self, evidence: Evidence) -> Layout | None:
         """Finds columns named like a question and its context."""
-        found = span_layout(evidence.columns, evidence.facts)
+        found = question_layout(evidence.columns, evidence.facts)
         if found is None and evidence.shape is None and not evidence.chosen:
             require_no_answers(evidence.columns, evidence.facts, evidence.file)
         return found
@@ -55,7 +55,7 @@ class Span(DataType):
         return f"{sum(map(bool, golds)):,} questions with an answer, {sum(not gold for gold in golds):,} without"
 
     def remarks(self, rows: SplitRows) -> Iterable[Remark]:
-        return remarks.remarks(rows)
+        return remarks.span_remarks(rows)
 
     def row(self, layout: Layout, values: Mapping[str, Any], name: str) -> SpanRow:
         """The question, its context and the answers. Raises NoRow for a missing text."""

@@ -19,7 +19,7 @@ ROWS_AT_ONCE = 2_000  # tokenized at once, to bound memory
 LEAST_ROOM = 4  # fewest tokens of context in a window
 
 
-def encode(
+def encode_questions(
     rows: Sequence[SpanRow], tokenizer: "PreTrainedTokenizerBase", max_length: int, *, stride: int, most_asked: int
 ) -> list[Feature]:
     """`[CLS] question [SEP] part of the context [SEP]`; a long context gives several windows, `stride` apart.

@@ -6,19 +6,19 @@ import numpy as np
 
 from finetune.errors import UserError
 from finetune.models.feature import Feature
-from finetune.task_types.explained import Asked, CannotExplain, NamedText, Pick, Target, Wanted
+from finetune.task_types.explained import Asked, CannotExplain, ExplainTarget, NamedText, Pick, Target
 from finetune.task_types.span.answers import SpanAnswer
 from finetune.task_types.span.row import SpanRow
 
 NONE = "no answer"
 
 
-def texts(row: SpanRow) -> list[list[NamedText]]:
+def span_texts(row: SpanRow) -> list[list[NamedText]]:
     """The question and the context."""
     return [[NamedText(name="question", text=row.question.lstrip()), NamedText(name="context", text=row.context)]]
 
 
-def targets(row: SpanRow, answer: SpanAnswer, features: Sequence[Feature], asked: Asked) -> Wanted:
+def span_targets(row: SpanRow, answer: SpanAnswer, features: Sequence[Feature], asked: Asked) -> ExplainTarget:
     """The predicted answer, or the text of the context that was asked for; an empty one means that there is none."""
     asked.require_no_word()
     start, end, confidence = answer.start, answer.end, answer.score or None
@@ -34,7 +34,7 @@ def targets(row: SpanRow, answer: SpanAnswer, features: Sequence[Feature], asked
         target = Target(label=NONE, picks=picks, confidence=confidence)
     else:
         target = Target(label=row.context[start:end], picks=_picks(start, end, features), confidence=confidence)
-    return Wanted(prediction=answer.text or NONE, confidence=answer.score or None, targets=[target])
+    return ExplainTarget(prediction=answer.text or NONE, confidence=answer.score or None, targets=[target])
 
 
 def _located(context: str, text: str) -> int | None:

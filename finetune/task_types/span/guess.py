@@ -17,7 +17,7 @@ PARTS, VARIED = 0.9, 0.2  # share of the answers that are in their contexts, and
 SHORTER, ASKING = 2, 3  # times that an answer is shorter than its context; words of a question
 
 
-def span_layout(columns: Mapping[str, Sequence[Any]], facts: Mapping[str, ColumnFacts]) -> Layout | None:
+def question_layout(columns: Mapping[str, Sequence[Any]], facts: Mapping[str, ColumnFacts]) -> Layout | None:
     """The layout of a question about a context, and its answers if there are any."""
     filled = [name for name, fact in facts.items() if fact.kind != "empty"]
     question, context = (named(filled, word_list(name))[:1] for name in ("question", "context"))

@@ -30,7 +30,7 @@ ANSWER_UNSURE = Issue(
 ISSUES = (ANSWER_LOST, ANSWER_MOVED, ANSWER_UNSURE)
 
 
-def remarks(rows: SplitRows) -> Iterator[Remark]:
+def span_remarks(rows: SplitRows) -> Iterator[Remark]:
     """Answers that are not in their context, not at answer_start, or that occur several times."""
     layout, columns = rows.layout, rows.table.columns
     if not layout.label or len(layout.text) < 2 or layout.label[0] not in columns:

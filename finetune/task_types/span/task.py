@@ -19,11 +19,11 @@ from finetune.metrics.sums import Counted, mean_counted
 from finetune.models.feature import IGNORED, Feature
 from finetune.task_types import baselines
 from finetune.task_types.declared_options import option
-from finetune.task_types.explained import Asked, NamedText, Wanted
+from finetune.task_types.explained import Asked, ExplainTarget, NamedText
 from finetune.task_types.parts import Answer, Baselines, Codec, Explainer, Scoring
 from finetune.task_types.span import explained
 from finetune.task_types.span.answers import SpanAnswer, answers, official_files
-from finetune.task_types.span.encoding import encode
+from finetune.task_types.span.encoding import encode_questions
 from finetune.task_types.span.row import SpanRow
 from finetune.task_types.span.search import Window, best_spans, null_logits
 from finetune.task_types.task import Task
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from finetune.task_types.span.head import SpanHead
 
 Positive = Annotated[int, Field(ge=1, le=131_072)]  # tokens, of which no encoder reads more
-Kept = Annotated[int, Field(ge=1, le=200)]
+SpanCount = Annotated[int, Field(ge=1, le=200)]
 THRESHOLDS = ("threshold", "threshold_em")
 SPARE = 10  # spans that are kept in addition to the n best, since some have the same text
 
@@ -48,7 +48,9 @@ class SpanCodec(Codec["SpanTask"]):
 
     def encode(self, rows: Sequence[SpanRow], tokenizer: "PreTrainedTokenizerBase", max_length: int) -> list[Feature]:
         """Windows over the contexts, see `encoding.py`. Raises UserError where a question leaves too little room."""
-        return encode(rows, tokenizer, max_length, stride=self.task.stride, most_asked=self.task.max_question_tokens)
+        return encode_questions(
+            rows, tokenizer, max_length, stride=self.task.stride, most_asked=self.task.max_question_tokens
+        )
 
     def decode(
         self, logits: Sequence[np.ndarray], features: Sequence[Feature], rows: Sequence[SpanRow]
@@ -145,7 +147,7 @@ class SpanBaselines(Baselines["SpanTask"]):
 
     def predictions(self, train: Sequence[SpanRow], rows: Sequence[SpanRow]) -> dict[str, list[Answer]]:
         """The sentence of the context that shares the most words with the question, and constantly no answer."""
-        given = {"best-overlap": [baselines.best_overlap(row.question, sentences(row.context)) for row in rows]}
+        given = {"best-overlap": [baselines.best_overlap(row.question, split_sentences(row.context)) for row in rows]}
         if self.task.unanswerable:
             given["no-answer"] = [""] * len(rows)
         return {name: [Answer(value=text) for text in texts] for name, texts in given.items()}
@@ -155,11 +157,11 @@ class SpanExplainer(Explainer["SpanTask"]):
     """The logits of a span."""
 
     def texts(self, row: SpanRow) -> list[list[NamedText]]:
-        return explained.texts(row)
+        return explained.span_texts(row)
 
-    def wanted(self, row: SpanRow, answer: Answer, features: Sequence[Feature], asked: Asked) -> Wanted:
+    def wanted(self, row: SpanRow, answer: Answer, features: Sequence[Feature], asked: Asked) -> ExplainTarget:
         assert isinstance(answer, SpanAnswer)
-        return explained.targets(row, answer, features, asked)
+        return explained.span_targets(row, answer, features, asked)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,7 +173,7 @@ class SpanTask(Task):
     stride: Positive = option(128, "stride of the windows over a long context, in tokens")
     max_question_tokens: Positive = option(64, "of a longer question the rest is truncated")
     max_answer_tokens: Positive = option(30, "the longest span that can be an answer")
-    n_best: Kept = option(20, "how many spans are kept for each question")
+    n_best: SpanCount = option(20, "how many spans are kept for each question")
     threshold: float | None = option(None, "null odds over which no answer is predicted; chosen on dev if not given")
     threshold_em: float | None = option(None, "the same, chosen for exact match")
     metrics: tuple[Metric, ...] = (Metric("f1"), exact_match)
@@ -231,7 +233,7 @@ class SpanTask(Task):
         return SpanHead(backbone)
 
 
-def sentences(text: str) -> list[str]:
+def split_sentences(text: str) -> list[str]:
     """A text split after full stops, exclamation and question marks."""
     return [part for part in re.split(r"(?<=[.!?])\s+|(?<=。)\s*", text.strip()) if part]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from finetune.metrics.squad import score_v1, score_v2
-from finetune.task_types.marked_text import Part, plain, spans
+from finetune.task_types.marked_text import TextPart, spans, unmarked
 from finetune.task_types.view import Line, View
 
 NONE = "no answer"
@@ -35,9 +35,9 @@ class SpanView(View):
         """The number of characters of the context."""
         return np.array([len(line["context"]) for line in self.lines])
 
-    def parts(self, line: Line) -> list[Part]:
+    def parts(self, line: Line) -> list[TextPart]:
         """The question, and the context with label and prediction marked."""
-        return [plain("question", line["question"]), spans("context", line["context"], list(_marks(line)))]
+        return [unmarked("question", line["question"]), spans("context", line["context"], list(_marks(line)))]
 
     def decisions(self) -> tuple[np.ndarray, np.ndarray] | None:
         """The prediction's probability among the n-best; right where the texts are the same."""

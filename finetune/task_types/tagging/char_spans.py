@@ -20,14 +20,14 @@ LEFT_OUT = (OUTSIDE, OVERLAPPING, SHARED, CUT)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Spans:
+class UsableSpans:
     """The usable spans of a text, and how many were trimmed, widened or dropped."""
 
     spans: tuple[tuple[int, int, str], ...]
     changes: Counter[str]
 
 
-def spans_of(cell: Any, form: Sequence[str], text: str) -> Spans:
+def spans_of(cell: Any, form: Sequence[str], text: str) -> UsableSpans:
     """The spans in a cell, trimmed; without those outside the text, and those that overlap a longer one."""
     changes: Counter[str] = Counter()
     found = []
@@ -46,7 +46,7 @@ def spans_of(cell: Any, form: Sequence[str], text: str) -> Spans:
             changes[OVERLAPPING] += 1
         else:
             kept.append(span)
-    return Spans(spans=tuple(sorted(kept)), changes=+changes)
+    return UsableSpans(spans=tuple(sorted(kept)), changes=+changes)
 
 
 def tags_for(

@@ -123,7 +123,7 @@ class Tagging(WordsType):
         return {f"spans {what}": rows for what, rows in changed_spans(texts, cells, layout.spans).items()}
 
     def remarks(self, rows: SplitRows) -> Iterable[Remark]:
-        return remarks.remarks(rows)
+        return remarks.tagging_remarks(rows)
 
     def without_labels(self, layout: Layout, task: Task) -> Layout:
         """As for every type; signs are split off the words of texts that have no tags."""

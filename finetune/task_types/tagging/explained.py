@@ -5,21 +5,21 @@ from collections.abc import Sequence
 from finetune.errors import UserError
 from finetune.metrics.entities import chunks
 from finetune.models.feature import Feature
-from finetune.task_types.explained import Asked, NamedText, Pick, Target, Wanted
+from finetune.task_types.explained import Asked, ExplainTarget, NamedText, Pick, Target
 from finetune.task_types.parts import Answer
 from finetune.task_types.tagging.row import TaggingRow
 
 MOST = 5  # entities of a row
 
 
-def texts(row: TaggingRow) -> list[list[NamedText]]:
+def tag_texts(row: TaggingRow) -> list[list[NamedText]]:
     """The row's own words; a running text, whose words may be single characters, has the tokenizer's."""
     return [[NamedText(name="text", text=row.input, words=None if row.text else row.places)]]
 
 
-def targets(
+def tag_targets(
     row: TaggingRow, labels: Sequence[str], answer: Answer, features: Sequence[Feature], asked: Asked
-) -> Wanted:
+) -> ExplainTarget:
     """The tags of the first entities, or those of the words or characters that were asked for."""
     found = chunks(answer.value)
     shown = [f"{_text(row, range(first, last))} ({kind})" for kind, first, last in found]
@@ -43,7 +43,7 @@ def targets(
     ]
     if asked.word is not None and not made[0].picks:
         raise UserError(f"'{asked.word}' shares a token with the character before it", "Name more of the word")
-    return Wanted(
+    return ExplainTarget(
         prediction=", ".join(shown) or "no entity",
         confidence=None,
         targets=[target for target in made if target.picks],

@@ -7,7 +7,7 @@ from itertools import pairwise
 from finetune.data.issues import Issue
 from finetune.data.messages import shown
 from finetune.metrics.entities import split_tag
-from finetune.task_types.remarks import IMBALANCE, ONE_LABEL, UNEVEN, Remark, SplitRows, majority
+from finetune.task_types.remarks import IMBALANCE, ONE_LABEL, UNEVEN, Remark, SplitRows, majority_remarks
 from finetune.task_types.tagging.char_spans import LEFT_OUT, changed_spans
 from finetune.task_types.tagging.segments import segmented, unit
 
@@ -36,7 +36,7 @@ SAMPLE = 1_000  # texts
 MOSTLY_O = 0.99  # lowest usual share of words in no entity
 
 
-def remarks(rows: SplitRows) -> Iterator[Remark]:
+def tagging_remarks(rows: SplitRows) -> Iterator[Remark]:
     """Imbalanced tags, transitions that a scheme forbids, and spans that were changed."""
     layout = rows.layout
     yield from _balance(rows)
@@ -59,7 +59,7 @@ def _balance(rows: SplitRows) -> Iterator[Remark]:
         f"{100 * share:.1f} % of the {_unit(rows)}s are in no entity: always predicting O has that accuracy, and F1 0"
     )
     if share:
-        yield majority(what, uneven=share >= MOSTLY_O)
+        yield majority_remarks(what, uneven=share >= MOSTLY_O)
     most, entities = types.most_common(1)[0]
     if len(types) > 1 and entities >= UNEVEN * types.total():
         what = f"{100 * entities / types.total():.1f} % of the entities are of the type {shown(most)}"

@@ -31,15 +31,15 @@ class TaggingRow:
     @property
     def places(self) -> list[tuple[int, int]]:
         """The (start, end) of each word in `input`."""
-        return places(self.words, self.starts if self.text else ())
+        return word_places(self.words, self.starts if self.text else ())
 
     @property
     def given(self) -> tuple[str, list[tuple[int, int]]]:
         """The text as the user gave it, and the (start, end) of each word in it."""
-        return (self.raw, places(self.words, self.starts)) if self.raw else (self.input, self.places)
+        return (self.raw, word_places(self.words, self.starts)) if self.raw else (self.input, self.places)
 
 
-def places(words: Sequence[str], starts: Sequence[int]) -> list[tuple[int, int]]:
+def word_places(words: Sequence[str], starts: Sequence[int]) -> list[tuple[int, int]]:
     """The (start, end) of words with these first characters, or without any with spaces between them."""
     begins = starts or accumulate((len(word) + 1 for word in words[:-1]), initial=0)
     return [(start, start + len(word)) for start, word in zip(begins, words, strict=True)]

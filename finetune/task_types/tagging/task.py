@@ -16,14 +16,14 @@ from finetune.metrics.sums import Counted, part_counted, set_counts
 from finetune.models.feature import Feature
 from finetune.task_types import baselines
 from finetune.task_types.declared_options import option
-from finetune.task_types.explained import Asked, NamedText, Wanted
+from finetune.task_types.explained import Asked, ExplainTarget, NamedText
 from finetune.task_types.parts import Answer, Baselines, Codec, Explainer, Scoring
 from finetune.task_types.tagging import explained
 from finetune.task_types.tagging.raw_text import split_words
 from finetune.task_types.tagging.row import TaggingRow
 from finetune.task_types.tagging.segments import segmented
 from finetune.task_types.task import Task
-from finetune.task_types.words.encoding import encode, same_document
+from finetune.task_types.words.encoding import encode_words, same_document
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -52,7 +52,7 @@ class TaggingCodec(Codec["TaggingTask"]):
         self, rows: Sequence[TaggingRow], tokenizer: "PreTrainedTokenizerBase", max_length: int
     ) -> list[Feature]:
         """Windows over sentences or documents, see `words/encoding.py`."""
-        return encode(
+        return encode_words(
             rows, tokenizer, max_length, label=self.task.labels.index, documents=self.task.context == "document"
         )
 
@@ -157,10 +157,10 @@ class TaggingExplainer(Explainer["TaggingTask"]):
     """The logit of a word's tag."""
 
     def texts(self, row: TaggingRow) -> list[list[NamedText]]:
-        return explained.texts(row)
+        return explained.tag_texts(row)
 
-    def wanted(self, row: TaggingRow, answer: Answer, features: Sequence[Feature], asked: Asked) -> Wanted:
-        return explained.targets(row, self.task.labels, answer, features, asked)
+    def wanted(self, row: TaggingRow, answer: Answer, features: Sequence[Feature], asked: Asked) -> ExplainTarget:
+        return explained.tag_targets(row, self.task.labels, answer, features, asked)
 
 
 @dataclass(frozen=True, kw_only=True)

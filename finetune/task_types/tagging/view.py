@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from finetune.metrics.entities import chunks, entity_scores, split_tag
-from finetune.task_types.marked_text import Part, entities
-from finetune.task_types.tagging.row import places
+from finetune.task_types.marked_text import TextPart, entities
+from finetune.task_types.tagging.row import word_places
 from finetune.task_types.tagging.segments import unit
 from finetune.task_types.view import Beliefs, ClassScore, Line, View
 
@@ -39,7 +39,7 @@ class TagsView(View):
         """Words."""
         return np.array([len(line["words"]) for line in self.lines])
 
-    def parts(self, line: Line) -> list[Part]:
+    def parts(self, line: Line) -> list[TextPart]:
         """The text twice: with the label's entities, and with the model's."""
         gold, answer = chunks(line["gold"]), chunks(line["prediction"])
         text, words, around = _text(line), _places(line), self._surest_mistake(line)
@@ -121,7 +121,7 @@ class TagsView(View):
 
 
 def _places(line: Line) -> list[tuple[int, int]]:
-    return places(line["words"], line.get("starts") or ())
+    return word_places(line["words"], line.get("starts") or ())
 
 
 def _text(line: Line) -> str:

@@ -83,7 +83,7 @@ def label_cell(layout: Layout, values: Mapping[str, Any]) -> Any:
     return cell
 
 
-def labels_of(cell: Any, separator: str) -> list[str]:
+def labels_in_cell(cell: Any, separator: str) -> list[str]:
     """The labels in a multi-label cell."""
     found = as_list(cell)
     parts: Sequence[Any] = as_text(cell).split(separator or "\0") if found is None else found

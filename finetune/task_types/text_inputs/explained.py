@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from finetune.models.feature import Feature
-from finetune.task_types.explained import Asked, NamedText, Target, Wanted, averaged
+from finetune.task_types.explained import Asked, ExplainTarget, NamedText, Target, averaged
 from finetune.task_types.parts import Answer
 from finetune.task_types.pooled import TextRow
 
@@ -14,25 +14,25 @@ def texts(row: TextRow) -> list[list[NamedText]]:
     return [[NamedText(name=name, text=text) for name, text in zip(names, row.texts, strict=False)]]
 
 
-def one_label(labels: Sequence[str], answer: Answer, features: Sequence[Feature], asked: Asked) -> Wanted:
+def label_target(labels: Sequence[str], answer: Answer, features: Sequence[Feature], asked: Asked) -> ExplainTarget:
     """The predicted label, or the one asked for, against the others."""
     asked.require_no_word()
     label = asked.one_of(labels) or answer.value
     chances = answer.probabilities or ()
     place = labels.index(label)
     target = Target(label=label, confidence=chances[place], picks=averaged(len(features), place, against=0))
-    return Wanted(prediction=answer.value, confidence=max(chances), targets=[target])
+    return ExplainTarget(prediction=answer.value, confidence=max(chances), targets=[target])
 
 
-def score(answer: Answer, features: Sequence[Feature], asked: Asked) -> Wanted:
+def score_target(answer: Answer, features: Sequence[Feature], asked: Asked) -> ExplainTarget:
     """The predicted number."""
     asked.require_no_word()
     asked.require_no_label("this model predicts a number, not labels")
     target = Target(label="the score", picks=averaged(len(features), 0, against=None))
-    return Wanted(prediction=f"{answer.value:.4g}", confidence=None, targets=[target])
+    return ExplainTarget(prediction=f"{answer.value:.4g}", confidence=None, targets=[target])
 
 
-def several_labels(labels: Sequence[str], answer: Answer, features: Sequence[Feature], asked: Asked) -> Wanted:
+def several_labels(labels: Sequence[str], answer: Answer, features: Sequence[Feature], asked: Asked) -> ExplainTarget:
     """Each predicted label, or the one asked for; the likeliest where none is predicted."""
     asked.require_no_word()
     chances = dict(zip(labels, answer.probabilities or (), strict=True))
@@ -42,4 +42,4 @@ def several_labels(labels: Sequence[str], answer: Answer, features: Sequence[Fea
         Target(label=label, confidence=chances[label], picks=averaged(len(features), labels.index(label), against=None))
         for label in chosen
     ]
-    return Wanted(prediction=", ".join(answer.value) or "no label", confidence=None, targets=targets)
+    return ExplainTarget(prediction=", ".join(answer.value) or "no label", confidence=None, targets=targets)

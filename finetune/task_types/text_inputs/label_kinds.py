@@ -12,7 +12,7 @@ from finetune.data.values import as_text, is_missing
 from finetune.data.words.lists import word_list
 from finetune.errors import UserError
 from finetune.task_types.candidates import Ambiguous, label_candidates
-from finetune.task_types.column_names import words_of
+from finetune.task_types.column_names import name_words_of
 
 CLASSES, NUMBER, SEVERAL = "classification", "regression", "multi-label"  # names of types, see their columns.py
 LOOKED_AT = 5_000
@@ -123,7 +123,7 @@ def _are_class_numbers(fact: ColumnFacts, cells: Sequence[str]) -> bool:
 
 
 def _class_or_degree(fact: ColumnFacts, label: str, file: str) -> LabelKind:
-    words = set(words_of(label))
+    words = set(name_words_of(label))
     if words.intersection(word_list("label_of_classes")):
         return LabelKind(shape=CLASSES, why=f"{fact.distinct} classes by number")
     if words.intersection(word_list("label_of_degrees")):

@@ -7,7 +7,7 @@ from typing import Any
 from finetune.data.column_types import DIFFERENT_WORDS, ColumnFacts
 from finetune.data.values import as_number, as_text, is_missing
 from finetune.task_types.candidates import Ambiguous
-from finetune.task_types.column_names import in_order, label_tier, stem_of, text_tier
+from finetune.task_types.column_names import label_tier, numbered_order, stem_of, text_tier
 
 LOOKED_AT = 1_000  # rows
 MOSTLY = 0.9  # share of the labels that name a choice
@@ -53,7 +53,7 @@ def _numbered(facts: Mapping[str, ColumnFacts], label: Sequence[str]) -> list[li
     for name in _texts(facts, label):
         if stem := stem_of(name):
             groups.setdefault(stem, []).append(name)
-    return list(map(in_order, groups.values()))
+    return list(map(numbered_order, groups.values()))
 
 
 def _texts(facts: Mapping[str, ColumnFacts], label: Sequence[str]) -> list[str]:

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from finetune.task_types.marked_text import Part, plain
+from finetune.task_types.marked_text import TextPart, unmarked
 from finetune.task_types.view import Line
 
 
-def text_parts(line: Line) -> list[Part]:
+def text_parts(line: Line) -> list[TextPart]:
     """The text, or both texts of a pair."""
-    return [plain(name, line[name]) for name in ("text", "pair") if line.get(name) is not None]
+    return [unmarked(name, line[name]) for name in ("text", "pair") if line.get(name) is not None]
 
 
 def probabilities_by_label(labels: Sequence[str], line: Line) -> dict[str, float]:

@@ -31,7 +31,7 @@ class WordsRow(Protocol):
         """The text, or the words with spaces between them."""
 
 
-def encode(
+def encode_words(
     rows: Sequence[WordsRow],
     tokenizer: "PreTrainedTokenizerBase",
     max_length: int,

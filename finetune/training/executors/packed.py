@@ -28,7 +28,7 @@ def folder_here(out: Path) -> Path:
     return Path(tempfile.gettempdir()) / "finetune-runs" / hashlib.sha256(str(out).encode()).hexdigest()[:16]
 
 
-def packed(record: RunRecord, out: Path, *, parts: str) -> PackedRun:
+def packed_run(record: RunRecord, out: Path, *, parts: str) -> PackedRun:
     """The run of a record under `out`, as bytes."""
     folder, packing = RunFolder.of(out, record.task, record.id), io.BytesIO()
     left = LEFT if parts == "all" else (*LEFT, folder.model.name)

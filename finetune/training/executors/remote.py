@@ -12,7 +12,7 @@ from finetune.runs.recipe import Recipe
 from finetune.runs.record import RunRecord
 from finetune.task_types.resolved_run import resolved_run
 from finetune.training.executors.job import Job, Outcome, outcome
-from finetune.training.executors.packed import PackedRun, folder_here, packed, unpack
+from finetune.training.executors.packed import PackedRun, folder_here, packed_run, unpack
 from finetune.training.run_options import RunOptions
 
 Sent = Outcome | PackedRun
@@ -67,7 +67,7 @@ def train_sent(job: SentJob, watch: Watcher = unwatched) -> Sent:
         found = _trained(own, watch)
         if not isinstance(found, RunRecord) or os.environ.get("RANK", "0") != "0":
             return found
-        return packed(found, own.options.out, parts=job.collect)
+        return packed_run(found, own.options.out, parts=job.collect)
     except UserError as error:  # from reading the task again
         return error
     except Interrupted as stopped:

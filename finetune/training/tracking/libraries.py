@@ -13,7 +13,7 @@ from urllib.error import HTTPError
 from finetune.data.atomic import require_no_links
 from finetune.runs.record import RunRecord
 from finetune.training.tracking.names import MODULES
-from finetune.training.tracking.values import as_markdown, final_table
+from finetune.training.tracking.values import final_table, final_table_markdown
 
 ANSWER_SECONDS = 5.0  # that a server has to answer
 ID_TAG = "finetune.run"  # by which MLflow, which makes its own ids, finds a run again
@@ -111,7 +111,7 @@ class TensorBoard(Library):
     def send_record(self, tracker: Any, record: RunRecord, file: Path) -> None:
         """Both as texts: event files hold no others."""
         indented = "\n".join(f"    {line}" for line in file.read_text(encoding="utf-8").splitlines())
-        tracker.log({"final": as_markdown(record), "record": indented}, step=0)
+        tracker.log({"final": final_table_markdown(record), "record": indented}, step=0)
 
 
 class MLflow(Library):
@@ -149,7 +149,7 @@ class MLflow(Library):
     def send_record(self, tracker: Any, record: RunRecord, file: Path) -> None:
         """Both as artifacts."""
         mlflow = import_module("mlflow")
-        mlflow.log_text(as_markdown(record), "final.md")
+        mlflow.log_text(final_table_markdown(record), "final.md")
         tracker.log_artifact(str(file))
 
 

@@ -16,7 +16,7 @@ from finetune.runs.record_files import load_record
 from finetune.runs.without_folders import names_only
 from finetune.training.tracking.libraries import Library, TrackedRun, library
 from finetune.training.tracking.sender import Sender
-from finetune.training.tracking.values import Point, Points, final_numbers, settings
+from finetune.training.tracking.values import Points, TrackedPoint, final_numbers, settings
 
 END_SECONDS = 5.0  # that trackers have at the end of a run
 SEND_SECONDS = 600.0  # that they have for a finished one
@@ -92,7 +92,7 @@ class Tracking:
             sender.put(lambda tracker, one=one: one.configure(tracker, dict(flat)))  # type: ignore[misc]
             sender.start()
 
-    def send_points(self, points: Sequence[Point]) -> None:
+    def send_points(self, points: Sequence[TrackedPoint]) -> None:
         """Sends numbers of updates."""
         for sender in self.senders:
             for point in points:
@@ -149,7 +149,7 @@ class Tracking:
         self.then(Note(text))
 
 
-def _logging(point: Point, one: Library) -> Callable[[Any], None]:
+def _logging(point: TrackedPoint, one: Library) -> Callable[[Any], None]:
     return lambda tracker: tracker.log(point.numbers, step=point.step, **one.at(point.time))
 
 

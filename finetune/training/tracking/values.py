@@ -15,16 +15,16 @@ LONGEST_VALUE = 6_000  # characters of a setting, of which MLflow takes no more
 LONGEST_NAME = 200  # characters, of which MLflow takes 250
 MOST_AT_ONCE = 100  # values in a call, of which MLflow takes no more
 TOGETHER = 8  # updates whose mean is a point
-Numbers = dict[str, float]
+NumbersByName = dict[str, float]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Point:
+class TrackedPoint:
     """Numbers of an update, at a Unix time."""
 
     step: int
     time: float
-    numbers: Numbers
+    numbers: NumbersByName
 
 
 class Points:
@@ -34,7 +34,7 @@ class Points:
         self.update = 0
         self.examples = 0.0  # of an update
 
-    def of(self, name: str, facts: Mapping[str, Any], time: float) -> Iterator[Point]:
+    def of(self, name: str, facts: Mapping[str, Any], time: float) -> Iterator[TrackedPoint]:
         """The points of an event, by its name and facts; an epoch's are at its last update."""
         if name == "training" and facts["updates"]:
             self.update = facts["done"]
@@ -46,13 +46,13 @@ class Points:
             given = {"train/epoch_loss": facts["loss"], "dev/loss": facts.get("dev_loss"), "epoch": facts["epoch"]}
             yield from self.at_end(given | _by_split(facts.get("scores", {})), time)
 
-    def at_end(self, numbers: Mapping[str, Any], time: float) -> Iterator[Point]:
+    def at_end(self, numbers: Mapping[str, Any], time: float) -> Iterator[TrackedPoint]:
         """Points with these numbers at the last update, as many as limits demand."""
-        kept = list(finite(numbers).items())
+        kept = list(finite_numbers(numbers).items())
         for begin in range(0, len(kept), MOST_AT_ONCE):
-            yield Point(step=self.update, time=time, numbers=dict(kept[begin : begin + MOST_AT_ONCE]))
+            yield TrackedPoint(step=self.update, time=time, numbers=dict(kept[begin : begin + MOST_AT_ONCE]))
 
-    def _of_updates(self, facts: Mapping[str, Any], time: float) -> Iterator[Point]:
+    def _of_updates(self, facts: Mapping[str, Any], time: float) -> Iterator[TrackedPoint]:
         """The means of a few updates each; the speed is that of all."""
         losses, rates, seconds = facts["losses"], facts.get("rates", ()), facts["seconds"]
         each = seconds / max(1, len(losses))
@@ -63,7 +63,7 @@ class Points:
             if rates:
                 numbers["train/learning_rate"] = rates[end - 1]
             left = len(losses) - end
-            yield Point(step=self.update - left, time=time - left * each, numbers=finite(numbers))
+            yield TrackedPoint(step=self.update - left, time=time - left * each, numbers=finite_numbers(numbers))
 
 
 def settings(recipe: Mapping[str, Any]) -> dict[str, str | int | float | bool]:
@@ -71,9 +71,9 @@ def settings(recipe: Mapping[str, Any]) -> dict[str, str | int | float | bool]:
     return _named({name: _plain(value) for name, value in _flat(recipe)})
 
 
-def final_numbers(record: RunRecord) -> Numbers:
+def final_numbers(record: RunRecord) -> NumbersByName:
     """The scores, those of the baselines, and the cost of a finished run."""
-    numbers: Numbers = {}
+    numbers: NumbersByName = {}
     for name, score in _by_split(record.scores).items():
         numbers[f"final/{name}"] = score
     for split, methods in record.baselines.items():
@@ -92,14 +92,14 @@ def final_table(record: RunRecord) -> tuple[list[str], list[list[str]]]:
     return ["split", "metric", "score", "best baseline"], rows
 
 
-def as_markdown(record: RunRecord) -> str:
+def final_table_markdown(record: RunRecord) -> str:
     """The final table in Markdown."""
     head, rows = final_table(record)
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join(f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |" for cells in lines)
 
 
-def finite(numbers: Mapping[str, Any]) -> Numbers:
+def finite_numbers(numbers: Mapping[str, Any]) -> NumbersByName:
     """The finite numbers, under names that every library takes; others are left out."""
     return _named({name: float(value) for name, value in numbers.items() if value is not None and math.isfinite(value)})
 

@@ -63,10 +63,10 @@ def _records(count: int, seed: int, folder: Path, place: Path) -> "Fuzzed":
 def _data_files(count: int, seed: int, folder: Path, place: Path) -> "Fuzzed":
     from support.fuzzed_files import fuzz_data_files
 
-    from finetune.inference.predictor import load
+    from finetune.inference.predictor import load_predictor
 
     (run,) = (file.parent for file in place.glob("results/*/*/record.json"))
-    return fuzz_data_files(count, seed, folder=folder, model=place / "encoder", predictor=load(run))
+    return fuzz_data_files(count, seed, folder=folder, model=place / "encoder", predictor=load_predictor(run))
 
 
 def _model_folders(count: int, seed: int, folder: Path, place: Path) -> "Fuzzed":

@@ -9,7 +9,7 @@ from support.checked_files import Check, reviews, texts
 from finetune.checks import duplicates
 from finetune.checks.minhash import LEAST, likeness, near_pairs
 from finetune.data import characters
-from finetune.data.characters import census, runs_of
+from finetune.data.characters import census, text_slices
 
 
 def test_near_duplicates_are_those_alike_by_their_runs_of_letters() -> None:
@@ -41,7 +41,7 @@ def test_long_texts_are_looked_at_a_few_at_a_time(monkeypatch: pytest.MonkeyPatc
     many = texts(40, words=30)
     whole, near = census(many), near_pairs([*many, many[3] + "!"])
     monkeypatch.setattr(characters, "CHUNK", 1_000)
-    assert [part.stop - part.start for part in runs_of([400, 400, 400, 5_000, 1])] == [2, 1, 1, 1]
+    assert [part.stop - part.start for part in text_slices([400, 400, 400, 5_000, 1])] == [2, 1, 1, 1]
     assert (census(many) == whole).all()
     assert near_pairs([*many, many[3] + "!"]) == near == [(40, 3)]
-    assert not list(runs_of([]))
+    assert not list(text_slices([]))

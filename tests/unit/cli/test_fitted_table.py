@@ -20,8 +20,8 @@ from finetune.cli.fitted_table import Column, FittedTable, columns
 from finetune.cli.run_tables import record_table, runs_table, short_model, summary_table
 from finetune.commands.table.command import as_table
 from finetune.commands.table.paper_form import paper_form
-from finetune.commands.table.paper_table import Line, lines_of, load_table, table_files
-from finetune.commands.table.paper_table import Table as PaperTable
+from finetune.commands.table.paper_table import PaperTable as PaperTable
+from finetune.commands.table.paper_table import TableLine, lines_of, load_table, table_files
 from finetune.commands.table.paper_table_formats import Form, runs_form
 from finetune.runs.listed_run import ListedRun
 from finetune.runs.recipe_diff import listed_differences
@@ -142,7 +142,7 @@ def test_every_table_of_the_kept_records_fits(width: int) -> None:
 @pytest.mark.parametrize("width", [*range(60, 121, 4)])
 @pytest.mark.parametrize("form", [paper_form, runs_form])
 def test_the_number_of_a_source_is_in_the_line_of_what_it_is_the_source_of(
-    form: Callable[[PaperTable, list[Line]], Form], width: int
+    form: Callable[[PaperTable, list[TableLine]], Form], width: int
 ) -> None:
     names = ["glue"] if form is paper_form else ["glue", "squad", "ner"]
     for table in map(load_table, names):

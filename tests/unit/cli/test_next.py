@@ -13,7 +13,7 @@ from support.records import run
 from support.runs import FAST, FinishedRun, as_csv
 
 from finetune.cli.console import Terminal
-from finetune.cli.next_commands import Given, typed_settings
+from finetune.cli.next_commands import GivenOptions, typed_settings
 from finetune.cli.run_facts import next_commands
 from finetune.cli.run_tables import print_record
 from finetune.runs.record import RunRecord, SavedMetric
@@ -100,10 +100,10 @@ def test_settings_are_typed_as_they_are_read() -> None:
 
 
 def test_a_command_has_the_options_that_it_takes() -> None:
-    given = Given(out=Path("my runs"), data=Path("d"), device="cpu")
+    given = GivenOptions(out=Path("my runs"), data=Path("d"), device="cpu")
     for name in ("run", "search", "evaluate", "predict", "report", "show", "compare", "ls", "table", "check"):
         module = import_module(f"finetune.commands.{name}.command")
-        taken = {"out", "data", "device"} & set(signature(getattr(module, name)).parameters)
+        taken = {"out", "data", "device"} & set(signature(getattr(module, f"{name}_command")).parameters)
         assert name != "check" or taken == {"out", "data", "device"}  # which data of one's own does not need
         if name != "check":
             options = shlex.split(given.command(name, "a"))[3:]
@@ -137,7 +137,7 @@ def named(*names: str, **settings: Any) -> list[RunRecord]:
 
 def after(*records: RunRecord, **settings: Any) -> list[str]:
     """The next commands, without `finetune`."""
-    found = next_commands(records, Given(), settings)
+    found = next_commands(records, GivenOptions(), settings)
     assert all(command.startswith("finetune ") for command in found)
     return [command.removeprefix("finetune ") for command in found]
 

@@ -105,7 +105,7 @@ def test_a_note_of_a_command_names_its_option(in_process: InProcess, tmp_path: P
 def test_a_command_that_shows_progress_can_be_quiet(name: str) -> None:
     module = module_of(name)
     shows = "load_libraries(" in inspect.getsource(module)
-    assert not shows or "quiet" in inspect.signature(getattr(module, name)).parameters
+    assert not shows or "quiet" in inspect.signature(getattr(module, f"{name}_command")).parameters
 
 
 ONLY_FILES = ("cp", "init", "report", "submission", "tokenizer", "track", "view")  # that they write or send
@@ -113,7 +113,7 @@ ONLY_FILES = ("cp", "init", "report", "submission", "tokenizer", "track", "view"
 
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name not in ONLY_FILES])
 def test_a_command_that_prints_results_has_json(name: str) -> None:
-    assert "as_json" in inspect.signature(getattr(module_of(name), name)).parameters
+    assert "as_json" in inspect.signature(getattr(module_of(name), f"{name}_command")).parameters
 
 
 def test_a_quiet_evaluation_writes_nothing_to_standard_error(

@@ -17,7 +17,7 @@ from support.own_data import own_task
 from finetune.data.reading import read_table
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.runs.recipe import load
+from finetune.runs.recipe import load_recipe
 from finetune.task_types.candidates import Ambiguous
 from finetune.task_types.starting_recipe import commented, starting_recipe
 
@@ -159,7 +159,7 @@ def test_names_of_labels_and_signs_go_into_the_recipe_and_back(tmp_path: Path) -
     started, task = starting_recipe(str(data), {})
     (tmp_path / "my.toml").write_text(commented(started, task))
     (tmp_path / "x" / "labels.txt").unlink()
-    again = load(tmp_path / "my.toml")
+    again = load_recipe(tmp_path / "my.toml")
     assert own_task(again.task, again.options).labels == ("bad", "fair", "good")
     amounts = write(tmp_path / "b.tsv", "text\tscore", lambda i: f"{sentence(i)}\t{1000 + 37 * i:,}")
     started, _ = starting_recipe(str(amounts), {"decimal": "."})

@@ -16,7 +16,7 @@ from support.fuzzing import DAMAGES
 
 from finetune.commands.check import tokenization as tokens
 from finetune.data.detect import detect
-from finetune.data.file_format import Output
+from finetune.data.file_format import OutputFormat
 from finetune.data.formats.registry import BY_SUFFIX
 from finetune.data.reading import read_table
 from finetune.data.writing import write_rows
@@ -78,7 +78,7 @@ def tables(draw: st.DrawFn) -> tuple[str, bytes]:
     file = io.BytesIO()
     suffix = draw(st.sampled_from(BINARY))
     rows = [dict(zip(names, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
-    BY_SUFFIX[suffix].write(file, rows, Output(suffix=suffix, names=names))
+    BY_SUFFIX[suffix].write(file, rows, OutputFormat(suffix=suffix, names=names))
     content = bytearray(file.getvalue())
     place = int(draw(st.floats(0, 1, exclude_max=True)) * len(content))  # Excel holds the time, so its size varies
     harm = draw(st.sampled_from(["none", "byte", "end"]))

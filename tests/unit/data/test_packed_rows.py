@@ -7,7 +7,7 @@ import pytest
 from support.toys import labelled_shapes
 
 from finetune.data import packed_rows
-from finetune.data.packed_rows import PackedRows, packed
+from finetune.data.packed_rows import PackedRows, pack
 from finetune.data.source import Source
 from finetune.task_types.task import Task
 
@@ -22,7 +22,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("task", labelled_shapes(), ids=lambda task: task.name)
 def test_packed_rows_are_the_same_rows(task: Task) -> None:
     rows = list(task.load(Source(), "train").rows)
-    found = packed(list(rows))
+    found = pack(list(rows))
     assert isinstance(found, PackedRows)
     assert list(found) == rows and len(found) == len(rows) == 64
     assert [found[i] for i in range(-64, 64)] == [*rows, *rows]
@@ -40,6 +40,6 @@ class Other:
 @pytest.mark.parametrize("last", [Other("a\ud800", [1]), Other("b", {}), "another class", Other("c", (1, ["d"]))])
 def test_rows_that_bytes_would_change_stay_as_they_are(last: Any) -> None:
     rows = [*(Other(f"\ud800{i}", (i, 0.1, None, True)) for i in range(9)), last]
-    assert packed(rows) is rows and len(rows) == 10
-    assert list(packed(rows[:9])) == [Other(f"\ud800{i}", (i, 0.1, None, True)) for i in range(9)]
-    assert packed(rows[:4]) == rows[:4]
+    assert pack(rows) is rows and len(rows) == 10
+    assert list(pack(rows[:9])) == [Other(f"\ud800{i}", (i, 0.1, None, True)) for i in range(9)]
+    assert pack(rows[:4]) == rows[:4]

@@ -58,7 +58,7 @@ def test_a_resumed_prediction_is_the_same_byte_by_byte(
 
 @pytest.mark.parametrize("kind", ["regression", "multilabel", "tagging", "span", "choice"])
 def test_every_task_type_resumes_the_same(kind: str, finished_run: FinishedRun, tmp_path: Path) -> None:
-    predictor = predictors.load(finished_run(kind))
+    predictor = predictors.load_predictor(finished_run(kind))
     name, content, _ = DATA[kind]
     rows = content.splitlines(keepends=True)
     header = rows[:1] if name.endswith(".csv") else []

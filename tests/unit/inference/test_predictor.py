@@ -24,8 +24,8 @@ from finetune.data.records import Record
 from finetune.errors import UserError
 from finetune.inference import answer_rows as predicting
 from finetune.inference.file_scores import scores_of
-from finetune.inference.predictor import Predictor, load
-from finetune.inference.python_rows import answer_lines, lines_of
+from finetune.inference.predictor import Predictor, load_predictor
+from finetune.inference.python_rows import answer_lines, stream_lines
 from finetune.runs.events import Event, Note
 from finetune.task_types.columns import Layout
 from finetune.task_types.parts import Answer
@@ -33,7 +33,7 @@ from finetune.task_types.types import trained_task
 
 
 def trained(folder: Path, data: Path, model: Path, **settings: Any) -> Predictor:
-    return load(trained_run(folder, data, model, **settings))
+    return load_predictor(trained_run(folder, data, model, **settings))
 
 
 TEXTS = ["the dog sat", "the cat sat", "the dog sat 7"]
@@ -99,11 +99,11 @@ def test_a_model_of_another_version_is_refused(reviews: Path, tmp_path: Path) ->
     settings = json.loads((model / "config.json").read_text())["finetune"]
     change_config(model, finetune=settings | {"layout": settings["layout"] | {"colour": "red"}})
     with pytest.raises(UserError, match=r"'colour'"):
-        load(tmp_path / "model")
+        load_predictor(tmp_path / "model")
 
 
 def test_a_model_is_loaded_by_its_task_from_a_folder_named_by_a_text(reviews: Path) -> None:
-    assert load("reviews.csv", out=str(reviews.parents[1]))("the cat sat").value == "good"
+    assert load_predictor("reviews.csv", out=str(reviews.parents[1]))("the cat sat").value == "good"
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_a_model_predicts_in_its_precision_where_the_device_computes_in_it(
         if isinstance(event, Note):
             notes.append(event.text)
 
-    predictor = load(tmp_path / "model", watch=watch, device="cpu")
+    predictor = load_predictor(tmp_path / "model", watch=watch, device="cpu")
     assert predictor.engine.accelerator.mixed_precision == ("no" if used == "fp32" else used)
     assert predictor("the cat sat").value == "good"
     note = f"was trained in {trained_in}, in which this cpu does not compute natively: it predicts in fp32"
@@ -209,12 +209,18 @@ def test_in_python_and_line_by_line(reviewer: Predictor) -> None:
     assert "is not JSON" in next(answers)["error"]
     assert "no text" in next(answers)["error"]
     odd = io.TextIOWrapper(io.BytesIO(b"\xff\xfe caf\xe9\na\tb\na\tb\tc\n" + b'{"a":' * 99_999 + b"\nthe cat sat\n"))
-    assert ["error" in answer for answer in answer_lines(reviewer, lines_of(odd))] == [True, True, True, True, False]
+    assert ["error" in answer for answer in answer_lines(reviewer, stream_lines(odd))] == [
+        True,
+        True,
+        True,
+        True,
+        False,
+    ]
 
 
 def test_tags_of_words_and_of_texts(finished_run: FinishedRun, tmp_path: Path) -> None:
     run = finished_run("tagging")
-    tagger = load(run)
+    tagger = load_predictor(run)
     predict(tagger, run.parents[2] / "tags.conll", tmp_path / "out.conll")
     lines = (tmp_path / "out.conll").read_text().splitlines()
     assert [line.split(" ")[:2] for line in lines[:2]] == [["the", "O"], ["cat", "B-PET"]]
@@ -230,7 +236,7 @@ def test_tags_of_words_and_of_texts(finished_run: FinishedRun, tmp_path: Path) -
 
 def test_spans_and_no_answers(finished_run: FinishedRun, tmp_path: Path) -> None:
     run = finished_run("span")
-    asker = load(run)
+    asker = load_predictor(run)
     (found,) = asker.predict([("who sat?", "the dog sat")])
     assert found["prediction"] == "the dog sat"[found["start"] or 0 : found["end"] or 0]
     assert 0 <= found["p(no answer)"] <= 1
@@ -241,7 +247,7 @@ def test_spans_and_no_answers(finished_run: FinishedRun, tmp_path: Path) -> None
 
 def test_choices_by_number_and_by_letter(finished_run: FinishedRun, tmp_path: Path) -> None:
     run = finished_run("choice")
-    chooser = load(run)
+    chooser = load_predictor(run)
     (found,) = chooser.predict([("the cat", ["sat", "ran"])])
     assert set(found) == {"prediction", "prediction text", "p(choice 1)", "p(choice 2)"}
     scores = predict(chooser, run.parents[2] / "choice.csv", tmp_path / "chosen.csv").scores
@@ -249,7 +255,7 @@ def test_choices_by_number_and_by_letter(finished_run: FinishedRun, tmp_path: Pa
     assert {line["prediction"] for line in lines} <= {"1", "2"}  # counted as the labels are
     assert scores["accuracy"] == sum(line["prediction"] == line["label"] for line in lines) / 30
     run = finished_run("choice by letter")
-    scores = predict(load(run), run.parents[2] / "letters.csv", tmp_path / "lettered.csv").scores
+    scores = predict(load_predictor(run), run.parents[2] / "letters.csv", tmp_path / "lettered.csv").scores
     lines = read(tmp_path / "lettered.csv")
     assert {line["prediction"] for line in lines} <= {"A", "B", "C"}
     assert scores["accuracy"] == sum(line["prediction"] == line["answer"] for line in lines) / 30
@@ -258,11 +264,11 @@ def test_choices_by_number_and_by_letter(finished_run: FinishedRun, tmp_path: Pa
 
 def test_several_labels_and_numbers(finished_run: FinishedRun, tmp_path: Path) -> None:
     run = finished_run("multilabel")
-    marker = load(run)
+    marker = load_predictor(run)
     (found,) = marker.predict(["the cat"])
     assert set(found) == {"prediction", "p(a)", "p(b)"}
     assert "micro f1" in predict(marker, run.parents[2] / "many.jsonl", tmp_path / "marked.jsonl").scores
-    rater = load(finished_run("regression"))
+    rater = load_predictor(finished_run("regression"))
     assert isinstance(rater.predict([("the cat", "the dog")])[0]["prediction"], float)
 
 

@@ -12,7 +12,7 @@ from support.runs import FinishedRun, trained_run
 
 from finetune.commands.features.rows_to_embed import rows_of_file
 from finetune.inference.predict_plan import default_output
-from finetune.inference.predictor import Predictor, load
+from finetune.inference.predictor import Predictor, load_predictor
 from finetune.metrics.entities import to_iob2
 from finetune.task_types.columns import Layout
 from finetune.task_types.tagging.schemes import in_scheme, scheme_of
@@ -82,7 +82,7 @@ def several(count: int) -> str:
 def tagger(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path) -> Predictor:
     folder = tmp_path_factory.mktemp("tags")
     (folder / "train.bmes").write_text(several(30))
-    return load(trained_run(folder / "results", folder / "train.bmes", tiny_bert))
+    return load_predictor(trained_run(folder / "results", folder / "train.bmes", tiny_bert))
 
 
 def test_tags_of_another_form_have_the_same_scores(tagger: Predictor, tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_labelled_lines_keep_their_line(tmp_path: Path, tiny_bert: Path) -> None
     rows = [f"{label} the {noun} {verb}" for noun in ("cat", "dog", "sun", "man") for verb in ("sat", "ran", "saw")
             for label in ("DESC:manner", "HUM:ind")]  # fmt: skip
     (tmp_path / "train.label").write_text("\n".join(rows))
-    model = load(trained_run(tmp_path / "results", tmp_path / "train.label", tiny_bert))
+    model = load_predictor(trained_run(tmp_path / "results", tmp_path / "train.label", tiny_bert))
     for name, some in (("new.label", rows[:3]), ("bare.label", ["the cat sat", "", "the dog ran"])):
         (tmp_path / name).write_text("".join(f"{row}\n" for row in some))
         output = default_output(tmp_path / name, form_for(tmp_path / name, model.layout, {}))
@@ -193,7 +193,7 @@ def test_squad_stays_squad(finished_run: FinishedRun, tmp_path: Path, answered: 
             question["answers"] = answers
     (tmp_path / "new.json").write_text(json.dumps(given))
     label = {"label": "answers"} if answered else {}
-    found = predict(load(finished_run("span")), tmp_path / "new.json", tmp_path / "out.json", **label)
+    found = predict(load_predictor(finished_run("span")), tmp_path / "new.json", tmp_path / "out.json", **label)
     assert (found.rows, found.failed, bool(found.scores)) == (2, 0, answered)
     after = json.loads((tmp_path / "out.json").read_text())
     for question, before in zip(after["data"][0]["paragraphs"][0]["qas"], questions, strict=True):

@@ -14,7 +14,7 @@ from support.parquet_folders import checksums, manifest, predict_folder, stop_af
 from finetune.errors import UserError
 from finetune.inference.predictor import Predictor
 from finetune.inference.shards import join, predict
-from finetune.inference.shards.plan import Busy, Plan, load
+from finetune.inference.shards.plan import Busy, Plan, load_plan
 from finetune.inference.shards.work import finish, predict_all
 
 pytestmark = pytest.mark.usefixtures("small_shards")
@@ -30,7 +30,7 @@ def test_the_same_call_resumes(
 ) -> None:
     stop_after(windows, reviewer, parquets, tmp_path / "out")
     assert not manifest(tmp_path / "out")["complete"]
-    assert 4 - len(load(tmp_path / "out").left()) == windows  # a shard is a window here
+    assert 4 - len(load_plan(tmp_path / "out").left()) == windows  # a shard is a window here
     predict_folder(reviewer, parquets, tmp_path / "out")
     assert checksums(tmp_path / "out") == whole_checksums
 
@@ -152,7 +152,7 @@ def test_a_shard_is_for_one_process(
     reviewer: Predictor, parquets: Path, whole_checksums: dict[str, str], tmp_path: Path
 ) -> None:
     stop_after(0, reviewer, parquets, tmp_path / "out")
-    plan = load(tmp_path / "out")
+    plan = load_plan(tmp_path / "out")
     first, *others = plan.left()
     with plan.locked(first.key, wait=False):
         with pytest.raises(Busy):
@@ -172,7 +172,7 @@ def test_a_process_that_comes_last_leaves_the_manifest_as_it_is(
     reviewer: Predictor, parquets: Path, tmp_path: Path
 ) -> None:
     stop_after(0, reviewer, parquets, tmp_path / "out")
-    slow = load(tmp_path / "out")
+    slow = load_plan(tmp_path / "out")
     predict_folder(reviewer, parquets, tmp_path / "out")
     done = manifest(tmp_path / "out")
     assert (slow.left(), predict_all(reviewer, slow, lambda *_: None)) == ([], {})

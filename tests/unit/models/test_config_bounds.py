@@ -17,7 +17,7 @@ from support.toys import cat_task
 from support.training import CPU
 
 from finetune.errors import UserError
-from finetune.inference.predictor import load
+from finetune.inference.predictor import load_predictor
 from finetune.models.pretrained import resolve
 from finetune.models.saving import build_model, load_config, load_trained
 from finetune.models.tokenizers.load import load_text_tokenizer, load_tokenizer
@@ -260,7 +260,7 @@ def test_odd_settings_of_a_model_are_refused(saved: Any, copied_run: FinishedRun
     (model / "checksums.json").unlink()  # whoever writes odd settings writes their checksum too
     before = load_config(model).finetune
     merge(model / "config.json", {"finetune": before | saved if isinstance(saved, dict) else saved or [1]})
-    assert_refused(lambda: load(model, device="cpu"))
+    assert_refused(lambda: load_predictor(model, device="cpu"))
 
 
 def test_nan_weights_give_no_answers(copied_run: FinishedRun) -> None:
@@ -268,7 +268,7 @@ def test_nan_weights_give_no_answers(copied_run: FinishedRun) -> None:
     (model / "checksums.json").unlink()  # whoever writes odd settings writes their checksum too
     weights = load_file(model / WEIGHTS)
     save_file({name: tensor * float("nan") for name, tensor in weights.items()}, model / WEIGHTS, {"format": "pt"})
-    predictor = load(model, device="cpu")
+    predictor = load_predictor(model, device="cpu")
     assert_refused(lambda: predictor("the cat sat"))
 
 

@@ -18,7 +18,7 @@ from finetune.models import layer_mix
 from finetune.models.batch import Batch, collate
 from finetune.models.freezing import parameter_counts
 from finetune.models.lora import merged, save_adapter
-from finetune.models.model import Model
+from finetune.models.model import EncoderWithHead
 from finetune.models.saving import build_model, load_trained, save_checkpoint
 from finetune.runs.recipe import Recipe, Train, parse
 from finetune.task_types.task import Task
@@ -27,7 +27,7 @@ from finetune.training.optimizer import build_optimizer
 peft = pytest.importorskip("peft", reason="needs the extra `lora`")
 
 
-def adapted(task: Task, encoder: Path, **settings: Any) -> tuple[Model, Batch]:
+def adapted(task: Task, encoder: Path, **settings: Any) -> tuple[EncoderWithHead, Batch]:
     """A model with LoRA that changes its logits, as after training, and a batch."""
     trainer, features = build(task, encoder, Train(), **{"lora": 4, **settings})
     torch.manual_seed(1)
@@ -39,12 +39,12 @@ def adapted(task: Task, encoder: Path, **settings: Any) -> tuple[Model, Batch]:
     return trainer.model.eval(), collate(features, pad_id=trainer.engine.pad_id)
 
 
-def logits(model: Model, batch: Batch) -> torch.Tensor:
+def logits(model: EncoderWithHead, batch: Batch) -> torch.Tensor:
     with torch.no_grad():
         return model(*batch.inputs())
 
 
-def trained(model: Model) -> set[str]:
+def trained(model: EncoderWithHead) -> set[str]:
     """The parts of a model that are trained: `lora`, or the name of a module or parameter."""
     names = [name for name, p in model.named_parameters() if p.requires_grad]
     places = [name.split(".") for name in names if ".lora_" not in name]
@@ -215,7 +215,7 @@ def test_without_peft_the_extra_is_named(tiny_bert: Path, monkeypatch: pytest.Mo
 
 
 def test_lora_and_head_are_new_by_the_seed_and_the_head_is_that_of_full_fine_tuning(tiny_bert: Path) -> None:
-    def built(**settings: Any) -> Model:
+    def built(**settings: Any) -> EncoderWithHead:
         return build_model(tiny_bert, cat_task().head, Recipe(task="any", **settings), device=CPU)[0]
 
     def same(one: Sequence[torch.Tensor], other: Sequence[torch.Tensor]) -> bool:

@@ -43,7 +43,7 @@ from finetune.models import saving as checkpoints
 from finetune.models.batch import collate
 from finetune.models.families import family_notes, most_tokens
 from finetune.models.kernels import cpu
-from finetune.models.model import Model
+from finetune.models.model import EncoderWithHead
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.events import unwatched
 from finetune.runs.folder import RunFolder
@@ -51,7 +51,7 @@ from finetune.runs.recipe import Recipe, Train
 from finetune.task_types.task import Task
 
 
-def saved(task: Task, encoder: Path, folder: Path) -> Model:
+def saved(task: Task, encoder: Path, folder: Path) -> EncoderWithHead:
     """A model with a new head, written to a folder."""
     trainer, _ = build(task, encoder, Train())
     tokenizer = AutoTokenizer.from_pretrained(encoder)

@@ -12,7 +12,7 @@ from transformers import AutoTokenizer, BertModel
 
 from finetune.errors import UserError
 from finetune.models import pretrained
-from finetune.models.encoder_sizes import Size, size_of
+from finetune.models.encoder_sizes import EncoderSize, size_of
 from finetune.models.saving import build_model, load_config, load_trained, save_checkpoint
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.recipe import Recipe, Train
@@ -44,7 +44,7 @@ def built(name: str, tokenizer: Path, *, seed: int = 0, train: Train | None = No
     ],
 )
 def test_a_name_gives_layers_width_and_heads(name: str, size: tuple[int, int, int]) -> None:
-    assert size_of(name) == Size(layers=size[0], width=size[1], heads=size[2])
+    assert size_of(name) == EncoderSize(layers=size[0], width=size[1], heads=size[2])
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from finetune.errors import UserError
-from finetune.runs.cache import FACTS, Kind, entry, fits, hash_of, locked, make_room, require_room, required
+from finetune.runs.cache import FACTS, CacheKind, entry, fits, hash_of, locked, make_room, require_room, required
 
 SIZE = 1_000  # bytes of an entry's file
 DAYS = 86_400  # seconds
@@ -23,7 +23,7 @@ def limit(monkeypatch: pytest.MonkeyPatch, entries: float) -> None:
     monkeypatch.setenv("FINETUNE_CACHE_GB", str(entries * SIZE / 1e9))
 
 
-def written(kind: Kind, name: str, *, used: float) -> Path:
+def written(kind: CacheKind, name: str, *, used: float) -> Path:
     """The file of an entry that was last used so many days ago."""
     folder = entry(kind, hash_of([name]))
     with locked(folder):

@@ -3,7 +3,7 @@
 import pytest
 
 from finetune.errors import UserError
-from finetune.runs.data_sizes import percent, shares_of
+from finetune.runs.data_sizes import exact_percent, shares_of
 from finetune.runs.grid import expand
 from finetune.runs.recipe import Recipe, parse
 from finetune.runs.run_id import run_id
@@ -11,7 +11,7 @@ from finetune.runs.run_id import run_id
 
 def test_percentages_become_shares_in_order() -> None:
     assert shares_of("100%, 10%,25 %,10%") == [0.1, 0.25, 1.0]
-    assert [percent(share) for share in (0.1, 0.125, 1.0)] == ["10%", "12.5%", "100%"]
+    assert [exact_percent(share) for share in (0.1, 0.125, 1.0)] == ["10%", "12.5%", "100%"]
 
 
 def test_shares_of_python_are_numbers() -> None:

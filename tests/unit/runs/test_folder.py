@@ -17,7 +17,7 @@ from finetune.data import checksums
 from finetune.data.in_memory import Columns
 from finetune.data.stored import STORE, stored
 from finetune.errors import UserError
-from finetune.inference.predictor import load
+from finetune.inference.predictor import load_predictor
 from finetune.runs.events import Event, Note, unwatched
 from finetune.runs.folder import RunFolder
 from finetune.runs.predictions import read_lines, read_predictions, write_predictions
@@ -208,14 +208,14 @@ def test_every_file_of_a_model_is_checked(run: RunFolder, tmp_path: Path) -> Non
         alone = shutil.copytree(folder.model, tmp_path / f"model {name}")
         for target in (folder.path, alone):
             with pytest.raises(UserError, match=r"is (damaged|missing)") as raised:
-                load(target)
+                load_predictor(target)
             assert name in str(raised.value) or name == checksums.CHECKSUMS
 
 
 def test_a_missing_file_of_a_model_is_an_error(run: RunFolder) -> None:
     (run.model / "tokenizer_config.json").unlink()
     with pytest.raises(UserError, match=r"tokenizer_config\.json: is missing"):
-        load(run.path)
+        load_predictor(run.path)
 
 
 def test_older_records_and_models_without_checksums_are_read(run: RunFolder) -> None:
@@ -223,7 +223,7 @@ def test_older_records_and_models_without_checksums_are_read(run: RunFolder) -> 
     text = record.model_copy(update={"files": {}, "checksum": ""}).model_dump_json(exclude={"files", "checksum"})
     run.record_file.write_text(text)
     (run.model / checksums.CHECKSUMS).unlink()
-    assert load(run.path)("the cat sat").value in ("good", "bad")
+    assert load_predictor(run.path)("the cat sat").value in ("good", "bad")
     assert read_lines(run, "dev")
 
 

@@ -118,7 +118,7 @@ def test_a_recipe_file_is_a_small_regular_text(tmp_path: Path) -> None:
     (tmp_path / "folder.toml").mkdir()
     for name in ("large", "binary", "deep", "dotted", "number", "pipe", "device", "folder"):
         with pytest.raises(UserError, match=rf"{name}\.toml"):
-            recipe.load(tmp_path / f"{name}.toml")
+            recipe.load_recipe(tmp_path / f"{name}.toml")
         with pytest.raises(UserError):
             expand_targets([str(tmp_path / f"{name}.toml")], {})
 

@@ -12,7 +12,7 @@ import pytest
 from support.cli import InProcess
 
 from finetune.runs.folder import RunFolder
-from finetune.runs.interrupted import Interrupted, interrupted_runs, same_but_for_facts
+from finetune.runs.interrupted import InterruptedRun, interrupted_runs, same_but_for_facts
 
 
 def left_over(out: Path, name: str, *events: dict[str, object], checkpoints: tuple[int, ...] = ()) -> Path:
@@ -39,7 +39,7 @@ def test_a_run_without_a_record_says_how_far_it_came(tmp_path: Path) -> None:
     (finished / "record.json").write_text("{}")
     (tmp_path / "reviews.csv" / "something else").mkdir()
     first, second = sorted(interrupted_runs(tmp_path), key=lambda run: run.id)
-    assert first == Interrupted(
+    assert first == InterruptedRun(
         task="reviews.csv", id="aaaaaaaaaa", update=120, updates=400, epoch=2, epochs=4, checkpoint=110,
         last=first.last, running=False,
     )  # fmt: skip

@@ -8,7 +8,7 @@ import pytest
 from support.records import run
 
 from finetune.cli.run_tables import summary_lines, summary_table
-from finetune.commands.table.paper_table import Row, Table, lines_of
+from finetune.commands.table.paper_table import PaperTable, TableRow, lines_of
 from finetune.runs.data_sizes import by_share
 from finetune.runs.encoder_runs import lineage_of
 from finetune.runs.lineage import Lineage
@@ -120,7 +120,7 @@ def test_a_table_selects_by_lineage() -> None:
         ({"lineage.task": "corpus.txt", "lineage.seed": 2}, "ltr", 1),
         ({"lineage.task": "elsewhere"}, "", 0),
     ):
-        table = Table(title="t", source="none", row=[Row(**row, settings=settings)])
+        table = PaperTable(title="t", source="none", row=[TableRow(**row, settings=settings)])
         line = lines_of(table, [*ltr, *mlm, run(0.9)])[0]
         assert (line.model, len(line.runs)) == (model, count)
 

@@ -162,7 +162,7 @@ def test_a_record_names_no_folder_of_the_machine(train: Train, here: Finetune, t
     assert "is the training file" in here("evaluate", records[0]["id"], moved).stderr
     changed = write_reviews(tmp_path / "mine" / "reviews.csv", first="bird")
     assert "is the training file" not in here("evaluate", records[0]["id"], changed).stderr
-    assert predictors.load(records[0]["id"]).layout is not None
+    assert predictors.load_predictor(records[0]["id"]).layout is not None
 
 
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="not a checkout")

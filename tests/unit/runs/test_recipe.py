@@ -32,7 +32,7 @@ def message(settings: dict[str, Any]) -> str:
 @pytest.mark.parametrize("name", sorted(recipe_files()))
 def test_every_recipe_loads_its_task_exists_and_its_first_line_runs_it(name: str) -> None:
     file = recipe_files()[name]
-    assert find(recipe.load(file, options=option_names).task).name
+    assert find(recipe.load_recipe(file, options=option_names).task).name
     assert file.read_text(encoding="utf-8").splitlines()[0] == f"# finetune run {name}"
 
 
@@ -40,7 +40,7 @@ def test_the_glue_recipes_have_the_settings_of_the_paper() -> None:
     names = [name for name in recipe_files() if name.startswith("glue-")]
     assert len(names) == 9
     for name in names:
-        one = recipe.load(recipe_files()[name], options=option_names)
+        one = recipe.load_recipe(recipe_files()[name], options=option_names)
         assert (one.train.batch_size, one.train.epochs, one.train.learning_rate) == (32, 3, 2e-5)
         assert (one.max_length, one.model) == (128, "google-bert/bert-base-uncased")
 
@@ -95,7 +95,7 @@ def test_all_faults_are_reported_at_once() -> None:
 def test_a_file_that_is_not_toml_is_named(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text("task = \n")
     with pytest.raises(UserError, match=r"mine\.toml: is not TOML"):
-        recipe.load(tmp_path / "mine.toml")
+        recipe.load_recipe(tmp_path / "mine.toml")
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_arguments_are_parted_into_targets_and_settings(tmp_path: Path, monkeypa
 def test_a_recipe_written_as_toml_reads_back_the_same(tmp_path: Path) -> None:
     one = parsed(**{"model": 'a "quoted" \\ name', "train.learning_rate": 3e-5, "grid": {"train.epochs": [1, 2]}})
     (tmp_path / "r.toml").write_text(one.to_toml(), encoding="utf-8")
-    assert recipe.load(tmp_path / "r.toml") == one
+    assert recipe.load_recipe(tmp_path / "r.toml") == one
 
 
 TEXTS = st.text(st.characters(codec="utf-8"))

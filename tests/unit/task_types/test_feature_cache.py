@@ -21,7 +21,7 @@ from finetune.models.feature_arrays import ArrayFeatures, NoArrays, lengths, to_
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.events import Event, Note
 from finetune.task_types import feature_cache
-from finetune.task_types.feature_cache import AT_ONCE, array_features, chunks
+from finetune.task_types.feature_cache import AT_ONCE, array_features, row_chunks
 from finetune.task_types.parts import Codec
 from finetune.task_types.sentence.task import SentenceCodec, SentenceTask
 from finetune.task_types.task import Task
@@ -116,10 +116,10 @@ def shape(task: Task, feature: Feature) -> tuple[int, ...]:
 def test_rows_that_share_windows_are_in_one_part(monkeypatch: pytest.MonkeyPatch) -> None:
     apart, together = tag_task(), tag_task(context="document")
     rows = apart.load(Source(), "train").rows
-    assert [end for _, end in chunks(apart, rows)] == [*range(7, 64, 7), 64]
-    ends = [end for _, end in chunks(together, rows)]
+    assert [end for _, end in row_chunks(apart, rows)] == [*range(7, 64, 7), 64]
+    ends = [end for _, end in row_chunks(together, rows)]
     assert len(ends) > 5 and all(end % 2 == 0 for end in ends)  # two rows a document
-    assert list(chunks(NEW_SHAPES[0], rows)) == [(0, 64)]  # a type that does not say otherwise
+    assert list(row_chunks(NEW_SHAPES[0], rows)) == [(0, 64)]  # a type that does not say otherwise
     assert AT_ONCE == 10_000
 
 

@@ -25,7 +25,7 @@ from finetune.models.saving import load_backbone
 from finetune.runs.recipe import Recipe, Train
 from finetune.task_types import baselines
 from finetune.task_types.multilabel.head import MultiLabelHead
-from finetune.task_types.multilabel.task import MultiLabelRow, MultiLabelTask, best_threshold
+from finetune.task_types.multilabel.task import MultiLabelRow, MultiLabelTask, best_f1_threshold
 from finetune.task_types.options import configured
 from finetune.task_types.parts import Answer
 from finetune.training.hf_metric import TaskMetric
@@ -101,7 +101,7 @@ def test_the_threshold_is_the_best_there_is() -> None:
         for _ in range(10):
             gold = generator.random(count) < generator.random()
             probabilities = np.clip(0.3 * gold + generator.random(count) * generator.random(), 0, 1).round(2)
-            threshold = best_threshold(gold, probabilities)
+            threshold = best_f1_threshold(gold, probabilities)
             found = f1_score(gold, probabilities >= threshold, zero_division=0)
             assert found == pytest.approx(best_by_trying(gold, probabilities))
             away += threshold != 0.5
@@ -121,7 +121,7 @@ def test_the_threshold_is_the_best_there_is() -> None:
     ],
 )
 def test_thresholds_by_hand(gold: list[int], probabilities: list[float], expected: float) -> None:
-    assert best_threshold(np.array(gold) == 1, np.array(probabilities)) == pytest.approx(expected)
+    assert best_f1_threshold(np.array(gold) == 1, np.array(probabilities)) == pytest.approx(expected)
 
 
 def test_thresholds_are_chosen_by_label_and_decide() -> None:

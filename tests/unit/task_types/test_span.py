@@ -16,7 +16,7 @@ from finetune.metrics.squad import best_threshold
 from finetune.task_types.options import configured
 from finetune.task_types.span.answers import SpanAnswer
 from finetune.task_types.span.search import Window, best_spans, null_logits
-from finetune.task_types.span.task import SpanRow, SpanTask, sentences
+from finetune.task_types.span.task import SpanRow, SpanTask, split_sentences
 
 
 def test_the_best_threshold_is_the_best_of_all() -> None:
@@ -194,4 +194,4 @@ def test_the_baselines_answer_a_sentence_and_nothing() -> None:
         "best-overlap": "The cat sat.",
         "no-answer": "",
     }
-    assert sentences("One. Two?  Three") == ["One.", "Two?", "Three"]
+    assert split_sentences("One. Two?  Three") == ["One.", "Two?", "Three"]

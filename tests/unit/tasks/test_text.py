@@ -11,7 +11,7 @@ from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.runs.cache import FACTS
 from finetune.task_types.options import configured
-from finetune.task_types.registry import installed
+from finetune.task_types.registry import installed_task
 from finetune.task_types.task import Task
 from finetune.tasks.text import LABELLED
 
@@ -24,12 +24,12 @@ def test_a_file_of_text_is_found_and_divided(tmp_path: Path) -> None:
     (tmp_path / "text").mkdir()
     with lzma.open(tmp_path / "text" / "simplewiki.txt.xz", "wt") as file:
         file.write("\n\n".join(f"the cat {number}\nsat" for number in range(400)))
-    task = installed("simplewiki")
+    task = installed_task("simplewiki")
     train, dev = (texts(task, tmp_path, split) for split in ("train", "dev"))
     assert (len(train), len(dev)) == (300, 100)
     assert {*train, *dev} == {f"the cat {number}\nsat" for number in range(400)}
     with pytest.raises(UserError, match=r"enwiki-part\.txt\.xz"):
-        texts(installed("enwiki-part"), tmp_path, "train")
+        texts(installed_task("enwiki-part"), tmp_path, "train")
 
 
 def test_a_corpus_of_a_task_has_each_text_of_its_training_rows_once(tmp_path: Path) -> None:
@@ -38,7 +38,7 @@ def test_a_corpus_of_a_task_has_each_text_of_its_training_rows_once(tmp_path: Pa
     rows = [f"{i}\tthe  premise {i // 2}\tthe claim {i}\tentailment\n" for i in range(400)]
     (tmp_path / "RTE" / "train.tsv").write_text(head + "".join(rows))
     (tmp_path / "RTE" / "dev.tsv").write_text(f"{head}0\tof dev\tof dev too\tentailment\n")
-    task = installed("rte-text")
+    task = installed_task("rte-text")
     train, dev = (texts(task, tmp_path, split) for split in ("train", "dev"))
     assert len(dev) == 100
     assert sorted([*train, *dev]) == sorted(
@@ -60,7 +60,7 @@ def test_a_corpus_of_a_task_is_kept_within_the_cache_s_limit(tmp_path: Path, mon
         """The files in the cache after texts were read that no other seed has."""
         train = "".join(row.replace("claim", f"claim {seed}") for row in rows)
         (tmp_path / "RTE" / "train.tsv").write_text(head + train)
-        texts(installed("rte-text"), tmp_path, "train")
+        texts(installed_task("rte-text"), tmp_path, "train")
         return list(tmp_path.glob("cache/corpora/*/*.txt"))
 
     (first,) = corpus(1)
@@ -74,7 +74,7 @@ def test_a_corpus_of_a_task_is_kept_within_the_cache_s_limit(tmp_path: Path, mon
 
 def test_every_task_with_training_rows_has_a_corpus() -> None:
     assert len(LABELLED) > 12
-    assert {installed(f"{task.name}-text").name for task in LABELLED} >= {"sst2-text", "wnut-17-text", "stsb-text"}
+    assert {installed_task(f"{task.name}-text").name for task in LABELLED} >= {"sst2-text", "wnut-17-text", "stsb-text"}
 
 
 def test_squad_by_article_keeps_articles_on_one_side(tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_squad_by_article_keeps_articles_on_one_side(tmp_path: Path) -> None:
         for title in map(str, range(40))
     ]
     (tmp_path / "dev-v1.1.json").write_text(json.dumps({"version": "1.1", "data": articles}))
-    task, source = installed("squad-v1-by-article"), Source(folder=tmp_path, explicit=True)
+    task, source = installed_task("squad-v1-by-article"), Source(folder=tmp_path, explicit=True)
     train, dev = ({row.title for row in task.load(source, split).rows} for split in ("train", "dev"))
     assert not train & dev
     assert train | dev == set(map(str, range(40)))

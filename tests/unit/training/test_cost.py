@@ -9,7 +9,7 @@ from support.records import run
 
 import finetune
 from finetune.commands.table.cost_columns import csv_columns, with_cost
-from finetune.commands.table.paper_table import Table, lines_of
+from finetune.commands.table.paper_table import PaperTable, lines_of
 from finetune.commands.table.paper_table_formats import as_csv, as_markdown, runs_form
 from finetune.errors import UserError
 from finetune.runs.cost import Cost, logged_seconds
@@ -17,7 +17,7 @@ from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
 from finetune.training.meter import total
 
-TABLE = Table.model_validate({"title": "T", "row": [{"name": "M", "task": "mrpc", "metric": "accuracy"}]})
+TABLE = PaperTable.model_validate({"title": "T", "row": [{"name": "M", "task": "mrpc", "metric": "accuracy"}]})
 
 
 def test_two_processes_add_up() -> None:

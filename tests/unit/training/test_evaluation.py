@@ -13,7 +13,7 @@ from finetune.task_types.multilabel.task import MultiLabelRow, MultiLabelTask
 from finetune.task_types.options import configured
 from finetune.task_types.parts import Answer
 from finetune.training.cross_fit import cross_fitted, folds
-from finetune.training.evaluation import Evaluated, Evaluation
+from finetune.training.evaluation import DevEvaluation, Evaluated
 
 LABELS = ("b", "a", "c/d", "e")
 
@@ -33,7 +33,7 @@ def test_texts_too_long_for_memory_are_drawn_from_and_it_is_said(monkeypatch: py
     task = made_up(rows)
     gold = np.array([["cat" in text.split(), True] for (text,) in texts])
     assert list(baselines.read_rows(texts)) == list(range(60))
-    evaluation = Evaluation(task=task, rows={"train": rows, "dev": rows}, features={"dev": []})
+    evaluation = DevEvaluation(task=task, rows={"train": rows, "dev": rows}, features={"dev": []})
     found = Evaluated(task=task, answers={}, scores={}, chosen={})
     assert evaluation.remarks(found) == []
     size = sum(len(text) for (text,) in texts)
@@ -91,7 +91,7 @@ def test_what_other_splits_and_baselines_are_answered_by() -> None:
     task = replace(made_up(rows["dev"]), dev_splits=("dev", "test"))
     features = {split: [Feature(row=index) for index in range(60)] for split in task.dev_splits}
     logits = {id(some): list(generator.normal(-1, 1, (60, len(LABELS)))) for some in features.values()}
-    evaluation = Evaluation(task=task, rows=rows, features=features)
+    evaluation = DevEvaluation(task=task, rows=rows, features=features)
     answers = {"logits": lambda self, given: logits[id(given)], "watch": lambda self, event: None} | {
         "loss": lambda self, *given: None
     }

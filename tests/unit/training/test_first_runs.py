@@ -15,7 +15,7 @@ from finetune.errors import UserError
 from finetune.models.pretrained import resolve
 from finetune.runs.encoder_runs import encoder_run, lineage_at
 from finetune.task_types.resolved_run import ResolvedRun
-from finetune.training.first_runs import NotTheRecipe, checkpoint_of, in_order, with_first_runs
+from finetune.training.first_runs import NotTheRecipe, checkpoint_of, with_first_runs, with_parents
 from finetune.training.targets import expand_targets
 
 
@@ -53,8 +53,8 @@ def test_runs_of_one_seed_share_the_first_run(here: Path) -> None:
     found = planned(here, "second.toml", write("grid.toml", "minilm", grid))
     assert len(found) == 4
     assert len({id(one.first) for one in found}) == 2
-    assert len(in_order(found)) == 8
-    assert [one.name for one in in_order(found)[:3]] == ["first", "second", "grid"]
+    assert len(with_parents(found)) == 8
+    assert [one.name for one in with_parents(found)[:3]] == ["first", "second", "grid"]
 
 
 def test_a_shipped_recipe_is_named_without_its_suffix(here: Path) -> None:

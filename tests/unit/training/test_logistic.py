@@ -20,7 +20,7 @@ from finetune.models.saving import build_model, load_trained, save_checkpoint
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.recipe import Recipe, Train
 from finetune.task_types.task import Task
-from finetune.training.evaluation import Evaluated, Evaluation
+from finetune.training.evaluation import DevEvaluation, Evaluated
 from finetune.training.logistic import fit_logistic, require_linear
 from finetune.training.targets import expand_targets
 from finetune.training.trainer import Trainer
@@ -33,7 +33,7 @@ def fitted(task: Task, folder: Path, **reading: Any) -> tuple[Trainer, list[Feat
     task = task.with_training_statistics(task.load(Source(), "train").rows)
     trainer, features = build(task, folder, LOGISTIC, frozen=True, **reading)
     rows = task.load(Source(), "train").rows
-    evaluation = Evaluation(task=task, rows={"dev": rows}, features={"dev": features})
+    evaluation = DevEvaluation(task=task, rows={"dev": rows}, features={"dev": features})
     progress, found = fit_logistic(trainer.engine, features, evaluation)
     assert (progress.selected_epoch, progress.update) == (1, 1)
     assert 0 <= progress.epochs[0].loss < 5

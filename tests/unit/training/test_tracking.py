@@ -17,7 +17,7 @@ from finetune.runs.events import Note
 from finetune.training.run_options import RunOptions
 from finetune.training.tracking import sender, tracking, values
 from finetune.training.tracking.names import tracker_names
-from finetune.training.tracking.values import Points, final_numbers, final_table, finite, settings, tracker_name
+from finetune.training.tracking.values import Points, final_numbers, final_table, finite_numbers, settings, tracker_name
 
 pytestmark = pytest.mark.usefixtures("own_trackers")
 ROWS = [f"the {'cat' if i % 2 else 'dog'} sat {i},{'ab'[i % 2]}" for i in range(40)]
@@ -194,9 +194,8 @@ def test_names_and_numbers_are_ones_that_every_library_takes() -> None:
     assert tracker_name("dev/f1 (B/C)") == "dev/f1 _B/C_"
     assert tracker_name("//../a:b/한글") == "_/_/_/a_b/한글"
     assert len(tracker_name("x" * 1_000)) <= 250
-    assert finite({"a": 1, "b": float("nan"), "c": None, "d": float("-inf"), "e+": 2.0, "e-": 3.0, "e*": 4.0}) == {
-        "a": 1.0, "e_": 2.0, "e-": 3.0, "e__2": 4.0
-    }  # fmt: skip
+    given = {"a": 1, "b": float("nan"), "c": None, "d": float("-inf"), "e+": 2.0, "e-": 3.0, "e*": 4.0}
+    assert finite_numbers(given) == {"a": 1.0, "e_": 2.0, "e-": 3.0, "e__2": 4.0}
     flat = settings({"a": {"b": {"c": 1}}, "d": None, "e": [1, 2], "f": "x" * 7_000, "g": True, "h": float("nan")})
     assert flat["a.b.c"] == 1
     assert (flat["d"], flat["e"], flat["g"], flat["h"]) == ("null", "[1, 2]", True, "NaN")
@@ -227,7 +226,7 @@ def test_the_final_table_has_undefined_scores_which_numbers_leave_out() -> None:
         "mrpc", scores={"dev": {"accuracy": 0.5, "f1": float("nan")}}, rows={"dev": 4},
         baselines={"dev": {"majority": {"accuracy": 0.25, "f1": 0.0}}},
     )  # fmt: skip
-    assert finite(final_numbers(record)) == {
+    assert finite_numbers(final_numbers(record)) == {
         "final/dev/accuracy": 0.5, "final/dev/majority/accuracy": 0.25, "final/dev/majority/f1": 0.0
     }  # fmt: skip
     assert final_table(record)[1] == [["dev", "accuracy", "50.0", "25.0"], ["dev", "f1", "nan", "0.0"]]

@@ -15,7 +15,7 @@ from finetune.errors import UserError
 from finetune.models.backbone import Backbone, Head
 from finetune.models.batch import collate
 from finetune.models.feature import IGNORED, Feature, label_counts
-from finetune.models.model import Model
+from finetune.models.model import EncoderWithHead
 from finetune.runs.events import EpochDone, Event
 from finetune.runs.recipe import Train, parse
 from finetune.training.batching import Batches
@@ -166,7 +166,7 @@ def replace_head(task: Any) -> Any:
     return task
 
 
-def mean_losses(model: Model) -> float:
+def mean_losses(model: EncoderWithHead) -> float:
     """The mean tag loss and the mean loss of the class, from each sequence alone through transformers' own encoder."""
     model.eval()
     tags, kinds = list[Tensor](), list[Tensor]()

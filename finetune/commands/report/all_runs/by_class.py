@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from finetune.commands.report.blocks import Block, Table
+from finetune.commands.report.blocks import Block, TableBlock
 from finetune.commands.report.class_scores import ClassOfSeeds, classes_of
 from finetune.commands.report.page_runs import PageRuns
 from finetune.commands.report.text import NAME, shown_of
@@ -28,7 +28,7 @@ def blocks(page: PageRuns) -> Iterator[Block]:
         note=f"F1 on {page.comparison.split}{', mean of the seeds' * several}. Differences of single classes are not "
         f"tested: few labels give large ones by chance. {counted}",
         hint="A click on a column's name sorts by it.",
-        table=Table(
+        table=TableBlock(
             columns=["class", "support", "A", "B", "B − A"],
             rows=[_line(*pair) for pair in pairs[:MOST_LINES]],
             sorts=True,

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from finetune.commands.report.blocks import Block, Table
+from finetune.commands.report.blocks import Block, TableBlock
 from finetune.commands.report.page_runs import PageRuns
 from finetune.commands.report.run_files import RunFiles
 from finetune.commands.report.text import score_text
-from finetune.runs.data_sizes import percent, share_of
+from finetune.runs.data_sizes import exact_percent, share_of
 from finetune.runs.seeds import seed_words
 from finetune.task_types.marked_text import cut
 
@@ -24,7 +24,9 @@ def blocks(page: PageRuns) -> Iterator[Block]:
     yield Block(
         title="Runs",
         note=f"All: {', '.join(_named(name, same[name]) for name in common)}." if common else "",
-        table=Table(columns=columns, rows=[[line[name] for name in columns] for line in lines], left=len(columns) - 2),
+        table=TableBlock(
+            columns=columns, rows=[[line[name] for name in columns] for line in lines], left=len(columns) - 2
+        ),
         wide=True,
     )
 
@@ -42,7 +44,7 @@ def _line(run: RunFiles, *, sizes: bool) -> dict[str, str]:
         "id": record.id,
         "task": cut(record.task),
         "model": cut(record.model),
-        **({"size": percent(share_of(record))} if sizes else {}),
+        **({"size": exact_percent(share_of(record))} if sizes else {}),
         "seed": cut(seed_words(record)),
         "finished": record.finished[:10],
         "headline": cut(f"{record.first_split} {record.headline}"),

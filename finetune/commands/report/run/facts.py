@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from finetune.commands.report.blocks import Block, Table
+from finetune.commands.report.blocks import Block, TableBlock
 from finetune.commands.report.run_files import RunFiles
 from finetune.commands.report.text import value_text
 from finetune.data.messages import so_many
@@ -36,4 +36,4 @@ def blocks(run: RunFiles) -> Iterator[Block]:
         "versions": ", ".join(f"{name} {version}" for name, version in record.versions.items()),
     }
     rows = [[name, cut(text)] for name, text in facts.items() if text]
-    yield Block(title="Facts", table=Table(columns=["fact", "value"], rows=rows, left=2))
+    yield Block(title="Facts", table=TableBlock(columns=["fact", "value"], rows=rows, left=2))

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from markupsafe import Markup
 
-from finetune.commands.report.blocks import Block, Table
+from finetune.commands.report.blocks import Block, TableBlock
 from finetune.commands.report.chart import Axis, chart, names_axis
 from finetune.commands.report.marks import bars
 from finetune.commands.report.run_files import RunFiles
@@ -30,7 +30,7 @@ def blocks(run: RunFiles) -> Iterator[Block]:
         title="Labels",
         note=shown_of(min(len(names), MOST_LINES), len(names), "labels, the most frequent"),
         chart=_chart(counts, names) if len(names) <= MOST_BARS else None,
-        table=Table(columns=["label", *counts], rows=lines[:MOST_LINES], sorts=True),
+        table=TableBlock(columns=["label", *counts], rows=lines[:MOST_LINES], sorts=True),
     )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from markupsafe import Markup
 
 from finetune.analysis.published import published_for
-from finetune.commands.report.blocks import Block, Table
+from finetune.commands.report.blocks import Block, TableBlock
 from finetune.commands.report.chart import Axis, chart, names_axis
 from finetune.commands.report.marks import bars, intervals, words
 from finetune.commands.report.run_files import RunFiles
@@ -13,7 +13,7 @@ from finetune.commands.report.text import pairs_text, score_text
 from finetune.data.messages import so_many
 from finetune.metrics.metric import Metric
 from finetune.metrics.scores import plain_metrics
-from finetune.runs.margin import Interval
+from finetune.runs.margin import ScoreInterval
 from finetune.runs.record import RunRecord
 from finetune.runs.verdict import baseline_words
 
@@ -42,7 +42,7 @@ def _block(record: RunRecord, split: str, scores: Mapping[str, float]) -> Block:
         note=f"{so_many(record.rows.get(split, 0))}{scale}."
         + " The line is the 95 % interval." * (interval is not None),
         chart=_chart(chosen, f"{split} {first.name}", first, interval) if len(chosen) > 1 else None,
-        table=Table(
+        table=TableBlock(
             columns=["method", *(metric.name for metric in metrics)],
             rows=[
                 [baseline_words(name), *(score_text(given.get(metric.name), metric) for metric in metrics)]
@@ -53,7 +53,7 @@ def _block(record: RunRecord, split: str, scores: Mapping[str, float]) -> Block:
     )
 
 
-def _chart(scores: Mapping[str, float], title: str, metric: Metric, interval: Interval | None) -> Markup:
+def _chart(scores: Mapping[str, float], title: str, metric: Metric, interval: ScoreInterval | None) -> Markup:
     """A bar for the run, first and coloured, and for each method that it is compared with."""
     values = [metric.scaled(score) for score in scores.values()]
     boxes = [(0.0, -at + 0.3, value, -at - 0.3) for at, value in enumerate(values)]

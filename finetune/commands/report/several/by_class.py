@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from finetune.commands.report.blocks import Block, Table
+from finetune.commands.report.blocks import Block, TableBlock
 from finetune.commands.report.class_scores import ClassOfSeeds, classes_of
 from finetune.commands.report.page_runs import Group
 from finetune.commands.report.text import NAME, shown_of
@@ -24,7 +24,7 @@ def blocks(group: Group) -> Iterator[Block]:
             title=f"By class on {split}",
             note=f"Means and sample standard deviations (sd) over {len(classes[0].scores)} seeds. {counted}",
             hint="A click on a column's name sorts by it.",
-            table=Table(
+            table=TableBlock(
                 columns=["class", "support", *(name for part in PARTS for name in (part, f"{part} sd"))],
                 rows=[_line(one) for one in classes[:MOST_LINES]],
                 sorts=True,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from finetune.commands.report.blocks import Block, Table
+from finetune.commands.report.blocks import Block, TableBlock
 from finetune.commands.report.chart import Axis, chart, names_axis
 from finetune.commands.report.marks import Mark, dots, line
 from finetune.commands.report.run_files import RunFiles
@@ -54,7 +54,7 @@ def blocks(group: Sequence[RunFiles]) -> Iterator[Block]:
         note=f"{len(group)} runs that differ only in their seeds. sd is the sample standard deviation; "
         "the interval is the verdict's, of the headline's mean: over rows and seeds.",
         chart=_chart(found),
-        table=Table(columns=["score", "mean", "sd", "95 % interval", "worst", "best", "best baseline"], rows=rows),
+        table=TableBlock(columns=["score", "mean", "sd", "95 % interval", "worst", "best", "best baseline"], rows=rows),
     )
 
 

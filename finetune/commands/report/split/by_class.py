@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from markupsafe import Markup
 
-from finetune.commands.report.blocks import Block, Table
+from finetune.commands.report.blocks import Block, TableBlock
 from finetune.commands.report.chart import Axis, chart, names_axis
 from finetune.commands.report.curves import steps_of
 from finetune.commands.report.marks import Mark, dots, line
@@ -37,7 +37,7 @@ def blocks(split: SplitView) -> Iterator[Block]:
         note=f"Support is the number of labels.{against} {counted}",
         hint="A click on a column's name sorts by it.",
         chart=_chart(shown[:MOST_CLASSES], len(every)),
-        table=Table(
+        table=TableBlock(
             columns=["class", "support", "f1", "precision", "recall", "predicted", *(AREAS if areas else ())],
             rows=[_line(one, areas) for one in shown],
             foot=_averages(every, areas) if len(shown) == len(every) > 1 else [],

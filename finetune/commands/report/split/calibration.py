@@ -8,7 +8,7 @@ import numpy as np
 from markupsafe import Markup
 
 from finetune.analysis.temperature import Temperature
-from finetune.commands.report.blocks import Block, Table
+from finetune.commands.report.blocks import Block, TableBlock
 from finetune.commands.report.chart import Axis, stacked
 from finetune.commands.report.marks import bars, dots, line
 from finetune.commands.report.split_view import SplitView
@@ -52,14 +52,14 @@ def _losses(view: View, confidence: np.ndarray, right: np.ndarray) -> str:
     return f"Log loss {log_loss(chances, places):.3f} and Brier score {brier(chances, places):.3f}{of}."
 
 
-def _cut_offs(view: View, confidence: np.ndarray, right: np.ndarray) -> Table:
+def _cut_offs(view: View, confidence: np.ndarray, right: np.ndarray) -> TableBlock:
     """How many decisions have a confidence, and their accuracy: what a model decides if others are left to people."""
     lines = []
     for least in CUT_OFFS:
         kept = np.asarray(confidence) >= least
         accuracy = f"{100 * np.mean(np.asarray(right)[kept]):.1f}" if kept.any() else ""
         lines.append([f"{100 * least:.0f} % or more", f"{kept.sum():,}", f"{100 * kept.mean():.1f}", accuracy])
-    return Table(columns=["confidence", view.decision, "share, %", "right, %"], rows=lines)
+    return TableBlock(columns=["confidence", view.decision, "share, %", "right, %"], rows=lines)
 
 
 def temperature_words(temperature: Temperature, before: float, after: float) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from finetune.commands.report.blocks import Block, Table
+from finetune.commands.report.blocks import Block, TableBlock
 from finetune.commands.report.curves import LEGEND_NAME, MOST_CURVES, MOST_LINES, Quantity, drawable, threshold_chart
 from finetune.commands.report.split_view import SplitView
 from finetune.task_types.marked_text import cut
@@ -36,7 +36,7 @@ def blocks(split: SplitView) -> Iterator[Block]:
             y=Quantity(name="precision", label="precision, %", of=lambda steps: steps.precision),
             says=f"Average precision: {said}",
         ),
-        table=Table(columns=columns, rows=lines, sorts=True) if len(lines) > 1 else None,
+        table=TableBlock(columns=columns, rows=lines, sorts=True) if len(lines) > 1 else None,
     )
 
 

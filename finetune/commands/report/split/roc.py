@@ -4,13 +4,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from finetune.commands.report.blocks import Block, Table
+from finetune.commands.report.blocks import Block, TableBlock
 from finetune.commands.report.curves import (
     LEGEND_NAME,
     MOST_CURVES,
     MOST_LINES,
     Quantity,
-    Steps,
+    Thresholds,
     drawable,
     threshold_chart,
 )  # fmt: skip
@@ -41,14 +41,14 @@ def blocks(split: SplitView) -> Iterator[Block]:
             says=f"Area under the ROC curve: {said}",
             under=[line([(0, 0), (100, 100)], colour="quiet", dash="2 3", name="chance")],
         ),
-        table=Table(columns=["label", "area, %"], rows=lines, sorts=True) if len(lines) > 1 else None,
+        table=TableBlock(columns=["label", "area, %"], rows=lines, sorts=True) if len(lines) > 1 else None,
     )
 
 
-def _false_alarms(steps: Steps) -> np.ndarray:
+def _false_alarms(steps: Thresholds) -> np.ndarray:
     """From a threshold over all rows on."""
     return np.append(0.0, steps.false_alarms)
 
 
-def _recall(steps: Steps) -> np.ndarray:
+def _recall(steps: Thresholds) -> np.ndarray:
     return np.append(0.0, steps.recall)

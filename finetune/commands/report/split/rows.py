@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from finetune.analysis.label_errors import rule, threshold
+from finetune.analysis.label_errors import suspicion_rule, threshold
 from finetune.commands.report.blocks import Block, RowTable
 from finetune.commands.report.filters import filters_of
-from finetune.commands.report.row_data import fitting, json_rows
+from finetune.commands.report.row_data import json_rows, rows_that_fit
 from finetune.commands.report.row_order import RowOrder, row_order
 from finetune.commands.report.shown_rows import shown_row
 from finetune.commands.report.split_view import SplitView
@@ -20,7 +20,7 @@ FIRST = 20  # rows that are shown before the script runs
 def blocks(split: SplitView) -> Iterator[Block]:
     """The rows; of very many all errors that fit, then others."""
     view, rows, filters = split.view, row_order(split.view, split.temperature), filters_of(split.view)
-    kept, least = fitting(json_rows(split, rows, filters), split.budget), int(rows.least.sum())
+    kept, least = rows_that_fit(json_rows(split, rows, filters), split.budget), int(rows.least.sum())
     labels, predictions = filters.listed(view)
     table = RowTable(
         id=split.rows_id,
@@ -50,7 +50,7 @@ def _note(split: SplitView, rows: RowOrder, *, kept: int) -> str:
     if suspect:
         text += (
             f"{suspect:,} of them may have a wrong label, which is only a suggestion, since the model may be wrong: "
-            f"{rule(view, split.temperature)}. "
+            f"{suspicion_rule(view, split.temperature)}. "
         )
     elif least and np.isfinite(limit := threshold(view, split.temperature)):
         text += (

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from finetune.commands.report.blocks import Block, Table
+from finetune.commands.report.blocks import Block, TableBlock
 from finetune.commands.report.filters import slices_in
 from finetune.commands.report.split_view import SplitView
 from finetune.commands.report.text import NAME
@@ -45,7 +45,7 @@ def blocks(split: SplitView) -> Iterator[Block]:
         note=f"{view.measure[0].upper()}{view.measure[1:]} of parts with {FEWEST} rows or more; * marks a "
         f"difference from the other rows ({_test(scores, view.bounded)}, p under {LEVEL} after Holm's adjustment "
         "for all parts).",
-        table=Table(
+        table=TableBlock(
             columns=["part", "rows", "score", "95 % interval", "other rows"],
             rows=[_line(one, p < LEVEL, view.bounded) for one, p in zip(parts, adjusted, strict=True)],
             sorts=True,

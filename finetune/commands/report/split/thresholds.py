@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from finetune.commands.report.blocks import Block, Table
+from finetune.commands.report.blocks import Block, TableBlock
 from finetune.commands.report.curves import MOST_LINES, drawable
 from finetune.commands.report.split_view import SplitView
 from finetune.commands.report.text import NAME
@@ -30,7 +30,7 @@ def blocks(split: SplitView) -> Iterator[Block]:
     yield Block(
         title="Thresholds",
         note=f"What it would give to predict {what} from a probability of the threshold or more.",
-        table=Table(
+        table=TableBlock(
             columns=["label"] * several + ["threshold", "predicted", "precision", "recall", "f1"],
             rows=[line for some in lines[:OPEN] for line in some],
             folded=[line for some in lines[OPEN:] for line in some],

@@ -8,7 +8,7 @@ import pytest
 from finetune.commands.explain.page import write_explained
 from finetune.commands.report.word_weights import word_weights
 from finetune.inference.explain.explanation import ExplainedRow, Explanation, WordPart
-from finetune.inference.explain.pieces import pieces
+from finetune.inference.explain.pieces import text_pieces
 
 TEXTS = {"question": "who sat", "context": "the cat"}
 PARTS = (("question", "who", 0, 0.5), ("question", "sat", 4, -2.0), ("context", "cat", 4, 1.0))
@@ -27,8 +27,8 @@ def row() -> ExplainedRow:
 
 def test_the_pieces_are_the_text_and_the_strongest_word_has_the_whole_share(row: ExplainedRow) -> None:
     for name, text in TEXTS.items():
-        assert "".join(piece.text for piece in pieces(row, row.explanations[0], name)) == text
-    shares = [piece.share for piece in pieces(row, row.explanations[0], "question") if piece.word]
+        assert "".join(piece.text for piece in text_pieces(row, row.explanations[0], name)) == text
+    shares = [piece.share for piece in text_pieces(row, row.explanations[0], "question") if piece.word]
     assert shares == [0.25, -1.0]
 
 

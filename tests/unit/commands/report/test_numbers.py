@@ -14,7 +14,7 @@ from sklearn.metrics import (
 )
 from sklearn.metrics import log_loss as their_log_loss
 
-from finetune.commands.report.blocks import Block, Table
+from finetune.commands.report.blocks import Block, TableBlock
 from finetune.commands.report.run.limits import about_classes
 from finetune.commands.report.split import by_class, calibration, thresholds
 from finetune.commands.report.split_view import SplitView
@@ -60,7 +60,7 @@ def labelled(rows: int = 300) -> list[dict[str, Any]]:
     return lines
 
 
-def table(blocks: Sequence[Block]) -> Table:
+def table(blocks: Sequence[Block]) -> TableBlock:
     (block,) = blocks
     assert block.table is not None
     return block.table

@@ -29,7 +29,7 @@ from finetune.task_types.marked_text import Segment, cut, entities, spans
 from finetune.task_types.parts import Answer
 from finetune.task_types.prediction_lines import prediction_lines
 from finetune.task_types.span.answers import SpanAnswer
-from finetune.task_types.tagging.row import places
+from finetune.task_types.tagging.row import word_places
 from finetune.task_types.task import Task
 from finetune.task_types.types import type_of, view_of
 
@@ -81,14 +81,14 @@ def test_texts_are_cut_and_freed_of_what_steers_a_browser() -> None:
 def test_entities_are_marked_by_whether_both_sides_have_them() -> None:
     words = ["the", "big", "house", "saw", "a", "cat"]
     found = [("PLACE", 1, 3), ("ANIMAL", 5, 6)]
-    part = entities("gold", " ".join(words), places(words, ()), found, found[1:], otherwise="missed", around=0)
+    part = entities("gold", " ".join(words), word_places(words, ()), found, found[1:], otherwise="missed", around=0)
     assert [(s.text, s.mark, s.label) for s in part.segments if s.mark] == [
         ("big house", "missed", "PLACE"),
         ("cat", "right", "ANIMAL"),
     ]
     assert "".join(s.text for s in part.segments).split() == words
     many = ["w"] * 500
-    long = entities("gold", " ".join(many), places(many, ()), [("X", 450, 451)], [], otherwise="wrong", around=450)
+    long = entities("gold", " ".join(many), word_places(many, ()), [("X", 450, 451)], [], otherwise="wrong", around=450)
     assert sum(s.text.count("w") for s in long.segments) == 60
     assert [s.mark for s in long.segments if s.mark] == ["wrong"]
 

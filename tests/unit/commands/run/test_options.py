@@ -9,7 +9,7 @@ import pytest
 from support.cli import InProcess
 
 import finetune
-from finetune.commands.run.command import run
+from finetune.commands.run.command import run_command
 from finetune.data.source import source_of
 from finetune.errors import UserError
 from finetune.runs.recipe import Recipe
@@ -21,7 +21,9 @@ IN_MEMORY = {"text", "label", "model", "name", "progress", "callbacks", "setting
 
 
 def test_both_front_ends_have_the_same_options() -> None:
-    typed = set(inspect.signature(run).parameters) - Recipe.model_fields.keys() - TYPED  # `limit`, `seed` are settings
+    typed = (
+        set(inspect.signature(run_command).parameters) - Recipe.model_fields.keys() - TYPED
+    )  # `limit`, `seed` are settings
     assert {NAMES.get(name, name) for name in typed} == set(inspect.signature(finetune.train).parameters) - IN_MEMORY
 
 

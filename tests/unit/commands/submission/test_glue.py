@@ -58,7 +58,7 @@ def test_the_files_hold_the_models_answers_row_by_row(
 ) -> None:
     code, _, err = in_process("submission", nine[task], "-o", "glue.zip", "--fill-missing", data=made)
     assert code == 0, err
-    model = predictor.load(nine[task], device="cpu")
+    model = predictor.load_predictor(nine[task], device="cpu")
     rows = find(task).load(Source(folder=made), "test").rows
     assert predictions_of(tmp_path / "glue.zip")[name] == [spelled[answer.value] for answer in model.answers(rows)]
 
@@ -69,7 +69,7 @@ def test_the_diagnostic_set_is_answered_by_the_mnli_run(
     code, out, err = in_process("submission", nine["mnli"], "-o", "glue.zip", "--fill-missing", data=made)
     assert code == 0, err
     source, found = Source(folder=made), predictions_of(tmp_path / "glue.zip")
-    model = predictor.load(nine["mnli"], device="cpu")
+    model = predictor.load_predictor(nine["mnli"], device="cpu")
     for name, task, split in (
         ("AX.tsv", "ax", "test"),
         ("MNLI-m.tsv", "mnli", "test"),
@@ -114,7 +114,7 @@ def test_scores_inside_are_the_models(
     run = checkpoint("stsb", bias=2.5)
     in_process("submission", run, "-o", "glue.zip", "--fill-missing", data=made)
     rows = find("stsb").load(Source(folder=made), "test").rows
-    values = [answer.value for answer in predictor.load(run, device="cpu").answers(rows)]
+    values = [answer.value for answer in predictor.load_predictor(run, device="cpu").answers(rows)]
     found = [float(score) for score in predictions_of(tmp_path / "glue.zip")["STS-B.tsv"]]
     inside = [index for index, value in enumerate(values) if 0 <= value <= 5]
     assert len(inside) > 0.7 * FEW

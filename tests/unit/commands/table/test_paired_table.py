@@ -9,14 +9,14 @@ from support.records import made_record
 from finetune.commands.table.api import table
 from finetune.commands.table.paired_form import paired_form
 from finetune.commands.table.paired_table import PairedLine, PlannedPoint, missing, paired_lines
-from finetune.commands.table.paper_table import Table, load_table, table_files
+from finetune.commands.table.paper_table import PaperTable, load_table, table_files
 from finetune.commands.table.points import point_of_recipe
 from finetune.runs.lineage import Lineage
 from finetune.runs.recipe import Recipe
 from finetune.runs.record import RunRecord
 from finetune.runs.toml import flat
 
-TABLE = Table.model_validate(
+TABLE = PaperTable.model_validate(
     {
         "title": "T",
         "source": "Devlin et al. 2019, Table 5",
@@ -85,7 +85,7 @@ def test_differences_are_of_pairs_with_the_same_seed() -> None:
 
 
 def test_a_table_may_have_a_control_that_is_not_its_first_system() -> None:
-    controlled = Table.model_validate(TABLE.model_dump(exclude_unset=True) | {"control": "ltr"})
+    controlled = PaperTable.model_validate(TABLE.model_dump(exclude_unset=True) | {"control": "ltr"})
     scores = {"first": (0.5, 0.7, 0.6), "first objective=ltr": (0.52, 0.73, 0.61)}
     runs = [record(name, seed, score) for name, each in scores.items() for seed, score in enumerate(each, start=1)]
     first, second, *_ = paired_lines(controlled, runs, PLAN)
@@ -95,11 +95,11 @@ def test_a_table_may_have_a_control_that_is_not_its_first_system() -> None:
     form = paired_form(controlled, [first, second])
     assert [row[form.header.index("from ltr")] for row in form.rows] == ["-2.0 (-4.5 to +0.5)", ""]
     with pytest.raises(ValueError, match="'lrt' is not a system: mlm, ltr"):
-        Table.model_validate(TABLE.model_dump(exclude_unset=True) | {"control": "lrt"})
+        PaperTable.model_validate(TABLE.model_dump(exclude_unset=True) | {"control": "lrt"})
 
 
 def test_a_system_may_have_runs_of_several_settings() -> None:
-    either = Table.model_validate(TABLE.model_dump(exclude_unset=True))
+    either = PaperTable.model_validate(TABLE.model_dump(exclude_unset=True))
     either.system[1].settings["model"] = ["another", "first objective=ltr"]
     runs = [record("first objective=ltr", seed, 0.5 + seed / 10) for seed in (1, 2, 3)]
     assert [len(line.line.runs) for line in paired_lines(either, runs, PLAN)] == [

@@ -11,7 +11,7 @@ from support.records import BASE, run
 from finetune.analysis.published import anchors, published_for
 from finetune.cli.run_tables import labels_table, summary_table
 from finetune.commands.table.api import table as api_table
-from finetune.commands.table.paper_table import Table, left_out, lines_of, load_table, rule, table_files
+from finetune.commands.table.paper_table import PaperTable, left_out, lines_of, load_table, rule, table_files
 from finetune.commands.table.paper_table_formats import as_csv, as_markdown, runs_form
 from finetune.errors import UserError
 from finetune.metrics.scores import accuracy
@@ -26,7 +26,7 @@ def test_equal_scores_have_no_interval() -> None:
         found = summarised(scores, accuracy)
         assert found.sd == pytest.approx(0)
         assert found.interval is None
-    table = Table.model_validate({"title": "T", "row": [{"name": "M", "task": "mrpc", "metric": "accuracy"}]})
+    table = PaperTable.model_validate({"title": "T", "row": [{"name": "M", "task": "mrpc", "metric": "accuracy"}]})
     equal = [run(0.8407, seed=seed) for seed in (1, 2)]  # as the example of transformers has it
     lines = [line for line in lines_of(table, equal) if line.runs]
     assert set(lines[0].verdicts) == {"undecided"}
@@ -37,7 +37,9 @@ def test_equal_scores_have_no_interval() -> None:
 
 
 def test_a_row_of_which_nothing_is_known_says_so() -> None:
-    table = Table.model_validate({"title": "T", "row": [{"name": "R", "task": "unheard-of", "metric": "accuracy"}]})
+    table = PaperTable.model_validate(
+        {"title": "T", "row": [{"name": "R", "task": "unheard-of", "metric": "accuracy"}]}
+    )
     assert "| R | accuracy |  | no run |" in as_markdown("t", runs_form(table, lines_of(table, [])))
 
 
@@ -57,7 +59,7 @@ def test_runs_that_fit_no_row_are_named_with_the_reason() -> None:
             "settings": {"frozen": True, "layers": "sum-all"},
         },
     ]
-    table = Table.model_validate({"title": "T", "row": rows})
+    table = PaperTable.model_validate({"title": "T", "row": rows})
     limited, other = run(0.8, limit=200), run(0.8, frozen=True)
     assert left_out(table, [limited]) == ["1 run of mrpc left out: limit=200"]
     assert left_out(table, [limited, limited]) == ["2 runs of mrpc left out: limit=200"]
@@ -89,7 +91,7 @@ def test_runs_on_fewer_rows_fill_a_table_of_their_own(tmp_path: Path) -> None:
     assert scores_with(run(0.9))[:2] == ({0.9}, "GLUE")
 
 
-MRPC = Table.model_validate({"title": "T", "row": [{"name": "MRPC", "task": "mrpc", "metric": "accuracy"}]})
+MRPC = PaperTable.model_validate({"title": "T", "row": [{"name": "MRPC", "task": "mrpc", "metric": "accuracy"}]})
 
 
 def line_of(records: list[RunRecord], model: str = BASE) -> Any:
@@ -165,7 +167,7 @@ def test_runs_on_part_of_the_data_and_other_kinds_of_model_are_left_out() -> Non
 
 
 def test_a_metric_that_a_task_lacks_is_named() -> None:
-    table = Table.model_validate({"title": "T", "row": [{"name": "MRPC", "task": "mrpc", "metric": "acuracy"}]})
+    table = PaperTable.model_validate({"title": "T", "row": [{"name": "MRPC", "task": "mrpc", "metric": "acuracy"}]})
     with pytest.raises(UserError, match=r"'MRPC'.*'acuracy'.*accuracy, f1"):
         lines_of(table, [run(0.8)])
 

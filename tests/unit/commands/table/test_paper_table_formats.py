@@ -10,11 +10,11 @@ from support.cli import Finetune, assert_error
 from support.paths import ROOT
 from support.records import BASE, run
 
-from finetune.commands.table.paper_table import Table, lines_of, load_table
+from finetune.commands.table.paper_table import PaperTable, lines_of, load_table
 from finetune.commands.table.paper_table_formats import as_csv, as_html, as_markdown, markdown_table, runs_form
 from finetune.runs.record_files import DamagedRecord, all_records
 
-MRPC = Table.model_validate({"title": "T", "row": [{"name": "MRPC", "task": "mrpc", "metric": "accuracy"}]})
+MRPC = PaperTable.model_validate({"title": "T", "row": [{"name": "MRPC", "task": "mrpc", "metric": "accuracy"}]})
 
 
 def test_formats_hold_the_same_and_escape(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import torch
 import transformers
 from support.runs import FinishedRun, as_csv, trained_run
 
-from finetune.commands.view.look import encode, load, look
+from finetune.commands.view.look import encode_text, loaded_encoder, look
 from finetune.commands.view.sentences import built_in_words, sentences_of
 from finetune.errors import UserError
 from finetune.models import layer_mix
@@ -21,9 +21,9 @@ BANK = sentences_of("bank", None)[8:12]
 def test_attention_and_hidden_states_are_those_of_transformers(tiny_encoder: Path) -> None:
     model = transformers.AutoModel.from_pretrained(tiny_encoder, attn_implementation="eager").eval()
     tokenizer = transformers.AutoTokenizer.from_pretrained(tiny_encoder)
-    encoder = load(str(tiny_encoder), out=Path("results"))
+    encoder = loaded_encoder(str(tiny_encoder), out=Path("results"))
     inside = look(encoder, PAIR, "bank", BANK)
-    inputs = encode(encoder, PAIR)
+    inputs = encode_text(encoder, PAIR)
     assert inputs["input_ids"][0].tolist() == tokenizer(*PAIR)["input_ids"]
     with torch.no_grad():
         theirs = model(**inputs, output_attentions=True, output_hidden_states=True)
@@ -45,7 +45,7 @@ def test_attention_and_hidden_states_are_those_of_transformers(tiny_encoder: Pat
 
 
 def test_word_vectors_are_hidden_states_of_the_word(tiny_encoder: Path) -> None:
-    encoder = load(str(tiny_encoder), out=Path("results"))
+    encoder = loaded_encoder(str(tiny_encoder), out=Path("results"))
     found = look(encoder, PAIR, "bank", BANK).word
     sentence = BANK[1]
     encoded = encoder.tokenizer(sentence.text, return_tensors="pt", return_token_type_ids=False)
@@ -62,7 +62,7 @@ def test_word_vectors_are_hidden_states_of_the_word(tiny_encoder: Path) -> None:
 
 
 def test_what_a_head_does_is_measured(tiny_bert: Path) -> None:
-    attention = look(load(str(tiny_bert), out=Path("results")), PAIR, "bank", BANK).attention
+    attention = look(loaded_encoder(str(tiny_bert), out=Path("results")), PAIR, "bank", BANK).attention
     row = attention.weights[1, 0]
     size = len(row)
     assert attention.entropy[1, 0] == pytest.approx(-(row * np.log2(row)).sum(1).mean(), rel=1e-5)
@@ -76,7 +76,7 @@ def test_what_a_head_does_is_measured(tiny_bert: Path) -> None:
 def test_a_run_is_shown_without_its_head(kind: str, finished_run: FinishedRun) -> None:
     """Models without a pooler say so: transformers would make a random one."""
     run = finished_run(kind)
-    inside = look(load(str(run), out=Path("results")), ["the cat"], "bank", BANK)
+    inside = look(loaded_encoder(str(run), out=Path("results")), ["the cat"], "bank", BANK)
     assert (inside.outputs.pooled is None) == (kind != "sentence")
 
 
@@ -94,11 +94,11 @@ def test_the_encoder_of_a_model_in_our_own_format_is_read(
 
 
 def test_too_long_and_empty_texts(tiny_bert: Path) -> None:
-    encoder = load(str(tiny_bert), out=Path("results"))
+    encoder = loaded_encoder(str(tiny_bert), out=Path("results"))
     with pytest.raises(UserError, match="64"):
-        encode(encoder, ["the cat " * 40])
+        encode_text(encoder, ["the cat " * 40])
     with pytest.raises(UserError, match="empty"):
-        encode(encoder, [" "])
+        encode_text(encoder, [" "])
 
 
 def test_sentences_of_a_file(tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_every_built_in_sentence_has_its_word_and_a_meaning(word: str) -> None:
 def test_minilm_has_the_meanings_of_a_word_in_two_places(word: str, minilm: Path) -> None:
     from finetune.commands.view.projection import project
 
-    found = look(load(str(minilm), out=Path("results")), PAIR, word, sentences_of(word, None)).word
+    found = look(loaded_encoder(str(minilm), out=Path("results")), PAIR, word, sentences_of(word, None)).word
     meanings = [one.meaning for one in found.sentences]
     stages = [project(vectors, meanings) for vectors in (found.context_free, *found.layers)]
     assert np.abs(stages[0].points).max() == 0

@@ -6,8 +6,16 @@ import re
 import numpy as np
 import pytest
 
-from finetune.commands.view.page import render
-from finetune.commands.view.parts import Attention, Embeddings, Inside, Outputs, Sentence, Steps, WordVectors
+from finetune.commands.view.page import render_view
+from finetune.commands.view.parts import (
+    Attention,
+    AttentionSteps,
+    Embeddings,
+    Inside,
+    MarkedSentence,
+    Outputs,
+    WordVectors,
+)
 from finetune.commands.view.projection import cosines, project
 
 
@@ -37,8 +45,8 @@ def large(layers: int, heads: int, tokens: int, width: int) -> Inside:
     generator = np.random.default_rng(0)
     weights = generator.dirichlet(np.ones(tokens), size=(layers, heads, tokens))
     some = generator.normal(size=(1, heads, tokens, width // heads))
-    steps = Steps(layers=[1], queries=some, keys=some, values=some, outputs=some, scores=weights[:1])
-    sentences = [Sentence(text="a <b>bank</b>", start=5, end=9, meaning="ab"[i % 2]) for i in range(40)]
+    steps = AttentionSteps(layers=[1], queries=some, keys=some, values=some, outputs=some, scores=weights[:1])
+    sentences = [MarkedSentence(text="a <b>bank</b>", start=5, end=9, meaning="ab"[i % 2]) for i in range(40)]
     vectors = generator.normal(size=(layers + 1, 40, width))
     return Inside(
         model="<big>",
@@ -56,7 +64,7 @@ def large(layers: int, heads: int, tokens: int, width: int) -> Inside:
 
 
 def test_the_page_of_a_base_model_is_under_5_mb_and_asks_for_nothing() -> None:
-    page = render(large(12, 12, 64, 768))
+    page = render_view(large(12, 12, 64, 768))
     assert len(page.encode()) < 5e6
     assert "http://" not in page.replace("http://www.w3.org/2000/svg", "")
     assert "https://" not in page

@@ -26,7 +26,7 @@ from finetune.runs.events import unwatched
 from finetune.runs.recipe import Recipe
 from finetune.task_types.pretraining import head
 from finetune.task_types.pretraining.chosen_words import chosen_words
-from finetune.task_types.pretraining.decode import CHARACTER, labels_of, predictions_of
+from finetune.task_types.pretraining.decode import CHARACTER, labels_of_document, predictions_of
 from finetune.task_types.pretraining.dev import NONE, PAIRS, pairs_of
 from finetune.task_types.pretraining.label_names import WORDS
 from finetune.task_types.pretraining.masks import IS_NEXT, IS_RANDOM
@@ -176,7 +176,7 @@ def test_predictions_are_written_as_words(tiny_bert: Path) -> None:
     tokenizer, task = load_tokenizer(tiny_bert), text_task()
     features = task.codec.encode(ROWS, tokenizer, 64)
     right = predictions_of(reduced(features, 0.5, [labels_in(f) for f in features]), features, ROWS, paired=False)
-    gold = [labels_of(document, paired=False) for document in ROWS]
+    gold = [labels_of_document(document, paired=False) for document in ROWS]
     assert [one["words"] for one in right] == [one["words"] for one in gold]
     assert {nats for one in gold for nats in one["nats"]} == {0.0}
     tokens = by_word(features)

@@ -27,7 +27,7 @@ from finetune.models import pretrained
 from finetune.models.backbone import Head
 from finetune.models.batch import Batch, collate
 from finetune.models.feature import Feature, label_counts
-from finetune.models.model import Model
+from finetune.models.model import EncoderWithHead
 from finetune.models.saving import build_model, load_trained, save_checkpoint
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.recipe import Recipe, Train
@@ -37,7 +37,7 @@ from finetune.task_types.pretraining.label_names import NEXT, WORDS
 TEXTS = [("the cat sat on a house", "it was red"), ("a dog ran", "the moon was big and old"), ("she saw", "a bird")]
 
 
-def built(folder: Path, head: Callable[..., Head], **settings: Any) -> Model:
+def built(folder: Path, head: Callable[..., Head], **settings: Any) -> EncoderWithHead:
     settings = {"task": "any", "seed": 0} | settings
     model, _ = build_model(folder, head, Recipe(**settings), device=CPU)
     return model
@@ -64,7 +64,7 @@ def at_positions(logits: torch.Tensor, batch: Batch) -> torch.Tensor:
     return logits[torch.arange(len(logits)).unsqueeze(1), batch.positions.clamp(min=0)]
 
 
-def save(model: Model, encoder: Path, folder: Path) -> None:
+def save(model: EncoderWithHead, encoder: Path, folder: Path) -> None:
     save_checkpoint(model.eval(), folder, AutoTokenizer.from_pretrained(encoder), {"max_length": 32})
 
 

@@ -27,7 +27,7 @@ from finetune.models.families import family_notes
 from finetune.models.feature import Feature
 from finetune.models.fingerprint import OWN_WEIGHTS
 from finetune.models.kernels import cpu
-from finetune.models.model import Model
+from finetune.models.model import EncoderWithHead
 from finetune.models.saving import build_model, load_encoder, load_trained, save_checkpoint
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.recipe import Recipe, Train
@@ -43,7 +43,7 @@ def encoder(request: pytest.FixtureRequest) -> Path:
     return request.getfixturevalue(f"tiny_{request.param}")  # type: ignore[no-any-return]
 
 
-def built(folder: Path, *, dropout: float | None = None, device: torch.device = CPU) -> Model:
+def built(folder: Path, *, dropout: float | None = None, device: torch.device = CPU) -> EncoderWithHead:
     recipe = Recipe(task="any", seed=0, train=Train(dropout=dropout))
     model, _ = build_model(folder, NextWordHead, recipe, device=device)
     return model
@@ -56,7 +56,7 @@ def batch_of(texts: list[str], folder: Path) -> Batch:
     return collate(features, pad_id=tokenizer.pad_token_id)
 
 
-def pretrained_in(folder: Path, encoder: Path) -> Model:
+def pretrained_in(folder: Path, encoder: Path) -> EncoderWithHead:
     model = built(encoder)
     save_checkpoint(model.eval(), folder, AutoTokenizer.from_pretrained(encoder), {"max_length": 32})
     return model

@@ -28,7 +28,7 @@ from finetune.models.tokenizers.train import train_tokenizer
 from finetune.runs.events import unwatched
 from finetune.runs.recipe import Recipe
 from finetune.task_types.pretraining.label_names import NEXT, WORDS
-from finetune.task_types.pretraining.masks import IS_NEXT, IS_RANDOM, Masking, next_words, paired
+from finetune.task_types.pretraining.masks import IS_NEXT, IS_RANDOM, Masking, next_words, with_next_sentence
 from finetune.task_types.pretraining.piece import INSIDE, SPECIAL, STARTS, Piece, piece_vocabulary
 from finetune.task_types.pretraining.task import TextTask
 
@@ -199,7 +199,7 @@ def test_special_tokens_that_a_text_names_are_never_predicted(kind: str, tiny_al
     assert any(not (feature.note.units != SPECIAL).any() for feature in features)
     for seed in range(20):
         generator = np.random.default_rng(seed)
-        for some in (features, features[:1], paired(features, generator, size=10)):
+        for some in (features, features[:1], with_next_sentence(features, generator, size=10)):
             masked = [masking(unit, 0.5).masked(some, generator) for unit in ("tokens", "words")]
             for feature in chain(next_words(some), *masked):
                 predicted.update(feature.label[WORDS].tolist())
@@ -272,7 +272,9 @@ def test_half_of_the_pairs_follow_each_other(name: str, request: pytest.FixtureR
     features = lined(16, [4, 5, 6, 3], request.getfixturevalue(name))
     labels, cuts = Counter[int](), Counter[int]()
     for seed in range(100):
-        for feature, pair in zip(features, paired(features, np.random.default_rng(seed), size=18), strict=True):
+        for feature, pair in zip(
+            features, with_next_sentence(features, np.random.default_rng(seed), size=18), strict=True
+        ):
             first, second = texts_of(pair)
             assert first.tolist() == list(range(first[0], first[0] + len(first)))
             assert first[-1] % 1000 in (3, 8, 14)  # it ends with a line
@@ -289,7 +291,7 @@ def test_half_of_the_pairs_follow_each_other(name: str, request: pytest.FixtureR
 @pytest.mark.parametrize("one_line", [4, 7])
 def test_texts_of_one_line_have_no_label_and_half_of_the_others_follow(one_line: int, tiny_bert: Path) -> None:
     features = lined(one_line, [18], tiny_bert) + lined(16, [4, 5, 6, 3], tiny_bert)[one_line:]
-    pairs = [pair for seed in range(100) for pair in paired(features, np.random.default_rng(seed), size=18)]
+    pairs = [pair for seed in range(100) for pair in with_next_sentence(features, np.random.default_rng(seed), size=18)]
     labels = Counter(pair.label[NEXT] for pair in pairs)
     assert labels[IGNORED] == 100 * one_line
     assert chisquare([labels[IS_NEXT], labels[IS_RANDOM]]).pvalue > BY_CHANCE
@@ -329,7 +331,7 @@ def test_lengths_do_not_tell_which_text_follows(split: str, kind: str, tiny_bert
     else:
         features = list(task.stream.train_features(rows, tokenizer, 64, unwatched))
         batches = [features[begin : begin + 16] for begin in range(0, len(features) - 16, 16)]
-        made = [one for _ in range(3) for some in batches for one in paired(some, draw, size=61)]
+        made = [one for _ in range(3) for some in batches for one in with_next_sentence(some, draw, size=61)]
         pairs = [(*map(len, texts_of(one)), one.label[NEXT]) for one in made if one.label[NEXT] != IGNORED]
     count = len(pairs) - len(pairs) // 2
     assert count > 300
@@ -341,7 +343,7 @@ def test_the_other_text_is_of_any_other_document(tiny_bert: Path) -> None:
     features[1] = features[0]  # two pieces of one document
     others = Counter[tuple[int, int]]()
     for seed in range(400):
-        for pair in paired(features, np.random.default_rng(seed), size=8):
+        for pair in with_next_sentence(features, np.random.default_rng(seed), size=8):
             second = int(texts_of(pair)[1][0]) // 1000
             others[pair.row, second] += int(pair.label[NEXT] == IS_RANDOM)
     assert not any(count and first == second for (first, second), count in others.items())
@@ -351,7 +353,7 @@ def test_the_other_text_is_of_any_other_document(tiny_bert: Path) -> None:
 @pytest.mark.parametrize("length", [1, 2, 7])
 def test_a_line_without_another_document_is_not_its_own_second_text(length: int, tiny_bert: Path) -> None:
     """Else masked tokens could be copied from the other text."""
-    (pair,) = paired(lined(1, [length], tiny_bert), np.random.default_rng(0), size=18)
+    (pair,) = with_next_sentence(lined(1, [length], tiny_bert), np.random.default_rng(0), size=18)
     ids = np.asarray(pair.input_ids)[pair.note.units != SPECIAL]
     assert ids.tolist() == list(range(length)) and pair.label[NEXT] == IGNORED
     assert pair.token_type_ids.sum() == length // 2 + 1  # the second half and what follows it
@@ -362,7 +364,7 @@ def test_a_line_without_another_document_is_not_its_own_second_text(length: int,
 def test_truncation_keeps_what_is_near(size: int, name: str, request: pytest.FixtureRequest) -> None:
     features = lined(6, [9, 16], request.getfixturevalue(name))
     special = features[0].note.vocabulary.pair.special_tokens
-    for pair in paired(features, np.random.default_rng(0), size=size):
+    for pair in with_next_sentence(features, np.random.default_rng(0), size=size):
         first, second = texts_of(pair)
         assert len(pair) == len(pair.note.units) == len(first) + len(second) + special <= size + special
         assert len(first) == min(9, max(size - 16, size // 2))
@@ -376,13 +378,13 @@ def test_truncation_keeps_what_is_near(size: int, name: str, request: pytest.Fix
 
 def test_a_truncated_word_counts_from_its_first_token_that_is_left(folder: Path) -> None:
     features = piece_features(documents(40, lines=(4, 6)), folder, size=60)[:]
-    for pair in paired(features, np.random.default_rng(0), size=20):
+    for pair in with_next_sentence(features, np.random.default_rng(0), size=20):
         for text in np.split(pair.note.units, np.flatnonzero(pair.note.units == SPECIAL)):
             assert not len(text[1:]) or text[1] == STARTS
 
 
 def test_a_text_of_one_line_alone_in_its_batch_has_no_label(tiny_bert: Path) -> None:
-    (pair,) = paired(lined(1, [6], tiny_bert), np.random.default_rng(0), size=12)
+    (pair,) = with_next_sentence(lined(1, [6], tiny_bert), np.random.default_rng(0), size=12)
     assert pair.label[NEXT] == IGNORED
-    (next_,) = paired(lined(1, [6, 6], tiny_bert), np.random.default_rng(0), size=12)
+    (next_,) = with_next_sentence(lined(1, [6, 6], tiny_bert), np.random.default_rng(0), size=12)
     assert next_.label[NEXT] == IGNORED
