@@ -9,6 +9,7 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -158,6 +159,18 @@ def test_runs_as_jobs_of_slurm_are_those_of_one_process(
     plain = started(tmp_path, rte, "run", "glue-rte", *[f"{k}={v}" for k, v in settings.items()], "--seeds=2")
     plain.communicate(timeout=300)
     assert results_of(tmp_path / "jobs") == results_of(tmp_path / "results")
+
+
+def test_a_job_of_slurm_that_a_signal_stops_ends_with_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it raises submitit would log as a traceback."""
+
+    def stopped(_: Any) -> None:
+        raise KeyboardInterrupt("stopped by Ctrl-C after 20 of 40 updates")
+
+    monkeypatch.setattr(on_slurm, "train_sent", stopped)
+    found = on_slurm._Resumable()(SimpleNamespace(name="glue-rte"))  # type: ignore[arg-type]
+    assert isinstance(found, UserError)
+    assert str(found) == "glue-rte: stopped by Ctrl-C after 20 of 40 updates. The same command resumes it"
 
 
 def test_slurm_needs_sbatch_and_whole_gpus(

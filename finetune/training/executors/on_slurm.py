@@ -105,8 +105,11 @@ class _Resumable:
     """Trains a job; called again with it after it was preempted, since its checkpoint is in the run's folder."""
 
     def __call__(self, job: SentJob) -> Any:
-        """Trains the run of a job."""
-        return train_sent(job)
+        """Trains the run of a job. One that a signal stops ends with a UserError: submitit would log a traceback."""
+        try:
+            return train_sent(job)
+        except KeyboardInterrupt as stopped:
+            return UserError(f"{job.name}: {stopped or 'stopped'}", "The same command resumes it")
 
     def checkpoint(self, job: SentJob) -> Any:
         """What submitit puts in the queue after the signal of a preemption."""
