@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -92,10 +93,16 @@ def _no_rows(path: Path, content: Any) -> UserError:
     lists = [name for name, value in content.items() if isinstance(value, list)] if isinstance(content, dict) else []
     if len(lists) < 2:
         return UserError(what, "Give a list of objects, one a row")
-    script = "import json; [open(n + '.json', 'w').write(json.dumps(r)) for n, r in json.load(open('FILE')).items()]"
+    folder = path.with_name(path.name.partition(".")[0])
+    script = (
+        f"import json, pathlib; folder = pathlib.Path({json.dumps(str(folder))}); folder.mkdir(); "
+        '[(folder / (name + ".json")).write_text(json.dumps(rows)) '
+        f'for name, rows in json.load(open({json.dumps(str(path))}, encoding="utf-8")).items()]'
+    )
+    one = folder if all(map(SPLIT.fullmatch, lists)) else folder / f"{lists[0]}.json"
     return UserError(
         f"{what}; it holds the lists {', '.join(lists[:6])}",
-        f'Write each into a separate file: python -c "{script.replace("FILE", str(path))}", then run one of them',
+        f"Write each into a file: python -c {shlex.quote(script)}, then `finetune run {shlex.quote(str(one))}`",
     )
 
 

@@ -1,6 +1,10 @@
 """Formats that are known by name: XML, YAML, CoNLL-2012, brat, files of texts and labels, and sheets of a workbook."""
 
 import builtins
+import json
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -270,3 +274,20 @@ def test_xml_and_yaml_of_a_folder_are_data_if_they_name_a_split(tmp_path: Path) 
     write(tmp_path / "one" / "a.csv", "text,label\na,b\n")
     write(tmp_path / "one" / "config.yml", "a: 1\n")
     assert split_files(tmp_path / "one") == {"train": tmp_path / "one" / "a.csv"}
+
+
+@pytest.mark.parametrize(
+    ("lists", "found"), [(("train", "validation", "test"), {"train", "dev", "test"}), (("train", "notes"), {"train"})]
+)
+def test_the_command_that_divides_a_file_of_splits_works(
+    lists: tuple[str, ...], found: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = [{"text": f"the cat {i} sat", "label": "ab"[i % 2]} for i in range(40)]
+    Path("all 1.json").write_text(json.dumps({name: rows[place:] for place, name in enumerate(lists)}))
+    with pytest.raises(UserError) as error:
+        read_table(Path("all 1.json"))
+    python, _, run = error.value.way_out.removeprefix("Write each into a file: ").partition(", then `")
+    subprocess.run([sys.executable, *shlex.split(python)[1:]], check=True)
+    data = Path(shlex.split(run.rstrip("`"))[2])
+    assert set(split_files(data)) == found
