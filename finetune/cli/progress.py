@@ -15,10 +15,10 @@ from finetune.cli.run_tables import in_words
 from finetune.metrics.metric import find_metric
 from finetune.runs.events import (
     AlreadyDone,
+    Encoded,
     Ended,
     EpochDone,
     Event,
-    HiddenStatesComputed,
     Note,
     Predicted,
     RowsPredicted,
@@ -86,7 +86,7 @@ class ProgressDisplay:
                 self._show_updates(event)
             case Predicted():
                 self._show_predicted(event)
-            case HiddenStatesComputed():
+            case Encoded():
                 self._show_encoded(event)
             case RowsPredicted():
                 self._show_rows(event)
@@ -129,7 +129,7 @@ class ProgressDisplay:
         if not self.in_rows:
             self._show("predicting", done=some.done, total=some.total, facts=self.best, every=LINE_EVERY)
 
-    def _show_encoded(self, some: HiddenStatesComputed) -> None:
+    def _show_encoded(self, some: Encoded) -> None:
         ended = some.done == some.total and some.rate * LINE_EVERY < some.total
         left, facts = (some.total - some.done) / some.rate, [f"{some.rate:.0f} a second"]
         every = 0 if ended else LINE_EVERY / 2

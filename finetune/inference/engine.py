@@ -23,7 +23,7 @@ from finetune.models.kernels import cpu
 from finetune.models.kernels.malloc import trim_memory
 from finetune.models.model import EncoderWithHead, as_float
 from finetune.runs import interrupts
-from finetune.runs.events import HiddenStatesComputed, Predicted, Watcher, unwatched
+from finetune.runs.events import Encoded, Predicted, Watcher, unwatched
 
 LOSSES_AT_ONCE = 256  # features
 IMPOSSIBLE = -1e4  # a logit; minus infinity would make losses of padding nan
@@ -133,7 +133,7 @@ class Engine:
                 yield from zip(chosen.tolist(), _without_padding(states, mask), strict=True)
                 done += len(chosen)
                 rate = done / (time.perf_counter() - started)
-                self.watch(HiddenStatesComputed(done=done, total=len(sequences), rate=rate))
+                self.watch(Encoded(done=done, total=len(sequences), rate=rate))
 
     def batch(self, features: Sequence[Feature]) -> Batch:
         """These features as padded tensors on the device, in few shapes where logits are many."""

@@ -122,7 +122,7 @@ class Predicted(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
-class HiddenStatesComputed(Event):
+class Encoded(Event):
     """The number of sequences with computed hidden states, and the `rate` per second."""
 
     name = "encoded"

@@ -43,7 +43,7 @@ AnyTextRow = TypeVar("AnyTextRow", bound=TextRow)
 
 
 @dataclass(frozen=True, slots=True)
-class Encoded:
+class EncodedText:
     """The tokens of a text or a pair."""
 
     ids: list[int]
@@ -53,15 +53,15 @@ class Encoded:
 
 def encode_texts(
     texts: Sequence[str], pairs: Sequence[str] | None, tokenizer: "PreTrainedTokenizerBase", max_length: int
-) -> list[Encoded]:
+) -> list[EncodedText]:
     """`[CLS] text [SEP]` or `[CLS] text [SEP] pair [SEP]`, the longer of a pair truncated first."""
-    found: list[Encoded] = []
+    found: list[EncodedText] = []
     for begin in range(0, len(texts), ROWS_AT_ONCE):
         part = slice(begin, begin + ROWS_AT_ONCE)
         encoded = tokenizer(list(texts[part]), pairs and list(pairs[part]), truncation=True, max_length=max_length)
         segments = encoded.get("token_type_ids", [None] * len(encoded["input_ids"]))
         found += [
-            Encoded(ids, segments[index], bool(encoded.encodings[index].overflowing))
+            EncodedText(ids, segments[index], bool(encoded.encodings[index].overflowing))
             for index, ids in enumerate(encoded["input_ids"])
         ]
     return found
@@ -69,7 +69,7 @@ def encode_texts(
 
 def encode_windows(
     texts: Sequence[str], tokenizer: "PreTrainedTokenizerBase", max_length: int
-) -> Iterator[list[Encoded]]:
+) -> Iterator[list[EncodedText]]:
     """For each text `[CLS] text [SEP]`, or several windows that overlap by a quarter where that is too long."""
     for begin in range(0, len(texts), ROWS_AT_ONCE):
         part = list(texts[begin : begin + ROWS_AT_ONCE])
@@ -77,7 +77,7 @@ def encode_windows(
         segments = encoded.get("token_type_ids", [None] * len(part))
         for ids, types, special in zip(encoded["input_ids"], segments, encoded["special_tokens_mask"], strict=True):
             windows = _windows(special, max_length)
-            yield [Encoded(_joined(ids, parts), types and _joined(types, parts), False) for parts in windows]
+            yield [EncodedText(_joined(ids, parts), types and _joined(types, parts), False) for parts in windows]
 
 
 def text_features(
@@ -90,7 +90,7 @@ def text_features(
 ) -> list[Feature]:
     """One feature per row; with `windows` one per window of a long text. Pairs are always truncated."""
     texts, pairs = [row.text for row in rows], [row.pair for row in rows if row.pair is not None]
-    encoded: Iterator[list[Encoded]]
+    encoded: Iterator[list[EncodedText]]
     if windows and not pairs:
         encoded = encode_windows(texts, tokenizer, max_length)
     else:

@@ -19,7 +19,7 @@ from finetune.inference.hidden_states import with_states
 from finetune.models import layer_mix as reader
 from finetune.models.feature import Feature
 from finetune.runs.cache import cache_folder, fits, make_room
-from finetune.runs.events import Event, HiddenStatesComputed, Note
+from finetune.runs.events import Encoded, Event, Note
 from finetune.runs.recipe import Train
 from finetune.task_types.sentence.task import SentenceRow
 from finetune.task_types.task import Task
@@ -46,7 +46,7 @@ class Watch:
     def __call__(self, event: Event) -> None:
         if isinstance(event, Note):
             self.notes.append(event.text)
-        if isinstance(event, HiddenStatesComputed):
+        if isinstance(event, Encoded):
             self.encoded = event.done
 
 

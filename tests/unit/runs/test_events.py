@@ -13,12 +13,12 @@ from finetune.metrics.scores import accuracy
 from finetune.runs.events import (
     AlreadyDone,
     Done,
+    Encoded,
     Ended,
     EpochDone,
     EpochResult,
     Event,
     EventLog,
-    HiddenStatesComputed,
     Note,
     Predicted,
     RowsPredicted,
@@ -48,7 +48,7 @@ CASES: list[tuple[Event, dict[str, object] | None]] = [
         {"update": 2, "epoch": 1, "losses": [0.9, 0.8], "seconds": 0.1, "rates": [1e-5, 2e-5]},
     ),
     (Predicted(done=1, total=2), None),
-    (HiddenStatesComputed(done=1, total=2, rate=3.0), None),
+    (Encoded(done=1, total=2, rate=3.0), None),
     (Working("saving"), None),
     (
         EPOCH,
@@ -83,7 +83,7 @@ def test_the_log_keeps_the_keys_of_each_event(tmp_path: Path) -> None:
         ([Started(folder="f", recipe={}, device="cpu")], "running on cpu: f"),
         ([Training(updates=4, done=2, epochs=1, examples=8)], "resuming after update 2 of 4"),
         ([RowsPredicted(done=8, total=8, rate=2.0)], "predicted rows  8 of 8  2 rows/s"),
-        ([HiddenStatesComputed(done=8, total=8, rate=0.1)], "encoded  8 of 8"),
+        ([Encoded(done=8, total=8, rate=0.1)], "encoded  8 of 8"),
         (
             [Training(updates=4, done=0, epochs=1, examples=8), EPOCH, Ended()],
             "epoch 1/1  loss 0.500  dev accuracy 75.0  best 75.0",
