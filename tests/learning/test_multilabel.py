@@ -21,7 +21,7 @@ from finetune.runs.seeds import groups
 from finetune.task_types.multilabel.task import MultiLabelRow, MultiLabelTask
 from finetune.task_types.registry import find
 from finetune.task_types.resolved_run import resolved_run
-from finetune.training.cross_fit import cross_fitted
+from finetune.training.evaluation import cross_fitted
 from finetune.training.run import run
 from finetune.training.run_options import RunOptions
 

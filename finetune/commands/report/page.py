@@ -5,22 +5,30 @@ own script, as its Content-Security-Policy says.
 import base64
 import hashlib
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib.resources import files
+from pathlib import Path
 
 from jinja2 import Environment
 from markupsafe import Markup
 
 from finetune.analysis.pages.templates import templates_of
+from finetune.commands.report import comparison
 from finetune.commands.report.blocks import Section
-from finetune.commands.report.opening import opening
-from finetune.commands.report.page_runs import page_runs
+from finetune.commands.report.page_runs import PageRuns, page_runs
 from finetune.commands.report.run_files import RunFiles
 from finetune.commands.report.sections import WeightsByRow, sections_of
+from finetune.data.messages import noun, so_many
+from finetune.data.stored import data_name_of
+from finetune.runs.record_files import all_records, load_record
+from finetune.runs.seeds import same_but_seeds
+from finetune.runs.verdict import Verdict, baseline_words, verdict_of
+from finetune.task_types.marked_text import cut
 
 MOST_BYTES = 4_500_000
 DEEP = 4  # sections of a page whose contents name the blocks too
 TOO_LONG = "Left out, because the page would be too large: make a separate report of this run."
+MOST_HEADLINES = 6
 
 
 def render_report(runs: Sequence[RunFiles], weights: WeightsByRow | None = None) -> str:
@@ -54,3 +62,96 @@ def _rendered(sections: Sequence[Section], templates: Environment) -> list[Marku
 
 def _hash(script: str) -> str:
     return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Headline:
+    """The verdict on a run or on seeds: `level` is better, unclear, worse or alone. `facts` are (name, value)."""
+
+    level: str
+    sentence: str
+    score: str
+    under: str
+    facts: Sequence[tuple[str, str]]
+    link: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Headlines:
+    """The headlines of a page, `more` than which there are not shown, and sentences on all of them together.
+
+    `letters`: the headlines are those of A and B, which are compared.
+    """
+
+    headlines: Sequence[Headline]
+    more: int
+    sentences: Sequence[str]
+    letters: bool
+
+
+def opening(page: PageRuns) -> Headlines:
+    """A headline for each group of seeds; of a learning curve, for the largest size."""
+    curves, found = page.curves, page.comparison
+    smaller = {record.id for curve in curves for size in curve.sizes[:-1] for record in size.records}
+    leading = [group for group in page.groups if group[0].record.id not in smaller]
+    return Headlines(
+        headlines=[headline(some, link=f"run-{page.runs.index(some[0]) + 1}") for some in leading[:MOST_HEADLINES]],
+        more=max(0, len(leading) - MOST_HEADLINES),
+        sentences=[curve.answer for curve in curves]
+        + ([comparison.sentence(found), *other_seeds(page.groups)] if found else []),
+        letters=found is not None,
+    )
+
+
+def headline(group: Sequence[RunFiles], *, link: str) -> Headline:
+    """The headline of runs that differ only in seeds."""
+    record, found = group[0].record, verdict_of([one.record for one in group])
+    rows = ", ".join(f"{split} {count:,}" for split, count in record.rows.items())
+    facts = {
+        "task": record.task,
+        "model": record.model,
+        "data": _origin(group[0]),
+        "rows": rows,
+        "finished": record.finished[:10],
+        noun(len(group), "run"): ", ".join(one.record.id for one in group),
+    }
+    return Headline(
+        level=found.level, sentence=cut(found.sentence), score=found.metric.shown(found.score), under=_under(found),
+        facts=[(name, cut(value)) for name, value in facts.items() if value], link=link,
+    )  # fmt: skip
+
+
+def _under(found: Verdict) -> str:
+    """What is written under the score: metric, interval, best baseline."""
+    shown, text = found.metric.shown, f"{found.split} {found.metric.name}"
+    if found.interval is not None:
+        text += f", 95 % {' to '.join(map(shown, found.interval))}"
+    if found.baseline is not None and found.difference is not None:
+        text += f"; {baseline_words(found.baseline)} {shown(found.score - found.difference)}"
+    return text
+
+
+def _origin(one: RunFiles) -> str:
+    return ", ".join(dict.fromkeys(data_name_of(Path(origin)) for origin in one.record.data_origin.values()))
+
+
+def other_seeds(groups: Sequence[Sequence[RunFiles]]) -> list[str]:
+    """The sentence for the two groups of a comparison; none where both have several seeds."""
+    single = [letter for letter, group in zip("AB", groups, strict=True) if len(group) == 1]
+    if not single:
+        return []
+    which = "A and B have one seed each" if len(single) == 2 else f"{single[0]} has one seed"
+    text = f"{which}: this compares models, not settings."
+    sides = [[one.record.id for one in group] + _left_out(group) for group in groups]
+    if left_out := [name for group, side in zip(groups, sides, strict=True) for name in side[len(group) :]]:
+        runs = f"{so_many(len(left_out), 'run')} with other seeds ({', '.join(left_out)})"
+        every = " ".join(name for side in sides for name in side)
+        return [f"{text} {runs} {noun(len(left_out), 'is', 'are')} not on this page: finetune report {every}"]
+    return [f"{text} Train both with 3 seeds, and report all of the runs."]
+
+
+def _left_out(group: Sequence[RunFiles]) -> list[str]:
+    """The ids of runs with other seeds that are not in the group."""
+    folder, there = group[0].folder, {one.record.id for one in group}
+    others = same_but_seeds(load_record(folder.record_file), all_records(folder.path.parents[1]))
+    return [record.id for record in others if record.id not in there]

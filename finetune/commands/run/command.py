@@ -7,21 +7,23 @@ from typing import Annotated, Any
 
 import typer
 
+from finetune.analysis.data_sizes import SizeCurve
 from finetune.api.planning import execute, executor_of, plan
 from finetune.api.run import runs_of_records
 from finetune.cli.arguments import RESULTS, Data, Device, Json, Out, Quiet, complete, pairs
 from finetune.cli.asking import asking
-from finetune.cli.console import standard_error, standard_output
+from finetune.cli.console import Terminal, as_plain_text, standard_error, standard_output
 from finetune.cli.data_tables import file_line, layout_table
+from finetune.cli.fitted_table import FittedTable, columns
 from finetune.cli.libraries import load_libraries, loading
 from finetune.cli.next_commands import GivenOptions
 from finetune.cli.progress import ProgressDisplay
 from finetune.cli.run_facts import next_commands, print_verdicts
 from finetune.cli.run_tables import in_words, print_record, summary_lines, summary_table
 from finetune.cli.terminal import echo, first_process, one_line, print_errors, say
-from finetune.commands.run.data_sizes import print_curves
 from finetune.commands.run.launch import ProcessGroup, in_group, launch
 from finetune.data.files import is_data
+from finetune.data.messages import so_many
 from finetune.data.source import source_of
 from finetune.errors import UserError
 from finetune.runs.data_sizes import of_largest_sizes, shares_of
@@ -195,3 +197,19 @@ def _print_conclusions(records: list[RunRecord], *, curves_in: Path | None, quie
         print_verdicts(console, records)
     if curves_in is not None:
         print_curves(console, runs_of_records(records, out=curves_in).learning_curves)
+
+
+def print_curves(console: Terminal, curves: Sequence[SizeCurve]) -> None:
+    """A table and a sentence for each setting that was run with several sizes."""
+    for curve in curves:
+        console.print(sizes_table(curve))
+        console.print_line(curve.answer)
+
+
+def sizes_table(curve: SizeCurve) -> FittedTable:
+    """A line per size: rows, mean score, its interval, and the best baseline at that size."""
+    seeds = len(curve.sizes[-1].records)
+    rows = [tuple(map(as_plain_text, cells)) for cells in curve.cells]
+    notes = [f"mean of {so_many(seeds, 'seed')}"] if seeds > 1 else []
+    headings = columns(*curve.columns, right=curve.columns)
+    return FittedTable(title="by size of the data", columns=headings, rows=rows, notes=notes)

@@ -4,15 +4,17 @@ The library's WordPiece training does not: it gives ids to continuing pieces in 
 is trained here as BPE over words whose continuing characters are marked, and all characters have their ids before.
 """
 
+import unicodedata
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
+
+import regex
 
 from finetune.data.messages import percent, so_many
 from finetune.errors import UserError
 from finetune.models.encoder_sizes import POSITIONS
 from finetune.models.tokenizers.alphabet import COVERED, Alphabet, alphabet_of
 from finetune.models.tokenizers.kinds import KINDS, LONGEST_WORD, TokenizerKind
-from finetune.models.tokenizers.marks import MarkCount
 from finetune.models.tokenizers.word_counts import TextSource
 from finetune.runs.events import Note, Watcher, Working, unwatched
 
@@ -21,11 +23,16 @@ if TYPE_CHECKING:
     from tokenizers.trainers import BpeTrainer
     from transformers import PreTrainedTokenizerFast
 
+
 LEAST_COUNT = 2  # of a pair that is merged
 LEAST_COVERED = 0.99  # share of the text that its characters make up
 STEP = 20_000  # texts between two events
 ACCENTS = "accents are kept: in this script marks are parts of letters, which lower-casing would strip with accents"
 HANGUL = "Hangul is kept whole: lower-casing strips accents, and syllables are composed again after it"
+MANY = 0.01  # share of a text's characters
+KANA = "".join(char for char in map(chr, range(0x3040, 0x3100)) if unicodedata.normalize("NFD", char) != char)
+OTHERS = r"\p{Latin}\p{Greek}\p{Cyrillic}\p{Arabic}\p{Hebrew}"  # read without accents or points
+MARKS = regex.compile(rf"(?<=[\p{{L}}--[{OTHERS}]])\p{{Mn}}|[{KANA}]", regex.V1)
 
 
 def train_tokenizer(
@@ -171,3 +178,22 @@ def watched(texts: Iterable[str], what: str, watch: Watcher, *, then: str = "") 
         yield text
     if then:
         watch(Working(then))
+
+
+class MarkCount:
+    """How much of the texts that went through it are such marks."""
+
+    def __init__(self) -> None:
+        self.marks = self.characters = 0
+
+    def of(self, texts: Iterable[str]) -> Iterator[str]:
+        """The texts, counted on the way."""
+        for text in texts:
+            self.marks += 0 if text.isascii() else len(MARKS.findall(text))
+            self.characters += len(text)
+            yield text
+
+    @property
+    def are_many(self) -> bool:
+        """Whether the texts are read wrongly without them."""
+        return self.marks >= MANY * max(1, self.characters)

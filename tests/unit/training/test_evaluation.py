@@ -12,8 +12,7 @@ from finetune.task_types import baselines
 from finetune.task_types.multilabel.task import MultiLabelRow, MultiLabelTask
 from finetune.task_types.options import configured
 from finetune.task_types.parts import Answer
-from finetune.training.cross_fit import cross_fitted, folds
-from finetune.training.evaluation import DevEvaluation, Evaluated
+from finetune.training.evaluation import DevEvaluation, Evaluated, cross_fitted, folds
 
 LABELS = ("b", "a", "c/d", "e")
 

@@ -127,7 +127,7 @@ def test_every_built_in_sentence_has_its_word_and_a_meaning(word: str) -> None:
 
 @pytest.mark.parametrize("word", ["bank", "spring"])
 def test_minilm_has_the_meanings_of_a_word_in_two_places(word: str, minilm: Path) -> None:
-    from finetune.commands.view.projection import project
+    from finetune.commands.view.page_data import project
 
     found = look(loaded_encoder(str(minilm), out=Path("results")), PAIR, word, sentences_of(word, None)).word
     meanings = [one.meaning for one in found.sentences]

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from finetune.commands.view.page import render_view
+from finetune.commands.view.page_data import cosines, project
 from finetune.commands.view.parts import (
     Attention,
     AttentionSteps,
@@ -16,7 +17,6 @@ from finetune.commands.view.parts import (
     Outputs,
     WordVectors,
 )
-from finetune.commands.view.projection import cosines, project
 
 
 def test_projection_is_that_of_scikit_learn() -> None:
