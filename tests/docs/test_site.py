@@ -108,7 +108,7 @@ def test_korean_pages_have_korean_tabs_and_lead_to_no_english_neighbour(site: Pa
     tabs = re.findall(r'class="md-tabs__link">(.*?)</a>', text)
     assert tabs[-1] == "한국어" and tabs[1] == "튜토리얼(영어)"
     assert "md-footer__link--next" in text and "md-footer__link--prev" not in text
-    last = built(site, ROOT / "docs" / "explanation" / "design.md")
+    last = built(site, ROOT / "docs" / "decisions" / "index.md")
     assert "md-footer__link--prev" in last and "md-footer__link--next" not in last
     english = re.findall(r'class="md-tabs__link">(.*?)</a>', built(site, ROOT / "docs" / "index.md"))
     assert english == ["Home", "Tutorials", "How-to", "Reference", "Explanation", "한국어"]
