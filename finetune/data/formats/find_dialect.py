@@ -9,8 +9,10 @@ from dataclasses import replace
 from finetune.data.formats.dialect import DELIMITERS, Dialect, split_rows
 from finetune.data.formats.run_on import run_on_column, usual_width
 from finetune.data.values import NUMBER
+from finetune.data.words.lists import word_list
 
 MOST_WORDS = 50  # that cells of tags are made of
+MOSTLY = 0.8  # share of cells
 LONGEST_NAME = 3  # words of a column's name
 MOST_ABOVE = 10  # lines that may be above the header
 RETURN = re.compile(r"\r\n?")
@@ -170,6 +172,8 @@ def _has_header(text: str, delimiter: str, *, quoted: bool) -> bool:
         return False  # one text per line
     if any(len(cell) > 100 for cell in first):
         return not rest
+    if _names_text_and_label(first, rest):
+        return True  # even where a label or a text is the name of its column
     for column, name in enumerate(first):
         below = [fields[column].strip() for fields in rest if fields[column].strip()]
         if not below:
@@ -182,6 +186,14 @@ def _has_header(text: str, delimiter: str, *, quoted: bool) -> bool:
         if len(set(below)) <= 0.7 * len(below) and name.strip() in below:
             return False
     return True
+
+
+def _names_text_and_label(first: Sequence[str], rest: Sequence[Sequence[str]]) -> bool:
+    """Whether the first row has usual names of a label and of a text, over cells of several words."""
+    names = [cell.strip().casefold() for cell in first]
+    texts = [column for column, name in enumerate(names) if name in word_list("text")]
+    labelled = not {*word_list("label"), *word_list("label_subject")}.isdisjoint(names)
+    return labelled and any(sum(" " in row[column] for row in rest) > MOSTLY * len(rest) for column in texts)
 
 
 def _is_of_words(name: str, below: Sequence[str]) -> bool:

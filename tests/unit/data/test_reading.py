@@ -136,6 +136,15 @@ def test_a_missing_header_is_seen(tmp_path: Path, text: str, header: bool) -> No
     assert len(table) == text.count("\n") - header
 
 
+def test_a_cell_that_repeats_a_name_hides_no_header(tmp_path: Path) -> None:
+    """A label that is the name of its column is one wrong row, not a file without a header."""
+    rows = [f"the film {i} was seen,{'abc'[i % 3]}" for i in range(60)]
+    text = "\n".join(["Text,label", *rows, "the film 60 was seen,label"])
+    table = read_table(write(tmp_path / "rows.csv", f"{text}\n"))
+    assert table.form.layout.header
+    assert len(table) == 61
+
+
 def test_names_of_columns_are_trimmed_filled_and_distinct(tmp_path: Path) -> None:
     table = read_table(write(tmp_path / "rows.csv", "\ufeff text , label,,label\na,1,x,2\n"))
     assert list(table.columns) == ["text", "label", "column 3", "label 4"]
