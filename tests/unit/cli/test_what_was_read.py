@@ -14,7 +14,6 @@ import pytest
 from support.cli import Finetune
 from support.own_data import own_task
 
-from finetune.data.reading import read_table
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.runs.recipe import load_recipe
@@ -140,17 +139,6 @@ def test_a_folder_for_each_class_is_read(tmp_path: Path) -> None:
     rows = [row for split in ("train", "dev") for row in task.load(Source(), split).rows]
     assert {(row.gold, row.text.split()[0]) for row in rows} == {("pos", "pos"), ("neg", "neg")}
     assert (len(rows), len(task.load(Source(), "test").rows)) == (60, 20)
-
-
-def test_the_command_for_json_of_several_splits_writes_files_that_are_read(tmp_path: Path) -> None:
-    splits = {name: [[sentence(i), "ab"[i % 2]] for i in range(40)] for name in ("train", "val")}
-    (tmp_path / "all.json").write_text(json.dumps(splits))
-    with pytest.raises(UserError, match="train, val") as error:
-        read_table(tmp_path / "all.json")
-    command = str(error.value).partition("python ")[2].partition(", then")[0]
-    subprocess.run(f"{sys.executable} {command}", shell=True, check=True, cwd=tmp_path)
-    (tmp_path / "all.json").unlink()
-    assert len(own_task(str(tmp_path), {"text": "column 1"}).load(Source(), "dev").rows) == 40
 
 
 def test_names_of_labels_and_signs_go_into_the_recipe_and_back(tmp_path: Path) -> None:
