@@ -53,6 +53,15 @@ def fixed_folder(pattern: str | Path) -> Path:
     return Path(f"{WILDCARD.split(str(pattern))[0]}*").parent
 
 
+def from_here(path: str) -> str:
+    """An absolute path as a relative one where both it and the current folder are in one folder below the root."""
+    here, parts = Path.cwd(), Path(path).parts
+    if not Path(path).is_absolute() or ".." in parts or parts[:2] != here.parts[:2]:
+        return path
+    found = Path(os.path.relpath(path, here)).as_posix()
+    return found if found.startswith("..") else f"./{found}"  # which is never the name of a task or on the Hub
+
+
 def require_own_folder(folder: Path) -> None:
     """Raises UserError for a folder that a library would look for elsewhere: in somebody's home or on a server."""
     first = next(iter(folder.parts), "")

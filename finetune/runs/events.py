@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+from finetune.data.paths import from_here
 from finetune.metrics.metric import Metric
 from finetune.metrics.scores import Scores
 
@@ -207,5 +208,6 @@ class EventLog:
         if event.logged:
             with self.file.open("a", encoding="utf-8") as opened:
                 line = {"time": round(time.time(), 3), "event": event.name, **event.facts()}
+                line |= {"folder": from_here(line["folder"])} if "folder" in line else {}
                 opened.write(json.dumps(line) + "\n")
         self.then(event)

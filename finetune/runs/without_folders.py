@@ -1,9 +1,12 @@
-"""A record without the folders of the machine that made it, which a page or tracker for others should not name."""
+"""Records and recipes without the folders of the machine that made them, which others should not see."""
 
 import re
+from collections.abc import Mapping
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 
+from finetune.data.paths import from_here
+from finetune.runs.recipe import Recipe
 from finetune.runs.record import RunRecord
 
 # A path in a sentence: from the root, a drive or the home folder, with at least two names.
@@ -29,6 +32,16 @@ def without_folders(record: RunRecord) -> RunRecord:
             "notes": [note(text) for text in record.notes],
         }
     )
+
+
+def recipe_from_here(recipe: Recipe) -> Recipe:
+    """The recipe with relative paths of data and encoder, as `from_here` gives them: its run's files are passed on."""
+    named = {"task": recipe.task, "model": recipe.model, "tokenizer": recipe.tokenizer}
+    return recipe.model_copy(update={**_from_here(named), "options": _from_here(recipe.options)})
+
+
+def _from_here(settings: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: from_here(value) if isinstance(value, str) else value for key, value in settings.items()}
 
 
 def names_only(value: Any) -> Any:

@@ -31,6 +31,7 @@ from finetune.runs.events import Watcher, Working, unwatched
 from finetune.runs.lineage import Lineage
 from finetune.runs.recipe import Recipe, is_new
 from finetune.runs.run_id import data_fingerprint, run_id
+from finetune.runs.without_folders import recipe_from_here
 from finetune.task_types import registry
 from finetune.task_types.feature_cache import array_features
 from finetune.task_types.held_out import divided
@@ -118,7 +119,7 @@ def plan_run(
 
     Raises UserError for data, weights, a device or a package that are missing or do not fit.
     """
-    recipe, task = resolved.recipe, resolved.task
+    recipe, task = recipe_from_here(resolved.recipe), resolved.task
     if recipe.lora:
         require_peft()
     where = resolve_device(device)

@@ -13,6 +13,7 @@ from support.results import results_of
 from support.runs import REVIEWS, as_csv, trained_run
 
 from finetune.api.run import open_run
+from finetune.data.paths import from_here
 from finetune.models.saving import load_encoder
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.encoder_runs import lineage_of
@@ -90,7 +91,7 @@ def test_one_earlier_run_is_shared_by_all_seeds_and_compared_with_seeds_of_its_o
     assert compared.returncode == 0, compared.stderr
     notes = " ".join(compared.stdout.split())
     assert f"B: 2 runs start from the encoder of run {run.name}" in notes
-    assert f"B: the encoder is {tiny_bert}, trained on first.csv (run {run.name}, seed 42" in notes
+    assert f"B: the encoder is {from_here(str(tiny_bert))}, trained on first.csv (run {run.name}, seed 42" in notes
     for command in (["show", shared[0].id], ["ls"]):
         assert run.name in here(*command).stdout
     assert here("run", *[f"results/second.csv/{shared[0].id}/recipe.toml"]).stderr.count("already done") == 1
@@ -110,7 +111,7 @@ def test_a_grid_compares_with_and_without_and_a_longer_lineage_stays_apart(
     longest = max(found, key=lambda one: len(one.lineage.words if one.lineage else ""))
     assert longest.lineage is not None
     assert longest.lineage.words.count("trained on first.csv") == longest.lineage.words.count("then on second.csv") == 1
-    assert longest.lineage.checkpoint == str(tiny_bert)
+    assert longest.lineage.checkpoint == from_here(str(tiny_bert))
     assert [len(group) for group in groups(found)] == [2, 2, 2]
     assert "lineage.task" in done.stdout
     plain = next(one for one in found if one.lineage is None)

@@ -200,7 +200,7 @@ def odd(gold, answers):
 
 
 def test_options_of_a_task_are_settings(in_process: InProcess, tiny_bert: Path, tmp_path: Path) -> None:
-    """Beside the recipe's own keys, in [options], and in [grid]; at their defaults they do not change a run's id."""
+    """Next to the recipe's own keys, in [options], and in [grid]; at their defaults they do not change a run's id."""
     data = tmp_path / "data"
     data.mkdir()
     write_columns(data, ("eng.train", "eng.testa", "eng.testb"), types=("PER", "LOC"))

@@ -1,7 +1,7 @@
 """Published scores."""
 
 
-def test_published_scores_stand_beside_the_same_model_alone() -> None:
+def test_published_scores_are_shown_with_the_same_model_alone() -> None:
     from finetune.analysis.published import anchors
 
     every = anchors(task="mrpc")

@@ -161,7 +161,7 @@ def test_brackets_of_ontonotes_are_tags(tmp_path: Path) -> None:
     assert found["document"] == ["1", "1", "2"]
 
 
-def test_entities_are_written_in_brackets_beside_those_of_ontonotes() -> None:
+def test_entities_are_written_in_brackets_next_to_those_of_ontonotes() -> None:
     before = ONTONOTES.splitlines(keepends=True)
     tags = [["B-PERSON", "I-PERSON", "O", "B-GPE"], [], ["O"]]
     after = list(with_entities(before, tags))

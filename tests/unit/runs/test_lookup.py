@@ -123,7 +123,7 @@ def test_a_record_of_before_is_found_by_its_path(train: Train, tmp_path: Path) -
             latest_run("b/reviews.csv", Path("results"))
 
 
-def test_the_latest_of_several_runs_is_named_beside_the_others(train: Train, here: Finetune, tmp_path: Path) -> None:
+def test_the_latest_of_several_runs_is_named_with_the_others(train: Train, here: Finetune, tmp_path: Path) -> None:
     write_reviews(tmp_path / "reviews.csv")
     records = [train("reviews.csv", seed=seed) for seed in range(3)]
     for record, day in zip(records, (2, 9, 5), strict=True):

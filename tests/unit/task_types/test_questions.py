@@ -53,9 +53,9 @@ def test_without_a_header_texts_that_share_nothing_are_asked_about(
     assert {f"text={one}", f"text={other}", f"text={one},{other}"} <= {*offered(written(tmp_path, *columns))}
 
 
-@pytest.mark.parametrize("beside", [PLACES, DATES], ids=["places", "dates"])
-def test_without_a_header_a_place_and_a_date_are_no_second_text(beside: list[str], tmp_path: Path) -> None:
-    assert layout_of(written(tmp_path, CLASSES, TEXTS, beside)).text == ("column 2",)
+@pytest.mark.parametrize("other", [PLACES, DATES], ids=["places", "dates"])
+def test_without_a_header_a_place_and_a_date_are_no_second_text(other: list[str], tmp_path: Path) -> None:
+    assert layout_of(written(tmp_path, CLASSES, TEXTS, other)).text == ("column 2",)
 
 
 def test_a_cleaned_copy_of_a_text_makes_no_pair(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ def test_nothing_is_weighed_by_default_nor_in_regression() -> None:
         configured(cat_task(), {"class_weight": "heavy"})
 
 
-def test_options_of_a_reader_stand_beside_those_of_the_shape() -> None:
+def test_options_of_a_reader_are_set_with_those_of_the_shape() -> None:
     @dataclass(frozen=True)
     class Reader:
         fold: int = option(0, "which fold is read")

@@ -48,7 +48,7 @@ FILE = 'task = "codah"\n{}\n[grid]\n{}\n'
         ("", "train.epochs = [1, 2]", {"fold": 1, "grid.options.fold": [0, 2]}),
     ],
 )
-def test_a_setting_beside_a_grid_that_sets_it_too_is_refused(
+def test_a_setting_that_a_grid_sets_too_is_refused(
     tmp_path: Path, plain: str, grid: str, settings: dict[str, Any]
 ) -> None:
     (tmp_path / "mine.toml").write_text(FILE.format(plain, grid))

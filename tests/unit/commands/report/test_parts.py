@@ -61,7 +61,7 @@ def test_losses_are_those_of_the_last_training() -> None:
     assert read_losses(restarted) == ([(1, 5)], 1)
 
 
-def test_settings_stand_beside_their_defaults() -> None:
+def test_settings_are_shown_with_their_defaults() -> None:
     task = cat_task()
     rows = task.load(Source(), "dev").rows
     record = made_record(task.name, **facts_of(task, task.scoring.score(task.scoring.labels(rows), rows), 7))
