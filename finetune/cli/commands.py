@@ -3,11 +3,12 @@
 import pkgutil
 from collections.abc import Iterator
 from importlib import import_module
+from typing import get_args
 
-from finetune.cli.listed import Listed
+from finetune.cli.listed import Group, Listed
 
 FOLDER = "finetune.commands"
-ORDER = ("Train", "Use", "Data", "Look")  # of the groups
+ORDER = get_args(Group)
 FIRST = (  # what `finetune --help` shows
     ("finetune check reviews.csv", "your own file: format and problems"),
     ("finetune run reviews.csv", "trains, scores on held-out rows"),

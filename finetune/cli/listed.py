@@ -1,6 +1,9 @@
 """What the command line lists of a command, in the `__init__.py` of its folder, so that `--help` imports no command."""
 
 from dataclasses import dataclass
+from typing import Literal
+
+Group = Literal["Train", "Use", "Data", "Look"]  # of commands, in the order of `finetune --help`
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -11,7 +14,7 @@ class Listed:
     has elsewhere; `takes_settings` says whether it takes those of a recipe, as key=value.
     """
 
-    group: str
+    group: Group
     place: int
     help: str
     examples: tuple[tuple[str, str], ...]
