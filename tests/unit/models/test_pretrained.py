@@ -1,6 +1,7 @@
 """Pretrained weights."""
 
 import shutil
+from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
 
@@ -8,14 +9,16 @@ import pytest
 from huggingface_hub import DryRunFileInfo
 from safetensors.torch import load_file, save_file
 from support.records import change_config
-from transformers import AutoModel, AutoTokenizer
+from support.toys import choice_task
+from transformers import AutoModel, AutoTokenizer, BertConfig
 
 from finetune.errors import UserError
 from finetune.models.hub_names import KNOWN, near_names
 from finetune.models.pretrained import MINILM_SHA256, resolve
-from finetune.models.saving import load_config
+from finetune.models.saving import empty_model, load_config, save_checkpoint
+from finetune.models.tokenizers.files import given_tokenizer
 from finetune.models.tokenizers.fingerprint import tokenizer_hash
-from finetune.models.tokenizers.load import load_tokenizer
+from finetune.models.tokenizers.load import load_text_tokenizer, load_tokenizer
 from finetune.models.weight_files import from_pretrained
 from finetune.runs.recipe import Recipe
 from finetune.runs.record_files import load_record
@@ -135,14 +138,29 @@ def test_minilm_keeps_the_fingerprint_of_its_records_also_as_a_copy(minilm: Path
     assert resolve("minilm").fingerprint in found
 
 
+PLACES: dict[str, Callable[[Path], object]] = {
+    "transformers.AutoConfig.from_pretrained": load_config,
+    "transformers.AutoModel.from_pretrained": lambda folder: from_pretrained(AutoModel, folder, config=BertConfig()),
+    "transformers.AutoModel.from_config": lambda folder: empty_model(load_config(folder), choice_task().head),
+    "transformers.AutoTokenizer.from_pretrained": load_tokenizer,
+    "transformers.PreTrainedTokenizerFast": lambda folder: given_tokenizer(folder / "of tokenizer.json", "vocabulary"),
+    "finetune.models.tokenizers.load.JsonTokenizer.is_faithful": load_text_tokenizer,
+    "finetune.models.saving._save": lambda folder: save_checkpoint(
+        empty_model(load_config(folder), choice_task().head), folder.with_name("saved"), load_tokenizer(folder), {}
+    ),
+}
+
+
 @pytest.mark.parametrize("theirs", [TimeoutError("the caller's"), MemoryError()])
-def test_what_is_not_of_the_weights_is_not_called_damage(theirs: Exception, tiny_bert: Path) -> None:
-    """A limit of time that the caller sets by a signal ends loading at any place."""
+@pytest.mark.parametrize("place", PLACES)
+def test_what_is_not_of_the_files_is_not_called_damage(
+    place: str, theirs: Exception, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A limit of time that the caller sets by a signal ends loading and saving at any place."""
 
-    class Kind:
-        @staticmethod
-        def from_pretrained(*_: object, **__: object) -> None:
-            raise theirs
+    def ends(*_: object, **__: object) -> None:
+        raise theirs
 
+    monkeypatch.setattr(place, ends)
     with pytest.raises(type(theirs)):
-        from_pretrained(Kind, tiny_bert, config=load_config(tiny_bert))
+        PLACES[place](tiny_bert)
