@@ -114,12 +114,12 @@ def _contexts(
 
 
 def counted_from(layout: Layout, columns: Mapping[str, Sequence[Any]]) -> int:
-    """1 where no label is 0 and the largest is the number of choices, else 0."""
-    numbers = {as_number(cell) for cell in columns[layout.label[0]]} - {None}
+    """1 where more labels are the number of choices than 0, else 0: a single wrong label moves no others."""
+    numbers = Counter(map(as_number, columns[layout.label[0]]))
     choices = [columns[name] for name in layout.text[layout.contexts :]]
     lists = [found for cell in choices[0] if (found := as_list(cell)) is not None] if len(choices) == 1 else []
     most = max(map(len, lists), default=0) if len(choices) == 1 else len(choices)
-    return int(0 not in numbers and most in numbers)
+    return int(numbers[most] > numbers[0])
 
 
 def require_varied(layout: Layout, columns: Mapping[str, Sequence[Any]], *, file: str) -> None:

@@ -108,6 +108,16 @@ def exam(folder: Path, **columns: Any) -> str:
     return write(folder, rows(**{**usual, **columns}))
 
 
+@pytest.mark.parametrize(("first", "stray"), [(0, 3), (1, 0)])
+def test_one_wrong_label_moves_no_others(first: int, stray: int, tmp_path: Path) -> None:
+    """A label 3 among 0, 1 and 2, or a 0 among 1, 2 and 3, is one row that cannot be used."""
+    task: Any = own_task(exam(tmp_path, label=lambda i: stray if i == 5 else first + i % 3))
+    assert task.read.layout.counted_from == first
+    loaded = task.load(Source(), "train")
+    assert "6" not in {row.id for row in loaded.rows}
+    assert all(row.gold == (int(row.id) - 1) % 3 for row in loaded.rows)
+
+
 @pytest.mark.parametrize("first", [0, 1])
 def test_a_placeholder_as_the_last_choice_is_asked_about(first: int, tmp_path: Path) -> None:
     """Counted as a choice it may also change what the other numbers mean: 1 and 2 of three count from 0 as well."""
