@@ -8,7 +8,7 @@ from typing import Any
 
 from finetune.cli.arguments import RESULTS
 from finetune.runs.folder import RECORD
-from finetune.runs.toml import override_value, toml_line
+from finetune.runs.toml import typed_value
 
 WITH_DEVICE = ("run", "predict", "evaluate", "search")
 WITH_DATA = ("run", "evaluate", "search")
@@ -38,10 +38,4 @@ def results_of(run: str | Path, out: Path) -> Path:
 
 def typed_settings(settings: Mapping[str, Any]) -> list[str]:
     """Settings as they are typed: `label=mark`."""
-    return [f"{key}={_typed(value)}" for key, value in settings.items()]
-
-
-def _typed(value: Any) -> str:
-    if isinstance(value, str) and override_value(value) == value:
-        return value
-    return toml_line("value", value).removeprefix("value = ")
+    return [f"{key}={typed_value(value)}" for key, value in settings.items()]

@@ -55,6 +55,13 @@ def override_value(text: str) -> Any:
         return text
 
 
+def typed_value(value: Any) -> str:
+    """A value as it is typed in `key=value`: a text is quoted where it would be read as a number or a date."""
+    if isinstance(value, str) and override_value(value) == value:
+        return value
+    return toml_line("value", value).removeprefix("value = ")
+
+
 def to_toml(table: dict[str, Any]) -> str:
     """A table of plain values and nested tables as TOML, one setting per line."""
     lines = [toml_line(key, value) for key, value in table.items() if not isinstance(value, dict)]

@@ -2,15 +2,18 @@
 
 import shlex
 from collections.abc import Mapping
+from unicodedata import normalize
 
 from finetune.data.messages import shown
 from finetune.data.spellings import misspelled
+from finetune.runs.toml import typed_value
 from finetune.task_types.columns import Layout
 from finetune.task_types.row_issues import unusable
 
 MOST = 0.05  # share of the rows: where there are more, they are what the data has
 LONGER = 3  # times longer than every other label
 SENTENCE = 30  # characters
+FREQUENT = 100  # rows
 SHOWN = 3
 LABEL_MISTAKE = unusable(
     "label-mistake",
@@ -34,7 +37,7 @@ def mistaken(counts: Mapping[str, int], column: str) -> dict[str, str]:
 
 
 def _reason(name: str, meant: Mapping[str, str], usual: Mapping[str, int], column: str) -> str:
-    if name in meant:
+    if name in meant and _is_typo(name, meant[name], usual):
         return f"perhaps {shown(meant[name])}"
     if name.casefold() == column.casefold():
         return "the column's name"
@@ -43,6 +46,15 @@ def _reason(name: str, meant: Mapping[str, str], usual: Mapping[str, int], colum
     if len(name) >= SENTENCE and len(name) > LONGER * max(map(len, usual)):
         return "much longer than the others"
     return ""
+
+
+def _is_typo(name: str, meant: str, usual: Mapping[str, int]) -> bool:
+    """Whether one edit is a slip: not in the first letter (`atypical`), nor where usual labels are an edit apart too
+    (`grade A` and `grade B`).
+    """
+    first, other = (normalize("NFD", text.casefold())[:1] for text in (name, meant))
+    near = any(misspelled({near: 1, meant: FREQUENT}) for near in usual if near != meant)
+    return first == other and not near
 
 
 def _has_letters(name: str) -> bool:
@@ -57,5 +69,5 @@ def mistake_words(layout: Layout, label: str) -> str:
     keep = "all" if others or "," in label else label
     return (
         f"has the label {shown(label)} ({layout.mistakes[label]}), which no other row has{such}; "
-        f"{shlex.quote(f'keep={keep}')} keeps {'them' if others else 'it'}"
+        f"{shlex.quote(f'keep={typed_value(keep)}')} keeps {'them' if others else 'it'}"
     )

@@ -1,10 +1,14 @@
 """Labels of a single row that look like mistakes: their rows are left out, with a line, unless they are kept."""
 
+import json
+import re
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 from support.checked_files import labels, reviews
+from support.cli import InProcess
 from support.own_data import own_task
 
 from finetune.data.rows import Rows
@@ -42,6 +46,11 @@ def test_a_label_of_one_row_is_a_mistake_where_it_is_unlike_all_others(name: str
     "counts",
     [
         {"1": 40, "2": 50, "3": 1},  # numbers as the others are
+        {"grade A": 40, "grade B": 40, "grade C": 40, "grade D": 1},  # an edit apart, as the others are
+        {"Stage I": 40, "Stage II": 40, "Stage IV": 1},
+        {"가군": 40, "나군": 40, "다군": 1},
+        {"typical": 40, "normal": 40, "atypical": 1},  # another word, by its first letter
+        {"초급": 40, "중급": 40, "고급": 1},
         {"good": 60, "7": 1},  # one class would be left
         {"good": 5, "bad": 4, "7": 1},  # a row in ten
         {"good": 60, "bad": 50} | {str(number): 1 for number in range(50)},
@@ -58,7 +67,17 @@ def test_their_rows_are_left_out_with_a_line_that_says_how_to_keep_them(tmp_path
     rows = train_rows(task)
     assert "7" not in {row.id for row in rows.rows}
     (note,) = [note for note in rows.notes if "2021-03-04" in note]
-    assert "keep=2021-03-04" in note and "row 7" in note and note.endswith("left out")
+    assert """'keep="2021-03-04"'""" in note and "row 7" in note and note.endswith("left out")
+
+
+@pytest.mark.parametrize("label", ["2021-03-04", "1.50", "1_000", "+5", "[1]", "?"])
+def test_what_the_line_says_keeps_the_label_when_typed(label: str, tmp_path: Path, in_process: InProcess) -> None:
+    """Also where a setting of that text would be read as a date, a number or a list."""
+    reviews(tmp_path / "a.csv", label={7: label})
+    found = " ".join(in_process("check", "a.csv", "--json", data=tmp_path)[1].split())
+    (typed,) = shlex.split(json.loads(f'"{re.findall(r"no other row has; (.*?) keeps it", found)[0]}"'))
+    code, again, err = in_process("check", "a.csv", typed, data=tmp_path)
+    assert code == 0 and "label-mistake" not in again, err
 
 
 @pytest.mark.parametrize("keep", ["2021-03-04", "all", "mixed, 2021-03-04"])
