@@ -14,7 +14,11 @@ from finetune.errors import UserError, first_line
 from finetune.runs.recipe import WIDEST_LSTM
 
 REMEDY = "A model folder needs config.json, model.safetensors and the tokenizer's files, as save_pretrained writes them"
-COUNTS = ("num_hidden_layers", "n_layers", "num_attention_heads", "n_heads")  # of none, or less, a model can be built
+COUNTS = (  # of none, or less, a model can be built; of many thin layers it takes long to find that they do not fit
+    *("num_hidden_layers", "n_layers", "num_attention_heads", "n_heads"),
+    *("num_hidden_groups", "inner_group_num"),  # ALBERT's
+)
+MOST_LAYERS = 1_024
 MOST_OF_A_KIND = 1_000_000  # transformers names each of `num_labels`
 FIXED: dict[
     str, Any
@@ -56,8 +60,12 @@ def require_config(folder: Path) -> dict[str, Any]:
     if table.get("quantization_config") is not None:
         raise UserError(f"{file}: its weights are quantized, which is not supported", "Name the unquantized model")
     for name in COUNTS:
-        _require_number(file, table, name, least=1)
-    _require_number(file, table, "num_labels", least=0)
+        _require_number(file, table, name, least=1, most=MOST_LAYERS)
+    for name in ("num_labels", "pad_token_id"):
+        _require_number(file, table, name, least=0, most=MOST_OF_A_KIND)
+    for name in table:
+        if "dropout" in name or name.endswith("_eps"):
+            _require_share(file, name, table[name])
     _require_names(file, table)
     _require_weights(folder, table)
     return table
@@ -91,11 +99,17 @@ def _table(file: Path) -> dict[str, Any]:
     return table
 
 
-def _require_number(file: Path, table: Mapping[str, Any], name: str, *, least: int) -> None:
+def _require_number(file: Path, table: Mapping[str, Any], name: str, *, least: int, most: int) -> None:
     """Raises UserError for a number out of bounds; what is not a number is refused by transformers itself."""
     value = table.get(name)
-    if isinstance(value, int) and not least <= value <= MOST_OF_A_KIND:
-        raise UserError(f"{file}: {name} is {str(value)[:40]}", f"It is from {least} to {MOST_OF_A_KIND:,}")
+    if isinstance(value, int) and not least <= value <= most:
+        raise UserError(f"{file}: {name} is {str(value)[:40]}", f"It is from {least} to {most:,}")
+
+
+def _require_share(file: Path, name: str, value: Any) -> None:
+    """Raises UserError for what is not from 0 to 1: transformers lets NaN pass, and our head reads any dropout."""
+    if value is not None and not (isinstance(value, int | float) and 0 <= value <= 1):
+        raise UserError(f"{file}: {name[:40]} is {str(value)[:40]}", "It is from 0 to 1")
 
 
 def _require_names(file: Path, table: Mapping[str, Any]) -> None:
@@ -136,6 +150,7 @@ def _least_parameters(table: Mapping[str, Any]) -> int:
     width = _first(table, "hidden_size", "dim")
     rows = _first(table, "vocab_size") + _first(table, "max_position_embeddings") + _first(table, "type_vocab_size")
     layers = _first(table, "num_hidden_groups", "num_hidden_layers", "n_layers")  # ALBERT's layers share their weights
+    layers *= max(_first(table, "inner_group_num"), 1)
     inner = _first(table, "intermediate_size", "hidden_dim")
     return rows * (_first(table, "embedding_size") or width) + layers * width * (4 * width + 2 * inner)
 

@@ -91,6 +91,7 @@ CONFIGS: dict[str, Change] = {
     "no layers": config(num_hidden_layers=0),
     "layers below 0": config(num_hidden_layers=-1),
     "10**6 layers": config(num_hidden_layers=10**6),
+    "many thin layers": config(num_hidden_layers=10**6, hidden_size=1, num_attention_heads=1, intermediate_size=1),
     "layers true": config(num_hidden_layers=True),
     "width 10**9": config(hidden_size=10**9),
     "width 0": config(hidden_size=0),
@@ -107,6 +108,7 @@ CONFIGS: dict[str, Change] = {
     "types below 0": config(type_vocab_size=-1),
     "10**9 labels": config(num_labels=10**9),
     "padding beyond the vocabulary": config(pad_token_id=9_999),
+    "padding below 0": config(pad_token_id=-1),
     "padding as text": config(pad_token_id="x"),
     "dtype": config(dtype="nonsense"),
     "dtype list": config(dtype=[1]),
@@ -116,6 +118,12 @@ CONFIGS: dict[str, Change] = {
     "type list": config(model_type=["bert"]),
     "no type": config(model_type=None),
     "dropout 2": config(hidden_dropout_prob=2),
+    "dropout NaN": config(hidden_dropout_prob=float("nan")),
+    "dropout of the head below 0": config(classifier_dropout=-0.5),
+    "dropout of the head 2": config(classifier_dropout=2),
+    "dropout of another family as text": config(seq_classif_dropout="x"),
+    "epsilon below 0": config(layer_norm_eps=-0.001),
+    "epsilon NaN": config(layer_norm_eps=float("nan")),
     "labels list": config(id2label=["a"]),
     "quantized": config(quantization_config={"quant_method": "bitsandbytes", "load_in_8bit": True}),
     "odd quantized": config(quantization_config="x"),
@@ -129,6 +137,17 @@ CONFIGS: dict[str, Change] = {
     "deep": content("config.json", '{"a":' * 100_000 + "1" + "}" * 100_000),
     "not UTF-8": content("config.json", b"\xff\xfe{}"),
     "adapter": content("adapter_config.json", "{}"),
+}
+SHARED: dict[str, Change] = {  # of ALBERT, whose layers share their weights
+    "no groups": config(num_hidden_groups=0),
+    "groups below 0": config(num_hidden_groups=-1),
+    "many groups": config(num_hidden_groups=10**6),
+    "no layers in a group": config(inner_group_num=0),
+    "layers in a group below 0": config(inner_group_num=-1),
+    "many layers in a group": config(inner_group_num=10**6),
+    "embeddings of no width": config(embedding_size=0),
+    "wide embeddings": config(embedding_size=10**9),
+    "dropout of the head below 0": config(classifier_dropout_prob=-0.5),
 }
 FILES: dict[str, Change] = {
     "cut": cut(WEIGHTS, 5_000),
@@ -182,6 +201,13 @@ def build(folder: Path) -> None:
 @pytest.mark.parametrize("change", [*CONFIGS.values(), *FILES.values()], ids=[*CONFIGS, *FILES])
 def test_an_odd_encoder_is_refused_in_one_line(change: Change, tiny_bert: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(tiny_bert, tmp_path / "encoder")
+    change(folder)
+    assert_refused(lambda: build(folder))
+
+
+@pytest.mark.parametrize("change", SHARED.values(), ids=SHARED)
+def test_odd_shared_layers_are_refused_in_one_line(change: Change, tiny_albert: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(tiny_albert, tmp_path / "encoder")
     change(folder)
     assert_refused(lambda: build(folder))
 
