@@ -136,7 +136,7 @@ def layout_for(
     if trained is not None and "text" not in options and set(trained.text) <= columns:
         given = named_columns(options["label"], sample.columns, "label", sample) if options.get("label") else []
         kept = tuple(given) or (trained.label if set(trained.label) <= columns else ())
-        return replace(trained, label=kept, id=""), []
+        return _scored(kind, replace(trained, label=kept, id=""), sample)
     if not columns:
         raise UserError(f"{sample.path}: none of its first rows can be read", "Check it with `finetune check`")
     if trained is not None and "text" not in options and isinstance(kind, WordsType | Text) and len(columns) == 1:
@@ -158,6 +158,15 @@ def layout_for(
         raise _lacks(sample, Layout(shape=kind.name, text=inputs))
     sure = "text" in options or len(columns) == 1
     return replace(found, id=""), [] if sure else [f"text column: {', '.join(found.text)} (text=COLUMN names another)"]
+
+
+def _scored(kind: DataType, layout: Layout, sample: Table) -> tuple[Layout, list[str]]:
+    """The layout, without a label that is written in another way than in training: its scores would be wrong."""
+    try:
+        kind.require_alike(layout, sample)
+    except UserError as error:
+        return replace(layout, label=()), [f"{error.what}; not scored"]
+    return layout, []
 
 
 def _lacks(sample: Table, trained: Layout, likely: Sequence[str] = ()) -> UserError:

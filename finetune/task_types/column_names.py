@@ -112,6 +112,19 @@ def numbered_order(names: Iterable[str]) -> list[str]:
     return sorted(listed, key=lambda name: (places[name] or ("", 0))[1])
 
 
+def first_number(names: Sequence[str]) -> int | None:
+    """The number of the first of columns that are numbered from 0 or from 1 without a gap; None for others."""
+    places = [found[1] for name in names if (found := _numbered(name) or _circled(name))]
+    ways = (first for first in (0, 1) if places == list(range(first, first + len(names))))
+    return next(ways, None) if places else None
+
+
+def _circled(name: str) -> tuple[str, int] | None:
+    """The number of a column that has a sign for its name: ②."""
+    plain = unicodedata.normalize("NFKC", name)
+    return ("", int(plain)) if plain != name and plain.isdecimal() else None
+
+
 def _numbered(name: str) -> tuple[str, int] | None:
     """The stem and the place of `sol1`, `choice_b` or `opa`; None for another name, and in a file without names."""
     match = None if NUMBERED_COLUMN.fullmatch(name) else NUMBERED.fullmatch(name)

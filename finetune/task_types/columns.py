@@ -15,7 +15,8 @@ class Layout:
     """The task type (`shape`), and its columns: `text` are the inputs in order, `label` the label.
 
     For a span task the inputs are question and context, for a choice task the context and then the choices (or one
-    column with a list of them), which labels count from 0 or 1, or name as `choices_by` says. Several `label` columns
+    column with a list of them), which labels count from 0 or 1, or name as `choices_by` says, with the signs of
+    `choices_as`. Several `label` columns
     are those of multi-label data, with 0 or 1 each. `labels` are the names that were found; `unanswerable` says that
     some questions have no answer, and `reasons` what each guess is based on.
 
@@ -36,7 +37,8 @@ class Layout:
     labels: tuple[str, ...] = ()
     separator: str = ""
     counted_from: int = 0
-    choices_by: Literal["", "text", "letter", "number"] = ""
+    choices_by: Literal["", "text", "letter", "column", "number"] = ""
+    choices_as: tuple[str, ...] = ()
     unanswerable: bool = False
     names: Mapping[str, str] = field(default_factory=dict)
     decimal: Literal[".", ","] = "."

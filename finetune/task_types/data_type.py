@@ -49,6 +49,7 @@ class Evidence:
     chosen: Mapping[str, list[str]]
     shape: str | None = None
     decimal: Literal[".", ","] | None = None
+    choices_by: str = ""
 
     @property
     def columns(self) -> Mapping[str, Sequence[Any]]:
@@ -139,6 +140,10 @@ class DataType(ABC):
     def as_written(self, layout: Layout, columns: Mapping[str, Sequence[Any]]) -> Layout:
         """The layout with how labels are written in these columns, in which predictions are written too."""
         return layout
+
+    def require_alike(self, layout: Layout, table: Table) -> None:
+        """Raises UserError for a file whose labels are written in another way than the layout says."""
+        return
 
     def decisive(self, layout: Layout) -> Layout:
         """The part of a layout that decides the result of a run, as the rows do."""

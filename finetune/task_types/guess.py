@@ -19,8 +19,9 @@ ROLES = ("text", "label", "id", "group")  # settings that name columns
 
 
 def guess(table: Table, given: Mapping[str, Any], *, labelled: bool = True) -> Layout:
-    """Guesses what `given` (the settings text, label, shape, id, group, labels, decimal) leaves open. Without
-    `labelled` only a given label is used.
+    """Guesses what `given` (the settings text, label, shape, id, group, labels, decimal, choices_by) leaves open.
+
+    Without `labelled` only a given label is used.
 
     Raises UserError for a column that the table lacks, where no text can be found, and (as Ambiguous) where two
     layouts are equally likely.
@@ -65,7 +66,9 @@ def _evidence(table: Table, given: Mapping[str, Any], *, labelled: bool) -> Evid
         raise UserError(f"decimal is '{decimal}'", f"{nearest(str(decimal), [',', '.'])}It is one of , .")
     if not labelled:
         chosen = {"label": [], **chosen}
-    return Evidence(table=table, facts=facts, chosen=chosen, shape=shape, decimal=decimal)
+    return Evidence(
+        table=table, facts=facts, chosen=chosen, shape=shape, decimal=decimal, choices_by=given.get("choices_by", "")
+    )
 
 
 def _first_guess(evidence: Evidence) -> Layout:

@@ -42,6 +42,7 @@ OPTIONS = (
     "label",
     "labels",
     "decimal",
+    "choices_by",
     "id",
     "group",
     "dev",
@@ -228,6 +229,7 @@ def usable_rows(
 
     With the task of a trained `model`, rows with a label that it does not know are left out, too.
     """
+    named_type(layout.shape).require_alike(layout, table)
     unknown = UnknownLabels(task=model, layout=layout) if model is not None else None
     rows, indexes = list[Row](), array("q")
     out: dict[str, list[tuple[int, int]]] = {}

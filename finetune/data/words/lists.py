@@ -31,6 +31,7 @@ LISTS = {  # what each list holds; names of columns are in lower case, without s
     "answer": "names of a column of answers that are in a context",
     "choices": "words in names of a column with a list of choices",
     "choice_stem": "what names of columns with one choice each begin with, before a number or letter",
+    "choice_after": "what follows the number of a choice in a label",
     "choice_context": "names of columns that alone are what choices continue",
     "choice_passage": "names of columns with a passage that choices answer a question about",
     "choice_question": "names of columns with that question",

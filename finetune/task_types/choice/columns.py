@@ -11,10 +11,17 @@ from finetune.data.table import Table
 from finetune.data.values import as_text, is_missing
 from finetune.task_types.candidates import best_label, label_candidates
 from finetune.task_types.choice import remarks
-from finetune.task_types.choice.cells import choice_named, choices_of
-from finetune.task_types.choice.guess import choice_layout, choices_by, contexts_in, counted_from, require_varied
-from finetune.task_types.choice.task import LETTERS, ChoiceRow, ChoiceTask
+from finetune.task_types.choice.answers import (
+    columns_of_choices,
+    names_of_choices,
+    require_same_count,
+    signs_in,
+    with_way,
+)
+from finetune.task_types.choice.guess import choice_layout, contexts_in, require_varied
+from finetune.task_types.choice.task import ChoiceRow, ChoiceTask
 from finetune.task_types.choice.view import ChoiceView
+from finetune.task_types.choice_labels import choice_name, choice_named, choices_of
 from finetune.task_types.column_names import numbered_order
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import LONG, DataType, Evidence, NoRow, short
@@ -76,11 +83,16 @@ class Choice(DataType):
         """The layout with how labels name the choices."""
         if not layout.label:
             return layout
-        layout = replace(layout, counted_from=counted_from(layout, evidence.columns))
-        layout = replace(layout, choices_by=choices_by(layout, evidence.columns))
+        layout = with_way(layout, evidence.table, evidence.choices_by)
         if "text" not in evidence.chosen:
             require_varied(layout, evidence.columns, file=evidence.file)
         return layout
+
+    def as_written(self, layout: Layout, columns: Mapping[str, Sequence[Any]]) -> Layout:
+        return replace(layout, choices_as=signs_in(layout, columns)) if layout.label else layout
+
+    def require_alike(self, layout: Layout, table: Table) -> None:
+        require_same_count(layout, table)
 
     def labels_in(self, gold: int | None) -> tuple[str, ...]:
         return () if gold is None else (self._label(gold),)
@@ -88,21 +100,21 @@ class Choice(DataType):
     def _label(self, place: int) -> str:
         """A choice as the file's labels name it, and its column where that has another name: `0 (choice1)`."""
         part = self._part(place)
-        if self.layout is None or self.layout.choices_by not in ("number", "letter"):
+        if self.layout is None or self.layout.choices_by in ("", "text"):
             return part
         name = str(self._named(place))
         return part if part in (name, f"choice {name}") else f"{name} ({part})"
 
     def _part(self, place: int) -> str:
         """The column of a choice; in a list its number or letter, as the labels count."""
-        columns = () if self.layout is None else self.layout.text[self.layout.contexts :]
-        return columns[place] if len(columns) > 1 else f"choice {self._named(place)}"
+        columns = () if self.layout is None else columns_of_choices(self.layout)
+        return columns[place] if columns else f"choice {self._named(place)}"
 
     def _named(self, place: int) -> int | str:
-        """The number or letter of a choice in the labels; from 1 where these say neither."""
-        if self.layout is None or self.layout.choices_by not in ("number", "letter"):
+        """The name of a choice in the labels; its number from 1 where these say neither."""
+        if self.layout is None or self.layout.choices_by in ("", "text"):
             return place + 1
-        return LETTERS[place] if self.layout.choices_by == "letter" else place + self.layout.counted_from
+        return choice_name(place, names_of_choices(self.layout), self.layout.counted_from)
 
     def remarks(self, rows: SplitRows) -> Iterable[Remark]:
         return remarks.choice_remarks(rows)
@@ -155,8 +167,7 @@ class Choice(DataType):
 
     def task(self, layout: Layout, *, name: str, read: Any = None) -> ChoiceTask:
         """The task, which names choices as the labels did."""
-        lettered = layout.choices_by == "letter"
-        return ChoiceTask(name=name, read=read, counted_from=layout.counted_from, lettered=lettered)
+        return ChoiceTask(name=name, read=read, counted_from=layout.counted_from, names=names_of_choices(layout))
 
     def example(self, layout: Layout | None) -> str:
         return '"She opened the door and", ["went in.", "was a door."]'
@@ -173,7 +184,7 @@ class Choice(DataType):
 
 def _place(layout: Layout, cell: Any, choices: tuple[str, ...]) -> int:
     """The index of the choice that a label means by text, letter or number: as in the column, else in any way."""
-    found = choice_named(cell, choices, counted_from=layout.counted_from)
+    found = choice_named(cell, choices, columns=columns_of_choices(layout), counted_from=layout.counted_from)
     ways = [layout.choices_by] if layout.choices_by else list(found)
     number = next((found[way] for way in ways if found[way] is not None), None)
     if number is None:

@@ -1,19 +1,19 @@
 """Guesses which columns are a context and its choices, and how labels name the choices."""
 
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import islice, takewhile
-from typing import Any, Literal
+from typing import Any
+from unicodedata import normalize
 
 from finetune.data.column_types import ColumnFacts
 from finetune.data.messages import shown
-from finetune.data.values import as_list, as_number, as_text, is_missing
+from finetune.data.values import as_text, is_missing
 from finetune.data.words.lists import word_list
 from finetune.task_types.candidates import Ambiguous
-from finetune.task_types.choice.cells import choice_named, choices_of
-from finetune.task_types.choice.task import LETTERS
+from finetune.task_types.choice.answers import LOOKED_AT, columns_of_choices
+from finetune.task_types.choice_labels import LETTERS, choice_named, choices_of
 from finetune.task_types.column_names import (
     is_about,
     is_id_name,
@@ -25,7 +25,7 @@ from finetune.task_types.column_names import (
 )
 from finetune.task_types.columns import Layout
 
-LOOKED_AT = 5_000  # rows
+CHOICES = ("text", "category", "number", "id")  # kinds of columns that may hold choices
 LEAST_ROWS = 20  # from which a choice that is never right says something
 LEAST_CHOICES = 3  # choices of which one may be a placeholder
 
@@ -76,7 +76,7 @@ def _choice_columns(facts: Mapping[str, ColumnFacts]) -> list[str]:
         return lists[:1]
     stems: dict[str, list[str]] = {}
     for name in facts:
-        if (match := _stem().fullmatch(name)) and facts[name].kind in ("text", "category", "number", "id"):
+        if (match := _stem().fullmatch(name)) and facts[name].kind in CHOICES:
             stems.setdefault(match[1].lower(), []).append(name)
     return numbered_order(next((names for names in stems.values() if len(names) > 1), [])) or _lettered(facts)
 
@@ -113,15 +113,6 @@ def _contexts(
     return tuple(long or sorted(rest, key=lambda name: -facts[name].words)[:1])
 
 
-def counted_from(layout: Layout, columns: Mapping[str, Sequence[Any]]) -> int:
-    """1 where more labels are the number of choices than 0, else 0: a single wrong label moves no others."""
-    numbers = Counter(map(as_number, columns[layout.label[0]]))
-    choices = [columns[name] for name in layout.text[layout.contexts :]]
-    lists = [found for cell in choices[0] if (found := as_list(cell)) is not None] if len(choices) == 1 else []
-    most = max(map(len, lists), default=0) if len(choices) == 1 else len(choices)
-    return int(numbers[most] > numbers[0])
-
-
 def require_varied(layout: Layout, columns: Mapping[str, Sequence[Any]], *, file: str) -> None:
     """Raises Ambiguous where the last choice is a placeholder: it has the same text in all rows, and is never right."""
     every = layout.text[layout.contexts :]
@@ -143,25 +134,18 @@ def require_varied(layout: Layout, columns: Mapping[str, Sequence[Any]], *, file
 
 def _never_last(layout: Layout, labelled: Sequence[tuple[Any, tuple[str, ...]]], first: int) -> bool:
     """Whether every label means another choice than the last; numbers are counted from `first`."""
-    found = [(choice_named(cell, choices, counted_from=first), len(choices) - 1) for cell, choices in labelled]
+    columns = columns_of_choices(layout)
+    named = [choice_named(cell, choices, columns=columns, counted_from=first) for cell, choices in labelled]
+    found = [(ways, len(choices) - 1) for ways, (_, choices) in zip(named, labelled, strict=True)]
     return all((place := ways.get(layout.choices_by)) is not None and place < last for ways, last in found)
 
 
-def choices_by(layout: Layout, columns: Mapping[str, Sequence[Any]]) -> Literal["", "text", "letter", "number"]:
-    """How the labels name their choices, the same in all rows; empty where no way fits nearly all."""
-    choices = [columns[name] for name in layout.text[layout.contexts :]]
-    counts: Counter[str] = Counter()
-    labelled = [(row, cell) for row, cell in enumerate(columns[layout.label[0]]) if not is_missing(cell)]
-    for row, cell in labelled[:LOOKED_AT]:
-        found = choice_named(cell, choices_of([cells[row] for cells in choices]), counted_from=layout.counted_from)
-        counts.update(way for way, place in found.items() if place is not None)
-    ways: tuple[Literal["text", "letter", "number"], ...] = ("text", "letter", "number")
-    best = max(ways, key=lambda way: counts[way])
-    return best if counts[best] > 0.9 * len(labelled[:LOOKED_AT]) else ""
-
-
 def _lettered(facts: Mapping[str, ColumnFacts]) -> list[str]:
-    """The columns A, B, C and so on; none where there are only two, which could be a pair of texts."""
-    by_letter = {n.upper(): n for n, fact in facts.items() if fact.kind in ("text", "category", "number", "id")}
-    found = [by_letter[letter] for letter in takewhile(by_letter.__contains__, LETTERS)]
+    """The columns A, B, C and so on, or with signs for letters or numbers (①); none where there are only two, which
+    could be a pair of texts.
+    """
+    plain = {normalize("NFKC", n).upper(): n for n, fact in facts.items() if fact.kind in CHOICES}
+    numbers = {sign: name for sign, name in plain.items() if sign != name}  # not 1, 2, 3: columns without a name
+    letters = [plain[letter] for letter in takewhile(plain.__contains__, LETTERS)]
+    found = letters or [numbers[str(n)] for n in takewhile(lambda n: str(n) in numbers, range(1, len(plain) + 1))]
     return found if len(found) > 2 else []

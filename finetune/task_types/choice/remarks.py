@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from finetune.data.issues import Issue
-from finetune.task_types.choice.cells import choices_of
+from finetune.task_types.choice_labels import choices_of
 from finetune.task_types.remarks import Remark, SplitRows, of_single_labels
 
 CHOICE_COUNT = Issue(

@@ -16,6 +16,7 @@ from finetune.metrics.scores import accuracy
 from finetune.models.feature import Feature
 from finetune.task_types import baselines
 from finetune.task_types.choice import explained
+from finetune.task_types.choice_labels import choice_name
 from finetune.task_types.explained import Asked, ExplainTarget, NamedText
 from finetune.task_types.parts import Answer, Baselines, Codec, Explainer, Scoring
 from finetune.task_types.pooled import encode_texts
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 
     from finetune.models.backbone import Backbone
     from finetune.task_types.choice.head import ChoiceHead
-
-LETTERS = "ABCDEFGHIJ"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,13 +112,13 @@ class ChoiceExplainer(Explainer["ChoiceTask"]):
 class ChoiceTask(Task):
     """Picks one of each row's choices; rows may have different numbers of them.
 
-    In output files choices are named as the labels named them: by letters where they are `lettered`, else by
-    numbers, of which the first is `counted_from`. In labels and predictions they count from 0.
+    In output files choices are named as the labels named them: by `names`, else by numbers, of which the first is
+    `counted_from`. In labels and predictions they count from 0.
     """
 
     read: Callable[[Source, str], Rows]
     counted_from: int = 0
-    lettered: bool = False
+    names: tuple[str, ...] = ()
     metrics: tuple[Metric, ...] = (accuracy,)
     row_type = ChoiceRow
     codec_class = ChoiceCodec
@@ -156,14 +155,14 @@ class ChoiceTask(Task):
 
     def named(self, place: int) -> int | str:
         """The name of a choice in files."""
-        return LETTERS[place] if self.lettered and place < len(LETTERS) else place + self.counted_from
+        return choice_name(place, self.names, self.counted_from)
 
     def _names(self, row: ChoiceRow) -> list[str]:
         return [str(self.named(place)) for place in range(len(row.choices))]
 
     def place(self, name: int | str) -> int:
         """The index of the choice with this name."""
-        return LETTERS.index(name) if isinstance(name, str) else name - self.counted_from
+        return self.names.index(name) if isinstance(name, str) else name - self.counted_from
 
 
 def _answer(probabilities: np.ndarray) -> Answer:

@@ -1,5 +1,6 @@
 """Columns that look like choices of one question, which must not be read as a text or a pair."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 from finetune.data.column_types import DIFFERENT_WORDS, ColumnFacts
 from finetune.data.values import as_number, as_text, is_missing
 from finetune.task_types.candidates import Ambiguous
+from finetune.task_types.choice_labels import choice_named
 from finetune.task_types.column_names import label_tier, numbered_order, stem_of, text_tier
 
 LOOKED_AT = 1_000  # rows
@@ -71,14 +73,14 @@ def _names_one(columns: Mapping[str, Sequence[Any]], label: Sequence[str], group
     if len(label) != 1:
         return not label
     rows = islice(zip(columns[label[0]], *(columns[name] for name in group), strict=True), LOOKED_AT)
-    labelled = [(as_text(cell).strip(), choices) for cell, *choices in rows if not is_missing(cell)]
+    labelled = [(cell, list(map(as_text, choices))) for cell, *choices in rows if not is_missing(cell)]
     numbers = [as_number(cell) for cell, _ in labelled]
     places = sum(number is not None and number.is_integer() and 0 <= number <= len(group) for number in numbers)
     if places >= MOSTLY * len(labelled):
         return len(group) > 2 or len(set(numbers)) == 2
-    letters = sum(len(cell) == 1 and 0 <= ord(cell.upper()) - ord("A") < len(group) for cell, _ in labelled)
-    texts = sum(cell in (as_text(choice).strip() for choice in choices) for cell, choices in labelled)
-    return max(letters, texts) >= MOSTLY * len(labelled)
+    named = [choice_named(cell, choices, columns=group, counted_from=1) for cell, choices in labelled]
+    ways = Counter(way for found in named for way, place in found.items() if place is not None)
+    return max(ways.values(), default=0) >= MOSTLY * len(labelled)
 
 
 def _counted(

@@ -8,6 +8,7 @@ import pytest
 from support.own_data import own_task
 
 from finetune.data.source import Source
+from finetune.errors import UserError
 from finetune.task_types.candidates import Ambiguous
 from finetune.task_types.choice.task import ChoiceRow
 from finetune.task_types.types import named_type
@@ -175,3 +176,85 @@ def test_choices_in_a_list_are_numbered_as_their_labels_are(tmp_path: Path) -> N
     row = ChoiceRow(id="1", context="a", choices=("b", "c"), gold=1)
     facts = named_type("choice").naming(task.read.layout).facts(row)
     assert (list(facts)[1:3], facts["label"]) == (["choice 0", "choice 1"], "choice 1")
+
+
+SIGNS = [
+    "①②③",
+    ["option A", "option B", "option C"],
+    ["(a)", "(b)", "(c)"],
+    ["1번", "2번", "3번"],
+    ["choice1", "choice2"],
+]
+
+
+@pytest.mark.parametrize("signs", SIGNS)
+def test_labels_with_words_and_signs_name_choices(signs: Any, tmp_path: Path) -> None:
+    """They are read, and predictions are written with the same signs."""
+    task: Any = own_task(exam(tmp_path, label=lambda i: signs[i % len(signs)]))
+    rows = task.load(Source(), "train").rows
+    assert all(row.gold == (int(row.id) - 1) % len(signs) for row in rows)
+    assert [task.named(place) for place in range(len(signs))] == list(signs)
+    assert [task.place(task.named(place)) for place in range(3)] == [0, 1, 2]
+
+
+def test_columns_named_by_signs_are_choices(tmp_path: Path) -> None:
+    columns: dict[str, Any] = {sign: lambda i, n=n: text(i + n) for n, sign in enumerate("②①③")}
+    quiz = rows(question=lambda i: text(i, 12), **columns, answer=lambda i: "①②③"[i % 3])
+    task: Any = own_task(write(tmp_path, quiz))
+    assert task.read.layout.text == ("question", "①", "②", "③")
+    assert all(row.gold == (int(row.id) - 1) % 3 for row in task.load(Source(), "train").rows)
+
+
+def listed(folder: Path, label: Any) -> str:
+    """A question with a list of three choices, whose places no name tells."""
+
+    def three(i: int) -> list[str]:
+        return [text(i), text(i + 1), text(i + 2)]
+
+    return write(folder, rows(300, question=lambda i: text(i, 12), choices=three, answer=label))
+
+
+@pytest.mark.parametrize(("way", "first"), [("0", 0), ("1", 1)])
+def test_numbers_that_count_from_0_or_from_1_are_asked_about(way: str, first: int, tmp_path: Path) -> None:
+    data = listed(tmp_path, lambda i: 1 + i % 2)
+    with pytest.raises(Ambiguous, match="row 1: the label '1' may mean two choices") as asked:
+        own_task(data)
+    assert [setting for setting, _ in asked.value.choices] == ["choices_by=0", "choices_by=1"]
+    loaded = own_task(data, {"choices_by": way}).load(Source(), "train")
+    assert all(row.gold == 1 + (int(row.id) - 1) % 2 - first for row in loaded.rows)
+
+
+def test_a_rare_0_among_hundreds_does_not_say_that_labels_count_from_it(tmp_path: Path) -> None:
+    with pytest.raises(Ambiguous, match="choices_by=1"):
+        own_task(listed(tmp_path, lambda i: 0 if i == 5 else 1 + i % 2))
+
+
+def test_numbers_of_columns_tell_from_which_labels_count(tmp_path: Path) -> None:
+    for first in (0, 1):
+        columns: dict[str, Any] = {f"choice{first + n}": lambda i, n=n: text(i + n) for n in range(4)}
+        quiz = rows(question=lambda i: text(i, 12), **columns, label=lambda i: 1 + i % 3)
+        task: Any = own_task(write(tmp_path, quiz))
+        assert task.read.layout.counted_from == first
+
+
+def test_labels_that_are_a_number_and_the_text_of_another_choice_are_asked_about(tmp_path: Path) -> None:
+    columns: dict[str, Any] = {f"choice{1 + n}": lambda i, n=n: str(1 + (i + n) % 3) for n in range(3)}
+    data = exam(tmp_path, **columns, label=lambda i: 1 + i % 3)
+    with pytest.raises(Ambiguous, match=r"choices_by=text .*choices_by=1") as asked:
+        own_task(data)
+    assert len(asked.value.choices) == 2
+    loaded = own_task(data, {"choices_by": "text"}).load(Source(), "train")
+    assert all(row.choices[row.gold] == str(1 + (int(row.id) - 1) % 3) for row in loaded.rows)
+
+
+def test_a_dev_file_that_counts_in_another_way_stops(tmp_path: Path) -> None:
+    (tmp_path / "dev").mkdir()
+    dev = exam(tmp_path / "dev", label=lambda i: 1 + i % 3)
+    task = own_task(exam(tmp_path), {"dev": dev})
+    with pytest.raises(UserError, match=r"count the choices from 1 .*expected from 0. Subtract 1"):
+        task.load(Source(), "dev")
+
+
+def test_a_way_that_does_not_exist_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"choices_by is 'letters'\. Did you mean 'letter'"):
+        own_task(exam(tmp_path), {"choices_by": "letters"})

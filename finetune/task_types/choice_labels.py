@@ -1,0 +1,67 @@
+"""How a label names one of several choices: by its text, its letter, its column or its number."""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, Literal
+
+from finetune.data.values import as_list, as_number, as_text, is_missing
+from finetune.data.words.lists import word_list
+
+LETTERS = "ABCDEFGHIJ"
+Way = Literal["text", "letter", "column", "number"]
+
+
+def choices_of(cells: Sequence[Any]) -> tuple[str, ...]:
+    """The choices of a row, from a list or from columns."""
+    found = as_list(cells[0]) if len(cells) == 1 else None
+    every = [cell for cell in cells if not is_missing(cell)] if found is None else found
+    return tuple(as_text(choice) for choice in every)
+
+
+def choice_named(
+    cell: Any, choices: Sequence[str], *, columns: Sequence[str] = (), counted_from: int = 0
+) -> dict[str, int | None]:
+    """The index of the choice that a label means in each way; None where it means no choice.
+
+    Letters and numbers may have a word or signs around them: `option B`, `(b)`, `2번`, `②`. `columns` are those of the
+    choices; without them none is named.
+    """
+    text = as_text(cell).strip()
+    sign = _sign(text) if len(text) > 1 or not text.isascii() else text
+    letter = LETTERS.find(sign.upper()) if len(sign) == 1 else -1
+    number = as_number(sign if isinstance(cell, str) else cell)
+    place = int(number) - counted_from if number is not None and number.is_integer() else -1
+    return {
+        "text": choices.index(text) if text in choices else None,
+        "letter": letter if 0 <= letter < len(choices) else None,
+        "column": _column(text, columns[: len(choices)]),
+        "number": place if 0 <= place < len(choices) else None,
+    }
+
+
+def choice_name(place: int, names: Sequence[str], counted_from: int) -> int | str:
+    """The name of a choice: by `names` where it has one, else its number."""
+    return names[place] if place < len(names) and names[place] else place + counted_from
+
+
+def _column(text: str, columns: Sequence[str]) -> int | None:
+    """The index of the column with this name, ignoring case."""
+    return next((place for place, name in enumerate(columns) if name.lower() == text.lower()), None)
+
+
+def _sign(text: str) -> str:
+    """The letter or number in `option B`, `(b)` or `②`; any other text unchanged."""
+    plain = unicodedata.normalize("NFKC", text)
+    found = _around().fullmatch(plain)
+    return found[1] if found else plain
+
+
+@cache
+def _around() -> re.Pattern[str]:
+    """A letter or number with what may be around it."""
+    before = "|".join(map(re.escape, (*word_list("choice_stem"), *word_list("label"))))
+    after = "|".join(map(re.escape, word_list("choice_after")))
+    sign = r"(\d{1,2}|(?<![^\W\d_])[a-j])"
+    return re.compile(rf"[\s(\[{{<#*]*(?:(?:{before})[\s(\[_:.#-]*)?{sign}(?:{after})?[\s)\]}}>.:*]*", re.IGNORECASE)
