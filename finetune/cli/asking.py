@@ -38,4 +38,4 @@ def _answer(question: Ambiguous) -> dict[str, Any]:
     setting = question.choices[chosen - 1][0]
     say(f"to skip this question, add {copied(setting)}", err=True)
     pairs = (one.partition("=") for one in single_settings(setting))
-    return {name: override_value(value) for name, _, value in pairs}
+    return {name: override_value(name, value) for name, _, value in pairs}

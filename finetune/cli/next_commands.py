@@ -38,4 +38,4 @@ def results_of(run: str | Path, out: Path) -> Path:
 
 def typed_settings(settings: Mapping[str, Any]) -> list[str]:
     """Settings as they are typed: `label=mark`."""
-    return [f"{key}={typed_value(value)}" for key, value in settings.items()]
+    return [f"{key}={typed_value(key, value)}" for key, value in settings.items()]

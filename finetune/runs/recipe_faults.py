@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from datetime import date, time
 from functools import cache
 from typing import Any
 
@@ -85,6 +86,8 @@ def explain_fault(kind: type[BaseModel], fault: ErrorDetails, options: Sequence[
     """One pydantic error as text: (the key and what was given, what is allowed). `options` are the task's."""
     names = setting_names(kind)
     key = ".".join(str(part)[:LONGEST_KEY] for part in fault["loc"])[:LONGEST_KEY]
+    if key.startswith("options.") and isinstance(fault["input"], date | time):
+        return f"'{'.'.join(key.split('.')[:2])}' is a date or a time", f'Quote it: "{fault["input"]}"'
     key = next((name for name in names if key.startswith(f"{name}.") and UNION.search(key)), key)  # one kind of several
     if fault["type"] == "extra_forbidden":
         key = _whole_key(key, fault["input"])

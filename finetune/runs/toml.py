@@ -13,6 +13,9 @@ from finetune.errors import UserError, first_line
 MOST_BYTES = 1_000_000  # of a file; built-in recipes have 1,000
 DEEPEST = 10  # tables and lists in each other
 MOST_DOTS = 50  # of a key; tomllib needs memory that is quadratic in them
+NAMES = frozenset(  # settings whose value is the name of a column, a label, a file or the like
+    ("text", "label", "id", "group", "keep", "dev", "test", "split", "encoding", "sheet", "shape", "choices_by")
+)
 NO_KEY = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*'|#[^\n]*")  # quoted, or a comment: dots in these nest nothing
 
 
@@ -47,17 +50,21 @@ def require_shallow(table: dict[str, Any], *, origin: str) -> None:
         raise _too_deep(origin)
 
 
-def override_value(text: str) -> Any:
-    """The value in `key=value`: read as TOML where it is TOML (2e-5, true, ["a"]), else a plain string."""
+def override_value(key: str, text: str) -> Any:
+    """The value in `key=value`: read as TOML where it is TOML (2e-5, true, ["a"]), else a plain string.
+
+    What names columns, labels and files is kept as typed, without quotes around it: a column may be called 2024-05-01.
+    """
     try:
-        return parse_toml(f"value = {text}", origin="command line")["value"]
+        value = parse_toml(f"value = {text}", origin="command line")["value"]
     except ValueError:
         return text
+    return text if key.removeprefix("options.") in NAMES and not isinstance(value, str) else value
 
 
-def typed_value(value: Any) -> str:
+def typed_value(key: str, value: Any) -> str:
     """A value as it is typed in `key=value`: a text is quoted where it would be read as a number or a date."""
-    if isinstance(value, str) and override_value(value) == value:
+    if isinstance(value, str) and override_value(key, value) == value:
         return value
     return toml_line("value", value).removeprefix("value = ")
 

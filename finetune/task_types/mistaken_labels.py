@@ -30,7 +30,11 @@ def with_mistakes(layout: Layout, tables: Iterable[Table], keep: str) -> Layout:
         raise UserError(f"keep={keep}: no row has the label '{missing[0]}'", f"{known}Name labels of the data")
     found = {} if EVERY in kept else kind.mistakes(layout, counts)
     mistakes = {name: why for name, why in found.items() if name not in kept}
-    return replace(layout, mistakes=mistakes, labels=tuple(name for name in layout.labels if name not in mistakes))
+    if not mistakes:
+        return layout
+    reasons = {**layout.reasons, "shape": f"{layout.reasons.get('shape', '')}, {len(mistakes)} left out"}
+    labels = tuple(name for name in layout.labels if name not in mistakes)
+    return replace(layout, mistakes=mistakes, labels=labels, reasons=reasons)
 
 
 def _hashable(cell: object) -> object:

@@ -162,7 +162,7 @@ def own_task(name: str, options: Mapping[str, Any]) -> Task:
     """The task of a file or folder; `options` are those of `OPTIONS`, the rest is guessed."""
     if is_text(name, options):
         return text_task(name, options)
-    given = {key: value if key == "labels" else str(value) for key, value in options.items()}
+    given = {key: value if key == "labels" else _setting(value) for key, value in options.items()}
     require_utf_8(name)
     files = split_files(Path(name), dev=given.pop("dev", ""), test=given.pop("test", ""))
     split, encoding, sheet, keep = (given.pop(name, "") for name in ("split", "encoding", "sheet", "keep"))
@@ -177,6 +177,11 @@ def own_task(name: str, options: Mapping[str, Any]) -> Task:
     read = OwnData(layout=layout, files=files, split=split, encoding=encoding, sheet=sheet)
     task = trained_task(layout, name=data_name(name), read=read)
     return replace(task, dev_splits=("dev", "test")) if scored else task
+
+
+def _setting(value: Any) -> str:
+    """A setting as text; of a list its items, with commas."""
+    return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def _guessed(table: Table, given: Mapping[str, Any]) -> Layout:

@@ -172,7 +172,7 @@ def split_arguments(arguments: list[str]) -> tuple[list[str], dict[str, Any]]:
     for argument in arguments:
         key, equals, value = argument.partition("=")
         if equals and not (exists(argument) or is_remote(key)):
-            settings[key] = override_value(value)
+            settings[key] = override_value(key, value)
         else:
             targets.append(argument)
     return targets, settings

@@ -44,7 +44,7 @@ def features_command(
 ) -> None:
     """Writes the file and prints the number and width of its vectors."""
     _, given = split_arguments(settings or [])
-    wanted = wanted_rows(model, target, given | {"layers": override_value(layers)}, split=split)
+    wanted = wanted_rows(model, target, given | {"layers": override_value("layers", layers)}, split=split)
     require_features_file(wanted, output, data, force=force)
     load_libraries("" if quiet else f"{target}: loading {model}", "finetune.commands.features.embeddings")
     with watching(quiet=quiet) as watch:

@@ -100,4 +100,4 @@ def read_recipe(targets: list[str], seeds: int) -> None:
     for one in expand_targets(names, given, seeds=seeds)[:3]:
         assert tomllib.loads(one.recipe.to_toml())["task"] == one.recipe.task
         assert one.recipe.model_dump_json()
-        assert override_value(str(one.recipe.seed)) == one.recipe.seed
+        assert override_value("seed", str(one.recipe.seed)) == one.recipe.seed

@@ -73,7 +73,7 @@ def test_keys_of_many_parts_are_refused(line: str) -> None:
 
 def test_the_largest_seed_can_be_used_and_written() -> None:
     one = recipe.parse({"task": "mrpc", "seed": 2**63 - 1}, origin="test")
-    assert override_value(str(one.seed)) == one.seeds[0] == 2**63 - 1
+    assert override_value("seed", str(one.seed)) == one.seeds[0] == 2**63 - 1
     with pytest.raises(UserError, match="seed"):
         expand(one, seeds=2, origin="test")
 
@@ -133,7 +133,7 @@ def test_a_setting_may_be_longer_than_a_file_name() -> None:
 @pytest.mark.parametrize("name", ["[1]", "{a = 1}", "3", "true", "nothing"])
 def test_a_preset_is_a_name(name: str) -> None:
     with pytest.raises(UserError, match="no preset is called"):
-        expand_targets(["glue-mrpc"], {"preset": override_value(name)})
+        expand_targets(["glue-mrpc"], {"preset": override_value("preset", name)})
 
 
 def test_options_of_a_task_are_bounded_too() -> None:

@@ -13,7 +13,7 @@ from finetune.errors import UserError
 from finetune.runs import grid, recipe
 from finetune.runs.record_files import all_records
 from finetune.runs.run_id import run_id
-from finetune.runs.toml import override_value
+from finetune.runs.toml import override_value, typed_value
 from finetune.task_types.options import option_names
 from finetune.task_types.registry import find
 from finetune.training.targets import recipe_files, split_arguments
@@ -103,7 +103,14 @@ def test_a_file_that_is_not_toml_is_named(tmp_path: Path) -> None:
     [("2e-5", 2e-5), ("3", 3), ("true", True), ("minilm", "minilm"), ("[1, 2]", [1, 2]), ("a/b", "a/b"), ('"3"', "3")],
 )
 def test_override_values_are_read_as_toml_else_as_text(text: str, value: Any) -> None:
-    assert override_value(text) == value
+    assert override_value("train.epochs", text) == value
+
+
+@pytest.mark.parametrize("text", ["2024-05-01", "07:30:00", "1.50", "true", "1_000", "inf", "[1]", "a,b"])
+def test_names_of_columns_and_files_are_kept_as_typed(text: str) -> None:
+    for key in ("text", "options.label", "keep", "dev"):
+        assert override_value(key, text) == override_value(key, f'"{text}"') == text
+        assert typed_value(key, text) == text
 
 
 def test_arguments_are_parted_into_targets_and_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from finetune.errors import UserError
 from finetune.task_types.sentence.mistakes import mistaken
 from finetune.task_types.task import Task
 
-COUNTS = {"good": 60, "bad": 50, "so so": 9}
+COUNTS = {"good": 60, "bad": 50, "excellent": 40, "so so": 9}
 
 
 def train_rows(task: Task) -> Rows:
@@ -28,10 +28,23 @@ def train_rows(task: Task) -> Rows:
     ("name", "why"),
     [
         ("goood", "perhaps 'good'"),
-        ("3.5", "without letters, which all others have"),
-        ("2021-03-04", "without letters, which all others have"),
+        ("excelent", "perhaps 'excellent'"),
+        ("exceellent", "perhaps 'excellent'"),
+        ("exclelent", "perhaps 'excellent'"),
+        ("3.5", "a number or a date among words"),
+        ("2021-03-04", "a number or a date among words"),
+        ("04.03.2021 10:30", "a number or a date among words"),
         ("Tone", "the column's name"),
-        ("We went there twice, and it was closed both times.", "much longer than the others"),
+        ("We went there twice, and it was closed both times.", "a sentence among names"),
+        ("goods", ""),  # another word, or form of it
+        ("excellence", ""),
+        ("excellently", ""),
+        ("??", "a sign among words"),
+        ("65+", ""),
+        ("9/11", ""),
+        ("$$$", ""),
+        ("😡", ""),
+        ("Malignant neoplasm of bronchus and lung", ""),
         ("mixed", ""),
         ("Good", ""),
         ("neither good nor bad", ""),
@@ -51,6 +64,10 @@ def test_a_label_of_one_row_is_a_mistake_where_it_is_unlike_all_others(name: str
         {"가군": 40, "나군": 40, "다군": 1},
         {"typical": 40, "normal": 40, "atypical": 1},  # another word, by its first letter
         {"초급": 40, "중급": 40, "고급": 1},
+        {"배송": 40, "환불": 40, "배상": 1},
+        {"国内新闻": 40, "体育新闻": 40, "国际新闻": 1},
+        {"sulfate": 40, "nitrate": 40, "sulfite": 1},
+        {"niño": 40, "padre": 40, "niña": 1},
         {"good": 60, "7": 1},  # one class would be left
         {"good": 5, "bad": 4, "7": 1},  # a row in ten
         {"good": 60, "bad": 50} | {str(number): 1 for number in range(50)},
@@ -67,10 +84,10 @@ def test_their_rows_are_left_out_with_a_line_that_says_how_to_keep_them(tmp_path
     rows = train_rows(task)
     assert "7" not in {row.id for row in rows.rows}
     (note,) = [note for note in rows.notes if "2021-03-04" in note]
-    assert """'keep="2021-03-04"'""" in note and "row 7" in note and note.endswith("left out")
+    assert "keep=2021-03-04 keeps it" in note and "row 7" in note and note.endswith("left out")
 
 
-@pytest.mark.parametrize("label", ["2021-03-04", "1.50", "1_000", "+5", "[1]", "?"])
+@pytest.mark.parametrize("label", ["2021-03-04", "1.50", "007", "+5", "-1e5"])
 def test_what_the_line_says_keeps_the_label_when_typed(label: str, tmp_path: Path, in_process: InProcess) -> None:
     """Also where a setting of that text would be read as a date, a number or a list."""
     reviews(tmp_path / "a.csv", label={7: label})
