@@ -76,6 +76,7 @@ def test_an_import_takes_no_time_and_loads_no_torch(tmp_path: Path) -> None:
     pytest.fail(f"{done.stdout} s")
 
 
+@pytest.mark.slow
 def test_an_error_in_a_script_is_one_traceback(tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text("text,label\na,b\n")
     done = script("import finetune; finetune.train('rows.csv', label='stars')", folder=tmp_path)

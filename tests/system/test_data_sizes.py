@@ -22,6 +22,7 @@ def data(tmp_path: Path) -> str:
     return "reviews.csv"
 
 
+@pytest.mark.slow
 def test_sizes_and_seeds_end_in_a_table_and_an_answer(
     here: Finetune, data: str, tiny_bert: Path, tmp_path: Path
 ) -> None:

@@ -19,6 +19,7 @@ def topics(tmp_path: Path) -> Path:
     return file
 
 
+@pytest.mark.slow
 def test_screen_record_report_and_evaluate_say_it(
     here: Finetune, topics: Path, tiny_bert: Path, tmp_path: Path
 ) -> None:

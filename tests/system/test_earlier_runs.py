@@ -41,6 +41,7 @@ def records(folder: Path) -> dict[str, list[RunRecord]]:
     return found
 
 
+@pytest.mark.slow
 def test_each_seed_trains_its_own_first_run_once(here: Finetune, tiny_bert: Path, tmp_path: Path) -> None:
     write(tmp_path, tiny_bert)
     command = ["run", "second.csv", "model=first.toml", "--seeds", "3", *SHORT]
@@ -97,6 +98,7 @@ def test_one_earlier_run_is_shared_by_all_seeds_and_compared_with_seeds_of_its_o
     assert here("run", *[f"results/second.csv/{shared[0].id}/recipe.toml"]).stderr.count("already done") == 1
 
 
+@pytest.mark.slow
 def test_a_grid_compares_with_and_without_and_a_longer_lineage_stays_apart(
     here: Finetune, tiny_bert: Path, tmp_path: Path
 ) -> None:
@@ -125,6 +127,7 @@ def weights(folder: Path) -> dict[str, torch.Tensor]:
     return {name: tensor for name, tensor in state.items() if not name.startswith("pooler")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings",
     [

@@ -113,6 +113,7 @@ def test_the_linear_probe_is_the_frozen_logistic_run(tiny_bert: Path, tmp_path: 
     assert "linear-probe" not in record.baselines["dev"]
 
 
+@pytest.mark.slow
 def test_a_probe_is_fitted_where_there_are_few_rows_and_a_linear_layer_can_be(
     tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

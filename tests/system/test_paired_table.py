@@ -64,6 +64,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_recipes_table_has_its_runs_in_pairs_and_says_what_is_missing(
     in_process: Any, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -135,6 +135,7 @@ def test_runs_that_fit_are_told_and_unfinished_ones_come_first(reviews: Path, ti
     assert {record.id for record in found.run.records} == {record.id for record in found.winner.records}
 
 
+@pytest.mark.slow
 def test_the_worse_half_of_a_grid_stops_after_an_epoch(
     in_process: InProcess, rte: Path, tiny_bert: Path, tmp_path: Path
 ) -> None:
@@ -198,6 +199,7 @@ def test_a_search_whose_first_trials_all_fail_stops(
     assert_error(err, "first 3 trials failed", "the disk is full")
 
 
+@pytest.mark.slow
 def test_nested_folds_score_the_search_on_rows_that_chose_nothing(reviews: Path, tiny_bert: Path) -> None:
     found: Search = finetune.search(
         "reviews.csv", space={"train.epochs": [1, 2]}, model=tiny_bert, trials=2, seeds=1, folds=2

@@ -42,6 +42,7 @@ def test_a_new_encoder_trains_its_vocabulary_once(corpus: Path, cache: Path, in_
     assert {one.id for one in all_records(corpus.parent / "results") if one.recipe.get("seed", 42) == 42} == {record.id}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("written", ["", "{", "[]"])
 def test_a_vocabulary_whose_training_was_killed_is_trained_again(
     written: str, corpus: Path, cache: Path, in_process: InProcess
@@ -147,6 +148,7 @@ def test_documents_are_predicted_as_they_are_trained_on(corpus: Path, in_process
     assert in_process("predict", record.id, "cells.csv", "-o", "found.jsonl", "--quiet", data="")[0] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("objective", "setting"), [("ltr", "seed=42"), ("mlm", "layers=sum-all")])
 def test_a_run_in_our_own_format_is_pre_trained_further(
     objective: str, setting: str, corpus: Path, in_process: InProcess

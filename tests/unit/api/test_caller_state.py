@@ -120,6 +120,7 @@ def test_what_a_callback_sets_in_torch_holds_until_it_returns(trained: Callable[
     assert (result(run), state()) == (result(plain), before)
 
 
+@pytest.mark.slow
 def test_a_callback_that_changes_the_folder_does_not_move_the_run(
     trained: Callable[..., finetune.Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -141,6 +142,7 @@ def test_a_callback_that_changes_the_folder_does_not_move_the_run(
     assert not list((tmp_path / "elsewhere").iterdir())
 
 
+@pytest.mark.slow
 def test_trainings_in_threads_are_those_of_one_after_the_other(trained: Callable[..., finetune.Run]) -> None:
     alone = [result(trained("alone", seed=seed)) for seed in (1, 2)]
     with ThreadPoolExecutor() as threads:

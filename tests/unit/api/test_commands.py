@@ -155,6 +155,7 @@ def test_labels_are_names_in_any_form(tiny_bert: Path, tmp_path: Path, labels: A
     assert set(run.record.recipe["options"]) >= {"labels"}
 
 
+@pytest.mark.slow
 def test_shares_of_the_data_are_runs_with_a_curve(
     tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, silent: pytest.CaptureFixture[str]
 ) -> None:

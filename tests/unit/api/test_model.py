@@ -178,6 +178,7 @@ def test_a_used_model_is_pickled_and_copied(kind: str, finished_run: FinishedRun
     assert model(*CALLS[kind]) == found
 
 
+@pytest.mark.slow
 def test_a_pickled_model_predicts_in_a_new_process(model: finetune.Model, tmp_path: Path) -> None:
     model.explain(TEXTS[0])
     (tmp_path / "model.pkl").write_bytes(pickle.dumps(model))

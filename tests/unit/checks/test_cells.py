@@ -58,6 +58,7 @@ def test_all_faults_of_cells_in_one_file_are_found_together(tmp_path: Path, chec
     assert {code: report.get(code) for code in expected} == expected
 
 
+@pytest.mark.slow
 def test_long_documents_are_no_cells_that_swallowed_rows(tmp_path: Path, check: Check) -> None:
     document = "\n".join(f"{text}, and so on." for text in texts(80, words=8, seed=3))
     every = {row: f"{row} {document}" for row in range(1, 61)}

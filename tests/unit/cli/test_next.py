@@ -65,6 +65,7 @@ def test_next(
     assert any(words in command for command in found) == (kind == "terminal"), done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_what_is_printed_runs_and_keeps_what_was_given(
     here: Finetune, tmp_path: Path, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -201,6 +201,7 @@ def test_a_few_bad_bytes_spoil_their_rows_alone(tmp_path: Path) -> None:
         assert [fault.row for fault in table.faults] == [7]
 
 
+@pytest.mark.slow
 def test_all_commands_take_an_encoding(in_process: InProcess, tmp_path: Path, tiny_bert: Path) -> None:
     path, model = reviews(tmp_path / "a.csv", "cp1251"), f"model={tiny_bert}"
     small = ["train.epochs=1", "max_length=64", "--quiet"]

@@ -185,6 +185,7 @@ def assert_read_as_written(path: Path, rows: list[tuple[str, str]]) -> None:
         assert cells(read_table(path)) == written
 
 
+@pytest.mark.slow
 def test_damaged_files_of_every_format_end_in_one_line(
     tmp_path: Path, tiny_bert: Path, reviewer: Predictor, one_tokenizer: None
 ) -> None:

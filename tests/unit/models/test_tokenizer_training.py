@@ -42,6 +42,7 @@ def trained(texts: list[str], folder: Path, **settings: object) -> PreTrainedTok
     return AutoTokenizer.from_pretrained(folder)
 
 
+@pytest.mark.slow
 def test_ten_processes_write_the_same_bytes(tmp_path: Path) -> None:
     text = tmp_path / "text.txt"
     text.write_text("\n".join(lines()), encoding="utf-8")

@@ -68,6 +68,7 @@ def test_verdicts_over_seeds_are_rarely_false(seeds: int, rows: int, spread: flo
     assert max(verdicts(seeds, gain=0.0, rows=rows, spread=spread, shared=shared)) <= 0.044
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shared", [0.5, 0.9])
 @pytest.mark.parametrize(("gain", "rows"), [(0.06, 200), (0.03, 800)])
 def test_more_seeds_make_a_verdict_surer(gain: float, rows: int, shared: float) -> None:

@@ -19,6 +19,7 @@ from finetune.training.run_options import RunOptions
 from finetune.training.trainer import Paused
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("outside", [False, True])
 def test_a_run_names_no_folder_of_the_machine_and_is_resumed(
     outside: bool, here: Finetune, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

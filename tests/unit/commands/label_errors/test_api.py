@@ -43,6 +43,7 @@ def test_every_row_is_judged_and_changed_labels_come_first(
     assert {run.record.recipe["train"]["select"] for run in runs} == {"last"}  # of 80 rows a run chooses the best
 
 
+@pytest.mark.slow
 def test_a_fold_is_judged_after_two_epochs(tiny_bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Before wrong labels are learned by heart, unless the user says otherwise."""
     runs = seen_runs(monkeypatch)

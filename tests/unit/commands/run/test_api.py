@@ -30,6 +30,7 @@ def small(tiny_bert: Path) -> dict[str, Any]:
     return SMALL | {"model": str(tiny_bert)}
 
 
+@pytest.mark.slow
 def test_a_frame_finds_the_run_of_its_csv_and_a_csv_that_of_a_frame_with_its_name(small: dict[str, Any]) -> None:
     FRAME.to_csv("reviews.csv", index=False)
     from_file = finetune.train("reviews.csv", **small)

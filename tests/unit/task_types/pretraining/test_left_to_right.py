@@ -177,6 +177,7 @@ def test_cached_states_are_those_of_the_last_token(
     assert not torch.allclose(found[0], found[1], atol=1e-2)  # [CLS] attends to itself, and is the same in all
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reading", [{"bilstm": True}, {"layers": [1, 2]}])
 def test_a_layer_mix_or_a_bilstm_reads_it(reading: dict[str, object], tmp_path: Path, tiny_bert: Path) -> None:
     pretrained_in(tmp_path / "encoder", tiny_bert)

@@ -314,6 +314,7 @@ def told_by_length(pairs: Sequence[tuple[int, int, int]]) -> float:
     return float(tree.score(test[:, :3], test[:, 3]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS_OF_TEXT)
 @pytest.mark.parametrize("split", ["train", "dev"])
 def test_lengths_do_not_tell_which_text_follows(split: str, kind: str, tiny_bert: Path) -> None:
