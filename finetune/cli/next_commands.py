@@ -1,4 +1,4 @@
-"""The commands that are printed as what to do next: they can be pasted, with the options that were given."""
+"""The commands printed as next steps, ready to paste, with the options of the current one."""
 
 import shlex
 from collections.abc import Mapping

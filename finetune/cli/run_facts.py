@@ -63,9 +63,7 @@ def print_verdicts(console: Terminal, records: Sequence[RunRecord]) -> None:
 
 
 def verdicts(records: Sequence[RunRecord]) -> list[tuple[str, Verdict]]:
-    """For each task whose verdict it is, in words where that is not clear, and what its runs are worth against the best
-    baseline; of several settings, the best one.
-    """
+    """The verdict of each task's runs against the best baseline; of several settings the best one's."""
     found = []
     tasks = dict.fromkeys(record.task for record in records)
     for task in tasks:
@@ -104,8 +102,9 @@ def _part(record: RunRecord) -> str:
 
 
 def _use(record: RunRecord, given: GivenOptions, settings: Mapping[str, Any]) -> str:
-    """A command that uses a run's model; where it is worse than a baseline, one that trains another encoder, or checks
-    the data. That of a pre-trained encoder is to fine-tune it.
+    """The next command for a run's model: to use it, or, where it is worse than a baseline, to train or check again.
+
+    A pre-trained encoder is fine-tuned next.
     """
     if record.is_pretraining:
         return given.command("run", "FILE", f"model={record.id}")

@@ -120,7 +120,7 @@ def interrupted_table(runs: Iterable[InterruptedRun]) -> FittedTable:
 
 
 def running_table(runs: Iterable[InterruptedRun]) -> FittedTable:
-    """A line per run that a process trains: where, how far it is, its rate, and the time that its updates will take."""
+    """A line per training run: its process, progress, rate and time left."""
     rows = [
         (
             run.task,

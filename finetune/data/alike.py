@@ -117,7 +117,7 @@ def _document(source: Path, like: FileFormat, file: IO[bytes], rows: Iterable[Fi
 
 
 def _objects_in(content: Any) -> list[dict[str, Any] | None] | None:
-    """The objects that are the rows of a document, None for a row that is a fault; None where rows are other things."""
+    """The row objects of a document, None in the place of a faulty row; None for a document without rows."""
     rows = json_document.rows_within(content)
     if not isinstance(rows, list):
         return None

@@ -22,7 +22,7 @@ def written_suffix(path: Path) -> str:
 
 
 def written_format(path: Path, like: FileFormat | None = None) -> Format:
-    """The format that a file is written in: the layout of the file that it is like, where its suffix is the same.
+    """The format to write a file in: the layout of `like` where the suffixes agree.
 
     Raises UserError for an unsupported suffix.
     """

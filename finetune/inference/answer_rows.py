@@ -33,7 +33,7 @@ class Predicts(Protocol):
 
     @property
     def layout(self) -> Layout | None:
-        """The columns that the model was trained on, where that was a user's own data."""
+        """The columns of training, for a model of a user's own data."""
 
     @property
     def overlaps(self) -> bool:

@@ -161,7 +161,7 @@ class Engine:
         return BATCH_TOKENS.get(self.accelerator.device.type, BATCH_TOKENS["cuda"])
 
     def _sizes(self, features: Sequence[Feature]) -> np.ndarray:
-        """Of each feature its tokens, or what its logits count as where that is more: `(features,)`."""
+        """The larger of each feature's tokens and its logits in tokens: `(features,)`."""
         if not (vocabulary := self.model.head.vocabulary):
             return lengths(features)
         of_logits: np.ndarray = _stepped_reads(features) * vocabulary // LOGITS_OF_TOKEN

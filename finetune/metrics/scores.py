@@ -44,7 +44,7 @@ def _macro_f1(gold: Sequence[Any], answers: Sequence[Any]) -> float:
 
 
 def _macro_f1_sums(gold: Sequence[Any], answers: Sequence[Any]) -> Counted:
-    """Mean F1 of the labels that occur, where a row has one; 0 where none does."""
+    """Mean F1 of the labels that occur; 0 where no row has a label."""
     there, given = one_hot(gold, answers)
     return macro_f1_counted(there * given, given, there, none=0.0)
 

@@ -59,7 +59,7 @@ def _logarithm(scores: np.ndarray) -> np.ndarray:
 
 
 def _apart(step: float, a: float, b: float) -> float:
-    """Of scores whose ratio is exp(step), and whose product is that of `a` and `b`."""
+    """The difference of two scores with ratio exp(step) and geometric mean sqrt(a b)."""
     half = np.clip(step / 2, -HIGHEST, HIGHEST)
     return float(np.clip(2 * _middle(a, b) * np.sinh(half), -MOST, MOST))
 

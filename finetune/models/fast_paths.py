@@ -24,7 +24,7 @@ HALF = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
 
 def take_fast_paths(model: EncoderWithHead, *, device: torch.device, precision: str) -> list[str]:
-    """Makes a model faster where that is exact; returns notes on what is not.
+    """Replaces layers of a model by exact faster ones; returns notes on those left as they are.
 
     Raises UserError for an encoder that gives no vector a token, or fails in this precision. No random state changes.
     """

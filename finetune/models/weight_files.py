@@ -18,7 +18,7 @@ SHOWN = 4  # names of weights in a message
 
 
 def from_pretrained(kind: Any, folder: Path, *, config: PretrainedConfig) -> tuple[PreTrainedModel, dict[str, Any]]:
-    """A model of a class of transformers, in fp32, and what loading it found. Raises UserError where that fails."""
+    """Loads a class of transformers in fp32; returns the model and the report of loading. Raises UserError."""
     if (folder / OWN_WEIGHTS).is_file():
         raise UserError(
             f"{folder}: is a model in finetune's own format {reading(config) or config.model_type}",

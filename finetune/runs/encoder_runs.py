@@ -1,4 +1,4 @@
-"""Runs whose encoders other runs start from: which one a model's name means, and the lineage that it gives."""
+"""Resolves `model=` to a parent run, and its lineage."""
 
 import os
 from pathlib import Path
@@ -45,7 +45,7 @@ def encoder_run(name: str, out: Path) -> RunFolder | None:
 
 
 def lineage_at(model: Path) -> Lineage | None:
-    """The lineage that an encoder in this folder gives: of the run that saved it there; None where it is of no run."""
+    """The lineage of the run that saved an encoder in this folder; None for an encoder of no run."""
     folder = RunFolder(model.parent)
     if model.name != folder.model.name or not folder.record_file.is_file():
         return None

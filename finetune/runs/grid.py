@@ -84,7 +84,7 @@ def _require_countable(sizes: Sequence[int], *, origin: str) -> None:
 
 
 def require_different(recipes: Sequence[Recipe]) -> None:
-    """Raises UserError where runs differ only in settings that do not change the result, so that they show no spread.
+    """Raises UserError for runs that differ only in settings without effect on the result: they show no spread.
 
     The logistic solver is deterministic: seeds and most settings of `train` do not affect it.
     """

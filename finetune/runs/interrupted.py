@@ -49,9 +49,10 @@ def interrupted_runs(out: Path) -> list[InterruptedRun]:
 def same_but_for_facts(
     folder: RunFolder, settings: Mapping[str, Any], facts: Mapping[str, str]
 ) -> tuple[RunFolder, list[str]] | None:
-    """An interrupted run with a checkpoint, of the same task and `settings` (those not at their default) as one that
-    has not begun, and the names of the `facts` in which they differ, fingerprints of its start; None where there is
-    none. A run that differs in none, but in precision, is not one, nor is one that a process trains.
+    """An interrupted run with a checkpoint that differs from a new one only in `facts`, and the names of these.
+
+    `settings` are those that are not at their default, and `facts` the fingerprints at its start. None without such a
+    run: one that differs in nothing but precision, and one that a process trains, do not count.
     """
     plain = json.loads(json.dumps(dict(settings), default=str))
     if folder.path.exists() or not is_folder(folder.path.parent):

@@ -24,7 +24,7 @@ Handler = Callable[[int, FrameType | None], None]
 
 
 class Interrupted(BaseException):
-    """A signal stopped the work; `where` says at which point, and what is saved."""
+    """A signal stopped the work; `where` names the point, and what is saved."""
 
     def __init__(self, number: int, where: str = "") -> None:
         self.number = number

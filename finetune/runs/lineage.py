@@ -1,4 +1,4 @@
-"""Lineage: the run whose encoder another run started from, and what that one started from, as records keep it."""
+"""Lineage: the chain of runs from which a run's encoder comes, as records keep it."""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -15,8 +15,10 @@ SHOWN = 6  # settings in a line
 
 
 class Lineage(BaseModel):
-    """An earlier run: `settings` are those that differ from the defaults (dotted keys), `model` and `weights` the
-    encoder that it started from. Where that is of a run too, it has a `lineage`.
+    """An earlier run.
+
+    `settings` are those not at their default (dotted keys), `model` and `weights` its initial encoder, and `lineage`
+    that of this encoder where it is of a run too.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)

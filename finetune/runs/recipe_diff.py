@@ -94,7 +94,7 @@ def _options(record: RunRecord) -> dict[str, Any]:
 
 
 def _usual_options(records: Sequence[RunRecord]) -> Mapping[tuple[str, int], dict[str, Any]]:
-    """For each version of a task the options that no recipe sets, where all records that have them agree."""
+    """For each version of a task its options outside recipes, where all records agree on them."""
     seen: dict[tuple[str, int], dict[str, list[Any]]] = {}
     for record in records:
         values = seen.setdefault(_task(record), {})

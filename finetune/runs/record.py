@@ -125,7 +125,7 @@ class RunRecord(BaseModel):
 
     @property
     def first_split(self) -> str:
-        """The split by which runs are compared: the first that was scored, which is dev where there is one."""
+        """The split that runs are compared on: the first scored one, dev where there is one."""
         return next(iter(self.scores))
 
     @property

@@ -157,8 +157,9 @@ def _seeds_fit(a: RunRecord, b: RunRecord) -> bool:
 
 
 def failed(record: RunRecord, split: str) -> bool | None:
-    """Whether a run is no better than a constant prediction (Mosbach et al. 2021, section 3): the baseline's, which is
-    the label that is most frequent in train, or the one that is most frequent in the split.
+    """Whether a run is no better than a constant prediction (Mosbach et al. 2021, section 3).
+
+    The constant is the most frequent label, of train or of the split.
 
     By accuracy where the task has it, else by the headline; None where there is no such baseline.
     """

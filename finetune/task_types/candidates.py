@@ -103,8 +103,9 @@ def label_candidates(
 def best_label(
     candidates: Sequence[Candidate], columns: Mapping[str, Sequence[Any]], *, file: str, header: bool = True
 ) -> tuple[Candidate | None, list[Candidate]]:
-    """(the label, other candidates); None where there is no likely one. Raises Ambiguous, with all candidates, where
-    several are as likely, and in a file without a header where there are several.
+    """The likeliest label column and the other candidates; None without a likely one.
+
+    Raises Ambiguous, with all candidates, where several are as likely, or several exist in a file without a header.
     """
     likely = [one for one in candidates if one.level < UNLIKELY]
     if not likely:

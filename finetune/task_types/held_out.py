@@ -1,4 +1,4 @@
-"""Training rows that the runs of a search leave out, so that its winner can be scored on rows that chose nothing."""
+"""Training rows held out from a search, for the score of its winner."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -70,7 +70,7 @@ def encode_texts(
 def encode_windows(
     texts: Sequence[str], tokenizer: "PreTrainedTokenizerBase", max_length: int
 ) -> Iterator[list[EncodedText]]:
-    """For each text `[CLS] text [SEP]`, or several windows that overlap by a quarter where that is too long."""
+    """Encodes each text as `[CLS] text [SEP]`, longer ones as windows that overlap by a quarter."""
     for begin in range(0, len(texts), ROWS_AT_ONCE):
         part = list(texts[begin : begin + ROWS_AT_ONCE])
         encoded = tokenizer(part, return_special_tokens_mask=True, verbose=False)

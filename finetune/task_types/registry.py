@@ -16,7 +16,7 @@ from finetune.task_types.task import Task
 
 
 def find(name: str) -> Task:
-    """The task of that name, or NAME in `FILE.py:NAME`, which runs the file: only for names that the user gave.
+    """The task of a name, or NAME in `FILE.py:NAME`, which runs the file: only for names from the user.
 
     Raises UserError with the nearest name.
     """

@@ -1,4 +1,4 @@
-"""Task: the contract of everything that can be trained: a declaration that holds the parts which do the work."""
+"""Task: the contract of everything that can be trained, a declaration with parts that do the work."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence

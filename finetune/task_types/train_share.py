@@ -62,7 +62,7 @@ def spread_evenly(task: Task, rows: Sequence[Row], units: Sequence[RowUnit], *, 
 
 
 def _units(task: Task, rows: Sequence[Row]) -> list[RowUnit]:
-    """Rows that are encoded together; each row alone where that would be all rows."""
+    """Groups of rows that are encoded together; single rows where one group would hold all."""
     units: list[RowUnit] = []
     before: Row = None
     for index, row in enumerate(rows):

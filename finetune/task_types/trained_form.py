@@ -1,4 +1,4 @@
-"""How a file is read for a trained model: as its training file was, whose form the model keeps, where that fits.
+"""How a file is read for a trained model: as the training file where that fits, else as its content says.
 
 Delimiter, quoting and header of a few rows can only be guessed, and a guess may take the first row for a header.
 """

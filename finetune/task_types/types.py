@@ -56,7 +56,7 @@ def inputs_fault(layout: Layout | None, count: int) -> str:
 
 
 def view_of(lines: Sequence[Line], labels: Sequence[str] = (), *, name: str = "") -> View | None:
-    """The view of the lines that have a label, of the type of that name, else of one whose lines are like these.
+    """The view of labelled lines: that of the named type, else of the first type whose lines look like these.
 
     None where no line has a label, or no type fits.
     """

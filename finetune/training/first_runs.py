@@ -34,7 +34,7 @@ def with_first_runs(planned: Sequence[ResolvedRun], out: Path) -> list[ResolvedR
 
 
 def checkpoint_of(settings: Mapping[str, Any], out: Path) -> str:
-    """The encoder from which the model that these settings name began; empty where they name none."""
+    """The initial encoder of the model that these settings name; empty where they name none."""
     name, seen = str(settings.get("model", "")), set[Path]()
     while (named := recipe_named(name)) is not None:
         if named.file in seen:  # with_first_runs refuses it

@@ -50,9 +50,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedRun:
-    """A recipe with all that decides its result: `data` is the fingerprint of all rows, `default` the task without
-    options, `lineage` that of the encoder, `vocabulary` the folder of one that is given to a new encoder, and `pooling`
-    the recipe's with `auto` resolved.
+    """A recipe with everything that decides its result.
+
+    `data` is the fingerprint of all rows, `default` the task without options, `lineage` that of the encoder,
+    `vocabulary` the folder of a new encoder's vocabulary, and `pooling` the resolved one.
     """
 
     recipe: Recipe

@@ -130,7 +130,7 @@ def _notes(
 
 
 def _few_to_score(planned: PlannedRun, head: Head) -> list[str]:
-    """A note where the rows that are scored are so few that chance decides."""
+    """A note for a first dev split with so few rows that chance decides its score."""
     first = planned.task.dev_splits[0]
     rows = len(planned.rows[first])
     if rows >= FEW_TO_SCORE or head.pretrains:  # documents have many words

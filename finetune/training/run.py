@@ -106,7 +106,7 @@ def _announce(planned: PlannedRun, built: BuiltRun, folder: RunFolder, log: Watc
 
 
 def _looked_at(planned: PlannedRun, built: BuiltRun, engine: Engine) -> BuiltRun:
-    """With a note on what cheap methods reach, where that can be told before training."""
+    """Adds a note on the scores of cheap methods, known before training."""
     found = first_look(planned, built, engine)
     for note in found:
         engine.watch(Note(note))

@@ -79,8 +79,10 @@ def check_command(
 def _check_recipes(
     planned: list[ResolvedRun], data: Path | None, device: str | None, *, as_json: bool, quiet: bool
 ) -> None:
-    """Prints what runs would use. One that starts from the encoder of another is checked with that one's own model,
-    which has the same vocabulary and size. One alone whose length is in updates is also tried for a few of them.
+    """Prints the data and settings of runs.
+
+    A run from another run's encoder is checked with that one's own model, of the same vocabulary and size. A single one
+    with a length in updates is tried for a few of them.
     """
     load_libraries("" if as_json or quiet else loading(planned), "finetune.commands.check.recipe")
     from finetune.commands.check.recipe import check_recipe as preview
@@ -152,7 +154,7 @@ def _with_options(report: Findings) -> Findings:
 
 
 def _print_fixed(report: Findings, fix: Path, fixes: dict[str, int], settings: dict[str, Any], out: Path) -> None:
-    """Prints what was fixed, in which encoding the copy is where that may surprise, and what remains in it."""
+    """Prints the fixes, the encoding of the copy where that may surprise, and the remaining issues."""
     console = standard_output()
     console.print(facts_table(str(fix), fixes or {"fixed": "no fixes needed; file copied"}))
     if note := encoding_note(fix, report.parts[0].table.form):

@@ -32,7 +32,7 @@ def row_of_texts(predictor: Predictor, texts: Sequence[str]) -> Row:
 
 
 def row_of_run(predictor: Predictor, model: str, name: str, *, split: str | None, out: Path) -> Row:
-    """A row that the run has predicted, by its id. Raises UserError where there is none of that id."""
+    """A predicted row of a run, by its id. Raises UserError for an unknown id."""
     folder = named_run(model, out)
     if folder is None:
         raise UserError(f"{model} is not a run: it has no rows of dev", "Give a text, or a file with `rows`")

@@ -68,9 +68,11 @@ class ShownRow:
 
 @dataclass(frozen=True, kw_only=True)
 class RowTable:
-    """Rows to search, filter, sort and page through: `data` is JSON for the page's script, `first` what is shown before
-    it runs. `words` names what rows are sorted by first. Labels and predictions have their numbers in `data`; `errors`
-    and `suspects` count rows; `least` is how many labels that are believed least are listed.
+    """Rows to search, filter, sort and page through.
+
+    `data` is JSON for the page's script, `first` the rows shown before it runs, and `words` names the first sort key.
+    Labels and predictions are numbers in `data`; `errors` and `suspects` count rows, `least` the least believed labels
+    in the list.
     """
 
     id: str

@@ -63,7 +63,7 @@ def tokenizer(
 
 @dataclass(frozen=True, kw_only=True)
 class WantedTokenizer:
-    """What is trained and where it is written. `size` is a number of words that are added where `extend` is given."""
+    """The vocabulary to train and its output; `size` is a number of new words where `extend` is given."""
 
     path: Path
     size: int

@@ -73,9 +73,7 @@ class Embeddings:
 
 @dataclass(frozen=True, kw_only=True)
 class MarkedSentence:
-    """A sentence with the characters of a word in it, and which meaning the word has, if that is known; `yours` where
-    the user typed it, rather than listed it in a file.
-    """
+    """A sentence with the characters of a word in it, and the word's meaning if known; `yours` for a typed sentence."""
 
     text: str
     start: int

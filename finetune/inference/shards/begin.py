@@ -107,7 +107,7 @@ def sample_of(stored: Sequence[Stored]) -> Table:
 
 
 def begin(stored: Sequence[Stored], output: Path, *, layout: Layout, model: str, notes: list[str]) -> Plan:
-    """The plan for these inputs: that of an earlier attempt where there is one, whose outputs are checked.
+    """Continues the plan of an earlier attempt for these inputs, with its outputs checked, or makes a new one.
 
     Files that were added since are added to it. Raises UserError where another model made what is there, where an
     input has changed or is gone, and for an input without the model's columns.

@@ -19,9 +19,7 @@ def release_memory() -> None:
 
 
 def trim_memory() -> None:
-    """Returns what is free now to the system: what is kept for long between large blocks leaves holes too small for
-    the next ones, so that memory would grow.
-    """
+    """Returns free memory to the system; otherwise blocks that live long leave holes, and memory grows."""
     if (libc := _glibc()) is not None:
         libc.malloc_trim(0)
 

@@ -19,7 +19,7 @@ SIZE = 8192  # tokens
 
 
 def trained_size(recipe: Recipe) -> int:
-    """The tokens of the vocabulary that a run trains first, where the text has words for them; 0 where none is."""
+    """The wanted size of the vocabulary to train first; 0 for a run that trains none."""
     return 0 if recipe.tokenizer_folder or not is_new(recipe.model) else int(recipe.tokenizer or SIZE)
 
 

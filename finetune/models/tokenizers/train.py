@@ -94,8 +94,8 @@ def train_backend(
 
 
 def _alphabet(kind: TokenizerKind, texts: Iterable[str], backend: "Tokenizer", *, size: int) -> Alphabet:
-    """The characters of the texts, or those that stand for bytes. Raises UserError for texts without a word, and where
-    the characters for which there is room make up too little of them.
+    """The characters of the texts, or those for bytes. Raises UserError for texts without a word, or with too many rare
+    characters.
     """
     from tokenizers.pre_tokenizers import ByteLevel
 

@@ -115,7 +115,7 @@ def _labelled(layout: Layout, columns: Mapping[str, Sequence[Any]]) -> list[Labe
 
 
 def _fitting(layout: Layout, labelled: Sequence[Labelled]) -> list[str]:
-    """The ways that fit nearly all labels; of numbers the one from which they count, both where that is open."""
+    """The ways that fit nearly all labels; both counts of numbers where the first number is open."""
     needed = MOSTLY * len(labelled)
     fitting = [way for way in ("text", "letter", "column") if _count(layout, labelled, (way,)) > needed]
     numbers = _count(layout, labelled, ("0", "1"))

@@ -25,7 +25,7 @@ class Text(DataType):
     max_length = 128
 
     def find(self, evidence: Evidence) -> Layout | None:
-        """The column that training reads, where the user named the type. Raises UserError where there are several."""
+        """The column to train on, if the user named the type. Raises UserError where there are several."""
         if evidence.shape != self.name:
             return None
         chosen = evidence.chosen.get("text") or [only_text(evidence.table.path, evidence.facts)]

@@ -43,7 +43,7 @@ def encode_lines(backend: Any, lines: Sequence[str]) -> EncodedLines:
 
 
 class WordEncoder:
-    """The same for a tokenizer that treats what is between two spaces by itself, of which it remembers the tokens."""
+    """Encodes lines word by word and remembers each word's tokens, for tokenizers that never cross a space."""
 
     def __init__(self, backend: Any) -> None:
         self.backend = backend

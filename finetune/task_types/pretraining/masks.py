@@ -187,8 +187,9 @@ def pair_feature(
     label: int,
     share: float,
 ) -> Feature:
-    """A feature of two texts, of at most `size` tokens, the second of which is `own` or where `label` is IS_RANDOM
-    `other`. The first is truncated at its start and the second at its end: what is nearest to the other is kept.
+    """A feature of two texts of at most `size` tokens; the second is `own`, or `other` where `label` is IS_RANDOM.
+
+    The first is truncated at its start and the second at its end, so that the border stays.
 
     Neither length tells which second text it is: what both have is taken, less a `share` (0 to 1) of a quarter of it,
     so that not only the other one ends within a line. The original code fills a random text to the length of the one

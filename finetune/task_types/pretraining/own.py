@@ -71,7 +71,7 @@ def text_task(name: str, options: Mapping[str, Any]) -> Task:
 
 
 def _task_name(name: str, reader: CorpusReader) -> str:
-    """The name of a file that can only be text, such as `corpus.txt`; else one that is not that of a labelled task."""
+    """The name of a file of plain text, such as `corpus.txt`; else a name that no labelled task has."""
     only_text = not reader.column and _is_lines(reader.path, reader.encoding)
     return data_name(name) if only_text else f"{data_name(name)}-text"
 

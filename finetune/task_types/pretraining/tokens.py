@@ -175,6 +175,6 @@ def _batches(lines: Iterator[tuple[str, bool]]) -> Iterator[tuple[list[str], lis
 
 
 def _require_room(folder: Path, writer: TokenWriter, left: int) -> None:
-    """Raises UserError where what is left, in bytes of text, has no room if it is like what is written."""
+    """Raises UserError where the rest of the text would not fit on the disk, at the tokens per byte so far."""
     need = int(writer.written / writer.done.size * max(0, left))
     require_room(folder, need, what=f"the tokens of the text need {need / 1e6:,.0f} MB more")

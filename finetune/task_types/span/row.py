@@ -5,8 +5,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpanRow:
-    """A question about a context. `answers` are the label texts: empty where the context has no answer, and None
-    where the label is unknown. `start` is the character at which the first of them begins.
+    """A question about a context.
+
+    `answers` are the label texts: empty without an answer in the context, None for an unknown label. `start` is the
+    character at which the first begins.
     """
 
     id: str

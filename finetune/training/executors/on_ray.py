@@ -86,8 +86,9 @@ class OnRay(RayTasks):
 
 @dataclass(kw_only=True)
 class _Tasks:
-    """The jobs of a sweep, by index: those that wait, with the time before which they are not started, and those that
-    Ray has, by reference. `start` starts a task that trains one, at most `most` at a time.
+    """The jobs of a sweep, by index: waiting ones with their earliest start, and running ones by Ray's reference.
+
+    `start` starts a task for one job, at most `most` at a time.
     """
 
     ray: Any

@@ -1,4 +1,4 @@
-"""The runs of a command that are trained in other processes: which have ended, and what is shown meanwhile."""
+"""The runs of a command that train in other processes: which have ended, and what is shown meanwhile."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
