@@ -1,14 +1,13 @@
 """The commands by group: a folder of `finetune/commands` each, of which `--help` imports what is listed alone."""
 
 import pkgutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib import import_module
 from typing import get_args
 
 from finetune.cli.listed import Group, Listed
 
 FOLDER = "finetune.commands"
-ORDER = get_args(Group)
 FIRST = (  # what `finetune --help` shows
     ("finetune check reviews.csv", "your own file: format and problems"),
     ("finetune run reviews.csv", "trains, scores on held-out rows"),
@@ -30,6 +29,13 @@ def command_module(name: str) -> str:
     return f"{FOLDER}.{name}.command"
 
 
-COMMANDS = dict(sorted(_found(), key=lambda one: (ORDER.index(one[1].group), one[1].place, one[0])))
-GROUPS = {group: {name: one for name, one in COMMANDS.items() if one.group == group} for group in ORDER}
+def _in_groups(found: Iterable[tuple[str, Listed]]) -> dict[str, dict[str, Listed]]:
+    """The commands of each group by place; a group that is not in `Group` comes last, under its own name."""
+    every = sorted(found, key=lambda one: (one[1].place, one[0]))
+    order = dict.fromkeys([*get_args(Group), *(listed.group for _, listed in every)])
+    return {group: {name: one for name, one in every if one.group == group} for group in order}
+
+
+GROUPS = _in_groups(_found())
+COMMANDS = {name: one for listed in GROUPS.values() for name, one in listed.items()}
 MEANT = {meant: name for name, one in COMMANDS.items() for meant in one.also}

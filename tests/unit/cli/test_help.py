@@ -1,6 +1,8 @@
 """`--help`, `--version`, and what a wrong command or option gives."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -30,6 +32,19 @@ def test_finetune_alone_shows_the_groups_and_the_users_own_file_first(here: Fine
     )
     first = alone.stdout.partition("Examples:\n")[2].strip().splitlines()[0]
     assert "reviews.csv" in first and FIRST[0][0] in first
+
+
+def test_a_command_of_a_new_group_is_listed_last(tmp_path: Path) -> None:
+    (tmp_path / "count").mkdir()
+    listed = "Listed(group='Mine', place=1, help='Count runs.', examples=(('finetune count', 'all'),))"
+    (tmp_path / "count" / "__init__.py").write_text(f"from finetune.cli.listed import Listed\nLISTED = {listed}\n")
+    program = (
+        f"import sys, finetune.commands; finetune.commands.__path__.append({str(tmp_path)!r}); "
+        "sys.argv = ['finetune', '--help']; from finetune.cli.app import main; main()"
+    )
+    shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert shown.stdout.index("Look:") < shown.stdout.index("Mine:") < shown.stdout.index("Count runs.")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
