@@ -7,11 +7,14 @@ from typing import Any
 
 from finetune.api.callbacks import Callback, watcher_of
 from finetune.api.inputs import in_memory, is_path, recipe_settings
+from finetune.api.planning import executor_of
 from finetune.api.quiet import plainly, quiet
 from finetune.commands.search.execute import SEEDS, TRIALS, Prune, execute_search
 from finetune.commands.search.plan import GivenSpace, plan_search
 from finetune.commands.search.result import Search
+from finetune.data.source import source_of
 from finetune.data.stored import STORE
+from finetune.training.run_options import RunOptions
 
 
 @plainly
@@ -76,13 +79,16 @@ def search(
         UserError: Whatever the caller can fix: data, space, settings; and where no trial has a score.
         KeyboardInterrupt: After Ctrl-C, once a checkpoint is saved: the same call resumes there.
     """
+    options = RunOptions(
+        source=source_of(None if data_folder is None else Path(data_folder)), out=Path(out), device=device
+    )
     wanted = recipe_settings(settings, text=text, label=label, model=model)
     watch = watcher_of(progress, callbacks)
     with quiet():
-        with nullcontext(data) if is_path(data) else in_memory(data, Path(out) / STORE) as path:
-            plan = plan_search(str(path), wanted, space, out=Path(out))
+        executor = executor_of(on, workers=workers, gpus_each=gpus_each, cpus_each=cpus_each, sbatch=sbatch)
+        with nullcontext(data) if is_path(data) else in_memory(data, options.out / STORE) as path:
+            plan = plan_search(str(path), wanted, space, out=options.out)
         return execute_search(
-            plan, trials=trials, seeds=seeds, prune=prune, test_share=test_share, folds=folds, on=on, workers=workers,
-            gpus_each=gpus_each, cpus_each=cpus_each, sbatch=sbatch,
-            out=Path(out), data=None if data_folder is None else Path(data_folder), device=device, watch=watch,
+            plan, options, trials=trials, seeds=seeds, prune=prune, test_share=test_share, folds=folds, watch=watch,
+            executor=executor,
         )  # fmt: skip

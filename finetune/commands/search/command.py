@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from finetune.api.planning import executor_of
 from finetune.cli.arguments import RESULTS, Data, Device, Json, Out, Quiet, complete, pairs
 from finetune.cli.asking import asking
 from finetune.cli.console import standard_error, standard_output
@@ -22,9 +23,11 @@ from finetune.commands.search.result import Search, plain_setting, summary_of
 from finetune.data.messages import so_many
 from finetune.data.outputs import output_file, require_replaceable_output
 from finetune.data.paths import exists, is_file, read_small_text
+from finetune.data.source import source_of
 from finetune.errors import UserError
 from finetune.runs.events import unwatched
 from finetune.runs.toml import MOST_BYTES
+from finetune.training.run_options import RunOptions
 from finetune.training.targets import split_arguments
 
 if TYPE_CHECKING:
@@ -70,6 +73,7 @@ def search_command(
     quiet: Quiet = False,
 ) -> None:
     """Searches, prints the trials and what the best is worth, and writes its recipe."""
+    options = RunOptions(source=source_of(data), out=out, device=device)
     names, settings = split_arguments(targets)
     if not 1 <= len(names) <= 2:
         raise UserError(f"search takes a recipe and a space, not {so_many(len(names), 'name')}", "Give one recipe")
@@ -83,11 +87,11 @@ def search_command(
     silent = quiet or as_json
     plan = asking(lambda given: plan_search(names[0], given, *names[1:], out=out), settings)
     load_libraries("" if silent else loading([plan.base]), "finetune.commands.search.study")
+    executor = executor_of(on, workers=workers, gpus_each=gpus_each, cpus_each=cpus_each, sbatch=pairs(sbatch))
     with ProgressDisplay(standard_error()) as display:
         found = execute_search(
-            plan, trials=trials, seeds=seeds, prune=prune.value, test_share=test_share, folds=folds, data=data, out=out,
-            device=device, on=on, workers=workers, gpus_each=gpus_each, cpus_each=cpus_each, sbatch=pairs(sbatch),
-            watch=unwatched if silent else display,
+            plan, options, trials=trials, seeds=seeds, prune=prune.value, test_share=test_share, folds=folds,
+            watch=unwatched if silent else display, executor=executor,
         )  # fmt: skip
     if as_json:
         echo(json.dumps(_facts(found)))

@@ -3,23 +3,20 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import ceil
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from finetune.api.planning import executor_of
 from finetune.commands.search.plan import SearchPlan
 from finetune.commands.search.result import HeldOutScore, Search
 from finetune.data.messages import so_many
-from finetune.data.source import source_of
 from finetune.errors import UserError
 from finetune.runs.events import Note, Watcher
 from finetune.runs.seeds import summarised
+from finetune.training.run_options import RunOptions
 
 if TYPE_CHECKING:
     from finetune.commands.search.study import Study
     from finetune.commands.search.trial import Trial
     from finetune.training.executors.job import Executor
-    from finetune.training.run_options import RunOptions
 
 TRIALS, SEEDS = 30, 3  # defaults
 AT_ONCE = 4  # trials proposed together on a cluster whose number of workers is not given
@@ -30,33 +27,24 @@ Prune = Literal["none", "median", "halving"]
 
 def execute_search(
     plan: SearchPlan,
+    options: RunOptions,
     *,
     trials: int,
     seeds: int,
     prune: Prune,
     test_share: float,
     folds: int,
-    out: Path,
-    data: Path | None,
     watch: Watcher,
-    device: str | None = None,
-    on: str | None = None,
-    workers: int | None = None,
-    **each: Any,
+    executor: "Executor | None" = None,
 ) -> Search:
-    """Runs a search and scores its winner; `each` are further settings of the executor. Needs torch.
-
-    Raises UserError as `search` does.
-    """
+    """Runs a search and scores its winner. Needs torch. Raises UserError as `search` does."""
     from finetune.training.executors.job import InSequence
-    from finetune.training.run_options import RunOptions
 
     _require_numbers(trials, seeds, prune, test_share, folds)
+    executor = executor or InSequence()
     searching = _Searching(
-        plan=plan, trials=trials, seeds=seeds, prune=prune, watch=watch,
-        at_once=1 if on is None else AT_ONCE if workers is None else ceil(workers / seeds),
-        options=RunOptions(source=source_of(data), out=out, device=device),
-        executor=executor_of(on, workers=workers, **each) or InSequence(),
+        plan=plan, trials=trials, seeds=seeds, prune=prune, watch=watch, options=options, executor=executor,
+        at_once=AT_ONCE if executor.workers is None else ceil(executor.workers / seeds),
     )  # fmt: skip
     return searching.search(test_share, folds)
 
@@ -70,7 +58,7 @@ class _Searching:
     seeds: int
     prune: Prune
     at_once: int
-    options: "RunOptions"
+    options: RunOptions
     executor: "Executor"
     watch: Watcher
 

@@ -33,6 +33,10 @@ class Job:
 class Executor(Protocol):
     """Trains the runs of a command."""
 
+    @property
+    def workers(self) -> int | None:
+        """The most runs that are trained at a time; None: as many as there is room for."""
+
     def held(self, out: Path) -> AbstractContextManager[None]:
         """Keeps what several calls of `outcomes` with runs under `out` can share."""
 
@@ -42,6 +46,8 @@ class Executor(Protocol):
 
 class InSequence:
     """Trains one run after the other in this process."""
+
+    workers = 1
 
     def held(self, out: Path) -> AbstractContextManager[None]:
         """Nothing."""
