@@ -9,8 +9,9 @@ from finetune.api.callbacks import Callback, watcher_of
 from finetune.api.inputs import in_memory, is_path, recipe_settings
 from finetune.api.planning import executor_of
 from finetune.api.quiet import plainly, quiet
-from finetune.commands.search.execute import SEEDS, TRIALS, Prune, execute_search
+from finetune.commands.search.execute import SEEDS, TRIALS, execute_search
 from finetune.commands.search.plan import GivenSpace, plan_search
+from finetune.commands.search.pruning import Rule
 from finetune.commands.search.result import Search
 from finetune.data.source import source_of
 from finetune.data.stored import STORE
@@ -24,7 +25,7 @@ def search(
     space: GivenSpace = None,
     trials: int = TRIALS,
     seeds: int = SEEDS,
-    prune: Prune = "none",
+    prune: Rule = "none",
     test_share: float = 0.0,
     folds: int = 0,
     text: str | Sequence[str] | None = None,

@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import ceil
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from finetune.commands.search.plan import SearchPlan
+from finetune.commands.search.pruning import RULES, Rule
 from finetune.commands.search.result import HeldOutScore, Search
 from finetune.data.messages import so_many
 from finetune.errors import UserError
@@ -22,7 +23,6 @@ TRIALS, SEEDS = 30, 3  # defaults
 AT_ONCE = 4  # trials proposed together on a cluster whose number of workers is not given
 MOST_FOLDS = 20
 HONEST = "`test_share` or `folds` give a score on rows that chose nothing"
-Prune = Literal["none", "median", "halving"]
 
 
 def execute_search(
@@ -31,7 +31,7 @@ def execute_search(
     *,
     trials: int,
     seeds: int,
-    prune: Prune,
+    prune: Rule,
     test_share: float,
     folds: int,
     watch: Watcher,
@@ -56,7 +56,7 @@ class _Searching:
     plan: SearchPlan
     trials: int
     seeds: int
-    prune: Prune
+    prune: Rule
     at_once: int
     options: RunOptions
     executor: "Executor"
@@ -64,8 +64,7 @@ class _Searching:
 
     def search(self, test_share: float, folds: int) -> Search:
         """The trials, the best of them, and its score on rows that were held out."""
-        from finetune.commands.search.influence import equal_notes, idle_notes
-        from finetune.commands.search.paper_grid import against_paper_grid
+        from finetune.commands.search.notes import against_paper_grid, equal_notes, idle_notes
         from finetune.commands.search.winner import held_out_score, optimism
 
         plan = self.plan
@@ -134,7 +133,7 @@ def _require_numbers(trials: int, seeds: int, prune: str, test_share: float, fol
     if trials < 1 or seeds < 1:
         name, value = ("trials", trials) if trials < 1 else ("seeds", seeds)
         raise UserError(f"`{name}` is {value}", "Give at least 1")
-    if prune not in ("none", "median", "halving"):
+    if prune not in RULES:
         raise UserError(f"`prune` is '{prune}'", "Give median, halving or none")
     if not 0 <= test_share <= 0.5:
         raise UserError(f"`test_share` is {test_share}", "Give a share over 0 and at most 0.5, such as 0.2")

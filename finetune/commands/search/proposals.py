@@ -25,6 +25,7 @@ class Proposals:
         self.space = space
         sampler = self.optuna.samplers.TPESampler(seed=seed % 2**32, constant_liar=True)
         direction = "maximize" if greater_is_better else "minimize"
+        # In memory: a journal would know of trials what runs do not (docs/decisions, 2026-11-25).
         self.study = self.optuna.create_study(sampler=sampler, direction=direction)
         self.distributions = {key: self._distribution(axis) for key, axis in space.items()}
         self.under_way: dict[str, optuna.Trial] = {}

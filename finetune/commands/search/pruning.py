@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from math import ceil
 from statistics import median
-from typing import Literal
+from typing import Literal, get_args
 
 Rule = Literal["none", "median", "halving"]
-RULES: tuple[Rule, ...] = ("none", "median", "halving")
+RULES: tuple[Rule, ...] = get_args(Rule)
 FEWEST = 5  # finished trials before the median says something, as in Optuna
 
 

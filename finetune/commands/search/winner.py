@@ -1,8 +1,11 @@
-"""The best trial of a search, and its score on the rows that were held out from all of them."""
+"""The best trial of a search, and what its score is worth: less optimism, and on rows held out from all trials."""
 
+import math
 from collections.abc import Sequence
+from statistics import fmean
 
-from finetune.commands.search.optimism import optimism_of_best
+import numpy as np
+
 from finetune.commands.search.proposals import key_of
 from finetune.commands.search.study import Study
 from finetune.commands.search.trial import Trial
@@ -12,6 +15,8 @@ from finetune.runs.folder import RunFolder
 from finetune.runs.seeds import Summary, summarised
 from finetune.task_types.held_out import divided
 from finetune.task_types.prepare import load_splits
+
+DRAWS = 10_000
 
 
 def best_trial(trials: Sequence[Trial], metric: Metric) -> Trial | None:
@@ -28,6 +33,31 @@ def optimism(trials: Sequence[Trial], metric: Metric) -> float | None:
     return optimism_of_best(
         [[metric.rank(score) for score in trial.scores] for trial in trials if trial.value is not None]
     )
+
+
+def optimism_of_best(scores: Sequence[Sequence[float]]) -> float | None:
+    """The expected excess of the best mean score over that setting's true mean, in units of the score.
+
+    `scores` has a list for each setting, one score a seed, a greater one being better. A parametric bootstrap
+    (Efron & Tibshirani 1993, section 6.5 and chapter 10): means with normal noise are drawn around assumed true ones,
+    the best is chosen, and its noise is averaged. The noise of a mean is the standard deviation over seeds, pooled
+    over the settings, by the root of their number. The true means are those observed, drawn together so that their
+    variance is the observed one less that of the noise (Louis 1984), since observed means contain noise already.
+
+    None where no setting has two seeds, or there are fewer than two settings. It does not know that all were chosen on
+    the same rows.
+    """
+    several = [each for each in scores if len(each) > 1]
+    if len(scores) < 2 or not several:
+        return None
+    pooled = sum(np.var(each) * len(each) for each in several) / sum(len(each) - 1 for each in several)
+    means, noise = np.array([fmean(each) for each in scores]), np.array([pooled / len(each) for each in scores])
+    spread = float(means.var(ddof=1))
+    shrink = math.sqrt(max(0.0, 1 - float(noise.mean()) / spread)) if spread else 0.0
+    true = means.mean() + shrink * (means - means.mean())
+    drawn = np.random.default_rng(0).normal(size=(DRAWS, len(means))) * np.sqrt(noise)
+    best = (true + drawn).argmax(axis=1)
+    return float(drawn[np.arange(DRAWS), best].mean())
 
 
 def held_out_score(study: Study, trial: Trial) -> tuple[Summary, int]:

@@ -1,6 +1,6 @@
 """Parts of a search: when a trial stops, what Optuna is told, which settings change nothing."""
 
-from finetune.commands.search.influence import equal_notes, idle_notes
+from finetune.commands.search.notes import equal_notes, idle_notes
 from finetune.commands.search.proposals import Proposals
 from finetune.commands.search.pruning import is_behind, rungs
 from finetune.commands.search.space import Choices, Range
