@@ -13,7 +13,7 @@ from pathlib import Path
 from finetune.data import Source
 from finetune.data.atomic import write_atomically
 from finetune.data.documents.lines import filled_lines
-from finetune.runs.cache import FACTS, entry, require_room, required
+from finetune.storage.cache import FACTS, entry, require_room, required
 from finetune.task_types import Rows, Task, TextTask
 from finetune.task_types.pretraining.reader import CorpusReader
 from finetune.tasks import codah, conll, glue, squad, swag

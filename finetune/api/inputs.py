@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from finetune.data.in_memory import splits_in
-from finetune.data.stored import stored
 from finetune.errors import UserError
+from finetune.storage.stored import stored
 
 TABLES = ("train", "options")  # settings that are tables
 

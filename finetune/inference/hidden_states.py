@@ -1,7 +1,7 @@
 """Hidden states of a frozen encoder: computed once, then read from a cache on disk by every seed and layer choice.
 
 Only the positions that the head reads are stored, in half precision: one memory-mapped array `(positions, width)` per
-layer. `runs.cache` has the folder and its size limit.
+layer. `storage.cache` has the folder and its size limit.
 """
 
 import hashlib
@@ -23,8 +23,8 @@ from finetune.inference.engine import Engine
 from finetune.models.backbone import POOLED
 from finetune.models.feature import Feature
 from finetune.models.feature_arrays import LazyFeatures, lengths, truncated_rows
-from finetune.runs.cache import FACTS, entry, fits, make_room, most_bytes, required
 from finetune.runs.events import Note
+from finetune.storage.cache import FACTS, entry, fits, make_room, most_bytes, required
 
 FORMAT = 2  # in 1, the pooled output was the pooler's or the first token's
 

@@ -14,12 +14,12 @@ from finetune.data.reading import first_rows, records, survey
 from finetune.data.writing import ESCAPED, encoding_note, require_writable, write_rows, written_format
 from finetune.inference.answer_rows import ERROR, answer_windows, free_name, windows, with_answer
 from finetune.inference.file_scores import scores_of
-from finetune.inference.journal import Journal
 from finetune.inference.predict_plan import SAMPLE, known_type, layout_for, require_output_for, require_settings
 from finetune.inference.predictor import Predictor
 from finetune.runs.environment import versions
 from finetune.runs.events import Note, RowsPredicted, Watcher
 from finetune.runs.predictions import PREDICTION
+from finetune.storage.journal import Journal
 from finetune.task_types.columns import Layout
 from finetune.task_types.trained_form import form_for
 

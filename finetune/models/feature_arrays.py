@@ -6,8 +6,8 @@ from typing import Any, overload
 
 import numpy as np
 
-from finetune.data.array_file import Arrays
 from finetune.models.feature import Feature
+from finetune.storage.array_file import Arrays
 
 BOUNDS = (
     ":bounds"  # of the array `name`, whose item i is [bounds[i] : bounds[i + 1]]; without them each item is a number

@@ -12,8 +12,8 @@ from finetune.data.checksums import sha256_of
 from finetune.errors import UserError
 from finetune.models.encoder_sizes import size_of
 from finetune.models.tokenizers.files import given_tokenizer, tokenizer_files
-from finetune.runs.cache import cache_folder, entry, hash_of, required
 from finetune.runs.recipe import Recipe
+from finetune.storage.cache import cache_folder, entry, hash_of, required
 
 if TYPE_CHECKING:
     from torch import nn

@@ -6,11 +6,11 @@ from pathlib import Path
 from finetune.data.files import is_data, split_files
 from finetune.data.paths import is_file, is_folder
 from finetune.data.source import content_hash
-from finetune.data.stored import STORE
 from finetune.errors import UserError, nearest
 from finetune.runs.folder import RunFolder, data_name, folder_name
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record, readable_records
+from finetune.storage.stored import STORE
 
 SHOWN = 3  # runs in a message
 

@@ -1,6 +1,6 @@
 """Features of a split in arrays: encoded once for the same rows, tokenizer and code, then memory-mapped from the cache.
 
-`runs.cache` has the folder and its size limit.
+`storage.cache` has the folder and its size limit.
 """
 
 import hashlib
@@ -15,15 +15,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from finetune import models, task_types
-from finetune.data.array_file import Arrays, ArrayWriter, map_arrays
 from finetune.data.atomic import scratch_file, write_atomically
 from finetune.data.messages import so_many
 from finetune.data.rows import Row
 from finetune.models.feature import Feature
 from finetune.models.feature_arrays import ArrayFeatures, NoArrays, to_arrays
 from finetune.models.tokenizers.fingerprint import tokenizer_hash
-from finetune.runs.cache import FACTS, entry, hash_of, locked, make_room, most_bytes
 from finetune.runs.events import Note, Watcher, Working
+from finetune.storage.array_file import Arrays, ArrayWriter, map_arrays
+from finetune.storage.cache import FACTS, entry, hash_of, locked, make_room, most_bytes
 from finetune.task_types.task import Task
 
 if TYPE_CHECKING:

@@ -17,10 +17,10 @@ from finetune.data.paths import read_small, require_utf_8
 from finetune.data.reading import forget_tables, table_of, version_of
 from finetune.data.rows import Row, Rows
 from finetune.data.source import Source, content_hash
-from finetune.data.stored import data_name_of
 from finetune.data.table import Table
 from finetune.errors import UserError, first_line
 from finetune.runs.folder import data_name
+from finetune.storage.stored import data_name_of
 from finetune.task_types.candidates import Ambiguous
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import NoRow

@@ -9,12 +9,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from finetune.inference.journal import Journal
 from finetune.inference.predictor import Predictor
 from finetune.inference.shards import begin
 from finetune.inference.shards.begin import inputs
 from finetune.inference.shards.work import FolderPrediction, predict_files
 from finetune.runs.events import Event, unwatched
+from finetune.storage.journal import Journal
 
 TEXTS = [f"the {'cat' if i % 2 else 'dog'} sat {i}" for i in range(60)]
 

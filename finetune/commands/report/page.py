@@ -19,10 +19,10 @@ from finetune.commands.report.page_runs import PageRuns, page_runs
 from finetune.commands.report.run_files import RunFiles
 from finetune.commands.report.sections import WeightsByRow, sections_of
 from finetune.data.messages import noun, so_many
-from finetune.data.stored import data_name_of
 from finetune.runs.record_files import all_records, load_record
 from finetune.runs.seeds import same_but_seeds
 from finetune.runs.verdict import Verdict, baseline_words, verdict_of
+from finetune.storage.stored import data_name_of
 from finetune.task_types.marked_text import cut
 
 MOST_BYTES = 4_500_000

@@ -12,11 +12,11 @@ from finetune.api.planning import execute, executor_of, plan
 from finetune.api.quiet import plainly, quiet
 from finetune.api.run import Run, runs_of_records
 from finetune.data.source import source_of
-from finetune.data.stored import STORE
 from finetune.errors import UserError
 from finetune.runs.data_sizes import shares_of
 from finetune.runs.record_files import records_on
 from finetune.runs.run_id import data_fingerprint
+from finetune.storage.stored import STORE
 from finetune.task_types.own_data import OPTIONS
 from finetune.task_types.prepare import load_splits
 from finetune.task_types.resolved_run import ResolvedRun

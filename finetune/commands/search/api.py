@@ -14,7 +14,7 @@ from finetune.commands.search.plan import GivenSpace, plan_search
 from finetune.commands.search.pruning import Rule
 from finetune.commands.search.result import Search
 from finetune.data.source import source_of
-from finetune.data.stored import STORE
+from finetune.storage.stored import STORE
 from finetune.training.run_options import RunOptions
 
 

@@ -12,8 +12,8 @@ from finetune.data.formats.parquet import without_nulls
 from finetune.data.parquet_groups import batches, schema_of_file
 from finetune.errors import UserError
 from finetune.inference.answer_rows import ERROR, free_name
-from finetune.inference.journal import ENCODE
 from finetune.inference.shards.plan import InputFile, Plan, Shard, ShardResult, WrittenFile
+from finetune.storage.journal import ENCODE
 
 
 def join_file(plan: Plan, file: InputFile) -> WrittenFile | None:

@@ -13,12 +13,12 @@ from finetune.data.parquet_groups import batches
 from finetune.data.records import Record
 from finetune.errors import UserError
 from finetune.inference.answer_rows import ERROR, answer_windows, free_name, windows
-from finetune.inference.journal import ENCODE, Journal
 from finetune.inference.predict_file import model_facts
 from finetune.inference.predictor import Predictor
 from finetune.inference.shards.join import join_file
 from finetune.inference.shards.plan import InputFile, Plan, Shard, ShardResult
 from finetune.runs.events import RowsPredicted, Watcher, unwatched
+from finetune.storage.journal import ENCODE, Journal
 from finetune.task_types.columns import Layout
 
 

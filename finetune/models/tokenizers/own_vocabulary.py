@@ -10,9 +10,9 @@ from finetune.data.messages import so_many
 from finetune.errors import UserError
 from finetune.models.tokenizers.train import train_tokenizer
 from finetune.models.tokenizers.word_counts import TextSource
-from finetune.runs.cache import FACTS, entry, hash_of, locked
 from finetune.runs.events import Event, Note, Watcher
 from finetune.runs.recipe import Recipe, is_new
+from finetune.storage.cache import FACTS, entry, hash_of, locked
 
 FORMAT = 1
 SIZE = 8192  # tokens

@@ -12,7 +12,7 @@ from finetune.data.atomic import scratch_file, write_atomically
 from finetune.data.documents import Document, Documents
 from finetune.data.documents.corpus_file import Paths
 from finetune.data.documents.documents import Survey
-from finetune.runs.cache import FACTS, entry, hash_of, locked, make_room
+from finetune.storage.cache import FACTS, entry, hash_of, locked, make_room
 
 FORMAT = 1
 HASHES = "hashes.npy"

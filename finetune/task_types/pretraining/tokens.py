@@ -21,8 +21,8 @@ from finetune.data.checksums import sha256_of
 from finetune.data.documents import Document, Documents
 from finetune.errors import UserError
 from finetune.models.tokenizers.fingerprint import tokenizer_hash
-from finetune.runs.cache import FACTS, entry, hash_of, locked, require_room
 from finetune.runs.events import Watcher, Working
+from finetune.storage.cache import FACTS, entry, hash_of, locked, require_room
 from finetune.task_types.pretraining.encode_lines import line_encoder
 from finetune.task_types.pretraining.token_writer import FILES, PROGRESS, TokenWriter, line_bounds
 

@@ -19,10 +19,10 @@ from finetune.data.formats.registry import BY_SUFFIX
 from finetune.data.reading import read_table
 from finetune.data.writing import write_rows
 from finetune.data.written_cells import safe
-from finetune.inference.journal import KIND, Journal
 from finetune.inference.predict_file import predict_file
 from finetune.inference.predictor import Predictor
 from finetune.runs.events import unwatched
+from finetune.storage.journal import KIND, Journal
 from finetune.task_types.parts import Answer
 
 

@@ -18,9 +18,9 @@ from finetune.errors import UserError
 from finetune.inference.hidden_states import with_states
 from finetune.models import layer_mix as reader
 from finetune.models.feature import Feature
-from finetune.runs.cache import cache_folder, fits, make_room
 from finetune.runs.events import Encoded, Event, Note
 from finetune.runs.recipe import Train
+from finetune.storage.cache import cache_folder, fits, make_room
 from finetune.task_types.sentence.task import SentenceRow
 from finetune.task_types.task import Task
 from finetune.training.trainer import Trainer

@@ -9,7 +9,7 @@ import pytest
 
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.runs.cache import FACTS
+from finetune.storage.cache import FACTS
 from finetune.task_types.options import configured
 from finetune.task_types.registry import installed_task
 from finetune.task_types.task import Task

@@ -7,8 +7,8 @@ from finetune.commands.report.blocks import Block, TableBlock
 from finetune.commands.report.run_files import RunFiles
 from finetune.commands.report.text import value_text
 from finetune.data.messages import so_many
-from finetune.data.stored import data_name_of
 from finetune.runs.lineage import lineage_words
+from finetune.storage.stored import data_name_of
 from finetune.task_types.marked_text import cut
 
 ORDER = 50

@@ -17,13 +17,13 @@ from support.corpora import TOKENIZERS
 from support.encoders import WORDS
 from support.toys import text_task
 
-from finetune.data.array_file import Arrays
 from finetune.data.documents import Documents
 from finetune.data.documents.documents import Survey
 from finetune.errors import UserError
 from finetune.models.batch import collate
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.events import Event, Working
+from finetune.storage.array_file import Arrays
 from finetune.task_types.pretraining import corpus as corpora
 from finetune.task_types.pretraining import dev, encode_lines, token_writer, tokens
 from finetune.task_types.pretraining.corpus import open_corpus

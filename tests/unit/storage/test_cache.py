@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from finetune.errors import UserError
-from finetune.runs.cache import FACTS, CacheKind, entry, fits, hash_of, locked, make_room, require_room, required
+from finetune.storage.cache import FACTS, CacheKind, entry, fits, hash_of, locked, make_room, require_room, required
 
 SIZE = 1_000  # bytes of an entry's file
 DAYS = 86_400  # seconds
