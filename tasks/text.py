@@ -13,7 +13,7 @@ from pathlib import Path
 from finetune.data import Source
 from finetune.data.atomic import write_atomically
 from finetune.data.documents.lines import filled_lines
-from finetune.storage.cache import FACTS, entry, require_room, required
+from finetune.storage.cache import entry
 from finetune.task_types import Rows, Task, TextTask
 from finetune.task_types.pretraining.reader import CorpusReader
 from finetune.tasks import codah, conll, glue, squad, swag
@@ -50,13 +50,16 @@ class TaskTexts:
         """The file of texts, one line each, which is written if it is not there."""
         text = "".join(f"{line}\n" for line in dict.fromkeys(_lines(rows)))
         written = text.encode()
-        folder = entry("corpora", hashlib.sha256(written).hexdigest())
-        file = folder / f"{self.task.name}.txt"
-        with required(folder):
-            if not file.is_file():
-                require_room(folder, len(written), what=f"the texts of {self.task.name} need {len(written):,} bytes")
-                write_atomically(file, text)
-            (folder / FACTS).touch()  # the time of the last use
+        kept = entry("corpora", hashlib.sha256(written).hexdigest())
+        file = kept.folder / f"{self.task.name}.txt"
+
+        def write() -> None:
+            kept.require_room(len(written), what=f"the texts of {self.task.name} need {len(written):,} bytes")
+            write_atomically(file, text)
+            kept.seal([file.name])
+
+        with kept.required():
+            kept.read_or_make(read=dict, make=write)
         return file
 
 

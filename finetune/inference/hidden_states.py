@@ -16,15 +16,14 @@ from typing import overload
 
 import numpy as np
 
-from finetune.data.atomic import scratch_file, write_atomically
-from finetune.data.checksums import sha256_of
+from finetune.data.atomic import scratch_file
 from finetune.errors import UserError
 from finetune.inference.engine import Engine
 from finetune.models.backbone import POOLED
 from finetune.models.feature import Feature
 from finetune.models.feature_arrays import LazyFeatures, lengths, truncated_rows
 from finetune.runs.events import Note
-from finetune.storage.cache import FACTS, entry, fits, make_room, most_bytes, required
+from finetune.storage.cache import Entry, entry, most_bytes
 
 FORMAT = 2  # in 1, the pooled output was the pooler's or the first token's
 
@@ -85,15 +84,15 @@ def with_states(features: Sequence[Feature], engine: Engine, *, weights: str, pr
     """The features with the frozen encoder's hidden states, cached or computed now.
 
     If the cache has no room for them, the features are returned unchanged with a note, and each epoch encodes again.
-    Raises UserError for a cache of another model; damaged states are computed again.
+    Raises UserError for a cache that cannot be used; damaged states are computed again.
     """
     sequences = Sequences(features)
     counts = [_positions(sequence, engine) for sequence in sequences]
     facts = {"format": FORMAT, "weights": weights, "precision": precision, "positions": sum(counts)}
     facts["width"] = engine.model.backbone.config.hidden_size
-    folder = entry("states", _fingerprint(facts, sequences, engine))
+    kept = entry("states", _fingerprint(facts, sequences, engine))
     with engine.accelerator.main_process_first():
-        arrays = _arrays(folder, facts, sequences, counts, engine)
+        arrays = _arrays(kept, sequences, counts, engine)
     if arrays is None:
         return features
     return FeaturesWithStates(features, sequences, arrays, np.cumsum([0, *counts]))
@@ -131,65 +130,53 @@ def _fingerprint(facts: dict[str, object], sequences: Sequence[Feature], engine:
 
 
 def _arrays(
-    folder: Path, facts: dict[str, object], sequences: Sequence[Feature], counts: Sequence[int], engine: Engine
+    kept: Entry, sequences: Sequence[Feature], counts: Sequence[int], engine: Engine
 ) -> tuple[np.ndarray, ...] | None:
     """The arrays `(positions, width)` of the layers in use; None if there is no room for them."""
     backbone = engine.model.backbone
     wanted = backbone.layer_indices(pooled=engine.model.pooled)
-    with required(folder):
-        sums = _verified(folder, facts, wanted, engine)
-        if any(_file(folder, number).name not in sums for number in wanted):
+    with kept.required(), kept.locked():
+        if [number for number in wanted if not _is_sound(kept, _file(number), engine)]:
             size = 2 * sum(counts) * backbone.config.hidden_size
-            numbers = _that_fit(folder, wanted, size, engine)
+            numbers = _that_fit(kept, wanted, size, engine)
             if numbers is None:
                 return None
-            _write(folder, numbers, sequences, counts, engine)
-            sums |= {file.name: sha256_of(file) for file in (_file(folder, number) for number in numbers)}
-        # The time of this file is when the cache was last used:
-        write_atomically(folder / FACTS, json.dumps({**facts, "sha256": sums}, indent=1) + "\n")
-        return tuple(np.load(_file(folder, number), mmap_mode="r") for number in wanted)
+            _write(kept.folder, numbers, sequences, counts, engine)
+            kept.seal([_file(number) for number in numbers])
+        kept.touch()
+        return tuple(np.load(kept.folder / _file(number), mmap_mode="r") for number in wanted)
 
 
-def _file(folder: Path, number: int) -> Path:
-    return folder / ("pooled.npy" if number == POOLED else f"layer-{number}.npy")
+def _file(number: int) -> str:
+    return "pooled.npy" if number == POOLED else f"layer-{number}.npy"
 
 
-def _verified(folder: Path, facts: dict[str, object], wanted: Sequence[int], engine: Engine) -> dict[str, str]:
-    """The checksums of the files in the folder; a wanted one that differs from its own is removed, with a note.
+def _is_sound(kept: Entry, name: str, engine: Engine) -> bool:
+    """Whether a layer's file is there and not damaged; a damaged one is removed, with a note.
 
-    Raises UserError if the facts in the folder differ from those of its name.
+    A layer that is not in use is not read, so its file may be damaged.
     """
-    try:
-        found = json.loads((folder / FACTS).read_text(encoding="utf-8"))
-        sums = dict(found.pop("sha256"))
-    except (FileNotFoundError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        found, sums = facts, {}
-    if found != facts:
-        differ = ", ".join(name for name in facts if found.get(name) != facts[name])
-        raise UserError(
-            f"{folder}: cache entry belongs to a different model or version ({differ})", "Remove that folder"
-        )
-    for file in (_file(folder, number) for number in wanted):
-        if file.is_file() and sums.get(file.name) != sha256_of(file):
-            engine.watch(Note(f"{file}: damaged, so it is computed again"))
-            file.unlink()
-            sums.pop(file.name, None)
-    return {name: checksum for name, checksum in sums.items() if (folder / name).is_file()}
+    if kept.holds(name):
+        return True
+    if (kept.folder / name).is_file():
+        engine.watch(Note(f"{kept.folder / name}: damaged, so it is computed again"))
+        (kept.folder / name).unlink()
+    return False
 
 
-def _that_fit(folder: Path, wanted: Sequence[int], size: int, engine: Engine) -> list[int] | None:
+def _that_fit(kept: Entry, wanted: Sequence[int], size: int, engine: Engine) -> list[int] | None:
     """The layers to encode, `size` bytes each: all if they fit, else only those in use, evicting older caches; None if
     these do not fit either.
     """
     depth = engine.model.backbone.config.num_hidden_layers
     every, read = (
-        [number for number in numbers if not _file(folder, number).is_file()]
+        [number for number in numbers if not (kept.folder / _file(number)).is_file()]
         for numbers in (sorted({*wanted, *range(depth + 1)}), wanted)
     )
-    if fits(folder, size * len(every)):
+    if kept.fits(size * len(every)):
         return every
     need = size * len(read)
-    if make_room(folder, need):
+    if kept.make_room(need):
         return read
     engine.watch(
         Note(
@@ -206,7 +193,7 @@ def _write(
     """Encodes, and moves each layer's array into place once all are complete."""
     shape = (sum(counts), engine.model.backbone.config.hidden_size)
     with ExitStack() as files:
-        scratch = [files.enter_context(scratch_file(_file(folder, number))) for number in numbers]
+        scratch = [files.enter_context(scratch_file(folder / _file(number))) for number in numbers]
         arrays = [np.lib.format.open_memmap(file, mode="w+", dtype=np.float16, shape=shape) for file in scratch]
         _fill(arrays, numbers, sequences, counts, engine)
         for array in arrays:

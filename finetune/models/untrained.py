@@ -13,7 +13,7 @@ from finetune.errors import UserError
 from finetune.models.encoder_sizes import size_of
 from finetune.models.tokenizers.files import given_tokenizer, tokenizer_files
 from finetune.runs.recipe import Recipe
-from finetune.storage.cache import cache_folder, entry, hash_of, required
+from finetune.storage.cache import cache_folder, entry, hash_of
 
 if TYPE_CHECKING:
     from torch import nn
@@ -38,9 +38,10 @@ def untrained_folder(name: str, tokenizer: str) -> tuple[Path, str]:
     files = tokenizer_files(Path(tokenizer).expanduser())
     facts = [VERSION, size.layers, size.width, size.heads, *((file.name, sha256_of(file)) for file in files)]
     fingerprint = hash_of(facts)
-    folder = entry("untrained", fingerprint)
+    kept = entry("untrained", fingerprint)
+    folder = kept.folder
     found = None if (folder / CONFIG).is_file() else given_tokenizer(files[0].parent, tokenizer)
-    with required(folder):
+    with kept.required(), kept.locked():
         if found is not None:
             found.save_pretrained(folder)
             write_atomically(folder / CONFIG, size.config(found).to_json_string(use_diff=False))

@@ -6,7 +6,6 @@
 import hashlib
 import inspect
 import json
-import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
@@ -22,16 +21,16 @@ from finetune.models.feature import Feature
 from finetune.models.feature_arrays import ArrayFeatures, NoArrays, to_arrays
 from finetune.models.tokenizers.fingerprint import tokenizer_hash
 from finetune.runs.events import Note, Watcher, Working
-from finetune.storage.array_file import Arrays, ArrayWriter, map_arrays
-from finetune.storage.cache import FACTS, entry, hash_of, locked, make_room, most_bytes
+from finetune.storage.array_file import Arrays, append_arrays, map_arrays
+from finetune.storage.cache import Entry, entry, hash_of, most_bytes
 from finetune.task_types.task import Task
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-FORMAT = 1
+FORMAT = 2  # in 1, the index was in the file of arrays
 AT_ONCE = 10_000  # rows that are encoded at once, to bound memory
-FILE = "features.bin"
+FILE, INDEX = "features.bin", "index.json"
 NOT_ENCODED = ("read", "metrics", "inputs")  # fields of a task that do not decide its features
 
 
@@ -66,8 +65,8 @@ def array_features(
     try:
         if facts is None or not most_bytes():
             return ArrayFeatures([arrays for _, arrays in parts()])
-        folder = entry("features", hash_of([FORMAT, content, max_length, facts]))
-        found = _cached(folder, parts, len(rows), watch)
+        kept = entry("features", hash_of([FORMAT, content, max_length, facts]))
+        found = _cached(kept, parts, len(rows), watch)
         return ArrayFeatures(found or [arrays for _, arrays in parts()])
     except NoArrays:
         return without_arrays or task.codec.encode(rows, tokenizer, max_length)
@@ -85,46 +84,34 @@ def row_chunks(task: Task, rows: Sequence[Row]) -> Iterator[tuple[int, int]]:
 
 
 def _cached(
-    folder: Path, parts: Callable[[], Iterator[tuple[int, Arrays]]], rows: int, watch: Watcher
+    kept: Entry, parts: Callable[[], Iterator[tuple[int, Arrays]]], rows: int, watch: Watcher
 ) -> Sequence[Arrays] | None:
     """The arrays of an entry, which is written if it is not there or damaged; None, with a note, if that fails."""
     try:
-        with locked(folder):
-            if (found := _opened(folder)) is None:
-                _write(folder, parts(), rows)
-                found = _opened(folder)
-            os.utime(folder / FACTS)  # the time of the last use
-            return found
+        return kept.read_or_make(
+            read=lambda _: map_arrays(kept.folder / FILE, json.loads((kept.folder / INDEX).read_text())),
+            make=lambda: _write(kept, parts(), rows),
+        )
     except NoRoom:
         why = f"they exceed what the cache may hold ({most_bytes() / 1e9:.1f} GB, FINETUNE_CACHE_GB) or the disk"
     except OSError as error:
-        why = f"{folder}: the cache cannot be used ({error.strerror}; FINETUNE_CACHE=FOLDER names another)"
+        why = f"{kept.folder}: the cache cannot be used ({error.strerror}; FINETUNE_CACHE=FOLDER names another)"
     watch(Note(f"the tokens of {so_many(rows)} stay in memory, and the next run tokenizes again: {why}"))
     return None
 
 
-def _opened(folder: Path) -> Sequence[Arrays] | None:
-    """The arrays of an entry; None where there is none that is complete and undamaged."""
-    try:
-        return map_arrays(folder / FILE, json.loads((folder / FACTS).read_text(encoding="utf-8")))
-    except (FileNotFoundError, ValueError, TypeError, KeyError):
-        return None
-
-
-def _write(folder: Path, parts: Iterator[tuple[int, Arrays]], rows: int) -> None:
-    """Writes an entry, and its facts last. Raises NoRoom where it does not fit into the cache."""
-    done = 0
-    (folder / FACTS).unlink(missing_ok=True)
-    with scratch_file(folder / FILE) as scratch, scratch.open("wb") as file:
-        writer = ArrayWriter(file)
+def _write(kept: Entry, parts: Iterator[tuple[int, Arrays]], rows: int) -> None:
+    """Writes an entry. Raises NoRoom where it does not fit into the cache."""
+    done, places = 0, []
+    with scratch_file(kept.folder / FILE) as scratch, scratch.open("wb") as file:
         for end, arrays in parts:
             size = sum(array.nbytes for array in arrays.values())
-            if not make_room(folder, size * (rows - done) // (end - done)):  # if the rest is like this part
+            if not kept.make_room(size * (rows - done) // (end - done)):  # if the rest is like this part
                 raise NoRoom
-            writer.append(arrays)
+            places.append(append_arrays(file, arrays))
             done = end
-        seal = writer.seal()
-    write_atomically(folder / FACTS, json.dumps(seal) + "\n")
+    write_atomically(kept.folder / INDEX, json.dumps(places))
+    kept.seal([FILE, INDEX])
 
 
 def _facts(task: Task, tokenizer: "PreTrainedTokenizerBase") -> str | None:

@@ -1,18 +1,15 @@
 """The vocabulary of a new encoder that was given none: trained on the text once, and kept in the cache."""
 
-import json
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
-from finetune.data.atomic import sync, write_atomically
 from finetune.data.messages import so_many
 from finetune.errors import UserError
 from finetune.models.tokenizers.train import train_tokenizer
 from finetune.models.tokenizers.word_counts import TextSource
 from finetune.runs.events import Event, Note, Watcher
 from finetune.runs.recipe import Recipe, is_new
-from finetune.storage.cache import FACTS, entry, hash_of, locked
+from finetune.storage.cache import FACTS, Entry, entry, hash_of
 
 FORMAT = 1
 SIZE = 8192  # tokens
@@ -29,17 +26,10 @@ def own_vocabulary(texts: TextSource, *, content: str, size: int, watch: Watcher
 
     Raises UserError where the cache cannot be written, and where none can be trained.
     """
-    folder = entry("vocabularies", hash_of([FORMAT, size, content, version("tokenizers")]))
-    try:
-        with locked(folder):
-            if _facts(folder) is None:
-                _train(texts, folder, size, watch)
-    except OSError as error:
-        raise UserError(
-            f"{folder}: the vocabulary cannot be written ({error.strerror})",
-            "Free some space, or name another folder: FINETUNE_CACHE=FOLDER",
-        ) from error
-    return folder
+    kept = entry("vocabularies", hash_of([FORMAT, size, content, version("tokenizers")]))
+    with kept.required():
+        kept.read_or_make(read=dict, make=lambda: _train(texts, kept, size, watch))
+    return kept.folder
 
 
 def training_notes(folder: Path, tokens: int, fingerprint: str | None, *, size: int) -> list[str]:
@@ -48,21 +38,12 @@ def training_notes(folder: Path, tokens: int, fingerprint: str | None, *, size: 
     """
     fewer = f", fewer than {size:,} since the text has no more words" if tokens < size else ""
     named = f" ({fingerprint[:10]})" if fingerprint else ""
-    training = (_facts(folder) or {}).get("notes", [])
+    training = (Entry(folder).facts() or {}).get("notes", [])
     return [f"the vocabulary was trained on the text: WordPiece{named} of {tokens:,} tokens{fewer}", *training]
 
 
-def _facts(folder: Path) -> dict[str, Any] | None:
-    """What training wrote last; None where it did not end."""
-    try:
-        found = json.loads((folder / FACTS).read_text(encoding="utf-8"))
-    except (FileNotFoundError, ValueError):
-        return None
-    return found if isinstance(found, dict) else None
-
-
-def _train(texts: TextSource, folder: Path, size: int, watch: Watcher) -> None:
-    """Writes tokenizer and facts, the facts last. Raises UserError with what to do instead."""
+def _train(texts: TextSource, kept: Entry, size: int, watch: Watcher) -> None:
+    """Writes an entry. Raises UserError with what to do instead."""
     notes: list[str] = []
 
     def noting(event: Event) -> None:
@@ -76,7 +57,6 @@ def _train(texts: TextSource, folder: Path, size: int, watch: Watcher) -> None:
     except UserError as error:
         remedy = f"{error.way_out}, as tokenizer=N; or name the folder of one: finetune tokenizer TEXTS -o vocabulary"
         raise UserError(f"no vocabulary of {so_many(size, 'token')} can be trained: {error.what}", remedy) from error
-    trained.save_pretrained(folder)
-    for file in folder.glob("*.json"):
-        sync(file)
-    write_atomically(folder / FACTS, json.dumps({"tokens": len(trained), "notes": notes}) + "\n")
+    trained.save_pretrained(kept.folder)
+    files = {file.name for file in kept.folder.glob("*.json")} - {FACTS}
+    kept.seal(files, tokens=len(trained), notes=notes)

@@ -4,8 +4,6 @@ At most 2.2 bytes for a token of a usual line: an id of two bytes (four for voca
 whether it starts a word, and two bytes a line. Special tokens are not stored.
 """
 
-import json
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,15 +14,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from finetune.data.atomic import write_atomically
-from finetune.data.checksums import sha256_of
 from finetune.data.documents import Document, Documents
 from finetune.errors import UserError
 from finetune.models.tokenizers.fingerprint import tokenizer_hash
 from finetune.runs.events import Watcher, Working
-from finetune.storage.cache import FACTS, entry, hash_of, locked, require_room
+from finetune.storage.array_file import mapped
+from finetune.storage.cache import FACTS, Entry, entry, hash_of
 from finetune.task_types.pretraining.encode_lines import line_encoder
-from finetune.task_types.pretraining.token_writer import FILES, PROGRESS, TokenWriter, line_bounds
+from finetune.task_types.pretraining.token_writer import FILES, IDS, LINES, PROGRESS, STARTS, TokenWriter, line_bounds
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -71,19 +68,13 @@ def token_file(documents: Documents, tokenizer: "PreTrainedTokenizerBase", watch
     vocabulary = tokenizer_hash(tokenizer)
     if vocabulary is None:
         raise UserError("the tokenizer of this encoder is not a fast one", "Name another model, or tokenizer=FOLDER")
-    folder = entry("tokens", hash_of([FORMAT, documents.fingerprint, vocabulary, version("tokenizers")]))
+    kept = entry("tokens", hash_of([FORMAT, documents.fingerprint, vocabulary, version("tokenizers")]))
     wide = len(tokenizer) > 1 << 16
-    try:
-        with locked(folder):
-            if (found := _opened(folder, wide=wide)) is None:
-                _write(folder, documents, tokenizer, watch, wide=wide)
-                found = _opened(folder, wide=wide)
-            os.utime(folder / FACTS)  # the time of the last use
-    except OSError as error:
-        raise UserError(
-            f"{folder}: the tokens of the text cannot be written ({error.strerror})",
-            "Free some space, or name another folder: FINETUNE_CACHE=FOLDER; what is written will be used",
-        ) from error
+    with kept.required():
+        found = kept.read_or_make(
+            read=lambda _: _opened(kept.folder, wide=wide),
+            make=lambda: _write(kept, documents, tokenizer, watch, wide=wide),
+        )
     if found is None or not len(found.ids):
         raise UserError(f"{documents.paths[0]}: the tokenizer finds no token in the text", "Is it the right file?")
     return found
@@ -100,19 +91,11 @@ def tokens_of(documents: Sequence[Document], tokenizer: "PreTrainedTokenizerBase
     )
 
 
-def _opened(folder: Path, *, wide: bool) -> TokenFile | None:
-    """The tokens of an entry; None where it is not complete or damaged."""
-    try:
-        facts = json.loads((folder / FACTS).read_text(encoding="utf-8"))
-        if any(sha256_of(folder / name) != facts["sha256"][name] for name in FILES):
-            return None
-        ids, starts, entries = (
-            np.fromfile(folder / name, kind) if name == "lines" else _mapped(folder / name, kind)
-            for name, kind in zip(FILES, _kinds(wide=wide), strict=True)
-        )
-    except (FileNotFoundError, ValueError, TypeError, KeyError):
-        return None
-    lines, documents = line_bounds(entries, tokens=len(ids))
+def _opened(folder: Path, *, wide: bool) -> TokenFile:
+    """The tokens of an entry."""
+    id_kind, start_kind, line_kind = _kinds(wide=wide)
+    ids, starts = mapped(folder / IDS, id_kind), mapped(folder / STARTS, start_kind)
+    lines, documents = line_bounds(np.fromfile(folder / LINES, line_kind), tokens=len(ids))
     return TokenFile(ids=ids, starts=starts, lines=lines, documents=documents)
 
 
@@ -120,15 +103,11 @@ def _kinds(*, wide: bool) -> tuple[type, type, type]:
     return np.uint32 if wide else np.uint16, np.uint8, np.uint16
 
 
-def _mapped(file: Path, kind: type) -> np.ndarray:
-    return np.memmap(file, kind, mode="r").view(np.ndarray) if file.stat().st_size else np.zeros(0, kind)
-
-
 def _write(
-    folder: Path, documents: Documents, tokenizer: "PreTrainedTokenizerBase", watch: Watcher, *, wide: bool
+    kept: Entry, documents: Documents, tokenizer: "PreTrainedTokenizerBase", watch: Watcher, *, wide: bool
 ) -> None:
-    """Writes an entry from where an earlier process stopped, and its facts last."""
-    encode = line_encoder(tokenizer)
+    """Writes an entry from where an earlier process stopped."""
+    folder, encode = kept.folder, line_encoder(tokenizer)
     if (folder / FACTS).exists():  # it is damaged, or of another version
         (folder / PROGRESS).unlink(missing_ok=True)
         (folder / FACTS).unlink()
@@ -140,14 +119,13 @@ def _write(
             watch(Working("tokenizing text", writer.done.documents, len(documents)))
             size = sum(len(line.encode()) + 1 for line in lines)
             writer.append(encode(lines), last, size)
-            _require_room(folder, writer, total - writer.done.size)
+            _require_room(kept, writer, total - writer.done.size)
             unsaved += size
             if unsaved >= SAVED:
                 writer.save()
                 unsaved = 0
         writer.save()
-    facts = {"sha256": {name: sha256_of(folder / name) for name in FILES}}
-    write_atomically(folder / FACTS, json.dumps(facts) + "\n")
+    kept.seal(FILES)
     (folder / PROGRESS).unlink()
 
 
@@ -174,7 +152,7 @@ def _batches(lines: Iterator[tuple[str, bool]]) -> Iterator[tuple[list[str], lis
         yield some, last
 
 
-def _require_room(folder: Path, writer: TokenWriter, left: int) -> None:
+def _require_room(kept: Entry, writer: TokenWriter, left: int) -> None:
     """Raises UserError where the rest of the text would not fit on the disk, at the tokens per byte so far."""
     need = int(writer.written / writer.done.size * max(0, left))
-    require_room(folder, need, what=f"the tokens of the text need {need / 1e6:,.0f} MB more")
+    kept.require_room(need, what=f"the tokens of the text need {need / 1e6:,.0f} MB more")

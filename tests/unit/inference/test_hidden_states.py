@@ -1,4 +1,4 @@
-"""The cache of hidden states: equal to encoding again, reused, bounded, and refused when it is of another model."""
+"""The cache of hidden states: equal to encoding again, reused, bounded, and made again where it is damaged."""
 
 import json
 import subprocess
@@ -20,7 +20,7 @@ from finetune.models import layer_mix as reader
 from finetune.models.feature import Feature
 from finetune.runs.events import Encoded, Event, Note
 from finetune.runs.recipe import Train
-from finetune.storage.cache import cache_folder, fits, make_room
+from finetune.storage.cache import Entry, cache_folder
 from finetune.task_types.sentence.task import SentenceRow
 from finetune.task_types.task import Task
 from finetune.training.trainer import Trainer
@@ -149,15 +149,6 @@ def test_the_disk_is_bounded(tiny_bert: Path, cache: Path, monkeypatch: pytest.M
     assert len(losses(trainer, features)) == 2
 
 
-def test_a_cache_of_another_model_is_refused(tiny_bert: Path, cache: Path) -> None:
-    prepared(tag_task(), tiny_bert)
-    (folder,) = cache.iterdir()
-    facts = json.loads((folder / "facts.json").read_text())
-    (folder / "facts.json").write_text(json.dumps(facts | {"weights": "other"}))
-    with pytest.raises(UserError, match=r"\(weights\)"):
-        prepared(tag_task(), tiny_bert)
-
-
 @pytest.mark.parametrize("damage", ["cut", "flipped", "removed", "facts", "no facts"])
 def test_damaged_states_are_computed_again(damage: str, tiny_bert: Path, cache: Path) -> None:
     """A flipped bit in half precision is another number, which no format would notice."""
@@ -212,15 +203,16 @@ def test_the_room_in_a_cache_can_be_found_while_others_write_and_remove(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another process empties folders, removes them, and makes them again, without an end."""
-    (cache / "mine").mkdir(parents=True)
+    mine = Entry(cache / "mine")
+    mine.folder.mkdir(parents=True)
     monkeypatch.setenv("FINETUNE_CACHE_GB", str(100 / 1e9))
     other = subprocess.Popen([sys.executable, "-c", RESTLESS, str(cache)], stdout=subprocess.PIPE)
     try:
         assert other.stdout is not None
         other.stdout.readline()  # it has begun
         for _ in range(2_000):
-            assert fits(cache / "mine", 50)
-            make_room(cache / "mine", 100)  # for which the other's have to go
+            assert mine.fits(50)
+            mine.make_room(100)  # for which the other's have to go
         assert other.poll() is None
     finally:
         other.kill()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from finetune.errors import UserError
-from finetune.storage.cache import FACTS, CacheKind, entry, fits, hash_of, locked, make_room, require_room, required
+from finetune.storage.cache import FACTS, CacheKind, Entry, entry, hash_of
 
 SIZE = 1_000  # bytes of an entry's file
 DAYS = 86_400  # seconds
@@ -25,54 +25,55 @@ def limit(monkeypatch: pytest.MonkeyPatch, entries: float) -> None:
 
 def written(kind: CacheKind, name: str, *, used: float) -> Path:
     """The file of an entry that was last used so many days ago."""
-    folder = entry(kind, hash_of([name]))
-    with locked(folder):
-        (folder / "file").write_bytes(b"x" * SIZE)
-        (folder / FACTS).touch()
-    os.utime(folder / FACTS, (time.time() - used * DAYS,) * 2)
-    return folder / "file"
+    one = entry(kind, hash_of([name]))
+    with one.locked():
+        (one.folder / "file").write_bytes(b"x" * SIZE)
+        (one.folder / FACTS).touch()
+    os.utime(one.folder / FACTS, (time.time() - used * DAYS,) * 2)
+    return one.folder / "file"
 
 
-def mine() -> Path:
-    """The folder of an entry that is made."""
-    folder = entry("tokens", hash_of(["mine"]))
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
+def mine() -> Entry:
+    """An entry that is made."""
+    one = entry("tokens", hash_of(["mine"]))
+    one.folder.mkdir(parents=True, exist_ok=True)
+    return one
 
 
 def test_text_is_counted_and_evicted_in_the_order_of_its_use(monkeypatch: pytest.MonkeyPatch) -> None:
     newer, older = written("corpora", "newer", used=3), written("corpora", "older", used=4)
     states = written("states", "states", used=2)
     limit(monkeypatch, 3.5)
-    assert fits(mine(), SIZE // 2) and not fits(mine(), SIZE)
-    assert make_room(mine(), SIZE)
+    assert mine().fits(SIZE // 2) and not mine().fits(SIZE)
+    assert mine().make_room(SIZE)
     assert (older.exists(), newer.exists(), states.exists()) == (False, True, True)
 
 
 def test_text_that_a_run_may_read_again_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     text, states = written("corpora", "text", used=0.5), written("states", "states", used=0.1)
     limit(monkeypatch, 2)
-    assert not make_room(mine(), 2 * SIZE)
+    assert not mine().make_room(2 * SIZE)
     assert text.exists() and states.exists()  # what cannot help stays
-    assert make_room(mine(), SIZE)
+    assert mine().make_room(SIZE)
     assert text.exists() and not states.exists()
 
 
 def test_small_entries_are_neither_counted_nor_evicted(monkeypatch: pytest.MonkeyPatch) -> None:
     small = [written(kind, "small", used=9) for kind in ("vocabularies", "untrained")]  # type: ignore[arg-type]
     limit(monkeypatch, 1)
-    assert make_room(mine(), SIZE)
-    assert not make_room(mine(), 2 * SIZE)
+    assert mine().make_room(SIZE)
+    assert not mine().make_room(2 * SIZE)
     assert all(file.exists() for file in small)
 
 
 def test_what_a_run_needs_and_cannot_have_is_one_error(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     limit(monkeypatch, 1)
-    require_room(mine(), SIZE, what="it needs little")
+    mine().require_room(SIZE, what="it needs little")
     with pytest.raises(UserError, match=r"it needs much, for which .*FINETUNE_CACHE_GB is 1e-06"):
-        require_room(mine(), 2 * SIZE, what="it needs much")
+        mine().require_room(2 * SIZE, what="it needs much")
     (cache / "untrained").write_text("a file")
-    with pytest.raises(UserError, match=r"the cache cannot be used.*FINETUNE_CACHE"), required(entry("untrained", "a")):
+    one = entry("untrained", "a")
+    with pytest.raises(UserError, match=r"cannot be used.*FINETUNE_CACHE"), one.required(), one.locked():
         pass
 
 
@@ -85,14 +86,47 @@ def test_no_file_elsewhere_is_evicted_or_written_through_a_link(
     written("tokens", "own", used=3)
     (cache / "tokens" / "link").symlink_to(tmp_path / "elsewhere")
     limit(monkeypatch, 1)
-    assert make_room(mine(), SIZE)
+    assert mine().make_room(SIZE)
     assert theirs.exists()
-    (mine() / "ids").symlink_to(theirs)
-    for folder in (mine(), cache / "tokens" / "link"):
-        with pytest.raises(UserError, match=r"(ids|link): is a symbolic link"), locked(folder):
+    (mine().folder / "ids").symlink_to(theirs)
+    for one in (mine(), Entry(cache / "tokens" / "link")):
+        with pytest.raises(UserError, match=r"(ids|link): is a symbolic link"), one.locked():
             pass
 
 
 def test_the_names_of_entries_stay(cache: Path) -> None:
     facts = [1, 8192, "text", "0.22"]
-    assert entry("vocabularies", hash_of(facts)) == cache / "vocabularies" / "57bdc12dccdbb6a95bf6"
+    assert entry("vocabularies", hash_of(facts)).folder == cache / "vocabularies" / "57bdc12dccdbb6a95bf6"
+
+
+def test_an_entry_is_made_once_and_again_where_it_is_damaged() -> None:
+    one, made = mine(), list[str]()
+
+    def make() -> None:
+        made.append("made")
+        (one.folder / "a").write_text("content")
+        one.seal(["a"], count=1)
+
+    def read() -> object:
+        return one.read_or_make(read=lambda facts: (facts["count"], (one.folder / "a").read_text()), make=make)
+
+    assert [read(), read(), len(made)] == [(1, "content"), (1, "content"), 1]
+    for number, damage in enumerate(("", "[]", '{"count": 1, "sha256": "old"}'), start=2):
+        (one.folder / FACTS).write_text(damage)
+        assert (read(), len(made)) == ((1, "content"), number)
+    (one.folder / "a").write_text("no content")
+    assert (read(), len(made)) == ((1, "content"), 5)
+
+
+def test_what_is_not_sealed_is_not_read() -> None:
+    assert mine().read_or_make(read=lambda _: pytest.fail("reads"), make=lambda: None) is None
+
+
+def test_files_are_sealed_one_after_another() -> None:
+    one = mine()
+    for name in ("a", "b"):
+        (one.folder / name).write_text(name)
+        one.seal([name])
+    assert one.facts() is not None and one.holds("a") and one.holds("b")
+    (one.folder / "a").unlink()
+    assert one.facts() is None and one.holds("b") and not one.holds("a")

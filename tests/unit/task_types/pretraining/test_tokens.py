@@ -209,7 +209,7 @@ def test_the_survey_of_a_corpus_is_cached_until_a_file_changes(tmp_path: Path, m
     path.write_text("a\nb\nc\n")
     saved: list[Survey] = []
     save = corpora._save
-    monkeypatch.setattr(corpora, "_save", lambda folder, known: (saved.append(known), save(folder, known)))
+    monkeypatch.setattr(corpora, "_save", lambda kept, known: (saved.append(known), save(kept, known)))
     first = open_corpus(path)
     second = open_corpus(path)
     assert len(saved) == 1
