@@ -4,7 +4,7 @@ import math
 import statistics
 from typing import Any
 
-from finetune.commands.table.paper_table_formats import Cells, markdown_table
+from finetune.commands.table.files import Cells, markdown_table
 from finetune.data.messages import so_many
 
 UNCACHED = "anew"  # its key in saved results

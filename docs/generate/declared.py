@@ -10,7 +10,7 @@ from finetune.commands.check.read_before import ISSUES as OF_READ_BEFORE
 from finetune.commands.check.tokenization import ISSUES
 from finetune.commands.report import all_runs, run, several, split
 from finetune.commands.report.find_blocks import modules_of
-from finetune.commands.table.paper_table_formats import Cells, markdown_table
+from finetune.commands.table.files import Cells, markdown_table
 from finetune.data.formats.registry import BY_SUFFIX, FORMATS
 from finetune.data.issues import Issue
 from finetune.models.families import FAMILIES

@@ -9,7 +9,7 @@ from typing import Any
 import scale_tables
 
 import finetune
-from finetune.commands.table.paper_table_formats import Cells, markdown_rows, markdown_table
+from finetune.commands.table.files import Cells, markdown_rows, markdown_table
 from finetune.runs.record import RunRecord
 from finetune.runs.seeds import paired, summarised
 

@@ -10,9 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from finetune.commands.report.text import score_text
+from finetune.commands.table.columns import score_words
+from finetune.commands.table.declaration import load_table
+from finetune.commands.table.files import Cells, markdown_rows, markdown_table
+from finetune.commands.table.forms import Form
+from finetune.commands.table.lines import lines_of
 from finetune.commands.table.paper_form import SIMPLE, paper_form
-from finetune.commands.table.paper_table import lines_of, load_table
-from finetune.commands.table.paper_table_formats import Cells, Form, markdown_rows, markdown_table, score_words
 from finetune.runs.recipe import Recipe
 from finetune.runs.record import RunRecord
 from finetune.runs.seeds import summarised

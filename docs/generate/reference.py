@@ -9,7 +9,7 @@ import typer
 from pydantic import BaseModel
 
 from finetune.cli import app as cli
-from finetune.commands.table.paper_table_formats import Cells, markdown_table
+from finetune.commands.table.files import Cells, markdown_table
 from finetune.metrics.metric import Metric
 from finetune.runs.recipe import LARGEST, Recipe
 from finetune.runs.recipe_faults import allowed_values

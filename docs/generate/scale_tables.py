@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from finetune.commands.table.paper_table_formats import Cells, markdown_table
+from finetune.commands.table.files import Cells, markdown_table
 
 PLAIN = "one process"
 

@@ -29,6 +29,11 @@ class Anchor:
     rows: int | None
     outdated: bool = False
 
+    @property
+    def hidden(self) -> bool:
+        """Whether it is on labels that only a server knows."""
+        return self.split.startswith("server")
+
     def is_of(self, split: str, rows: int) -> bool:
         """Whether it is a score of that split with that many rows."""
         return self.split == split and self.rows in (None, rows)

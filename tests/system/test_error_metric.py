@@ -14,8 +14,10 @@ from support.reports import read
 
 import finetune as package
 from finetune.cli.run_tables import summary_lines, summary_table
-from finetune.commands.table.paper_table import PaperTable, TableRow, lines_of
-from finetune.commands.table.paper_table_formats import as_csv, as_markdown, runs_form
+from finetune.commands.table.declaration import PaperTable, TableRow
+from finetune.commands.table.files import as_csv, as_markdown
+from finetune.commands.table.forms import runs_form
+from finetune.commands.table.lines import lines_of
 from finetune.metrics.metric import Metric
 from finetune.runs.record import RunRecord, SavedMetric, saved_metrics
 from finetune.runs.record_files import load_record

@@ -99,8 +99,8 @@ def test_a_recipes_table_has_its_runs_in_pairs_and_says_what_is_missing(
     shutil.rmtree(here / "results" / "reviews.csv" / gone.id)
     found = table("table.toml")
     assert found.note == "1 of 12 runs is missing: finetune run small.toml"
-    assert found.paired[1].difference is not None
-    assert (len(found.paired[1].line.runs), found.paired[1].difference.n) == (2, 2)
+    assert found.lines[1].difference is not None
+    assert (len(found.lines[1].runs), found.lines[1].difference.n) == (2, 2)
     code, out, err = in_process("table", "table.toml", data="")
     assert "2 of 3" in out
     assert Path("table.csv").is_file()

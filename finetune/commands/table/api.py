@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from finetune.api.html import html_list, html_table
 from finetune.api.quiet import plainly
-from finetune.commands.table.cost_columns import csv_columns, with_cost
-from finetune.commands.table.paired_form import paired_columns, paired_form
-from finetune.commands.table.paired_table import PairedLine, PlannedPoint, missing, paired_lines
+from finetune.commands.table.columns import Columns
+from finetune.commands.table.declaration import PaperTable, load_table
+from finetune.commands.table.files import COST_NUMBERS, PAIRED_NUMBERS, SUFFIXES, as_csv, write_table
+from finetune.commands.table.forms import Form, paired_form, runs_form
+from finetune.commands.table.lines import TableLine, left_out, lines_of, shared_limit
+from finetune.commands.table.pairs import PlannedPoint, Point, missing, paired_lines, point_of_recipe
 from finetune.commands.table.paper_form import paper_form
-from finetune.commands.table.paper_table import PaperTable, TableLine, left_out, lines_of, load_table, shared_limit
-from finetune.commands.table.paper_table_formats import NO_MORE, SUFFIXES, Form, More, as_csv, runs_form, write_table
-from finetune.commands.table.points import Point, point_of_recipe
 from finetune.data.messages import so_many
 from finetune.data.outputs import require_replaceable_output
 from finetune.errors import UserError
@@ -29,16 +29,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SHOWN = (
-    "row",
-    "metric",
-    "model",
-    "runs",
-    "dev_mean",
-    "published_dev",
-    "verdict",
-    "test_mean",
-    "published_test",
-    "published_server",
+    *("row", "metric", "model", "runs", "dev_mean"),
+    *("published_dev", "verdict", "test_mean", "published_test", "published_server"),
 )
 
 
@@ -51,9 +43,9 @@ class ResultTable:
     Attributes:
         name: The name of the table.
         table: Its declaration: title, rows, margin.
-        lines: A line for each row and model: our runs and scores, published scores, and the verdict.
+        lines: A line for each row and model: our runs and scores, published scores, and the verdict; in a table of a
+            recipe for each row and system, with the difference to the first system.
         cost: Whether forms and files have the cost of runs too.
-        paired: Of a table of a recipe: each of its lines compared with the first of its score; else empty.
         note: Why runs were left out, or why there are only published scores; empty where every task's runs are shown.
     """
 
@@ -62,7 +54,6 @@ class ResultTable:
     lines: Sequence[TableLine]
     note: str = ""
     cost: bool = False
-    paired: Sequence[PairedLine] = ()
 
     @property
     def frame(self) -> "pd.DataFrame":
@@ -80,17 +71,16 @@ class ResultTable:
         """The cells and notes as `paper` (systems as rows, tasks as columns) or `runs` (a row a model and task).
 
         The default is `paper` where the table has it, and `runs` for one with cost; a table of a recipe has a form of
-        its own. Raises UserError for `paper` where
-        it has not, or with cost.
+        its own. Raises UserError for `paper` where it has not, or with cost.
         """
         if form not in (None, "paper", "runs"):
             raise UserError(f"the form of a table is '{form}'", "It is paper or runs")
         if self.cost and form == "paper":
             raise UserError("the form paper has no columns for the cost of runs", "Leave out `form` or `cost`")
         if self.cost:
-            return with_cost(runs_form(self.table, self.lines), self.lines)
-        if self.paired and form is None:
-            return paired_form(self.table, self.paired)
+            return runs_form(self.table, self.lines, cost=True)
+        if self.table.system and form is None:
+            return paired_form(self.table, self.lines)
         as_paper = self.has_columns if form is None else form == "paper"
         return (paper_form if as_paper else runs_form)(self.table, self.lines)
 
@@ -105,9 +95,9 @@ class ResultTable:
         return Path(file)
 
     @property
-    def _more(self) -> More:
-        paired = paired_columns(self.paired) if self.paired else NO_MORE
-        return {**paired, **csv_columns(self.lines)} if self.cost else paired
+    def _more(self) -> Columns:
+        """The columns of a CSV file that not every table has."""
+        return {**(PAIRED_NUMBERS if self.table.system else {}), **(COST_NUMBERS if self.cost else {})}
 
     def __repr__(self) -> str:
         runs = sum(bool(line.runs) for line in self.lines)
@@ -163,11 +153,8 @@ def table(name: str | Path, *, out: str | Path = "results", cost: bool = False) 
 def _of_recipe(name: str, declared: PaperTable, records: Sequence[RunRecord], out: Path, *, cost: bool) -> ResultTable:
     """The table of a recipe's runs; where there are none yet, the paper's alone."""
     plan = [_planned(one) for one in with_first_runs(targets.expand_targets([declared.recipe], {}), out)]
-    paired = paired_lines(declared, records, plan)
-    return ResultTable(
-        name=name, table=declared, lines=[one.line for one in paired], note=missing(paired, declared.recipe), cost=cost,
-        paired=paired,
-    )  # fmt: skip
+    lines = paired_lines(declared, records, plan)
+    return ResultTable(name=name, table=declared, lines=lines, note=missing(lines, declared.recipe), cost=cost)
 
 
 def _planned(one: ResolvedRun) -> PlannedPoint:

@@ -14,8 +14,9 @@ from finetune.cli.options import note_line
 from finetune.cli.run_tables import short_model
 from finetune.cli.terminal import echo_rows, one_line, say
 from finetune.commands.table import api as tables
-from finetune.commands.table.paper_table import load_table, table_files
-from finetune.commands.table.paper_table_formats import SUFFIXES, Form
+from finetune.commands.table.declaration import load_table, table_files
+from finetune.commands.table.files import SUFFIXES
+from finetune.commands.table.forms import Form
 from finetune.data.outputs import require_replaceable_output
 
 WORDS = ("runs", "published dev", "verdict", "published test")  # columns whose cells may be wrapped

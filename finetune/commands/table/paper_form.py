@@ -5,11 +5,11 @@ Our scores on dev, published ones on dev and published ones on test are groups o
 
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 
-from finetune.analysis.published import Anchor
-from finetune.commands.table.paper_table import PaperTable, TableLine, TableRow
-from finetune.commands.table.paper_table_formats import Form, about_runs, runs_behind, sources
+from finetune.commands.table.columns import sources
+from finetune.commands.table.declaration import PaperTable, TableRow
+from finetune.commands.table.forms import Form, about_runs, runs_behind
+from finetune.commands.table.lines import TableLine
 from finetune.data.messages import so_many
 from finetune.errors import UserError
 
@@ -19,27 +19,7 @@ BASELINES = "baselines of our runs, on dev"
 SIMPLE = "majority or mean"  # a constant prediction, for labels or numbers
 
 Key = tuple[str, str]  # name and metric of a row
-
-
-@dataclass(frozen=True, kw_only=True)
-class SystemScores:
-    """Scores of a system in points, and as they are shown, by row; `number` is that of its source."""
-
-    group: str
-    name: str
-    number: int | None = None
-    points: dict[Key, float] = field(default_factory=dict)
-    shown: dict[Key, str] = field(default_factory=dict)
-
-    @property
-    def title(self) -> str:
-        """The name, with the number of the source."""
-        return self.name if self.number is None else f"{self.name} [{self.number}]"
-
-    def add(self, line: TableLine, score: float) -> None:
-        """Adds the score of a line's row."""
-        key = (line.name, line.metric.name)
-        self.points[key], self.shown[key] = line.metric.scaled(score), line.metric.shown(score)
+Scores = Mapping[Key, tuple[float, str]]  # of a system: in points, and as they are shown
 
 
 def paper_form(table: PaperTable, lines: Sequence[TableLine]) -> Form:
@@ -47,50 +27,43 @@ def paper_form(table: PaperTable, lines: Sequence[TableLine]) -> Form:
     rows = [row for row in table.row if row.column]
     if not rows:
         raise UserError(f"the table '{table.title}' has no form with tasks as columns", "Leave `form` out")
-    mine = [line for line in lines if any(_is_of(line, row) for row in rows)]
-    systems = sorted(_systems(mine), key=lambda one: (OURS, BASELINES, OUR_TEST, DEV, TEST).index(one.group))
     every = [(row.name, row.metric) for row in rows]
-    ours = [one for one in systems if one.group == OURS]
-    common = [key for key in every if ours and all(key in one.points for one in ours)]
+    mine = [line for line in lines if line.key in every]
+    systems = _systems(mine)
+    ours = {name: scores for (group, name), scores in systems.items() if group == OURS}
+    common = [key for key in every if ours and all(key in scores for scores in ours.values())]
     some = common if 1 < len(common) < len(every) else []
     averages = {"Avg": every} | ({f"Avg of {len(some)}": some} if some else {})
-    by_column: dict[str, list[Key]] = {}
+    columns: dict[str, list[Key]] = {}
     for row in rows:
-        by_column.setdefault(row.column, []).append((row.name, row.metric))
+        columns.setdefault(row.column, []).append((row.name, row.metric))
     cells = [
-        [one.group, one.title, *(_joined(one, keys) for keys in by_column.values()), *_averages(one, averages)]
-        for one in systems
+        [
+            *system,
+            *(_joined(scores, keys) for keys in columns.values()),
+            *(_average(scores, keys) for keys in averages.values()),
+        ]
+        for system, scores in systems.items()
     ]
     return Form(
-        title=table.title, header=("scores", "system", *by_column, *averages), rows=cells, left=2, grouped=True,
+        title=table.title, header=("scores", "system", *columns, *averages), rows=cells, left=2, grouped=True,
         notes=list(_notes(rows, mine, ours, some)), behind=runs_behind(mine),
     )  # fmt: skip
 
 
-def _is_of(line: TableLine, row: TableRow) -> bool:
-    return (line.name, line.metric.name) == (row.name, row.metric)
-
-
-def _systems(lines: Sequence[TableLine]) -> Iterator[SystemScores]:
-    """Our models and their baselines; then each model of each source."""
-    found: dict[tuple[str, str, int | None], SystemScores] = {}
+def _systems(lines: Sequence[TableLine]) -> dict[tuple[str, str], Scores]:
+    """The scores of each system by group and name, with the number of its source: ours first, the published last."""
+    found: dict[tuple[str, str], dict[Key, tuple[float, str]]] = {}
     numbers = sources(lines)
-
-    def add(group: str, name: str, line: TableLine, score: float, source: str = "") -> None:
-        key = (group, name, numbers.get(source))
-        found.setdefault(key, SystemScores(group=group, name=name, number=key[2])).add(line, score)
-
     for line in lines:
-        for group, ours in ((OURS, line.dev), (OUR_TEST, line.test)):
-            if ours is not None:
-                add(group, line.model, line, ours.mean)
-    for line in lines:
-        for name, score in _baselines(line).items():
-            add(BASELINES, name, line, score)
+        ours = [(OURS, line.model, line.dev), (OUR_TEST, line.model, line.test)]
+        given = [(group, name, summary.mean) for group, name, summary in ours if summary is not None]
+        given += [(BASELINES, name, score) for name, score in _baselines(line).items()]
         for group, anchors in ((DEV, line.published_dev), (TEST, line.published_test)):
-            for anchor in anchors:
-                add(group, line.model, line, anchor.score, anchor.source)
-    yield from found.values()
+            given += [(group, f"{line.model} [{numbers[one.source]}]", one.score) for one in anchors]
+        for group, name, score in given:
+            found.setdefault((group, name), {})[line.key] = line.metric.scaled(score), line.metric.shown(score)
+    return dict(sorted(found.items(), key=lambda one: (OURS, BASELINES, OUR_TEST, DEV, TEST).index(one[0][0])))
 
 
 def _baselines(line: TableLine) -> Mapping[str, float]:
@@ -103,21 +76,19 @@ def _baselines(line: TableLine) -> Mapping[str, float]:
     return {name: statistics.fmean(each) for name, each in scores.items()}
 
 
-def _joined(system: SystemScores, keys: Sequence[Key]) -> str:
+def _joined(scores: Scores, keys: Sequence[Key]) -> str:
     """The scores of a column, separated by slashes; empty if there are none."""
-    shown = [system.shown.get(key, "–") for key in keys]
-    return "/".join(shown) if any(key in system.shown for key in keys) else ""
+    shown = [scores[key][1] if key in scores else "–" for key in keys]
+    return "/".join(shown) if any(key in scores for key in keys) else ""
 
 
-def _averages(system: SystemScores, averages: Mapping[str, Sequence[Key]]) -> Iterator[str]:
-    """Each average; empty where the system lacks a score."""
-    for keys in averages.values():
-        known = [system.points[key] for key in keys if key in system.points]
-        yield f"{statistics.fmean(known):.1f}" if len(known) == len(keys) else ""
+def _average(scores: Scores, keys: Sequence[Key]) -> str:
+    """Empty where the system lacks a score."""
+    return f"{statistics.fmean(scores[key][0] for key in keys):.1f}" if all(key in scores for key in keys) else ""
 
 
 def _notes(
-    rows: Sequence[TableRow], lines: Sequence[TableLine], ours: Sequence[SystemScores], some: Sequence[Key]
+    rows: Sequence[TableRow], lines: Sequence[TableLine], ours: Mapping[str, Scores], some: Sequence[Key]
 ) -> Iterator[str]:
     metrics: dict[str, list[str]] = {}
     for row in rows:
@@ -132,21 +103,17 @@ def _notes(
     yield from about_runs(lines)
     if any(line.published_test for line in lines):
         yield "On test: scored by a server on hidden labels; not comparable with dev."
-    old = [line.name for line in lines if any(map(_is_old, (*line.published_dev, *line.published_test)))]
+    old = [line.name for line in lines if any(one.outdated for one in (*line.published_dev, *line.published_test))]
     if old:
         yield f"Published scores of {', '.join(dict.fromkeys(old))} may be of an older version of the data set."
     yield from (f"[{number}] {source}" for source, number in sources(lines).items())
 
 
-def _is_old(anchor: Anchor) -> bool:
-    return anchor.outdated
-
-
-def _lacking(rows: Sequence[TableRow], ours: Sequence[SystemScores]) -> str:
+def _lacking(rows: Sequence[TableRow], ours: Mapping[str, Scores]) -> str:
     """` (minilm: QQP, QNLI)`: what our systems lack."""
     lacks = {
-        one.name: ", ".join(dict.fromkeys(row.name for row in rows if (row.name, row.metric) not in one.points))
-        for one in ours
+        name: ", ".join(dict.fromkeys(row.name for row in rows if (row.name, row.metric) not in scores))
+        for name, scores in ours.items()
     }
     given = "; ".join(f"{name}: {names}" for name, names in lacks.items() if names)
     return f" ({given})" if given else ""

@@ -17,8 +17,10 @@ from finetune.commands.compare.api import compare
 from finetune.commands.report.page import render_report
 from finetune.commands.report.run_files import find_folders, read_run_files
 from finetune.commands.table.command import as_table
-from finetune.commands.table.paper_table import lines_of, load_table
-from finetune.commands.table.paper_table_formats import as_csv, as_markdown, runs_form
+from finetune.commands.table.declaration import load_table
+from finetune.commands.table.files import as_csv, as_markdown
+from finetune.commands.table.forms import runs_form
+from finetune.commands.table.lines import lines_of
 from finetune.errors import UserError
 from finetune.runs.lookup import find_run, runs_of
 from finetune.runs.recipe import Recipe, Train

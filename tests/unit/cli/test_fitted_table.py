@@ -19,10 +19,11 @@ from finetune.cli.console import Terminal, facts_table
 from finetune.cli.fitted_table import Column, FittedTable, columns
 from finetune.cli.run_tables import record_table, runs_table, short_model, summary_table
 from finetune.commands.table.command import as_table
+from finetune.commands.table.declaration import PaperTable as PaperTable
+from finetune.commands.table.declaration import load_table, table_files
+from finetune.commands.table.forms import Form, runs_form
+from finetune.commands.table.lines import TableLine, lines_of
 from finetune.commands.table.paper_form import paper_form
-from finetune.commands.table.paper_table import PaperTable as PaperTable
-from finetune.commands.table.paper_table import TableLine, lines_of, load_table, table_files
-from finetune.commands.table.paper_table_formats import Form, runs_form
 from finetune.runs.listed_run import ListedRun
 from finetune.runs.recipe_diff import listed_differences
 from finetune.runs.record_files import all_records, listed_runs

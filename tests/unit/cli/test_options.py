@@ -32,9 +32,9 @@ NOT_OURS = (
     "finetune ",
 )
 IN_COMMANDS = {
-    "cost_columns.py",
+    "forms.py",
     "paper_grid.py",
-    "paper_table_formats.py",
+    "files.py",
     "tracking.py",
     "use.py",
 }  # commands that are shown

@@ -4,8 +4,10 @@ from typing import Any
 
 from support.paths import ROOT
 
-from finetune.commands.table.paper_table import lines_of, load_table
-from finetune.commands.table.paper_table_formats import as_markdown, runs_form
+from finetune.commands.table.declaration import load_table
+from finetune.commands.table.files import as_markdown
+from finetune.commands.table.forms import runs_form
+from finetune.commands.table.lines import lines_of
 from finetune.runs.dev_choices import dev_choices, is_optimistic
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record

@@ -8,7 +8,8 @@ import pytest
 from support.records import run
 
 from finetune.cli.run_tables import summary_lines, summary_table
-from finetune.commands.table.paper_table import PaperTable, TableRow, lines_of
+from finetune.commands.table.declaration import PaperTable, TableRow
+from finetune.commands.table.lines import lines_of
 from finetune.runs.data_sizes import by_share
 from finetune.runs.encoder_runs import lineage_of
 from finetune.runs.lineage import Lineage

@@ -9,7 +9,8 @@ from scipy import stats
 from support.records import BASE, run
 
 from finetune.cli.run_tables import summary_lines, summary_table
-from finetune.commands.table.paper_table import lines_of, load_table
+from finetune.commands.table.declaration import load_table
+from finetune.commands.table.lines import lines_of
 from finetune.metrics.scores import accuracy, matthews
 from finetune.metrics.words import perplexity
 from finetune.runs.lineage import Lineage

@@ -8,9 +8,10 @@ import pytest
 from support.records import run
 
 import finetune
-from finetune.commands.table.cost_columns import csv_columns, with_cost
-from finetune.commands.table.paper_table import PaperTable, lines_of
-from finetune.commands.table.paper_table_formats import as_csv, as_markdown, runs_form
+from finetune.commands.table.declaration import PaperTable
+from finetune.commands.table.files import COST_NUMBERS, as_csv, as_markdown
+from finetune.commands.table.forms import runs_form
+from finetune.commands.table.lines import lines_of
 from finetune.errors import UserError
 from finetune.runs.cost import Cost, logged_seconds
 from finetune.runs.record import RunRecord
@@ -78,12 +79,12 @@ def test_a_table_shows_the_cost_and_blanks_for_older_records() -> None:
         run(0.7, seed=1, model="older"),
     ]
     lines = [line for line in lines_of(TABLE, some) if line.runs]
-    page = as_markdown("t", with_cost(runs_form(TABLE, lines), lines))
+    page = as_markdown("t", runs_form(TABLE, lines, cost=True))
     ours, older = [line for line in page.splitlines() if line.startswith("| M |")]
     assert ours.endswith("| 200 s | 2.00 GiB |  |")
     assert older.endswith("|  |  |  |")
     assert "--cost -o" in page
-    head, first, second = as_csv(lines, csv_columns(lines)).splitlines()
+    head, first, second = as_csv(lines, COST_NUMBERS).splitlines()
     assert head.endswith("run_ids,device_seconds,peak_memory_bytes,peak_device_bytes")
     assert first.endswith("200,2147483648,")
     assert second.endswith(",,,")

@@ -3,9 +3,11 @@
 import pytest
 from support.records import BASE, run
 
+from finetune.commands.table.declaration import load_table
+from finetune.commands.table.files import as_html, as_markdown
+from finetune.commands.table.forms import Form
+from finetune.commands.table.lines import lines_of
 from finetune.commands.table.paper_form import DEV, OURS, TEST, paper_form
-from finetune.commands.table.paper_table import lines_of, load_table
-from finetune.commands.table.paper_table_formats import Form, as_html, as_markdown
 from finetune.errors import UserError
 from finetune.runs.record import RunRecord
 

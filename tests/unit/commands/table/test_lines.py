@@ -11,8 +11,10 @@ from support.records import BASE, run
 from finetune.analysis.published import anchors, published_for
 from finetune.cli.run_tables import labels_table, summary_table
 from finetune.commands.table.api import table as api_table
-from finetune.commands.table.paper_table import PaperTable, left_out, lines_of, load_table, rule, table_files
-from finetune.commands.table.paper_table_formats import as_csv, as_markdown, runs_form
+from finetune.commands.table.declaration import PaperTable, load_table, table_files
+from finetune.commands.table.files import as_csv, as_markdown
+from finetune.commands.table.forms import rule, runs_form
+from finetune.commands.table.lines import left_out, lines_of
 from finetune.errors import UserError
 from finetune.metrics.scores import accuracy
 from finetune.runs.record import RunRecord

@@ -10,8 +10,10 @@ from support.cli import Finetune, assert_error
 from support.paths import ROOT
 from support.records import BASE, run
 
-from finetune.commands.table.paper_table import PaperTable, lines_of, load_table
-from finetune.commands.table.paper_table_formats import as_csv, as_html, as_markdown, markdown_table, runs_form
+from finetune.commands.table.declaration import PaperTable, load_table
+from finetune.commands.table.files import as_csv, as_html, as_markdown, markdown_table
+from finetune.commands.table.forms import runs_form
+from finetune.commands.table.lines import lines_of
 from finetune.runs.record_files import DamagedRecord, all_records
 
 MRPC = PaperTable.model_validate({"title": "T", "row": [{"name": "MRPC", "task": "mrpc", "metric": "accuracy"}]})

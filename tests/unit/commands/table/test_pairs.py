@@ -7,10 +7,10 @@ from scipy import stats
 from support.records import made_record
 
 from finetune.commands.table.api import table
-from finetune.commands.table.paired_form import paired_form
-from finetune.commands.table.paired_table import PairedLine, PlannedPoint, missing, paired_lines
-from finetune.commands.table.paper_table import PaperTable, load_table, table_files
-from finetune.commands.table.points import point_of_recipe
+from finetune.commands.table.declaration import PaperTable, load_table, table_files
+from finetune.commands.table.forms import paired_form
+from finetune.commands.table.lines import TableLine
+from finetune.commands.table.pairs import PlannedPoint, missing, paired_lines, point_of_recipe
 from finetune.runs.lineage import Lineage
 from finetune.runs.recipe import Recipe
 from finetune.runs.record import RunRecord
@@ -62,7 +62,7 @@ def record(model: str, seed: int, score: float, *, of: int | None = None, **fact
     return made_record("mrpc", model=model, rows={"dev": 100}, scores=scores, baselines={"dev": {}}, **given | facts)
 
 
-def lines_of(*records: RunRecord) -> list[PairedLine]:
+def lines_of(*records: RunRecord) -> list[TableLine]:
     return paired_lines(TABLE, records, PLAN)
 
 
@@ -102,10 +102,8 @@ def test_a_system_may_have_runs_of_several_settings() -> None:
     either = PaperTable.model_validate(TABLE.model_dump(exclude_unset=True))
     either.system[1].settings["model"] = ["another", "first objective=ltr"]
     runs = [record("first objective=ltr", seed, 0.5 + seed / 10) for seed in (1, 2, 3)]
-    assert [len(line.line.runs) for line in paired_lines(either, runs, PLAN)] == [
-        len(line.line.runs) for line in lines_of(*runs)
-    ]
-    assert len(paired_lines(either, runs, PLAN)[1].line.runs) == 3
+    assert [len(line.runs) for line in paired_lines(either, runs, PLAN)] == [len(line.runs) for line in lines_of(*runs)]
+    assert len(paired_lines(either, runs, PLAN)[1].runs) == 3
 
 
 def test_other_runs_are_not_those_of_the_recipe() -> None:
@@ -121,14 +119,14 @@ def test_other_runs_are_not_those_of_the_recipe() -> None:
         record("first", 2, 0.9, lineage=lineage.model_copy(update={"seed": 2, "model": "new:4x256"})),
     ]
     first, second, *_ = lines_of(*ours, *others)
-    assert [one.scores["dev"]["accuracy"] for one in first.line.runs] == [0.5]
-    assert len(second.line.runs) == 2
+    assert [one.scores["dev"]["accuracy"] for one in first.runs] == [0.5]
+    assert len(second.runs) == 2
     assert second.difference is not None
     assert (second.difference.n, second.difference.interval) == (1, None)
     assert any("without a partner" in note for note in paired_form(TABLE, [first, second]).notes)
     assert not any("without a partner" in note for note in paired_form(TABLE, lines_of(*ours[:2])).notes)
     newer = record("first", 1, 0.55, finished="2026-02-01T00:00:00+00:00")
-    assert [one.scores["dev"]["accuracy"] for one in lines_of(newer, *ours)[0].line.runs] == [0.55]
+    assert [one.scores["dev"]["accuracy"] for one in lines_of(newer, *ours)[0].runs] == [0.55]
     apart = record("first objective=ltr", 1, 0.6, data="other")
     assert lines_of(ours[0], apart)[1].difference is None
 
@@ -147,12 +145,12 @@ RECIPES = [name for name in table_files() if load_table(name).recipe]
 @pytest.mark.parametrize("name", RECIPES)
 def test_every_system_of_a_shipped_table_has_runs_in_its_recipe_or_scores_in_the_paper(name: str) -> None:
     found = table(name, out="no results here")
-    mine = {one.line.model: one for one in found.paired}
+    mine = {one.model: one for one in found.lines}
     assert list(mine) == [system.name for system in found.table.system]
-    assert all(one.planned > 0 or one.paper is not None for one in found.paired)
-    ours = [one for one in found.paired if one.planned]
-    rows = {one.line.name for one in ours}
-    assert len(ours) == len(rows) * len({one.line.model for one in ours}), "a system lacks a score that others have"
+    assert all(one.planned > 0 or one.paper is not None for one in found.lines)
+    ours = [one for one in found.lines if one.planned]
+    rows = {one.name for one in ours}
+    assert len(ours) == len(rows) * len({one.model for one in ours}), "a system lacks a score that others have"
     assert "are missing: finetune run " in found.note
     if name.startswith("table-"):
         assert {one.planned for one in ours} <= {3, 4}

@@ -1,0 +1,94 @@
+"""What a table declares: a file of recipes/tables, with its rows, and for a table of a recipe its systems."""
+
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import Field, ValidationError, model_validator
+
+from finetune.data.paths import is_file
+from finetune.errors import UserError, nearest
+from finetune.runs.recipe import Settings
+from finetune.runs.toml import read_toml
+
+TABLES = Path(__file__).parents[2] / "recipes" / "tables"
+UNREAD_OF_A_ROW = ("server", "limit", "settings", "column", "over")  # in a table of a recipe, which says which runs
+
+
+class TableRow(Settings):
+    """A row of the table: a task, a metric and settings; it gives one line per model."""
+
+    name: str
+    task: str
+    metric: str
+    split: str = Field("dev", description="split of our runs, on which settings are selected")
+    server: str = Field("server", description="split of published scores on hidden labels")
+    limit: int | None = Field(None, description="rows of each split that a run used; default: all")
+    settings: dict[str, Any] = Field({}, description="dotted keys that a run must have")
+    column: str = Field("", description="heading in the paper's form, where rows of one heading share a column")
+    over: list[str] = Field([], description="dotted keys that are averaged over like seeds, such as options.fold")
+    published_as: str = Field("", description="the task of the published scores, where it has another name")
+    published: dict[str, float] = Field({}, description="published scores of models, where they are of no task here")
+
+
+class System(Settings):
+    """A row of the paper in a table of a recipe; the others are compared with the first."""
+
+    name: str
+    settings: dict[str, Any] = Field(
+        {}, description="dotted keys that select runs of the recipe, with a value or a list of them; default: none"
+    )
+    paper: str = Field("", description="its name among the published scores")
+    columns: dict[str, str] = Field({}, description="cells shown in place of the name, by heading")
+
+
+class PaperTable(Settings):
+    """A file of recipes/tables. `margin`, in points, is the difference from a published score that counts as equal.
+    `source` is a prefix of the sources to show; without it, all sources of loadable models are shown.
+
+    One with a `recipe` shows its runs, for each row a line a `system`, compared with the first and with the `control`.
+    """
+
+    title: str
+    source: str = ""
+    margin: float = Field(1.0, gt=0)
+    recipe: str = ""
+    heading: str = Field("system", description="heading of the systems' names")
+    system: list[System] = Field([])
+    control: str = Field("", description="a system that the others are compared with too")
+    row: list[TableRow]
+
+    @model_validator(mode="after")
+    def _reads_all(self) -> Self:
+        """Refuses settings that the other kind of table has."""
+        ours = {"margin", *UNREAD_OF_A_ROW} if self.recipe else {"system", "heading", "control"}
+        given = self.model_fields_set.union(*(row.model_fields_set for row in self.row)) & ours
+        if given:
+            kind = "with" if self.recipe else "without"
+            raise ValueError(f"{', '.join(sorted(given))}: not for a table {kind} a recipe")
+        names = [one.name for one in self.system]
+        if self.control and self.control not in names:
+            raise ValueError(f"control '{self.control}' is not a system: {', '.join(names)}")
+        return self
+
+
+def table_files() -> dict[str, Path]:
+    """The built-in tables by name."""
+    return {file.stem: file for file in sorted(TABLES.glob("*.toml"))}
+
+
+def load_table(name: str) -> PaperTable:
+    """A table by its name, or from a file. Raises UserError for an unknown or invalid one."""
+    file = Path(name) if is_file(name) else table_files().get(name)
+    if file is None:
+        known = list(table_files())
+        raise UserError(f"no table or file is called '{name}'", f"{nearest(name, known)}There are {', '.join(known)}")
+    try:
+        return PaperTable.model_validate(read_toml(file))
+    except ValidationError as error:
+        faults = "; ".join(
+            ": ".join(
+                filter(None, [".".join(map(str, fault["loc"])), fault["msg"].lower().removeprefix("value error, ")])
+            )
+            for fault in error.errors(include_url=False)
+        )
+        raise UserError(f"{file}: {faults}", "Compare with the files of recipes/tables") from None
