@@ -1,16 +1,15 @@
-"""What to keep in mind before using a model: its data, what was truncated, languages, noise, and the run's notes."""
+"""What to keep in mind before using a model: its data, what was truncated, noise, and the run's notes."""
 
 from collections.abc import Iterator, Sequence
 
 from finetune.analysis.label_errors import suspects
 from finetune.analysis.temperature import temperature_of
 from finetune.commands.report.blocks import Block
-from finetune.commands.report.filters import SCRIPT, slices_in
 from finetune.commands.report.run_files import RunFiles, view_of_run
 from finetune.data.messages import so_many
 from finetune.runs.record import RunRecord
 from finetune.task_types.marked_text import cut
-from finetune.task_types.view import ClassScore, View
+from finetune.task_types.view import ClassScore
 
 ORDER = 60
 MOST = 50  # notes
@@ -51,7 +50,6 @@ def _about_predictions(run: RunFiles) -> Iterator[str]:
     view = view_of_run(run, split)
     if view is None:
         return
-    yield from _about_scripts(view, split)
     yield from about_classes(view.classes(), split)
     count = int(suspects(view, temperature_of(view)).sum())
     if count:
@@ -80,12 +78,3 @@ def _first(names: Sequence[str]) -> str:
     """The first of some names, and how many more there are."""
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     return ", ".join(cut(name, 60) for name in names[:NAMED]) + more
-
-
-def _about_scripts(view: View, split: str) -> Iterator[str]:
-    for name, values in slices_in(view):
-        if name == SCRIPT:
-            most = max(set(values), key=values.count)
-            other = 100 * (1 - values.count(most) / len(values))
-            yield f"{other:.0f} % of the rows of {split} are in another script than {most}: see the parts of the data."
-            return
