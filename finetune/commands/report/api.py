@@ -64,11 +64,9 @@ def write_report_page(names: Sequence[str], file: Path, *, out: Path, explain: i
 
 def _weights(names: Sequence[str], count: int, out: Path) -> Weights:
     """What words add, by the run's id, the split and the row's id."""
-    from finetune.commands.report.word_weights import word_weights
-
     found: Weights = {}
     with quiet():
-        from finetune.commands.report.explained_rows import explained_rows
+        from finetune.commands.report.explained_rows import explained_rows, word_weights
         from finetune.inference.explain.gradients import require_captum
         from finetune.inference.predictor import load_predictor
 

@@ -1,11 +1,10 @@
-"""Two runs, or two groups of seeds, on the same rows: the difference in each metric."""
+"""Two runs, or two groups of seeds, on the same rows: what differs between them, in words."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import starmap
 
 from finetune.analysis.compare import compare_runs
 from finetune.analysis.comparison import SplitComparison
-from finetune.commands.report.blocks import Block, TableBlock
 from finetune.commands.report.run_files import RunFiles
 from finetune.commands.report.text import NAME
 from finetune.data.messages import so_many
@@ -59,23 +58,3 @@ def _in_words(key: str, value: object) -> str:
 
 def _interval(each: Difference, metric: Metric) -> str:
     return " to ".join(map(metric.signed, each.interval or ()))
-
-
-def blocks(a: Sequence[RunFiles], b: Sequence[RunFiles], found: SplitComparison) -> Iterator[Block]:
-    """A table of the metrics, and how the settings differ."""
-    yield Block(title="A and B", table=_sides(a, b))
-    notes = " ".join(f"{note[:1].upper()}{note[1:]}." for note in found.notes)
-    yield Block(
-        title="Difference",
-        note=f"{sentence(found)} {so_many(found.rows)} of {found.split}. {found.tests} {notes}".rstrip(),
-        table=TableBlock(columns=found.columns, rows=found.cells, strong=[0]),
-    )
-
-
-def _sides(a: Sequence[RunFiles], b: Sequence[RunFiles]) -> TableBlock:
-    """The runs of each side, and the settings that differ."""
-    settings = differing_settings([a[0].record, b[0].record])
-    keys = list(dict.fromkeys(key for one in settings for key in one))
-    rows = [["runs", *(", ".join(one.record.id for one in side) for side in (a, b))]]
-    rows += [[key, *(cut(str(one.get(key, "–"))) for one in settings)] for key in keys]
-    return TableBlock(columns=["", "A", "B"], rows=rows, left=3)

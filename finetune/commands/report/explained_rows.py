@@ -1,11 +1,13 @@
-"""The rows of a run that its report explains: the most confident errors, and a few that are right."""
+"""The rows of a run that its report explains, and what their words add: confident errors, and a few that are right."""
 
 from collections.abc import Iterator
 
 import numpy as np
 
+from finetune.commands.report.blocks import WordWeight
 from finetune.inference.explain.explain import explain_row
 from finetune.inference.explain.explanation import ExplainedRow
+from finetune.inference.explain.pieces import text_pieces
 from finetune.inference.predictor import Predictor
 from finetune.runs.folder import RunFolder
 from finetune.runs.predictions import PredictionLine, read_lines
@@ -42,3 +44,15 @@ def chosen(view: View, count: int) -> list[PredictionLine]:
     errors = np.argsort(-certainty, kind="stable")[: min(count, int((certainty > -np.inf).sum()))]
     right = np.flatnonzero(scores == 1)[: int(np.ceil(RIGHT * count)) * view.bounded]  # numbers are never right
     return [view.lines[index] for index in (*errors, *right)]
+
+
+def word_weights(row: ExplainedRow) -> list[WordWeight]:
+    """The pieces of the row's texts with the first explanation's parts: the strongest is 1 or -1, if not small."""
+    explanation = row.explanations[0]
+    found: list[WordWeight] = []
+    for number, name in enumerate(row.texts):
+        found += [WordWeight(text=" / ", weight=0.0)] * (number > 0)
+        found += [
+            WordWeight(text=one.text, weight=one.share) for one in text_pieces(row, explanation, name) if one.text
+        ]
+    return found

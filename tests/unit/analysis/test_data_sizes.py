@@ -10,7 +10,7 @@ from support.reports import read, report, saved_run
 from support.toys import cat_rows, cat_task
 
 from finetune.analysis.data_sizes import Gain, curves_of, last_gain, learning_curves, more_labels
-from finetune.commands.report.learning_curve import learning_curve
+from finetune.commands.report.all_runs.learning_curve import learning_curve
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
 from finetune.task_types.parts import Answer
