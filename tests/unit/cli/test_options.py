@@ -31,13 +31,7 @@ NOT_OURS = (
     "curl -L",
     "finetune ",
 )
-IN_COMMANDS = {
-    "forms.py",
-    "paper_grid.py",
-    "files.py",
-    "tracking.py",
-    "use.py",
-}  # commands that are shown
+IN_COMMANDS = {"files.py", "forms.py", "notes.py", "tracking.py", "use.py"}  # commands that are shown
 
 
 def texts_of(file: Path) -> Iterator[str]:
