@@ -23,7 +23,7 @@ from finetune.models.backbone import POOLED
 from finetune.models.feature import Feature
 from finetune.models.feature_arrays import LazyFeatures, lengths, truncated_rows
 from finetune.runs.events import Note
-from finetune.storage.cache import Entry, entry, most_bytes
+from finetune.storage.cache import Entry, Facts, entry, most_bytes
 
 FORMAT = 2  # in 1, the pooled output was the pooler's or the first token's
 
@@ -88,11 +88,13 @@ def with_states(features: Sequence[Feature], engine: Engine, *, weights: str, pr
     """
     sequences = Sequences(features)
     counts = [_positions(sequence, engine) for sequence in sequences]
-    facts = {"format": FORMAT, "weights": weights, "precision": precision, "positions": sum(counts)}
-    facts["width"] = engine.model.backbone.config.hidden_size
+    width = engine.model.backbone.config.hidden_size
+    facts: Facts = {
+        "format": FORMAT, "weights": weights, "precision": precision, "positions": sum(counts), "width": width,
+    }  # fmt: skip
     kept = entry("states", _fingerprint(facts, sequences, engine))
     with engine.accelerator.main_process_first():
-        arrays = _arrays(kept, sequences, counts, engine)
+        arrays = _arrays(kept, facts, sequences, counts, engine)
     if arrays is None:
         return features
     return FeaturesWithStates(features, sequences, arrays, np.cumsum([0, *counts]))
@@ -118,7 +120,7 @@ def _positions(sequence: Feature, engine: Engine) -> int:
     return len(sequence.input_ids if sequence.reads is None else sequence.reads)
 
 
-def _fingerprint(facts: dict[str, object], sequences: Sequence[Feature], engine: Engine) -> str:
+def _fingerprint(facts: Facts, sequences: Sequence[Feature], engine: Engine) -> str:
     """A hash of model, tokens and positions."""
     first = engine.model.pooled and not engine.model.backbone.bilstm
     mean = ["mean"] * (first and engine.model.backbone.pooling == "mean")
@@ -130,7 +132,7 @@ def _fingerprint(facts: dict[str, object], sequences: Sequence[Feature], engine:
 
 
 def _arrays(
-    kept: Entry, sequences: Sequence[Feature], counts: Sequence[int], engine: Engine
+    kept: Entry, facts: Facts, sequences: Sequence[Feature], counts: Sequence[int], engine: Engine
 ) -> tuple[np.ndarray, ...] | None:
     """The arrays `(positions, width)` of the layers in use; None if there is no room for them."""
     backbone = engine.model.backbone
@@ -142,7 +144,7 @@ def _arrays(
             if numbers is None:
                 return None
             _write(kept.folder, numbers, sequences, counts, engine)
-            kept.seal([_file(number) for number in numbers])
+            kept.seal([_file(number) for number in numbers], **facts)
         kept.touch()
         return tuple(np.load(kept.folder / _file(number), mmap_mode="r") for number in wanted)
 
@@ -152,10 +154,7 @@ def _file(number: int) -> str:
 
 
 def _is_sound(kept: Entry, name: str, engine: Engine) -> bool:
-    """Whether a layer's file is there and not damaged; a damaged one is removed, with a note.
-
-    A layer that is not in use is not read, so its file may be damaged.
-    """
+    """Whether a layer's file is there and not damaged; a damaged one is removed, with a note."""
     if kept.holds(name):
         return True
     if (kept.folder / name).is_file():
