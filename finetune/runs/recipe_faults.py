@@ -14,12 +14,13 @@ from finetune.runs.toml import flat
 
 MOST_FAULTS = 10  # listed in a message
 LONGEST_KEY = 100  # characters of a key in a message
+OPTION = "a text, a number, true or false, a list of texts or of numbers, or a table of texts"
 UNION = re.compile(r"\[|\.constrained-")  # in the key of one kind of several that a setting may be
 
 
 def refused(kind: type[BaseModel], origin: str, error: ValidationError, options: Sequence[str]) -> UserError:
     """The faults of a recipe: one on the same line, several on a line each, of many the first and their number."""
-    found = error.errors(include_url=False)
+    found = _once_an_option(error.errors(include_url=False))
     faults = list(dict.fromkeys(explain_fault(kind, fault, options) for fault in found[:MOST_FAULTS]))
     if len(faults) == 1 and len(found) <= MOST_FAULTS:
         what, remedy = faults[0]
@@ -28,6 +29,16 @@ def refused(kind: type[BaseModel], origin: str, error: ValidationError, options:
     if len(found) > MOST_FAULTS:
         lines.append(f"and {len(found) - MOST_FAULTS:,} more")
     return UserError("\n  - ".join([f"{origin}: ", *lines]))
+
+
+def _once_an_option(faults: Sequence[ErrorDetails]) -> list[ErrorDetails]:
+    """The faults, of an option that is of none of several kinds only the first, which has its whole value."""
+    of_options = {fault["loc"][1]: fault for fault in reversed(faults) if _is_of_option(fault)}
+    return [one for one in faults if not _is_of_option(one) or of_options[one["loc"][1]] is one]
+
+
+def _is_of_option(fault: ErrorDetails) -> bool:
+    return fault["loc"][:1] == ("options",) and len(fault["loc"]) > 1
 
 
 @cache
@@ -86,8 +97,8 @@ def explain_fault(kind: type[BaseModel], fault: ErrorDetails, options: Sequence[
     """One pydantic error as text: (the key and what was given, what is allowed). `options` are the task's."""
     names = setting_names(kind)
     key = ".".join(str(part)[:LONGEST_KEY] for part in fault["loc"])[:LONGEST_KEY]
-    if key.startswith("options.") and isinstance(fault["input"], date | time):
-        return f"'{'.'.join(key.split('.')[:2])}' is a date or a time", f'Quote it: "{fault["input"]}"'
+    if _is_of_option(fault):
+        return _option_fault(str(fault["loc"][1])[:LONGEST_KEY], fault["input"])
     key = next((name for name in names if key.startswith(f"{name}.") and UNION.search(key)), key)  # one kind of several
     if fault["type"] == "extra_forbidden":
         key = _whole_key(key, fault["input"])
@@ -101,6 +112,12 @@ def explain_fault(kind: type[BaseModel], fault: ErrorDetails, options: Sequence[
     if allowed is None:  # a whole table, such as `train = 3`, or a place inside [grid]
         return f"'{key}' is {shown_value(fault['input'])}: {fault['msg'].lower()}", ""
     return f"'{key}' is {shown_value(fault['input'])}", f"It must be {allowed}"
+
+
+def _option_fault(name: str, given: Any) -> tuple[str, str]:
+    if isinstance(given, date | time):
+        return f"'options.{name}' is a date or a time", f'Quote it: "{given}"'
+    return f"'options.{name}' is {shown_value(given)}", f"It must be {OPTION}"
 
 
 def _whole_key(key: str, given: Any) -> str:

@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from datetime import date, time
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,25 @@ from finetune.errors import UserError, first_line
 MOST_BYTES = 1_000_000  # of a file; built-in recipes have 1,000
 DEEPEST = 10  # tables and lists in each other
 MOST_DOTS = 50  # of a key; tomllib needs memory that is quadratic in them
-NAMES = frozenset(  # settings whose value is the name of a column, a label, a file or the like
-    ("text", "label", "id", "group", "keep", "dev", "test", "split", "encoding", "sheet", "shape", "choices_by")
+NAMES = frozenset(  # settings whose value is the name of a column, a label, a file, a model or the like
+    [
+        "task",
+        "model",
+        "preset",
+        "text",
+        "label",
+        "id",
+        "group",
+        "keep",
+        "drop",
+        "dev",
+        "test",
+        "split",
+        "encoding",
+        "sheet",
+        "shape",
+        "choices_by",
+    ]
 )
 NO_KEY = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*'|#[^\n]*")  # quoted, or a comment: dots in these nest nothing
 
@@ -53,13 +71,15 @@ def require_shallow(table: dict[str, Any], *, origin: str) -> None:
 def override_value(key: str, text: str) -> Any:
     """The value in `key=value`: read as TOML where it is TOML (2e-5, true, ["a"]), else a plain string.
 
-    What names columns, labels and files is kept as typed, without quotes around it: a column may be called 2024-05-01.
+    What names columns, labels, files and models is kept as typed, without quotes around it: a column may be called
+    2024. No other setting is a date or a time.
     """
     try:
         value = parse_toml(f"value = {text}", origin="command line")["value"]
     except ValueError:
         return text
-    return text if key.removeprefix("options.") in NAMES and not isinstance(value, str) else value
+    named = key.removeprefix("options.") in NAMES and not isinstance(value, str)
+    return text if named or isinstance(value, date | time) else value
 
 
 def typed_value(key: str, value: Any) -> str:

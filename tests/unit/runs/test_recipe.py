@@ -1,5 +1,6 @@
 """Recipes: every fault at once, in words that help; overrides, grids and seeds; and the id that they give a run."""
 
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -100,7 +101,16 @@ def test_a_file_that_is_not_toml_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "value"),
-    [("2e-5", 2e-5), ("3", 3), ("true", True), ("minilm", "minilm"), ("[1, 2]", [1, 2]), ("a/b", "a/b"), ('"3"', "3")],
+    [
+        ("2e-5", 2e-5),
+        ("3", 3),
+        ("true", True),
+        ("minilm", "minilm"),
+        ("[1, 2]", [1, 2]),
+        ("a/b", "a/b"),
+        ('"3"', "3"),
+        ("07:30:00", "07:30:00"),
+    ],
 )
 def test_override_values_are_read_as_toml_else_as_text(text: str, value: Any) -> None:
     assert override_value("train.epochs", text) == value
@@ -108,9 +118,16 @@ def test_override_values_are_read_as_toml_else_as_text(text: str, value: Any) ->
 
 @pytest.mark.parametrize("text", ["2024-05-01", "07:30:00", "1.50", "true", "1_000", "inf", "[1]", "a,b"])
 def test_names_of_columns_and_files_are_kept_as_typed(text: str) -> None:
-    for key in ("text", "options.label", "keep", "dev"):
+    for key in ("text", "options.label", "keep", "drop", "dev", "model"):
         assert override_value(key, text) == override_value(key, f'"{text}"') == text
         assert typed_value(key, text) == text
+
+
+@pytest.mark.parametrize("value", [["5", 7], None, [[1]]])
+def test_an_option_of_no_kind_is_one_fault(value: Any) -> None:
+    assert re.fullmatch(
+        r"test: 'options.keep' is .*\. It must be a text, a number, [^\n]*", message({"options.keep": value})
+    )
 
 
 def test_arguments_are_parted_into_targets_and_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
