@@ -145,7 +145,8 @@ def typos(part: SplitFile) -> Iterator[Finding]:
     """Rare labels one edit away from a frequent one."""
     if not part.kind.named:
         return
-    if found := misspelled(part.label_counts):
+    found = {name: meant for name, meant in misspelled(part.label_counts).items() if name not in part.layout.doubts}
+    if found:
         pairs = ", ".join(f"{shown(old)} for {shown(new)}" for old, new in list(found.items())[:SHOWN])
         yield part.found(LABEL_TYPO, part.rows_with(found), what=f"{LABEL_TYPO.meaning}: {pairs}")
 

@@ -9,6 +9,8 @@ from finetune.data.formats.tag_forms import FormOfTags, TagForm
 from finetune.data.nested_fields import cell_at
 from finetune.data.values import as_text, is_missing, tags_of
 
+DROPPED = "named by drop="  # why a label is left out that the user named
+
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
@@ -24,8 +26,8 @@ class Layout:
     keys of start, end and label where entities are spans of characters; `tag_form` and `outside` say how tags are
     written, `characters` that they are of single characters, and `signs_apart` that signs are words. `rest` are columns
     without a name that a text runs on
-    into, with `delimiter` between them; `no_label` is a sign that means none, and `mistakes` are labels of a single row
-    that look like one, each with the reason. Of choices, the first `contexts`
+    into, with `delimiter` between them; `no_label` is a sign that means none, and `mistakes` are labels that are
+    left out and `doubts` those that may be mistakes, each with the reason. Of choices, the first `contexts`
     columns are their context. `rivals` are other columns that could hold the label. `file` says how the file was read.
     """
 
@@ -52,6 +54,7 @@ class Layout:
     rivals: tuple[str, ...] = ()
     no_label: str = ""
     mistakes: Mapping[str, str] = field(default_factory=dict)
+    doubts: Mapping[str, str] = field(default_factory=dict)
     contexts: int = 1
     reasons: Mapping[str, str] = field(default_factory=dict)
     file: Mapping[str, Any] = field(default_factory=dict)

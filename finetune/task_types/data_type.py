@@ -70,8 +70,9 @@ class DataType(ABC):
     type, and with `any_columns` a model can read another number of them than in training.
 
     `named`: labels are from a closed set; `respelled`: they are texts whose spelling may vary; `labels_rows`: each
-    row has one label as a whole; `empty_is_label`: an empty cell is a label too. `labels_are` and `units_are` are the
-    words for labels and for what must be in one split only; a text with fewer than `least_words` may be repeated.
+    row has one label as a whole; `droppable`: the rows of a label may be left out; `empty_is_label`: an empty cell is a
+    label too. `labels_are` and `units_are` are the words for labels and for what must be in one split only; a text with
+    fewer than `least_words` may be repeated.
 
     `pooled`: its heads read a vector of the text. `batch_size` and `max_length` are those of the starting recipe; a
     `max_length` of None is fitted to the texts. `capped` is the option of its tasks that limits the tokens of the first
@@ -89,6 +90,7 @@ class DataType(ABC):
     least_words: ClassVar[int] = 1
     respelled: ClassVar[bool] = False
     labels_rows: ClassVar[bool] = False
+    droppable: ClassVar[bool] = False
     empty_is_label: ClassVar[bool] = False
     capped: ClassVar[str] = ""
     pooled: ClassVar[bool] = False
@@ -171,11 +173,13 @@ class DataType(ABC):
         """The distinct labels of a row, none where it has no label."""
         return ()
 
-    def mistakes(self, layout: Layout, counts: Mapping[str, int]) -> dict[str, str]:
-        """The labels that look like mistakes, of those with so many rows each, with the reason; their rows are left
-        out.
+    def unlike(
+        self, layout: Layout, counts: Mapping[str, int], texts: Iterable[str]
+    ) -> tuple[dict[str, str], dict[str, str]]:
+        """(the labels that look like mistakes, those that may be right), of those with so many rows each, with the
+        reason; rows of the former are left out.
         """
-        return {}
+        return {}, {}
 
     def summary(self, golds: Sequence[Any]) -> str:
         """A summary of label counts, the most frequent first."""
@@ -188,7 +192,7 @@ class DataType(ABC):
         return Counter(label for gold in golds for label in self.labels_in(gold) or ("no label",))
 
     def changes(self, layout: Layout, table: Table) -> dict[str, Sequence[int]]:
-        """Changes made to labels while reading, in words, each with the indexes of the rows."""
+        """Changes made to labels while reading, and doubts about them, in words, each with the indexes of the rows."""
         return {}
 
     def remarks(self, rows: SplitRows) -> Iterable[Remark]:

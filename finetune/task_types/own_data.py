@@ -51,6 +51,7 @@ OPTIONS = (
     "encoding",
     "sheet",
     "keep",
+    "drop",
 )  # of data
 SHOWN = 3  # row numbers shown in a note
 MOST_BYTES = 1_000_000_000  # of a split.json, which has the ids of all rows
@@ -162,14 +163,15 @@ def own_task(name: str, options: Mapping[str, Any]) -> Task:
     """The task of a file or folder; `options` are those of `OPTIONS`, the rest is guessed."""
     if is_text(name, options):
         return text_task(name, options)
-    given = {key: value if key == "labels" else _setting(value) for key, value in options.items()}
+    given = setting_texts(options)
     require_utf_8(name)
     files = split_files(Path(name), dev=given.pop("dev", ""), test=given.pop("test", ""))
-    split, encoding, sheet, keep = (given.pop(name, "") for name in ("split", "encoding", "sheet", "keep"))
+    split, encoding, sheet = (given.pop(name, "") for name in ("split", "encoding", "sheet"))
+    keep, drop = given.pop("keep", ""), given.pop("drop", "")
     table = own_table(files["train"], encoding, sheet)
     layout = _guessed(table, given)
     others = {split: own_table(file, encoding, sheet) for split, file in files.items() if split != "train"}
-    layout = with_mistakes(layout, (table, *others.values()), keep)
+    layout = with_mistakes(layout, (table, *others.values()), keep, drop)
     labels = chain.from_iterable(_usable_labels(layout, part) for part in (table, *others.values()))
     layout = replace(layout, labels=tuple(dict.fromkeys(labels)), file=form_facts(table))
     layout = named_type(layout.shape).as_written(layout, table.columns)
@@ -179,9 +181,16 @@ def own_task(name: str, options: Mapping[str, Any]) -> Task:
     return replace(task, dev_splits=("dev", "test")) if scored else task
 
 
-def _setting(value: Any) -> str:
-    """A setting as text; of a list its items, with commas."""
-    return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+def setting_texts(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of data as texts, but for the names of `labels`."""
+    return {key: value if key == "labels" else _text(value) for key, value in options.items()}
+
+
+def _text(value: Any) -> str:
+    """A setting as it is typed; of a list its items, with commas."""
+    if isinstance(value, list | tuple):  # in one of numbers, whole ones have become floats
+        return ",".join(f"{item:g}" if isinstance(item, float) else str(item) for item in value)
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _guessed(table: Table, given: Mapping[str, Any]) -> Layout:

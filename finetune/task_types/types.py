@@ -78,7 +78,7 @@ def layout_of(task: Task) -> dict[str, Any] | None:
     if not isinstance(layout, Layout):
         return None
     saved = {**asdict(layout), "reasons": {}, "rivals": ()}
-    left_out = ("mistakes", *(() if layout.file else ("file",)))
+    left_out = ("mistakes", "doubts", *(() if layout.file else ("file",)))
     return {name: value for name, value in saved.items() if name not in left_out}
 
 
@@ -88,7 +88,7 @@ def columns_of(task: Task) -> dict[str, Any]:
     if not isinstance(layout, Layout):
         return {}
     layout = named_type(layout.shape).decisive(layout)
-    left_out = ("id", "group", "reasons", "rivals", "signs_apart", "file", "mistakes")
+    left_out = ("id", "group", "reasons", "rivals", "signs_apart", "file", "mistakes", "doubts")
     kept = {field.name: field.default for field in fields(Layout) if field.name not in left_out}
     return {name: value for name, default in kept.items() if (value := getattr(layout, name)) not in (default, {})}
 

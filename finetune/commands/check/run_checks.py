@@ -17,7 +17,7 @@ from finetune.runs.recipe import Recipe, parse
 from finetune.task_types.columns import Layout
 from finetune.task_types.guess import guess
 from finetune.task_types.mistaken_labels import with_mistakes
-from finetune.task_types.own_data import OPTIONS, every_option, own_table
+from finetune.task_types.own_data import OPTIONS, every_option, own_table, setting_texts
 from finetune.task_types.starting_recipe import MODEL, fitting_length
 from finetune.task_types.types import named_type
 
@@ -63,12 +63,12 @@ class CheckReport:
 def check_data(path: str, settings: Mapping[str, Any]) -> CheckReport:
     """Runs every check on a file or folder; `settings` are those of a run. Raises UserError for an unreadable file."""
     recipe = _recipe(path, settings)
-    given: dict[str, Any] = {key: v for key, v in recipe.options.items() if key in OPTIONS}
-    files = split_files(Path(path), dev=str(given.pop("dev", "")), test=str(given.pop("test", "")))
+    given = setting_texts({key: v for key, v in recipe.options.items() if key in OPTIONS})
+    files = split_files(Path(path), dev=given.pop("dev", ""), test=given.pop("test", ""))
     given.pop("split", None)
-    encoding, sheet, keep = (str(given.pop(name, "")) for name in ("encoding", "sheet", "keep"))
+    encoding, sheet, keep, drop = (given.pop(name, "") for name in ("encoding", "sheet", "keep", "drop"))
     tables = {split: own_table(file, encoding, sheet) for split, file in files.items()}
-    layout = with_mistakes(guess(tables["train"], given), tables.values(), keep)
+    layout = with_mistakes(guess(tables["train"], given), list(tables.values()), keep, drop)
     parts = tuple(part_of(split, layout, table) for split, table in tables.items())
     length = recipe.max_length if "max_length" in settings else fitting_length(layout, tables["train"].columns)
     most = _capped(layout, recipe)

@@ -8,7 +8,7 @@ from typing import Any
 from finetune.data.column_types import signs_of_no, signs_of_yes
 from finetune.data.messages import shown
 from finetune.data.nested_fields import cell_at
-from finetune.data.values import as_text, is_missing
+from finetune.data.values import as_text, is_missing, is_nested
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import Evidence, NoRow, short
 from finetune.task_types.multilabel.task import MultiLabelRow, MultiLabelTask
@@ -45,8 +45,8 @@ class MultiLabel(TextType):
         return replace(layout, separator=separator)
 
     def written(self, layout: Layout, cell: Any) -> list[str]:
-        """The labels of the cell."""
-        return labels_in_cell(cell, layout.separator)
+        """The labels of the cell; none in one of lists or objects, whose row cannot be used."""
+        return [] if is_nested(cell) else labels_in_cell(cell, layout.separator)
 
     def labels_in(self, gold: Gold | None) -> Gold:
         return gold or ()

@@ -5,15 +5,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from finetune.data.values import as_number, as_text, is_missing
+from finetune.data.table import Table
+from finetune.data.values import as_number, as_text, is_missing, is_nested
 from finetune.metrics.metric import Metric
 from finetune.metrics.scores import accuracy, class_metric, macro_f1, pearson, spearman
-from finetune.task_types.columns import Layout
+from finetune.task_types.columns import DROPPED, Layout
 from finetune.task_types.data_type import Evidence, NoRow, short
 from finetune.task_types.number_labels import number_strata, number_summary
 from finetune.task_types.remarks import ONE_LABEL, Remark, SplitRows, of_single_labels
 from finetune.task_types.row_issues import NO_NUMBER
-from finetune.task_types.sentence.mistakes import LABEL_MISTAKE, mistake_words, mistaken
+from finetune.task_types.sentence.mistakes import (
+    LABEL_DROPPED,
+    LABEL_MISTAKE,
+    LABEL_UNLIKE,
+    doubt_words,
+    mistake_words,
+    unlike,
+)
 from finetune.task_types.sentence.task import SentenceRow, SentenceTask
 from finetune.task_types.sentence.view import LabelView, NumberView
 from finetune.task_types.task import Task
@@ -31,7 +39,9 @@ class Classification(TextType):
     view = LabelView
     named = True
     respelled = True
-    row_issues = (LABEL_MISTAKE,)
+    droppable = True
+    issues = (LABEL_UNLIKE,)
+    row_issues = (LABEL_MISTAKE, LABEL_DROPPED)
 
     def completed(self, layout: Layout, evidence: Evidence) -> Layout:
         """The layout with the sign that means no label."""
@@ -40,24 +50,36 @@ class Classification(TextType):
         return replace(layout, no_label=sign_of_none(evidence.columns[layout.label[0]]))
 
     def written(self, layout: Layout, cell: Any) -> list[str]:
-        return [as_text(cell).strip()]
+        return [] if is_nested(cell) else [as_text(cell).strip()]
 
     def labels_in(self, gold: str | None) -> tuple[str, ...]:
         return () if gold is None else (gold,)
 
-    def mistakes(self, layout: Layout, counts: Mapping[str, int]) -> dict[str, str]:
+    def unlike(
+        self, layout: Layout, counts: Mapping[str, int], texts: Iterable[str]
+    ) -> tuple[dict[str, str], dict[str, str]]:
         """Labels of a single row that are unlike the others."""
-        return mistaken(counts, layout.label[0])
+        return unlike(counts, layout.label[0], texts)
+
+    def changes(self, layout: Layout, table: Table) -> dict[str, Sequence[int]]:
+        """The rows whose label may be a mistake."""
+        cells = table.columns.get(layout.label[0], ()) if layout.doubts else ()
+        doubtful = [index for index, cell in enumerate(cells) if layout.named(as_text(cell).strip()) in layout.doubts]
+        return {doubt_words(layout): doubtful} if doubtful else {}
 
     def remarks(self, rows: SplitRows) -> Iterable[Remark]:
-        """The most frequent class."""
-        return of_single_labels(rows, scores=True, worst=rows.trains)
+        """The most frequent class, and labels that may be mistakes."""
+        doubtful = [index for index, gold in enumerate(rows.golds) if gold in rows.layout.doubts]
+        doubts = [Remark(issue=LABEL_UNLIKE, indexes=doubtful, what=doubt_words(rows.layout))] if doubtful else []
+        return [*of_single_labels(rows, scores=True, worst=rows.trains), *doubts]
 
     def row(self, layout: Layout, values: Mapping[str, Any], name: str) -> SentenceRow:
         """The texts with their class. Raises NoRow for a missing text."""
         text, pair = texts_of(layout, values)
         cell = label_cell(layout, values)
         label = None if layout.lacks(cell) else layout.named(as_text(cell).strip())
+        if label is not None and layout.mistakes.get(label) == DROPPED:
+            raise NoRow(f"has the label {short(label)}, which drop= leaves out", LABEL_DROPPED)
         if label is not None and label in layout.mistakes:
             raise NoRow(mistake_words(layout, label), LABEL_MISTAKE)
         return SentenceRow(id=name, text=text, pair=pair, gold=label)

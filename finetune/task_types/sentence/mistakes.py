@@ -1,24 +1,25 @@
-"""Labels of a single row that look like mistakes: a slip of the keyboard, a number, a date or a sentence among words,
-the column's name.
-"""
+"""Labels of a single row that are unlike the others: mistakes, which are left out, and words that may be right."""
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 
+from finetune.data.column_types import is_date
+from finetune.data.issues import Issue
 from finetune.data.messages import shown
 from finetune.data.spellings import misspelled
 from finetune.data.values import as_number
 from finetune.runs.toml import typed_value
-from finetune.task_types.columns import Layout
+from finetune.task_types.columns import DROPPED, Layout
 from finetune.task_types.row_issues import unusable
 
 MOST = 0.05  # share of the rows: where there are more, they are what the data has
-LONGER = 3  # times longer than every other label
-SENTENCE = 8  # words
-LEAST_LETTERS = 6  # of a word of which one letter more or less is a slip; shorter ones are often words (cat, cart)
+LONGER, LONG = 3, 30  # times longer than every other label, and characters
+SENTENCE = 10  # words; fewer where it ends as a sentence does
+SENTENCE_END = re.compile(r"(?<!etc)[.!?。！？…]$|[다요죠까]$")
+LINK = re.compile(r"(https?://|www\.)\S+$")
+LEAST_LETTERS = 8  # of a label in which a letter more or less is a slip; shorter ones are often words (neural, neutral)
 UNKNOWN = "?.!_- …"
-DATE = re.compile(r"\d{1,4}[-./]\d{1,2}[-./]\d{1,4}\.?([ T][\d:.]+)?")
 THRICE = re.compile(r"([a-zà-ÿа-я])\1\1")  # as no word has a letter, but III
 SYLLABLES = re.compile("[\u1100-\u11ff\u3040-\u30ff\u3130-\u318f\u3400-\u9fff\uac00-\ud7af]")
 FREQUENT = 100  # rows
@@ -28,67 +29,137 @@ LABEL_MISTAKE = unusable(
     "a label that no other row has looks like a mistake",
     "Correct it, or set keep=LABEL (or keep=all) to train on it",
 )
+LABEL_DROPPED = Issue(
+    code="label-dropped",
+    severity="note",
+    meaning="rows whose label drop= leaves out",
+    remedy="Take the label out of drop= to train on it",
+)
+LABEL_UNLIKE = Issue(
+    code="label-unlike",
+    severity="warning",
+    meaning="labels of a single row that may be mistakes",
+    remedy="Correct it, or set drop=LABEL to leave its row out, or keep=LABEL if it is right",
+)
 
 
-def mistaken(counts: Mapping[str, int], column: str) -> dict[str, str]:
-    """The labels of a single row that look like mistakes, with the reason.
+def unlike(counts: Mapping[str, int], column: str, texts: Iterable[str] = ()) -> tuple[dict[str, str], dict[str, str]]:
+    """The labels of a single row that are unlike the others, with the reason: (mistakes, those that may be right).
 
-    A label that is only rare is none, and neither is one in capitals, which `fix` corrects. A letter changed for
-    another often makes another word (sulfite, sulfate), and so does one more at the end: these are only reported.
+    Leaving out a right label costs more than training on a wrong one. So a letter changed for another, which often
+    makes another word (sulfite, sulfate), is no mistake, nor is one more at the end, nor a word that the texts have.
     """
     single = [name for name, count in counts.items() if count == 1]
     usual = {name: count for name, count in counts.items() if count > 1}
     if not single or len(usual) < 2:
-        return {}
-    meant = misspelled(counts)
-    found = {name: why for name in single if (why := _reason(name, meant, usual, column))}
-    return found if len(found) <= MOST * sum(counts.values()) else {}
+        return {}, {}
+    meant = {name: other for name, other in misspelled(counts).items() if not _by_nature(other, usual)}
+    reasons = {name: _mistake(name, meant.get(name, ""), usual, column) for name in single}
+    mistakes = {name: why for name, why in reasons.items() if why}
+    words = _occurring([name for name in mistakes if name in meant], texts)
+    mistakes = {name: why for name, why in mistakes.items() if name not in words}
+    if len(mistakes) > MOST * sum(counts.values()):
+        mistakes = {}
+    doubts = {name: _doubt(name, meant.get(name, ""), usual) for name in single if name not in mistakes}
+    doubts = {name: why for name, why in doubts.items() if why}
+    return mistakes, doubts if len(doubts) <= max(1, MOST * sum(counts.values())) else {}
 
 
-def _reason(name: str, meant: Mapping[str, str], usual: Mapping[str, int], column: str) -> str:
-    if name in meant and _is_typo(name, meant[name], usual):
-        return f"perhaps {shown(meant[name])}"
+def _by_nature(meant: str, usual: Mapping[str, int]) -> bool:
+    """Whether usual labels are an edit apart too: `grade A` and `grade B`."""
+    return any(misspelled({near: 1, meant: FREQUENT}) for near in usual if near != meant)
+
+
+def _mistake(name: str, meant: str, usual: Mapping[str, int], column: str) -> str:
+    """Why a label is surely none; empty otherwise."""
+    if meant and not SYLLABLES.search(name) and _is_slip(name, meant):
+        return f"perhaps {shown(meant)}"
     if name.casefold() == column.casefold():
         return "the column's name"
     if all(map(_has_letters, usual)) and not name.strip(UNKNOWN):
         return "a sign among words"
-    if all(map(_has_letters, usual)) and (as_number(name) is not None or DATE.fullmatch(name.strip())):
-        return "a number or a date among words"
-    if len(name.split()) >= SENTENCE and len(name) > LONGER * max(map(len, usual)):
+    for holds, what in ((is_date, "a date"), (LINK.match, "a link")):
+        if holds(name) and not any(map(holds, usual)):
+            return f"{what}, unlike the others"
+    if _is_long(name, usual) and _is_sentence(name):
         return "a sentence among names"
     return ""
 
 
-def _is_typo(name: str, meant: str, usual: Mapping[str, int]) -> bool:
-    """Whether one edit is a slip, and usual labels are not an edit apart too (`grade A` and `grade B`).
-
-    A syllable of Korean, Chinese or Japanese more or less is another word.
-    """
-    near = any(misspelled({near: 1, meant: FREQUENT}) for near in usual if near != meant)
-    return not near and not SYLLABLES.search(name) and _is_slip(name, meant)
+def _doubt(name: str, meant: str, usual: Mapping[str, int]) -> str:
+    """Why a label may be a mistake; empty otherwise."""
+    if meant:
+        return f"perhaps {shown(meant)}"
+    if not _has_letters(name) and all(map(_has_letters, usual)):
+        return "without letters, which all others have"
+    if _has_letters(name) and not any(map(_has_letters, usual)):
+        return "with letters, which no other has"
+    return "much longer than the others" if _is_long(name, usual) else ""
 
 
 def _is_slip(name: str, meant: str) -> bool:
-    """Whether two letters are exchanged, or one is missing or added, within a longer word."""
+    """Whether two letters are exchanged, or one is missing or added within a word, in a long label."""
     if THRICE.search(name) and not THRICE.search(meant):
         return True
     name, meant = name.casefold(), meant.casefold()
-    ends = name[0] == meant[0] and name[-1] == meant[-1]
-    exchanged = len(name) == len(meant) and sorted(name) == sorted(meant)
-    return len(meant) >= LEAST_LETTERS and ends and (exchanged or len(name) != len(meant))
+    if len(meant) < LEAST_LETTERS:
+        return False
+    if len(name) == len(meant):
+        return sorted(name) == sorted(meant)
+    words, others = name.split(), meant.split()
+    changed = [(one, other) for one, other in zip(words, others, strict=False) if one != other]
+    return len(words) == len(others) and all((one[0], one[-1]) == (other[0], other[-1]) for one, other in changed)
+
+
+def _occurring(names: Collection[str], texts: Iterable[str]) -> set[str]:
+    """Those of the names that are words of the texts."""
+    if not names:
+        return set()
+    sought = re.compile(rf"(?<!\w)({'|'.join(map(re.escape, sorted(names)))})(?!\w)", re.IGNORECASE)
+    found = {match.casefold() for text in texts for match in sought.findall(text)}
+    return {name for name in names if name.casefold() in found}
+
+
+def _is_long(name: str, usual: Mapping[str, int]) -> bool:
+    return len(name) >= LONG and len(name) > LONGER * max(map(len, usual))
+
+
+def _is_sentence(name: str) -> bool:
+    """Whether it has many words or ends as a sentence does; a long name has capitals."""
+    words = name.split()
+    capitals = sum(word[0].isupper() for word in words)
+    return (len(words) >= SENTENCE or SENTENCE_END.search(name) is not None) and capitals <= len(words) / 2
 
 
 def _has_letters(name: str) -> bool:
-    return any(map(str.isalpha, name))
+    return any(map(str.isalpha, name)) and as_number(name) is None  # 1e5
 
 
 def mistake_words(layout: Layout, label: str) -> str:
     """Why a row with such a label is left out, in words that follow `row 5`, and how to keep it."""
-    others = [shown(name) for name in layout.mistakes if name != label]
-    listed = ", ".join(others[:SHOWN]) + (f" and {len(others) - SHOWN} more" if len(others) > SHOWN else "")
+    others = [name for name, why in layout.mistakes.items() if name != label and why != DROPPED]
+    listed = ", ".join(map(shown, others[:SHOWN])) + (f" and {len(others) - SHOWN} more" if others[SHOWN:] else "")
     such = f"; other such labels: {listed}" if others else ""
-    keep = typed_value("keep", "all" if others or "," in label else label)
+    keep = _typed("keep", "all" if others or "," in label else label)
     return (
         f"has the label {shown(label)} ({layout.mistakes[label]}), which no other row has{such}; "
-        f"{shlex.quote(f'keep={keep}')} keeps {'them' if others else 'it'}"
+        f"{keep} keeps {'them' if others else 'it'}"
     )
+
+
+def doubt_words(layout: Layout) -> str:
+    """The labels that may be mistakes, with how to leave them out."""
+    listed = [f"{shown(name)} ({why})" for name, why in list(layout.doubts.items())[:SHOWN]]
+    more = f" and {len(layout.doubts) - SHOWN} more" if len(layout.doubts) > SHOWN else ""
+    named = ",".join(layout.doubts) if not more else "LABEL"
+    what = "a label" if len(layout.doubts) == 1 else "labels"
+    mistake = "a mistake" if len(layout.doubts) == 1 else "mistakes"
+    return (
+        f"{what} of a single row that may be {mistake}: {', '.join(listed)}{more}; "
+        f"{_typed('drop', named)} leaves {'it' if len(layout.doubts) == 1 else 'them'} out, {_typed('keep', named)} "
+        "hides this line"
+    )
+
+
+def _typed(key: str, value: str) -> str:
+    return shlex.quote(f"{key}={typed_value(key, value)}")

@@ -17,6 +17,7 @@ from finetune.task_types.text_candidates import best_texts
 from finetune.task_types.text_inputs.label_kinds import CLASSES, label_kind
 from finetune.task_types.text_inputs.not_choices import require_no_choices
 
+SELDOM = 0.05  # share of the rows in which an object among labels is a mistake
 NESTED = (
     'Write labels as ["a", "b"], and entities as [[start, end, label]] or [{"start": 0, "end": 3, "label": "PER"}], '
     "by characters of the text; or name another column: label=COLUMN"
@@ -96,7 +97,10 @@ def _why(best: Candidate | None, candidates: Sequence[Candidate]) -> str:
 
 
 def _require_plain(label: Sequence[str], facts: Mapping[str, ColumnFacts], table: Table) -> None:
-    """Raises UserError where a label is an object, with its fields, or a list of lists or objects."""
+    """Raises UserError where labels are objects, with their fields, or lists of lists or objects.
+
+    Few such cells are faults of their rows.
+    """
     for name in label:
         fields = [other for other in facts if other.startswith(f"{name}.")]
         if facts[name].kind == "object" and fields:
@@ -104,9 +108,9 @@ def _require_plain(label: Sequence[str], facts: Mapping[str, ColumnFacts], table
                 f"{table.path}: the column '{name}' holds objects, not labels",
                 f"Choose a field: {', '.join(copied(f'label={field}') for field in fields[:6])}",
             )
-        nested = next((index for index, cell in enumerate(table.columns[name]) if is_nested(cell)), None)
-        if nested is not None:
-            cell, place = short(table.columns[name][nested]), [(table.rows[nested], table.lines[nested])]
+        nested = [index for index, cell in enumerate(table.columns[name]) if is_nested(cell)]
+        if len(nested) > max(1, SELDOM * len(table)):
+            cell, place = short(table.columns[name][nested[0]]), [(table.rows[nested[0]], table.lines[nested[0]])]
             raise UserError(f"{table.path}: {places(place, most=1)}: '{name}' holds {cell}, not labels", NESTED)
 
 

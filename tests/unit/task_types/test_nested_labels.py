@@ -76,6 +76,8 @@ ASKS: dict[str, Cell] = {
     "deeper lists": lambda i, spans: [spans],
     "offsets as fractions": lambda i, spans: [[start + 0.5, end, label] for start, end, label in spans],
     "spans outside the texts": lambda i, spans: [[start + 900, end + 900, label] for start, end, label in spans],
+}
+FAULTY: dict[str, Cell] = {
     "labels and one list of lists": lambda i, spans: [["a"], "b"] if i == 7 else ["a", "b"][: 1 + i % 2],
     "labels and one object": lambda i, spans: {"name": "a"} if i == 7 else ["a", "b"][: 1 + i % 2],
     "classes and one object": lambda i, spans: {"name": "a"} if i == 7 else "ab"[i % 2],
@@ -88,11 +90,22 @@ ASKS: dict[str, Cell] = {
 def test_other_lists_and_objects_are_shown_and_never_labels(
     tmp_path: Path, name: str, given: dict[str, str], as_text: bool
 ) -> None:
-    path = written(tmp_path, ASKS[name], as_text=as_text and "classes" not in name)
+    path = written(tmp_path, ASKS[name], as_text=as_text)
     with pytest.raises(UserError) as error:
         guess(table_of(path, ""), given)
-    row = 8 if "one" in name else 1
-    assert f"row {row}:" in str(error.value) and "'entities' holds" in str(error.value)
+    assert "row 1:" in str(error.value) and "'entities' holds" in str(error.value)
+
+
+@pytest.mark.parametrize("as_text", [False, True], ids=["json", "text"])
+@pytest.mark.parametrize("given", [{}, {"label": "entities"}])
+@pytest.mark.parametrize("name", FAULTY)
+def test_one_list_of_lists_or_object_among_labels_is_a_fault_of_its_row(
+    tmp_path: Path, name: str, given: dict[str, str], as_text: bool
+) -> None:
+    task = own_task(str(written(tmp_path, FAULTY[name], as_text=as_text and "classes" not in name)), given)
+    assert task.labels == ("a", "b")
+    (note,) = [note for note in task.load(Source(), "train").notes if "expected labels" in note]
+    assert "row 8" in note and note.endswith("left out")
 
 
 @pytest.mark.parametrize("shape", ["multi-label", "classification"])
