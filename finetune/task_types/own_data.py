@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from finetune.data.files import split_files
-from finetune.data.formats.excel import Sheet, hint_of, named_sheet
+from finetune.data.formats.excel import MOST_NAMED, Sheet, hint_of, named_sheet
 from finetune.data.messages import places, so_many
 from finetune.data.packed_rows import PackedRows, pack
 from finetune.data.paths import read_small, require_utf_8
@@ -169,7 +169,7 @@ def own_task(name: str, options: Mapping[str, Any]) -> Task:
     split, encoding, sheet = (given.pop(name, "") for name in ("split", "encoding", "sheet"))
     keep, drop = given.pop("keep", ""), given.pop("drop", "")
     table = own_table(files["train"], encoding, sheet)
-    layout = _guessed(table, given)
+    layout = guessed(table, given)
     others = {split: own_table(file, encoding, sheet) for split, file in files.items() if split != "train"}
     layout = with_mistakes(layout, (table, *others.values()), keep, drop)
     labels = chain.from_iterable(_usable_labels(layout, part) for part in (table, *others.values()))
@@ -193,16 +193,22 @@ def _text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _guessed(table: Table, given: Mapping[str, Any]) -> Layout:
-    """The layout of a table. Where it is unclear, a larger sheet of the workbook may be meant."""
+def guessed(table: Table, given: Mapping[str, Any], *, labelled: bool = True) -> Layout:
+    """The layout of a table, as `guess` finds it.
+
+    Raises UserError as that does; where another sheet of the workbook may be meant, with the sheets.
+    """
+    sheet = table.form.layout if isinstance(table.form.layout, Sheet) else Sheet(name="")
+    others = [(f"sheet={name}", f"another sheet, of {so_many(rows)}") for name, rows in sheet.meant[:MOST_NAMED]]
+    if sheet.is_cover and not {"text", "label"} & {*given}:
+        own = f"sheet={sheet.name}", f"the first sheet, of {so_many(sheet.rows)}"
+        raise Ambiguous(f"{table.path}: has {len(sheet.others) + 1} sheets, and the first has few rows", [*others, own])
     try:
-        return guess(table, given)
+        return guess(table, given, labelled=labelled)
     except Ambiguous as question:
-        sheet = table.form.layout
-        if not (isinstance(sheet, Sheet) and sheet.larger):
+        if not others:
             raise
-        other = f"sheet={sheet.larger}", f"another sheet, of {so_many(sheet.rows)}"
-        raise Ambiguous(question.what, [*question.choices, other]) from question
+        raise Ambiguous(question.what, [*question.choices, *others]) from question
     except UserError as error:
         raise UserError(f"{error.what}{hint_of(table.form)}", error.way_out) from error
 

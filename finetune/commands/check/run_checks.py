@@ -15,9 +15,8 @@ from finetune.data.issues import SEVERITIES
 from finetune.data.messages import so_many
 from finetune.runs.recipe import Recipe, parse
 from finetune.task_types.columns import Layout
-from finetune.task_types.guess import guess
 from finetune.task_types.mistaken_labels import with_mistakes
-from finetune.task_types.own_data import OPTIONS, every_option, own_table, setting_texts
+from finetune.task_types.own_data import OPTIONS, every_option, guessed, own_table, setting_texts
 from finetune.task_types.starting_recipe import MODEL, fitting_length
 from finetune.task_types.types import named_type
 
@@ -68,7 +67,7 @@ def check_data(path: str, settings: Mapping[str, Any]) -> CheckReport:
     given.pop("split", None)
     encoding, sheet, keep, drop = (given.pop(name, "") for name in ("encoding", "sheet", "keep", "drop"))
     tables = {split: own_table(file, encoding, sheet) for split, file in files.items()}
-    layout = with_mistakes(guess(tables["train"], given), list(tables.values()), keep, drop)
+    layout = with_mistakes(guessed(tables["train"], given), list(tables.values()), keep, drop)
     parts = tuple(part_of(split, layout, table) for split, table in tables.items())
     length = recipe.max_length if "max_length" in settings else fitting_length(layout, tables["train"].columns)
     most = _capped(layout, recipe)

@@ -17,9 +17,8 @@ from finetune.runs.folder import data_name
 from finetune.runs.recipe import Recipe, parse
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import NoRow
-from finetune.task_types.guess import guess
 from finetune.task_types.options import configured
-from finetune.task_types.own_data import OPTIONS, every_option
+from finetune.task_types.own_data import OPTIONS, every_option, guessed
 from finetune.task_types.prepare import load_splits
 from finetune.task_types.row_builder import row_of
 from finetune.task_types.starting_recipe import fitting_length
@@ -84,9 +83,9 @@ def _layout(sample: Table, trained: Layout | None, given: Mapping[str, str]) -> 
         found, notes = layout_for(named_type(trained.shape), trained, sample, columns)
         return replace(found, id=trained.id if trained.id in sample.columns else ""), notes
     try:
-        found = guess(sample, given)
+        found = guessed(sample, given)
     except UserError:
-        found = guess(sample, given, labelled="label" in given)
+        found = guessed(sample, given, labelled="label" in given)
     sure = "text" in given or len(sample.columns) == 1
     return found, [] if sure else [f"text column: {', '.join(found.text)} (text=COLUMN names another)"]
 

@@ -16,7 +16,7 @@ from zipfile import ZipFile
 from finetune.data.bounds import require_expanded
 from finetune.data.file_format import FileFormat, FileRow, Format, OutputFormat
 from finetune.data.file_start import FileStart
-from finetune.data.messages import shown
+from finetune.data.messages import shown, so_many
 from finetune.data.open_files import Compression
 from finetune.data.paths import is_file
 from finetune.data.records import Record, column_names
@@ -24,6 +24,8 @@ from finetune.data.written_cells import flat_cell, without_surrogates
 from finetune.errors import UserError, first_line
 
 TOP = 1_000  # lines in which the header is
+COVER = 4  # times its rows that another sheet has
+MOST_NAMED = 8  # sheets in a message
 TITLES = 5  # most title lines above the header of a sheet
 MOST_ROWS, MOST_COLUMNS = 1_048_576, 16_384  # of a sheet
 MOST_NAMELESS = 1_000  # columns without a name left of the last one
@@ -32,21 +34,36 @@ LONGEST = 32_767  # characters of a cell
 
 @dataclass(frozen=True, kw_only=True)
 class Sheet:
-    """The sheet that is read, by its name, and the largest of the `others` with its rows, if that has more."""
+    """The sheet that is read, with the `others` of the workbook, the largest first; each has a name and rows.
+
+    `given` says that the user named it, so that no other is meant.
+    """
 
     name: str
-    others: int = 0
-    larger: str = ""
     rows: int = 0
+    others: tuple[tuple[str, int], ...] = ()
+    given: bool = False
 
     def __str__(self) -> str:
-        alone = f"sheet {shown(self.name)}" + (f" of {self.others + 1}" if self.others else "")
-        return alone + self.hint()
+        alone = f"sheet {shown(self.name)}" + (f" of {len(self.others) + 1}" if self.others else "")
+        name, rows = self.others[0] if self.others and not self.given else ("", 0)
+        larger = f"; {shown(name)} has more rows ({rows:,}): {setting_of(name)} reads it"
+        return alone + (larger if rows > self.rows else "")
 
-    def hint(self) -> str:
-        """Which sheet has more rows, after a semicolon; empty where none has."""
-        more = f"; {shown(self.larger)} has more rows ({self.rows:,}): sheet={shlex.quote(self.larger)} reads it"
-        return more if self.larger else ""
+    @property
+    def meant(self) -> tuple[tuple[str, int], ...]:
+        """The other sheets that the user may mean: all that have rows, unless one was named."""
+        return () if self.given else tuple((name, rows) for name, rows in self.others if rows > 1)
+
+    @property
+    def is_cover(self) -> bool:
+        """Whether another sheet that may be meant has many times its rows."""
+        return any(rows >= COVER * self.rows for _, rows in self.meant)
+
+
+def setting_of(sheet: str) -> str:
+    """The setting that names a sheet, as typed in a shell: `'sheet=All rows'`."""
+    return shlex.quote(f"sheet={sheet}")
 
 
 def sniff(start: FileStart) -> Sheet | None:
@@ -84,16 +101,17 @@ def named_sheet(path: Path, name: str) -> FileFormat:
 
 
 def _described(sizes: Mapping[str, int], name: str) -> Sheet:
-    """The sheet of that name, or the first one; then with the largest one, if that has more rows."""
-    chosen, larger = name or next(iter(sizes)), max(sizes, key=lambda one: sizes[one])
-    if name or sizes[larger] == sizes[chosen]:
-        return Sheet(name=chosen, others=len(sizes) - 1)
-    return Sheet(name=chosen, others=len(sizes) - 1, larger=larger, rows=sizes[larger])
+    """The sheet of that name, or the first one."""
+    chosen = name or next(iter(sizes))
+    others = sorted((one for one in sizes.items() if one[0] != chosen), key=lambda one: -one[1])
+    return Sheet(name=chosen, rows=sizes[chosen], others=tuple(others), given=bool(name))
 
 
 def hint_of(form: FileFormat) -> str:
-    """The hint of a form that is a sheet's; empty for other forms."""
-    return form.layout.hint() if isinstance(form.layout, Sheet) else ""
+    """The other sheets of a form that is a sheet's, after a semicolon; empty for other forms."""
+    meant = form.layout.meant if isinstance(form.layout, Sheet) else ()
+    listed = ", ".join(f"{setting_of(name)} ({so_many(rows)})" for name, rows in meant[:MOST_NAMED])
+    return f"; other sheets: {listed}" if listed else ""
 
 
 def read(path: Path, form: FileFormat) -> Iterator[Record]:
@@ -118,7 +136,7 @@ def _names(path: Path, form: FileFormat, line: int, header: Sequence[Any], claim
     width = max((place for place, cell in enumerate(header, start=1) if cell is not None), default=0)
     if not width:
         raise UserError(
-            f"{path}: has no header in its first {TOP:,} lines{form.layout.hint()}",
+            f"{path}: has no header in its first {TOP:,} lines{hint_of(form)}",
             "Put the columns' names above the rows",
         )
     nameless = width - _filled(header)

@@ -13,6 +13,7 @@ import pytest
 from support.files import write
 from support.own_data import own_task as sound_task
 
+from finetune.commands.check.run_checks import check_data
 from finetune.data.files import split_files
 from finetune.data.formats.ontonotes import with_entities
 from finetune.data.reading import read_table
@@ -189,7 +190,7 @@ def test_a_sheet_is_chosen_by_name_and_a_larger_one_is_named(tmp_path: Path) -> 
     path = workbook(tmp_path / "a.xlsx")
     first = read_table(path)
     assert list(first.columns) == ["what", "who"]
-    assert str(first.form) == "Excel, sheet 'About' of 2; 'All rows' has more rows (25): sheet='All rows' reads it"
+    assert str(first.form) == "Excel, sheet 'About' of 2; 'All rows' has more rows (25): 'sheet=All rows' reads it"
     read = own_data(own_task(str(path), {"sheet": "All rows"}))
     assert read is not None
     assert (read.layout.text, read.layout.label, len(read.table(path))) == (("text",), ("label",), 24)
@@ -201,18 +202,50 @@ def test_a_sheet_is_chosen_by_name_and_a_larger_one_is_named(tmp_path: Path) -> 
         own_task(str(write(tmp_path / "a.csv", "text,label\na,b\n")), {"sheet": "Rows"})
 
 
-def test_errors_and_questions_name_a_larger_sheet(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"could be the text.*'sheet=All rows' \(another sheet, of 25 rows\)"):
-        own_task(str(workbook(tmp_path / "a.xlsx")), {})
-    book = openpyxl.load_workbook(tmp_path / "a.xlsx")
-    book["About"].delete_cols(2)
-    book.save(tmp_path / "b.xlsx")
-    with pytest.raises(UserError, match=r"a single column.*'All rows' has more rows \(25\): sheet='All rows' reads it"):
-        sound_task(tmp_path / "b.xlsx")
-    book["About"].delete_rows(2)
-    book.save(tmp_path / "c.xlsx")
-    with pytest.raises(UserError, match=r"no rows below its header; 'All rows' has more rows"):
-        own_task(str(tmp_path / "c.xlsx"), {})
+def with_cover(path: Path, *cover: list[str], rows: int = 12) -> Path:
+    """A workbook of data below a sheet with these lines, and an empty sheet."""
+    book = openpyxl.Workbook()
+    book.active.title = "Read me"
+    for line in cover:
+        book.active.append(line)
+    book.create_sheet("Empty")
+    data = book.create_sheet("Data")
+    data.append(["ticket", "team"])
+    for number in range(rows):
+        data.append([f"the ticket number {number} is about money", ("sales", "support")[number % 2]])
+    book.save(path)
+    return path
+
+
+TITLE = [["Export of our tickets"], ["As of", "2024-05-01"], ["Contact", "Ms Meier"]]
+DICTIONARY = [["column", "kind", "meaning"], ["ticket", "text", "what was asked"], ["team", "label", "who answered"]]
+
+
+@pytest.mark.parametrize("cover", [TITLE, DICTIONARY, [["A note"], ["in two lines"]]])
+def test_a_cover_asks_for_the_sheet_with_one_that_works(tmp_path: Path, cover: list[list[str]]) -> None:
+    path = with_cover(tmp_path / "a.xlsx", *cover)
+    asked = r"has 3 sheets, and the first has few rows. Choose one: sheet=Data \(another sheet, of 13 rows\)"
+    for read in (lambda: own_task(str(path), {}), lambda: check_data(str(path), {})):
+        with pytest.raises(UserError, match=asked + r"; 'sheet=Read me' \(the first sheet, of "):
+            read()
+    read = own_data(own_task(str(path), {"sheet": "Data"}))
+    assert read is not None and read.layout.label == ("team",)
+
+
+def test_a_question_or_an_error_names_sheets_of_any_size(tmp_path: Path) -> None:
+    path = with_cover(tmp_path / "a.xlsx", *TITLE, *([f"Note {n}", f"of {n} words"] for n in range(15)))
+    with pytest.raises(UserError, match=r"could be the text.*; sheet=Data \(another sheet, of 13 rows\)$"):
+        check_data(str(path), {})
+    with pytest.raises(UserError, match=r"has no column 'ticket' .*; other sheets: sheet=Data \(13 rows\)"):
+        own_task(str(path), {"text": "ticket"})
+    with pytest.raises(UserError, match=r"could be the text(?!.*another sheet)"):
+        own_task(str(path), {"sheet": "Read me"})
+    path = with_cover(tmp_path / "b.xlsx", *([f"Note {number}"] for number in range(15)))
+    with pytest.raises(UserError, match=r"no column with texts.*; other sheets: sheet=Data \(13 rows\)"):
+        sound_task(path)
+    path = with_cover(tmp_path / "c.xlsx", ["what", "who"], rows=2)
+    with pytest.raises(UserError, match=r"no rows below its header; other sheets: sheet=Data \(3 rows\)"):
+        own_task(str(path), {})
 
 
 @pytest.mark.parametrize("count", [2, 20])
