@@ -10,6 +10,7 @@ from finetune.checks.check import Check, in_each
 from finetune.checks.finding import Finding
 from finetune.checks.split_data import SplitFile
 from finetune.data.issues import Issue
+from finetune.data.nested_fields import holds
 from finetune.data.values import as_number, as_text, is_missing
 
 SAMPLE = 50_000  # rows
@@ -44,6 +45,8 @@ def leaking_columns(part: SplitFile) -> Iterator[Finding]:
     for name, cells in part.table.columns.items():
         values = [cells[row] for row in rows]
         if name in taken or sum(map(is_missing, values)) > 0.5 * len(values):
+            continue
+        if any(holds(part.table.columns, name, label) for label in layout.label):
             continue
         if _decides(_numbered([as_text(value).strip() for value in values]), labels):
             what = f"the column '{name}' leaks the label (determines it almost completely)"

@@ -44,6 +44,12 @@ def nested_fields(columns: Mapping[str, Sequence[Any]], *, depth: int = 1) -> di
     return fields | (nested_fields(fields, depth=depth + 1) if fields and depth < DEEPEST else {})
 
 
+def holds(columns: Mapping[str, Sequence[Any]], name: str, field: str) -> bool:
+    """Whether the field is of objects in the column of that name: `answer.label` of `answer`."""
+    inside = field.startswith(f"{name}.")
+    return inside and any(_objects(parsed(cell)) for cell in islice(columns[name], SEEN) if cell is not None)
+
+
 def parsed(cell: Any) -> Any:
     """Parses a text that is an object, or a list of them, in JSON or Python; any other cell is returned unchanged."""
     if not isinstance(cell, str) or cell[:1] not in "[{" or "{" not in cell[:3]:

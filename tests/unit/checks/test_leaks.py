@@ -4,7 +4,7 @@ import random
 from pathlib import Path
 
 import pytest
-from support.checked_files import Check, found, labels, reviews, texts, write_csv
+from support.checked_files import Check, found, labels, reviews, texts, write_csv, write_jsonl
 
 
 def test_columns_that_give_the_label_away_are_found(tmp_path: Path, check: Check) -> None:
@@ -17,6 +17,18 @@ def test_columns_that_give_the_label_away_are_found(tmp_path: Path, check: Check
     report = check(write_csv(tmp_path / "a.csv", [names, *rows]), text="text", label="label")
     said = [finding.what.split("'")[1] for finding in report.findings if finding.code == "label-given-away"]
     assert said == ["tells", "nearly"]
+
+
+def test_what_holds_the_label_does_not_give_it_away(tmp_path: Path, check: Check) -> None:
+    pairs = [*zip(texts(60), labels(60), strict=True)]
+    nested = [{"text": text, "answer": {"of": {"label": label, "code": label[0]}}} for text, label in pairs]
+    listed = [{"text": text, "answers": [{"label": label}]} for text, label in pairs]
+    for rows, name, told in ((nested, "answer.of.label", ["answer.of.code"]), (listed, "answers.label", [])):
+        report = check(write_jsonl(tmp_path / "a.jsonl", rows), text="text", label=name)
+        assert [one.what.split("'")[1] for one in report.findings if one.code == "label-given-away"] == told
+    lines = [[text, label, f"{label}!"] for text, label in pairs]
+    report = check(write_csv(tmp_path / "a.csv", [["text", "answer.label", "answer"], *lines]), label="answer.label")
+    assert "label-given-away" in found(report)
 
 
 @pytest.mark.parametrize(
