@@ -81,7 +81,8 @@ FEW_ROWS = Issue(
 def missing_labels(part: SplitFile) -> Iterator[Finding]:
     """Rows without a label; a test file may have none at all."""
     if not part.layout.label:
-        columns = ", ".join(" ".join(name.split()) for name in part.table.columns)  # a name may have lines
+        others = [name for name in part.table.columns if name not in part.layout.text] or part.table.columns
+        columns = ", ".join(" ".join(name.split()) for name in others)  # a name may have lines
         remedy = NO_LABEL_COLUMN.remedy.format(columns=columns)
         what = NO_LABEL_COLUMN.meaning
         if len(part.table.columns) == 1:

@@ -146,9 +146,9 @@ def _candidate(names: tuple[str, ...], level: int, fact: ColumnFacts, cells: Seq
 
 
 def _level(fact: ColumnFacts) -> int:
-    """0 and 1 for names with `label`, 2 for `sentiment` and the like, 3 for other categories, 4 for numbers."""
+    """0 and 1 for names with `label`, 2 for `sentiment` and the like, 3 for other categories, 4 for other numbers."""
     tier = label_tier(fact.name)
-    if tier is not None:
+    if tier is not None and tier <= 3:
         return min(tier, 2)
     number = fact.kind == "number" and (not fact.whole or fact.distinct > 20)
     return NUMBERS if number else UNNAMED

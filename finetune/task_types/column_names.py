@@ -53,7 +53,9 @@ def place_of(name: str, known: Sequence[str]) -> tuple[int, int] | None:
 
 
 def label_tier(name: str) -> int | None:
-    """How clearly a name means label: 0 `label`, 1 `gold_label_2`, 2 `sentiment`, 3 `customer_sentiment`; else None."""
+    """How clearly a name means label: 0 `label`, 1 `gold_label_2`, 2 `sentiment`, 3 `customer_sentiment`, 4 `correct`;
+    else None.
+    """
     if is_about(name):
         return None
     labels = word_list("label")
@@ -62,7 +64,9 @@ def label_tier(name: str) -> int | None:
         return 0 if strong[0] == EXACT else 1
     if other is None and strong:
         other = strong
-    return None if other is None else 2 if other[0] == EXACT else 3
+    if other is None:
+        return 4 if place_of(name, word_list("label_weak")) else None
+    return 2 if other[0] == EXACT else 3
 
 
 def text_tier(name: str) -> int | None:

@@ -17,6 +17,7 @@ LISTS = {  # what each list holds; names of columns are in lower case, without s
     "label": "names of a label column",
     "label_alone": "those of them that are weaker evidence in a longer name",
     "label_subject": "what labels are about: names of columns that may hold one",
+    "label_weak": "names of columns that are the label where no other name is",
     "label_of_classes": "words in names of columns whose numbers are classes",
     "label_of_degrees": "words in names of columns whose numbers are degrees",
     "text": "names of a text column",

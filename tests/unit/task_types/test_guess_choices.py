@@ -11,6 +11,7 @@ from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.task_types.candidates import Ambiguous
 from finetune.task_types.choice.task import ChoiceRow
+from finetune.task_types.own_data import own_data
 from finetune.task_types.types import named_type
 
 WORDS = ("river", "market", "garden", "window", "letter", "winter", "valley", "bridge")
@@ -258,3 +259,28 @@ def test_a_dev_file_that_counts_in_another_way_stops(tmp_path: Path) -> None:
 def test_a_way_that_does_not_exist_is_named(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"choices_by is 'letters'\. Did you mean 'letter'"):
         own_task(exam(tmp_path), {"choices_by": "letters"})
+
+
+@pytest.mark.parametrize("name", ["correct", "correct_option", "answer_key", "Correct Answer", "정답", "답"])
+def test_a_column_of_right_choices_is_the_label_by_its_name(tmp_path: Path, name: str) -> None:
+    choices = {f"option_{place}": lambda i, place=place: text(i + place) for place in range(1, 5)}
+    data = rows(prompt=text, **choices, **{name: lambda i: i % 4 + 1})
+    read = own_data(own_task(write(tmp_path, data), {}))
+    assert read is not None
+    assert (read.layout.shape, read.layout.label, read.layout.counted_from) == ("choice", (name,), 1)
+
+
+def test_a_right_answer_of_a_pupil_is_weaker_than_the_key(tmp_path: Path) -> None:
+    choices = {letter: lambda i, letter=letter: f"{text(i)} {letter}" for letter in "ABCD"}
+    answered = rows(question=text, **choices, correct=lambda i: i % 2, answer=lambda i: "ABCD"[i % 4])
+    read = own_data(own_task(write(tmp_path, answered), {}))
+    assert read is not None and read.layout.label == ("answer",)
+    reviewed = rows(text=text, correct=lambda i: i % 2, intent=lambda i: "abc"[i % 3] * 3)
+    read = own_data(own_task(write(tmp_path, reviewed), {}))
+    assert read is not None and read.layout.label == ("intent",)
+
+
+def test_only_columns_that_are_not_choices_are_offered_as_the_label(tmp_path: Path) -> None:
+    choices = {f"option_{place}": lambda i, place=place: text(i + place) for place in range(1, 5)}
+    with pytest.raises(UserError, match="Name it: label=COLUMN, one of key;"):
+        own_task(write(tmp_path, rows(prompt=text, **choices, key=lambda i: i % 4)), {})
