@@ -107,12 +107,19 @@ def _no_rows(path: Path, content: Any) -> UserError:
 
 
 def _holds_columns(content: Any) -> bool:
-    """Whether it is an object with a list of equal length for each column, and not for each split."""
-    if isinstance(content, dict) and all(SPLIT.fullmatch(str(name)) for name in content):
-        return False
+    """Whether it is an object with a list of equal length for each column, and not lists of rows, as of splits."""
     if not isinstance(content, dict) or not all(isinstance(value, list) for value in content.values()):
         return False
-    return len({len(value) for value in content.values()}) == 1
+    if len({len(value) for value in content.values()}) != 1:
+        return False
+    splits = [bool(SPLIT.fullmatch(str(name))) for name in content]
+    if all(splits) or all(_holds(cells, dict) for cells in content.values()):
+        return False
+    return not any(split and _holds(cells, dict | list) for split, cells in zip(splits, content.values(), strict=True))
+
+
+def _holds(cells: list[Any], kind: Any) -> bool:
+    return bool(cells) and all(isinstance(cell, kind) for cell in cells)
 
 
 def _write(file: IO[bytes], rows: Iterable[FileRow], output: OutputFormat) -> int:

@@ -193,6 +193,31 @@ def test_json_in_three_forms(tmp_path: Path, content: Any) -> None:
     assert table.columns == {"text": ["a", "b"], "label": ["x", "y"]}
 
 
+OBJECTS = [{"text": "a", "label": "x"}, {"text": "b", "label": "y"}]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"train": OBJECTS, "notes": OBJECTS},
+        {"positives": OBJECTS, "negatives": OBJECTS},
+        {"train": [["a", "x"], ["b", "y"]], "notes": [["c", "x"], ["d", "y"]]},
+        {"train": OBJECTS, "test": OBJECTS, "labels": ["x", "y"]},
+    ],
+)
+def test_lists_of_rows_are_no_columns_although_they_are_as_long(tmp_path: Path, content: Any) -> None:
+    with pytest.raises(UserError, match="without a list of rows; it holds the lists"):
+        read_table(write(tmp_path / "rows.json", json.dumps(content)))
+
+
+def test_columns_of_objects_and_lists_are_columns(tmp_path: Path) -> None:
+    of_lists = {"tokens": [["a"], ["b"]], "tags": [["O"], ["O"]]}
+    of_objects = {"test": ["blood", "urine"], "answers": [{"text": "a"}, {"text": "b"}]}
+    for content in (of_lists, of_objects):
+        found = read_table(write(tmp_path / "rows.json", json.dumps(content))).columns
+        assert {name: found[name] for name in content} == content
+
+
 def test_squads_layout(tmp_path: Path) -> None:
     answers = [{"text": "cat", "answer_start": 4}]
     paragraph = {"context": "the cat sat", "qas": [{"id": "q1", "question": "who?", "answers": answers}, {"id": "q2"}]}
