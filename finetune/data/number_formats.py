@@ -17,9 +17,14 @@ def reading_of_commas(texts: Sequence[str]) -> NumberReading:
     `thousands` implies that the point is the decimal sign. With `unclear` more than one reading fits.
     """
     cells = [text.strip() for text in texts if text.strip()]
-    with_comma = [cell for cell in cells if "," in cell]
     digits = [cell for cell in cells if DIGITS.fullmatch(cell.replace(" ", ""))]
-    if not with_comma or len(digits) < SURE * len(cells):
+    if len(digits) < SURE * len(cells):
+        return "plain"
+    cells, with_comma = (
+        digits,
+        [cell for cell in digits if "," in cell],
+    )  # words have commas of their own
+    if not with_comma:
         return "plain"
     readings: list[NumberReading] = []
     if _may_be_thousands(cells, with_comma):

@@ -110,6 +110,8 @@ def _ask_commas(cells: Sequence[str], label: str, file: str, shape: str | None) 
     ]
     if shape is None:
         choices.append(("shape=multi-label", f"'{example}' are two labels by number"))
+    if shape is None and len(set(cells)) <= FEW:
+        choices.append(("shape=classification", f"each of the {so_many(len(set(cells)), 'value')} is a class"))
     raise Ambiguous(f"{file}: the commas in the column '{label}' can mean several things", choices)
 
 

@@ -43,6 +43,14 @@ def test_commas_are_read_by_the_whole_column(make: str, reading: str) -> None:
         assert reading_of_commas(some(make)) == reading
 
 
+@pytest.mark.parametrize("words", ["no idea, sorry", "1 or 2, see above", "n/a", "2, perhaps"])
+@pytest.mark.parametrize(
+    ("make", "reading"), [("plain", "plain"), ("decimal", "decimal"), ("thousands", "thousands"), ("labels", "labels")]
+)
+def test_cells_of_words_do_not_say_what_commas_of_numbers_mean(make: str, reading: str, words: str) -> None:
+    assert reading_of_commas([*some(make), words, words]) == reading
+
+
 def test_numbers_are_read_by_their_decimal_sign() -> None:
     assert as_number("1,234") == 1234
     assert as_number("1,234.5") == 1234.5
