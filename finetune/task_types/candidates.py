@@ -12,7 +12,7 @@ from typing import Any
 from finetune.data.column_types import ColumnFacts, marks
 from finetune.data.values import as_text, is_missing
 from finetune.errors import UserError
-from finetune.task_types.column_names import is_about, is_id_name, label_tier, text_tier
+from finetune.task_types.column_names import asks, is_about, is_id_name, label_tier, text_tier
 
 SHELL = re.compile(r"[\s;&|<>()$`\"'*?#!\[\]{}~\\]")
 FULL = 0.9  # share of filled cells
@@ -78,18 +78,7 @@ def label_candidates(
             found.append(_candidate((name,), level, fact, columns[name]))
     for style in map("/".join, marks()):
         group = tuple(name for name in flags if free[name].marks == style)
-        if len(group) > 1:
-            together = _contiguous(group, list(facts))
-            named = len(group) > 2 or any(label_tier(name) is not None for name in group)
-            what = f"{len(group)} columns of {' and '.join(style.split('/'))}"
-            level = 2 if together and named else UNNAMED
-            share = min(free[name].share for name in group)
-            found.append(Candidate(columns=group, level=level, share=share, distinct=len(group), what=what))
-            alone = UNLIKELY if together else UNNAMED
-            found += [_candidate((name,), alone, free[name], columns[name]) for name in group if _level(free[name]) > 1]
-        elif group and _level(free[group[0]]) > 1:
-            fact = free[group[0]]
-            found.append(_candidate(group, _level(fact), fact, columns[group[0]]))
+        found += _candidates_of_flags(group, list(facts), free, columns)
     found = [one for one in found if one.distinct > 1] or found  # one value only as a last resort
     others = [name for name, fact in facts.items() if name not in (*taken, *free) and _might_be_label(fact)]
     found += [_candidate((name,), UNLIKELY, facts[name], columns[name]) for name in others]
@@ -138,6 +127,50 @@ def described(fact: ColumnFacts, cells: Sequence[Any]) -> str:
         more = ", ..." if len(some) > SHOWN else ""
         what = f"{fact.distinct:,} values: {', '.join(list(some)[:SHOWN])}{more}"
     return what + (f"; {100 * (1 - fact.share):.0f} % empty" if fact.share < 0.995 else "")
+
+
+def _candidates_of_flags(
+    group: Sequence[str],
+    names: Sequence[str],
+    free: Mapping[str, ColumnFacts],
+    columns: Mapping[str, Sequence[Any]],
+) -> list[Candidate]:
+    """Binary columns together, as parts of them that may be the label instead, and each alone."""
+    alone = [name for name in group if _level(free[name]) > 1]
+    if len(group) < 2:
+        return [_candidate((name,), _level(free[name]), free[name], columns[name]) for name in alone]
+    together = _contiguous(group, names)
+    named = len(group) > 2 or any(label_tier(name) is not None for name in group)
+    level = 2 if together and named else UNNAMED
+    parts = _parts_of_flags(group) if together else _runs(group, names)
+    found = []
+    for part in (tuple(group), *(part for part in parts if len(part) > 1)):
+        what = f"{len(part)} columns of {' and '.join(free[part[0]].marks.split('/'))}"
+        share = min(free[name].share for name in part)
+        found.append(Candidate(columns=part, level=level, share=share, distinct=len(part), what=what))
+    for name in alone:
+        of_one = level if (name,) in parts else UNLIKELY if together else UNNAMED
+        found.append(_candidate((name,), of_one, free[name], columns[name]))
+    return found
+
+
+def _parts_of_flags(group: Sequence[str]) -> list[tuple[str, ...]]:
+    """The parts of adjacent binary columns that may be of several kinds: some names say is or has and others do not, or
+    there are two without a label's name.
+    """
+    if len(group) == 2 and all(label_tier(name) is None for name in group):
+        return [(name,) for name in group]
+    asking = tuple(name for name in group if asks(name))
+    return [asking, tuple(name for name in group if name not in asking)] if 0 < len(asking) < len(group) else []
+
+
+def _runs(group: Sequence[str], names: Sequence[str]) -> list[tuple[str, ...]]:
+    """The adjacent ones among scattered columns."""
+    runs: list[tuple[str, ...]] = []
+    for name in group:
+        adjacent = bool(runs) and names.index(name) == names.index(runs[-1][-1]) + 1
+        runs[-1:] = [(*runs[-1], name)] if adjacent else [*runs[-1:], (name,)]
+    return runs
 
 
 def _candidate(names: tuple[str, ...], level: int, fact: ColumnFacts, cells: Sequence[Any]) -> Candidate:

@@ -96,6 +96,12 @@ def is_about(name: str) -> bool:
     return name.strip().lower() in about or (bool(words) and words[-1] in about) or words[:2] == ["annotation", "id"]
 
 
+def asks(name: str) -> bool:
+    """Whether a name asks for yes or no: `is_member`, `hasImage`, 회원여부."""
+    words = name_words_of(name)[:1]
+    return any(one in words or (NO_SPACES.search(one) and one in name) for one in word_list("flag"))
+
+
 def named(names: Iterable[str], wanted: Sequence[str]) -> list[str]:
     """Those of `names` that are among the wanted ones, ignoring case, in the order of the wanted ones."""
     lower: Mapping[str, str] = {name.lower().replace(" ", "_"): name for name in names}

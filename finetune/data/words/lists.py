@@ -39,6 +39,7 @@ LISTS = {  # what each list holds; names of columns are in lower case, without s
     "words": "names of a column of words",
     "tags": "names of a column of tags",
     "no_yes": "two values of a column that mean no and yes",
+    "flag": "words by which the name of a column asks for yes or no",
     "months": "how names of months begin",
     "weekdays": "how names of days begin",
     "after_year": "what follows the number of a year in a date",

@@ -107,3 +107,31 @@ def test_choices_without_a_header_are_offered(tmp_path: Path) -> None:
     data = written(tmp_path, TEXTS, OTHERS, FOLLOWING, OTHERS[::-1], right)
     setting = "shape=choice text=column 1,column 2,column 3,column 4"
     assert setting in offered(data)
+
+
+@pytest.mark.parametrize(
+    ("names", "parts"),
+    [
+        (["toxic", "obscene", "is_member"], ["toxic,obscene", "is_member"]),
+        (["hasImage", "toxic", "obscene"], ["toxic,obscene", "hasImage"]),
+        (["유해", "욕설", "회원여부"], ["유해,욕설", "회원여부"]),
+        (["toxic", "is_member"], ["toxic", "is_member"]),
+        (["new", "open"], ["new", "open"]),
+    ],
+)
+def test_flags_that_are_not_of_one_kind_are_asked_about(names: list[str], parts: list[str], tmp_path: Path) -> None:
+    found = offered(written(tmp_path, TEXTS, *FLAGS[: len(names)], header="\t".join(["text", *names])))
+    assert found[0] == f"label={','.join(names)}" and {f"label={part}" for part in parts} <= {*found}
+    assert {f"label={name}" for name in names} <= {*found} and len({*found}) == len(found)
+
+
+def test_flags_of_one_kind_are_several_labels(tmp_path: Path) -> None:
+    for names in ("toxic\tobscene\tthreat", "is_toxic\tis_rude\tis_sad", "is_toxic\thas_toxic\tis_spam"):
+        layout = layout_of(written(tmp_path, TEXTS, *FLAGS, header=f"text\t{names}"))
+        assert (layout.shape, layout.label) == ("multi-label", tuple(names.split("\t")))
+
+
+def test_adjacent_flags_among_scattered_ones_are_offered_together(tmp_path: Path) -> None:
+    data = written(tmp_path, FLAGS[0], TEXTS, *FLAGS[1:], header="is_member\ttext\ttoxic\tobscene")
+    found = offered(data)
+    assert found[0] == "label=is_member,toxic,obscene" and "label=toxic,obscene" in found
