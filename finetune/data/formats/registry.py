@@ -12,6 +12,7 @@ from finetune.data.formats import (
     labelled_lines,
     ontonotes,
     parquet,
+    slot_files,
     xml_document,
     yaml_document,
 )
@@ -19,6 +20,7 @@ from finetune.data.formats import (
 FORMATS: tuple[Format, ...] = (
     class_folders.FORMAT,
     brat.FORMAT,
+    slot_files.FORMAT,
     parquet.FORMAT,
     excel.FORMAT,
     xml_document.FORMAT,

@@ -17,6 +17,7 @@ from finetune.commands.check.run_checks import check_data
 from finetune.data.files import split_files
 from finetune.data.formats.ontonotes import with_entities
 from finetune.data.reading import read_table
+from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.task_types.own_data import own_data, own_task
 from finetune.task_types.trained_form import form_for
@@ -324,3 +325,44 @@ def test_the_command_that_divides_a_file_of_splits_works(
     subprocess.run([sys.executable, *shlex.split(python)[1:]], check=True)
     data = Path(shlex.split(run.rstrip("`"))[2])
     assert set(split_files(data)) == found
+
+
+def slots(folder: Path, *, stem: str = "", rows: int = 12) -> Path:
+    """A folder of the files of a split of ATIS, or of those with this stem."""
+    folder.mkdir(parents=True, exist_ok=True)
+    rows_of = {
+        "seq.in": [f"fly from boston to new york at {number}" for number in range(rows)],
+        "seq.out": ["O O B-from O B-to I-to O O"] * rows,
+        "label": [("flight", "fare")[number % 2] for number in range(rows)],
+    }
+    for name, lines in rows_of.items():
+        write(folder / f"{stem}{name}", "\n".join(lines) + "\n")
+    return folder
+
+
+@pytest.mark.parametrize("one", ["", "train", "train/seq.in", "train/seq.out", "train/label"])
+def test_words_tags_and_labels_in_three_files(tmp_path: Path, one: str) -> None:
+    slots(tmp_path / "train"), slots(tmp_path / "valid", rows=4)
+    read = own_data(own_task(str(tmp_path / one), {}))
+    assert read is not None
+    assert (read.layout.shape, read.layout.text, read.layout.label) == ("tagging", ("seq.in",), ("seq.out",))
+    assert len(read(Source(), "train").rows) == (12 if one == "" else 11)  # else one is drawn for dev
+    intents = own_data(own_task(str(tmp_path / one), {"label": "label"}))
+    assert intents is not None and intents.layout.labels == ("fare", "flight")
+
+
+def test_words_and_tags_of_each_split_in_one_folder(tmp_path: Path) -> None:
+    for split, rows in (("train.", 12), ("dev.", 4)):
+        slots(tmp_path, stem=split, rows=rows)
+    (tmp_path / "dev.label").unlink()
+    assert split_files(tmp_path) == {"train": tmp_path / "train.seq.in", "dev": tmp_path / "dev.seq.in"}
+    assert list(columns(tmp_path / "train.seq.in")) == ["seq.in", "seq.out", "label"]
+    assert list(columns(tmp_path / "dev.seq.in")) == ["seq.in", "seq.out"]
+
+
+def test_lines_that_do_not_belong_together_are_an_error(tmp_path: Path) -> None:
+    write(slots(tmp_path) / "label", "flight\n")
+    with pytest.raises(UserError, match=r"differ in their numbers of lines \(seq.in 12, seq.out 12, label 1\)"):
+        columns(tmp_path)
+    (tmp_path / "seq.out").unlink()
+    assert read_table(tmp_path / "seq.in").form.format.name != "slot-files"
