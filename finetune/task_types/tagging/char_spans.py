@@ -10,6 +10,7 @@ from finetune.data.values import as_text, is_missing
 from finetune.metrics.entities import chunks
 from finetune.task_types.tagging.segments import segmented
 
+TEXT = "text"
 OUTSIDE = "outside the text, empty or without a label: left out"
 TRIMMED = "with outer blanks: trimmed"
 OVERLAPPING = "that overlap a longer one: left out"
@@ -73,12 +74,23 @@ def as_spans(tags: Sequence[str], words: Sequence[str], starts: Sequence[int]) -
     return [(starts[a], starts[b - 1] + len(words[b - 1]), kind) for kind, a, b in chunks(tags)]
 
 
-def in_form(spans: Sequence[tuple[int, int, str]], form: Sequence[str], text: str) -> list[Any]:
-    """Spans in the notation of the training file."""
+def in_form(spans: Sequence[tuple[int, int, str]], form: Sequence[str], text: str, key: str = TEXT) -> list[Any]:
+    """Spans in the notation of the training file, where their own text has this key."""
     if tuple(form) == LISTS:
         return [list(span) for span in spans]
     start, end, label = form
-    return [{start: a, end: b, "text": text[a:b], label: [kind] if label == "labels" else kind} for a, b, kind in spans]
+    return [{start: a, end: b, key: text[a:b], label: [kind] if label == "labels" else kind} for a, b, kind in spans]
+
+
+def text_key(texts: Sequence[Any], cells: Sequence[Any], form: Sequence[str]) -> str:
+    """The key under which most spans have their own text: `term` of an aspect term; `text` where none has it."""
+    found = Counter[str]()
+    for text, cell in zip(texts, cells, strict=True):
+        for item in (items_in(cell) or ()) if isinstance(text, str) else ():
+            start, end, _ = _triple(item, form)
+            fields = item.items() if isinstance(item, dict) and start >= 0 else ()
+            found.update(name for name, value in fields if name not in form and value == text[start:end])
+    return found.most_common(1)[0][0] if found else TEXT
 
 
 def types_in(cell: Any, form: Sequence[str]) -> list[str]:

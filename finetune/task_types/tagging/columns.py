@@ -21,7 +21,16 @@ from finetune.task_types.parts import Answer
 from finetune.task_types.remarks import Remark, SplitRows
 from finetune.task_types.row_issues import MISSING_TEXT, unusable
 from finetune.task_types.tagging import remarks
-from finetune.task_types.tagging.char_spans import as_spans, changed_spans, in_form, spans_of, tags_for, types_in
+from finetune.task_types.tagging.char_spans import (
+    TEXT,
+    as_spans,
+    changed_spans,
+    in_form,
+    spans_of,
+    tags_for,
+    text_key,
+    types_in,
+)
 from finetune.task_types.tagging.guess import (
     ask_for_tags,
     only_words,
@@ -84,9 +93,13 @@ class Tagging(WordsType):
         return replace(layout, signs_apart=not (layout.spans or layout.characters) and signs_are_apart(words))
 
     def as_written(self, layout: Layout, columns: Mapping[str, Sequence[Any]]) -> Layout:
-        """With the form and the scheme of the tags, which may be others than in training."""
-        if layout.spans or not layout.label or layout.label[0] not in columns:
+        """With the form and scheme of the tags, or the key of a span's text, which may be others than in training."""
+        if not layout.label or layout.label[0] not in columns:
             return layout
+        if layout.spans:
+            texts, cells = (columns[names[0]][:LOOKED_AT] for names in (layout.text, layout.label))
+            key = text_key(texts, cells, layout.spans)
+            return layout if key == TEXT else replace(layout, file={**layout.file, "span_text": key})
         cells = columns[layout.label[0]]
         tags = Counter(tag for cell in islice(cells, LOOKED_AT) if not is_missing(cell) for tag in tags_of(cell))
         form = form_of(tags) if not layout.names and set(tags) != {"O"} else None
@@ -165,7 +178,8 @@ class Tagging(WordsType):
         if not layout.spans:
             return task.codec.cells(answer, row) | {"prediction": in_scheme(answer.value, layout)}
         spans = as_spans(answer.value, row.words, row.starts)
-        return {"prediction": in_form(spans, layout.spans, row.text), "entities": entities_of(answer, row)}
+        key = str(layout.file.get("span_text", TEXT))
+        return {"prediction": in_form(spans, layout.spans, row.text, key), "entities": entities_of(answer, row)}
 
     def value(self, task: Task, layout: Layout, cell: Any, row: TaggingRow) -> Any:
         if not layout.spans:

@@ -23,7 +23,7 @@ from finetune.task_types.explained import Asked
 from finetune.task_types.row_builder import row_of
 from finetune.task_types.tagging.char_spans import as_spans, in_form, spans_of, tags_for
 from finetune.task_types.tagging.segments import segmented
-from finetune.task_types.types import view_of
+from finetune.task_types.types import named_type, view_of
 
 TEXT = "김철수는 New York에서 (don't) 산다"
 SPANS = ((0, 3, "PER"), (5, 13, "LOC"))
@@ -200,21 +200,19 @@ def test_a_text_without_a_word_makes_no_trouble(tiny_bert: Path) -> None:
     assert [len(answer.value) for answer in answers] == [2, len(rows[1].words)]
 
 
+class Model:
+    """Answers that the first three characters are a person."""
+
+    task = TASK
+
+    def answers_and_truncated(self, rows: list[TaggingRow]) -> Any:
+        tags = [["B-PER", "I-PER", "I-PER", *["O"] * (len(row.words) - 3)] for row in rows]
+        chances = [[1.0, 0.8, *[0.9] * (len(t) - 2)] for t in tags]
+        return [Answer(value=t, probabilities=p) for t, p in zip(tags, chances, strict=True)], [False] * len(rows)
+
+
 def test_predictions_are_spans_in_the_form_of_the_training_file() -> None:
     layout = Layout(shape="tagging", text=("text",), label=("entities",), spans=("start_offset", "end_offset", "label"))
-
-    class Model:
-        """Answers that the first three characters are a person."""
-
-        task = TASK
-
-        def answers_and_truncated(self, rows: list[TaggingRow]) -> Any:
-            from finetune.task_types.parts import Answer
-
-            tags = [["B-PER", "I-PER", "I-PER", *["O"] * (len(row.words) - 3)] for row in rows]
-            chances = [[1.0, 0.8, *[0.9] * (len(t) - 2)] for t in tags]
-            return [Answer(value=t, probabilities=p) for t, p in zip(tags, chances, strict=True)], [False] * len(rows)
-
     record = Record(row=1, line=1, values={"text": TEXT})
     (answered,) = answer_records(Model(), layout, [record])  # type: ignore[arg-type]
     assert answered.cells == {
@@ -228,3 +226,14 @@ def test_characters_with_blanks_among_them_are_one_text() -> None:
     values = {"words": ["서", "울", "", "역"], "tags": ["B-LC", "I-LC", "O", "O"]}
     row = row_of(layout, Record(row=1, line=1, values=values))
     assert (row.text, row.words, row.starts) == ("서울 역", ("서", "울", " ", "역"), (0, 1, 2, 3))
+
+
+@pytest.mark.parametrize("key", ["term", "target", "text"])
+def test_the_text_of_a_span_has_the_name_that_came_in(key: str) -> None:
+    layout = Layout(shape="tagging", text=("text",), label=("terms",), spans=("from", "to", "polarity"))
+    given = {"text": [TEXT, "x"], "terms": [[{key: "New York", "from": 5, "to": 13, "polarity": "PER"}], []]}
+    layout = named_type("tagging").as_written(layout, given)
+    assert layout.file.get("span_text", "text") == key
+    unlabelled = named_type("tagging").as_written(layout, {"text": [TEXT]})
+    (answered,) = answer_records(Model(), unlabelled, [Record(row=1, line=1, values={"text": TEXT})])  # type: ignore[arg-type]
+    assert answered.cells["prediction"] == [{"from": 0, "to": 3, key: "김철수", "polarity": "PER"}]
