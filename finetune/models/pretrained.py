@@ -48,8 +48,11 @@ class ModelFiles:
 
     @property
     def loadable(self) -> str:
-        """What transformers' `from_pretrained` takes: the name on the Hub, else the folder."""
-        return self.name if self.fetched else str(self.folder)
+        """What transformers' `from_pretrained` takes: the name on the Hub, else the folder, which is no such name."""
+        if self.fetched:
+            return self.name
+        outside = self.folder.is_absolute() or self.folder.parts[:1] == ("..",)
+        return str(self.folder) if outside else f"./{self.folder.as_posix()}"
 
 
 def resolve(name: str, *, tokenizer: str = "") -> ModelFiles:

@@ -1,17 +1,23 @@
 """LoRA through the command line: the record, files, resuming after a kill, and errors of one line."""
 
 import json
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from safetensors.torch import load_file
 from support.cli import Finetune, InProcess, assert_error, started, wait_for
+from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
 
+import finetune
 from finetune.data.paths import from_here
 
-pytest.importorskip("peft", reason="needs the extra `lora`")
+PeftConfig, PeftModel = (
+    getattr(pytest.importorskip("peft", reason="needs the extra `lora`"), name) for name in ("PeftConfig", "PeftModel")
+)
 
 LORA = ["lora=2", "train.learning_rate=1e-2", "train.epochs=2", "train.batch_size=8"]
 
@@ -42,6 +48,31 @@ def test_a_run_says_how_many_weights_it_trained_and_its_model_is_used_as_any_oth
     code, _, err = in_process("report", str(run), data=rte)
     assert code == 0, err
     assert f"{trained:,} of {every:,}" in next(tmp_path.rglob("*.html")).read_text()
+
+
+def test_a_moved_run_needs_no_encoder_and_its_adapter_one_that_is_named(
+    in_process: InProcess, rte: Path, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encoder = shutil.copytree(tiny_bert, tmp_path / "encoder")
+    code, _, err = in_process("run", "glue-rte", "model=./encoder", *LORA, "adapter=true", data=rte)
+    assert code == 0, err
+    run, _ = only_record(tmp_path)
+    before = finetune.load(run)("the cat sat", "the dog ran")
+    moved = run.rename(tmp_path / "moved")
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir(tmp_path / "other")
+    adapter = moved / "model" / "adapter"
+    assert PeftConfig.from_pretrained(adapter).base_model_name_or_path == "./encoder"
+    config = AutoConfig.from_pretrained(adapter.parent)
+    base = AutoModelForSequenceClassification.from_pretrained(encoder, config=config)
+    peft = PeftModel.from_pretrained(base, adapter).eval()
+    texts = AutoTokenizer.from_pretrained(adapter.parent)("the cat sat", "the dog ran", return_tensors="pt")
+    with torch.no_grad():
+        (chances,) = peft(**texts).logits.softmax(-1)
+    shutil.rmtree(encoder)
+    after = finetune.load(moved)("the cat sat", "the dog ran")
+    assert after == before
+    assert max(chances.tolist()) == pytest.approx(max(after.probabilities), abs=2e-3)  # the run may be in bf16
 
 
 @pytest.mark.slow
