@@ -89,7 +89,7 @@ def predict_rows_table(measured: dict[str, Any]) -> str:
 def _killed(kills: dict[str, Any] | None) -> list[str]:
     if kills is None:
         return []
-    proved = "the manifest proves that every row is there once" if kills["complete"] else "rows are missing"
+    proved = "every row is there once" if kills["complete"] else "rows are missing"
     running = sum(not kill["had_ended"] for kill in kills["kills"])
     return [
         f"{kills['rows']:,} rows with {running} kills of all processes: {proved}, and of the "

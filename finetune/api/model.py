@@ -134,8 +134,7 @@ class Model:
     ) -> "FolderPrediction":
         """Predicts Parquet files of any size into a folder, as `finetune predict FILES -o OUT` does.
 
-        Call it again after an interruption: it resumes, and checks what is done. `out/manifest.json` has the number of
-        rows and the checksums of each file.
+        Call it again after an interruption: it resumes. An output appears when it is whole.
 
         Example: `model.predict_files("s3://bucket/rows", "predicted", workers=4).rows`
 

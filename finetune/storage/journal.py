@@ -122,16 +122,6 @@ class Journal:
                 names.update(dict.fromkeys(row))
         return [*(name for name in names if name != error), *([error] if failed else [])], failed
 
-    def checksum(self) -> str:
-        """The SHA-256 of all rows' lines."""
-        found = sha256()
-        with self.file.open("rb") as lines:
-            next(lines)
-            for line in lines:
-                if not line.startswith(END.encode()):
-                    found.update(line)
-        return found.hexdigest()
-
     def delete(self) -> None:
         """Deletes the file."""
         self.file.unlink(missing_ok=True)

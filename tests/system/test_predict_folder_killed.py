@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from support.cli import Finetune
-from support.parquet_folders import checksums, manifest, predict_folder, windows, write_two
+from support.parquet_folders import checksums, is_complete, predict_folder, windows, write_two
 from support.processes import is_running, soon
 
 from finetune.errors import UserError
@@ -45,10 +45,10 @@ def test_workers_end_with_the_command_and_any_number_resumes(
     assert running.wait() == -9
     assert len(children) == 2
     assert soon(lambda: not any(is_running(int(child)) for child in children))
-    assert not manifest(tmp_path / "out")["complete"]
+    assert not is_complete(tmp_path / "out")
     done = finetune(*arguments)
     assert done.returncode == 0, done.stderr
-    assert (checksums(tmp_path / "out"), manifest(tmp_path / "out")["complete"]) == (whole, True)
+    assert (checksums(tmp_path / "out"), is_complete(tmp_path / "out")) == (whole, True)
 
 
 def test_a_worker_that_is_killed_is_replaced_by_the_others(
@@ -59,7 +59,7 @@ def test_a_worker_that_is_killed_is_replaced_by_the_others(
     started: list[int] = []
     start = Processes._started
 
-    def noted(self: Processes, plan: Plan, number: int) -> "subprocess.Popen[str]":
+    def noted(self: Processes, plan: Plan, number: int) -> "subprocess.Popen[bytes]":
         process = start(self, plan, number)
         started.append(process.pid)
         return process

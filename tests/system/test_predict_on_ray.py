@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 from support.cli import Finetune, InProcess, assert_error
-from support.parquet_folders import checksums, manifest, predict_folder, windows, write_two
+from support.parquet_folders import checksums, is_complete, predict_folder, windows, write_two
 from support.processes import below, is_running, ray_tasks, soon, started
 
 from finetune.inference.predictor import Predictor
@@ -95,11 +95,11 @@ def test_ctrl_c_stops_and_the_same_command_resumes(
     assert running.returncode == 130, err
     assert "stopped by Ctrl-C" in err and "the same command" in err and len(err.splitlines()) == 1
     assert soon(lambda: not any(map(is_running, started_by_it)))
-    assert not manifest(tmp_path / "out")["complete"]
+    assert not is_complete(tmp_path / "out")
     assert windows(tmp_path / "out" / ".predict") > 0
     done = finetune("predict", str(reviews), "in", "-o", "out", "--quiet")
     assert done.returncode == 0, done.stderr
-    assert (checksums(tmp_path / "out"), manifest(tmp_path / "out")["complete"]) == (whole, True)
+    assert (checksums(tmp_path / "out"), is_complete(tmp_path / "out")) == (whole, True)
 
 
 @pytest.mark.slow

@@ -13,7 +13,6 @@ from finetune.cli.terminal import echo, one_line, say
 from finetune.data.messages import noun, percent, so_many
 from finetune.errors import UserError
 from finetune.inference.shards.begin import require_files
-from finetune.inference.shards.plan import MANIFEST
 from finetune.runs.events import unwatched
 
 
@@ -73,8 +72,6 @@ def _summary(facts: Mapping[str, Any]) -> str:
     """What was done, in a few lines."""
     rows, output = facts["rows"], facts["output"]
     lines = [f"{so_many(rows)} in {so_many(facts['files'], 'file')}, {facts['seconds']:.1f} s -> {output}"]
-    if not facts["not_predicted"]:
-        lines.append(f"every row is there once: {Path(output) / MANIFEST}")
     if count := facts["errors"]:
         lines.append(f"{so_many(count)} {noun(count, 'has', 'have')} no prediction: the column `error` says why")
     if share := facts["truncated"]:

@@ -1,33 +1,22 @@
-"""Begins a prediction of many files: the inputs, their shards, and what an earlier attempt has done of them."""
+"""Begins a prediction of many files: the inputs, their shards, and whether what is there is of this prediction."""
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from finetune.data.addresses import Stored, found_files, has_wildcards, is_remote
 from finetune.data.atomic import require_no_links
-from finetune.data.checksums import sha256_of
 from finetune.data.file_format import FileFormat
 from finetune.data.formats import parquet
-from finetune.data.messages import so_many
 from finetune.data.parquet_groups import batches, footer
-from finetune.data.paths import ADDRESS, exists, is_folder, require_here, require_place
+from finetune.data.paths import ADDRESS, is_folder, require_here, require_place
 from finetune.data.table import Table, table_of_records
 from finetune.errors import UserError
 from finetune.inference.predict_plan import SAMPLE, layout_for, require_settings, shown_names, trained_layout
-from finetune.inference.shards.plan import (
-    MANIFEST,
-    InputFile,
-    Manifest,
-    Plan,
-    WrittenFile,
-    saved_manifest,
-    shards_of,
-    source_column,
-)
+from finetune.inference.shards.plan import STATE, InputFile, Plan, shards_of, source_column
 from finetune.task_types.columns import Layout
 from finetune.task_types.types import named_type
 
@@ -81,7 +70,7 @@ def inputs(targets: Sequence[str], output: Path | None) -> list[Stored]:
         raise UserError(f"{output}: predictions are written to a folder of this machine", "Name a path")
     if output.exists() and not is_folder(output):
         raise UserError(f"{output}: is a file, and several inputs need a folder", "Name a folder for the output")
-    require_place(output / MANIFEST if is_folder(output) else output)
+    require_place(output / SUFFIX if is_folder(output) else output)  # any name in it
     found = found_files(targets, suffix=SUFFIX)
     inside = f"{output.absolute().as_posix()}/"
     folders = [Path(target).absolute() for target in targets if is_folder(target)]
@@ -106,52 +95,37 @@ def sample_of(stored: Sequence[Stored]) -> Table:
     raise why or UserError(f"{stored[0].address}: has no rows", "Give it at least one row")
 
 
-def begin(stored: Sequence[Stored], output: Path, *, layout: Layout, model: str, notes: list[str]) -> Plan:
-    """Continues the plan of an earlier attempt for these inputs, with its outputs checked, or makes a new one.
+def begin(stored: Sequence[Stored], output: Path, *, layout: Layout, model: str) -> Plan:
+    """Plans the prediction of these inputs, of which an earlier attempt may have done some.
 
-    Files that were added since are added to it. Raises UserError where another model made what is there, where an
-    input has changed or is gone, and for an input without the model's columns.
+    Raises UserError where another model made what is there, where an input of an output has changed, and for an input
+    without the model's columns.
     """
-    earlier = saved_manifest(output)
-    if earlier is not None and earlier.model != model:
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        files = {file.name: file for file in threads.map(_input, stored)}
+    plan = Plan(folder=output, model=model, layout=layout, files=files)
+    for inside in output.iterdir() if is_folder(output) else ():
+        require_no_links(inside)
+    if is_folder(output / STATE) and any(other != plan.state for other in (output / STATE).iterdir()):
         raise UserError(
             f"{output}: has predictions of another model, library version, kind of device or precision",
             "Predict into another folder, or remove it",
         )
-    known = {file.name: file for file in earlier.files} if earlier else {}
-    if gone := [name for name in known if name not in {one.name for one in stored}]:
-        raise UserError(f"{gone[0]}: was an input when this prediction began, and is gone", "Name all inputs again")
-    if known and (added := len(stored) - len(known)):
-        notes.append(f"{so_many(added, 'file')} more than when this prediction began")
-    with ThreadPoolExecutor(AT_ONCE) as threads:
-        files = list(threads.map(lambda one: _input(one, known.get(one.name)), stored))
-    saved = asdict(layout) | {"label": (), "reasons": {}, "rivals": ()}
-    manifest = Manifest(model=model, layout=saved, rows=sum(f.rows for f in files), complete=False, files=tuple(files))
-    plan = Plan(output, manifest)
-    for inside in output.iterdir() if is_folder(output) else ():
-        require_no_links(inside)
-    for file in files:
+    for file in files.values():
         _require_columns(file, layout)
-        if earlier is None and exists(output / file.name):
-            raise UserError(f"{output / file.name} already exists", "Predict into another folder, or remove it")
+        plan.output(file)
     plan.state.mkdir(parents=True, exist_ok=True)
-    _forget_changed(plan, known)
-    return plan.save(manifest.model_copy(update={"files": tuple(_checked(plan, file, notes) for file in files)}))
+    return plan
 
 
-def _input(one: Stored, known: InputFile | None) -> InputFile:
-    """The input as the earlier attempt knew it; else with its columns and shards, or why it cannot be read."""
-    if known is not None and not known.error:
-        if (known.size, known.version) != (one.size, one.version):
-            raise UserError(f"{one.address}: has changed since its prediction began", "Predict into another folder")
-        return known
+def _input(one: Stored) -> InputFile:
+    """The input with its columns and shards, or why it cannot be read."""
     new = InputFile(name=one.name, address=one.address, size=one.size, version=one.version)
     try:
         found = footer(one.address, size=one.size)
     except UserError as error:
-        return new.model_copy(update={"error": error.what})
-    shards = tuple(shards_of(one.name, found.groups, rows=SHARD_ROWS))
-    return new.model_copy(update={"columns": found.columns, "shards": shards})
+        return replace(new, error=error.what)
+    return replace(new, columns=found.columns, shards=tuple(shards_of(one.name, found.groups, rows=SHARD_ROWS)))
 
 
 def _require_columns(file: InputFile, layout: Layout) -> None:
@@ -160,26 +134,3 @@ def _require_columns(file: InputFile, layout: Layout) -> None:
             raise UserError(
                 f"{file.address}: has no column '{name}', which the model reads", f"It has {shown_names(file.columns)}"
             )
-
-
-def _forget_changed(plan: Plan, known: Mapping[str, InputFile]) -> None:
-    """Removes what is left of files that could not be read, and were replaced since."""
-    for file in plan.manifest.files:
-        before = known.get(file.name)
-        if before is not None and (before.size, before.version) != (file.size, file.version):
-            plan.forget(file)
-
-
-def _checked(plan: Plan, file: InputFile, notes: list[str]) -> InputFile:
-    """The input with its output if that is there as it was written; else it is predicted again."""
-    output = plan.output(file)
-    if output is not None and not is_whole(plan.folder / file.name, output):
-        notes.append(f"{plan.folder / file.name}: is missing or damaged: predicted again")
-        plan.forget(file)
-        output = None
-    return file.model_copy(update={"output": output})
-
-
-def is_whole(written: Path, output: WrittenFile) -> bool:
-    """Whether a file is there as it was written."""
-    return written.is_file() and written.stat().st_size == output.bytes and sha256_of(written) == output.sha256

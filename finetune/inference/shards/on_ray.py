@@ -6,13 +6,12 @@ and its shard resumes from its journal; until then other tasks may take it.
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from finetune.errors import UserError
 from finetune.inference.model_source import ModelSource
-from finetune.inference.shards import plan as plans
 from finetune.inference.shards.plan import Plan
 from finetune.inference.shards.work import Failures, Reporter, predict_all
 from finetune.machines.place import Place
@@ -57,7 +56,8 @@ class ShardsOnRay(RayTasks):
             board = ray.remote(num_cpus=0)(_Board).remote()
             count = min(self.workers or max(1, sum(size.rooms(ray))), len(plan.left()))
             task = size.task(ray, _predict)
-            under_way = [task.remote(self.model, plan.folder.resolve(), size.place(), board) for _ in range(count)]
+            sent = replace(plan, folder=plan.folder.resolve())
+            under_way = [task.remote(self.model, sent, size.place(), board) for _ in range(count)]
             try:
                 found = _followed(ray, list(under_way), board, report)
             finally:
@@ -104,10 +104,9 @@ class _Board:
         return told
 
 
-def _predict(model: ModelSource, folder: Path, place: Place, board: Any) -> Found:
+def _predict(model: ModelSource, plan: Plan, place: Place, board: Any) -> Found:
     """A task of Ray: predicts the shards that are left, as long as there are any."""
     place.enter()
-    plan = plans.load_plan(folder)
     if not plan.left():
         return {}
     try:

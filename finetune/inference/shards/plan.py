@@ -1,42 +1,38 @@
-"""The plan of a prediction of many files, which is also its manifest: inputs, shards, and what became of them."""
+"""The plan of a prediction of many files: inputs, their shards, and which are done.
 
+A shard or a file is done when its Parquet file is whole: that is renamed into place at the end, and names in its footer
+what it holds the predictions of. So nothing else is kept, and every process finds the same by looking at the disk.
+"""
+
+import json
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from hashlib import sha256
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from filelock import FileLock, Timeout
-from pydantic import BaseModel, ConfigDict, ValidationError
 
-from finetune.data.atomic import write_atomically
-from finetune.data.paths import read_small
 from finetune.errors import UserError
 from finetune.task_types.columns import Layout
-from finetune.task_types.types import layout_from
 
-MANIFEST, STATE = "manifest.json", ".predict"  # in the output's folder
-MOST_BYTES = 1 << 30  # of a manifest; one of 100,000 shards has 50 MB
-
-
-Saved = TypeVar("Saved", bound=BaseModel)
+STATE = ".predict"  # in the output's folder: what shards have, until their file's output is written
+MARK = b"finetune"  # the key of a footer's metadata
 
 
 class Busy(UserError):
     """Another process predicts this shard."""
 
 
-class _Saved(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Shard(_Saved):
-    """Row groups `groups[0]` to `groups[1]` (not included) of a file: `rows` rows from number `first` (from 0)."""
+@dataclass(frozen=True, kw_only=True)
+class Shard:
+    """Row groups `groups[0]` to `groups[1]` (not included) of a file, which have `rows` rows."""
 
     file: str
     number: int
     groups: tuple[int, int]
-    first: int
     rows: int
 
     @property
@@ -45,31 +41,25 @@ class Shard(_Saved):
         return f"{self.file}/{self.number:05}"
 
 
-class ShardResult(_Saved):
-    """A predicted shard: its rows, those without a prediction, those truncated; the SHA-256 of what was read of its
-    rows, of their predictions (as JSON), and of the scratch file that holds them.
+@dataclass(frozen=True, kw_only=True)
+class Marked:
+    """What a written file says of itself: a hash of what it holds the predictions of, the number of its rows without a
+    prediction, and of those truncated.
     """
 
-    rows: int
+    of: str
     failed: int
     truncated: int
-    read: str
-    predictions: str
-    scratch: str
+
+    def added_to(self, schema: Any) -> Any:
+        """The schema of a file that says this in its footer."""
+        return schema.with_metadata({**(schema.metadata or {}), MARK: json.dumps(asdict(self))})
 
 
-class WrittenFile(_Saved):
-    """A written file: its rows, size and SHA-256, and the results of its shards."""
-
-    rows: int
-    bytes: int
-    sha256: str
-    shards: tuple[ShardResult, ...]
-
-
-class InputFile(_Saved):
+@dataclass(frozen=True, kw_only=True)
+class InputFile:
     """An input: its `name` below the folder of all, which is that of its output too; its address, size, version and
-    columns when the prediction began; and its output, or why it has none.
+    columns when the prediction began; its shards, or why it cannot be read.
     """
 
     name: str
@@ -78,7 +68,6 @@ class InputFile(_Saved):
     version: str
     columns: tuple[str, ...] = ()
     shards: tuple[Shard, ...] = ()
-    output: WrittenFile | None = None
     error: str = ""
 
     @property
@@ -92,47 +81,34 @@ class InputFile(_Saved):
         return {*self.columns, *(part.partition("=")[0] for part in self.name.split("/")[:-1] if "=" in part)}
 
 
-class Manifest(_Saved):
-    """What is saved: a hash of what decides the predictions, the columns that the model reads, and all inputs.
-
-    `complete`: every row of every input is in the outputs, once.
-    """
-
-    model: str
-    layout: dict[str, Any]
-    rows: int
-    complete: bool
-    files: tuple[InputFile, ...]
-
-
+@dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What is to be predicted into a folder, and where the state of each part is. Safe to pickle and to share."""
+    """What is to be predicted into a folder, by which model (a hash), and which of it is done. Safe to pickle."""
 
-    def __init__(self, folder: Path, manifest: Manifest) -> None:
-        self.folder = folder
-        self.manifest = manifest
-        self.files = {file.name: file for file in manifest.files}
+    folder: Path
+    model: str
+    layout: Layout  # the columns that the model reads
+    files: Mapping[str, InputFile]  # by name
 
     @property
-    def layout(self) -> Layout:
-        """The columns that the model reads."""
-        return layout_from(self.manifest.layout)
+    def rows(self) -> int:
+        """The number of rows of all inputs."""
+        return sum(file.rows for file in self.files.values())
 
     @property
     def state(self) -> Path:
-        """The folder of journals, locks and results, which is removed when all is done."""
-        return self.folder / STATE
-
-    @property
-    def shards(self) -> Iterator[Shard]:
-        """Every shard of the inputs that have no output yet."""
-        return (shard for file in self.manifest.files if file.output is None for shard in file.shards)
+        """The folder of journals, locks and scratch files."""
+        return self.folder / STATE / self.model[:16]
 
     def left(self) -> list[Shard]:
         """The shards that are not predicted yet."""
-        if self.is_finished():
-            return []
-        return [shard for shard in self.shards if self.result(shard) is None]
+        files = [file for file in self.files.values() if self.output(file) is None]
+        return [shard for file in files for shard in file.shards if self.result(shard) is None]
+
+    def of(self, file: InputFile, shard: Shard | None = None) -> str:
+        """A hash of what decides the predictions of a file or one of its shards."""
+        facts = [self.model, file.size, file.version, shard and shard.groups]
+        return sha256(json.dumps(facts).encode()).hexdigest()
 
     def read(self, file: InputFile) -> list[str]:
         """The columns of a file that the model reads."""
@@ -143,42 +119,31 @@ class Plan:
         """A file of a shard's state."""
         return self.state / shard.file / f"{shard.number:05}{suffix}"
 
-    def result(self, shard: Shard) -> ShardResult | None:
-        """The result of a shard that is predicted; None for another."""
-        if self.is_finished():
-            output = self.output(self.files[shard.file])
-            return None if output is None else output.shards[shard.number]
-        return _parsed(ShardResult, self.place(shard, ".json"))
+    def result(self, shard: Shard) -> Marked | None:
+        """What is known of a shard whose scratch file is whole; None for another."""
+        found = _read_mark(self.place(shard, ".parquet"))
+        return found if found and found.of == self.of(self.files[shard.file], shard) else None
 
-    def save_result(self, shard: Shard, result: ShardResult) -> None:
-        """Marks a shard as predicted."""
-        write_atomically(self.place(shard, ".json"), result.model_dump_json())
+    def output(self, file: InputFile) -> Marked | None:
+        """What is known of a file whose output is written; None for another.
 
-    def output(self, file: InputFile) -> WrittenFile | None:
-        """The output of a file that is written; None for another."""
-        if self.is_finished():
-            return load_plan(self.folder).files[file.name].output
-        return file.output or _parsed(WrittenFile, self.state / file.name / "output.json")
-
-    def is_finished(self) -> bool:
-        """Whether a process, this one or another, has finished everything, and the manifest says all."""
-        return not self.state.is_dir()
+        Raises UserError for an output of something else.
+        """
+        output = self.folder / file.name
+        if not output.exists():  # first, since another process may write it now
+            return None
+        found = _read_mark(output)
+        if found is None or found.of != self.of(file):
+            raise UserError(
+                f"{output}: already exists, and is of another model, library version, kind of device or precision, or"
+                " its input has changed, or it is damaged",
+                "Predict into another folder, or remove it",
+            )
+        return found
 
     def remove_state(self) -> None:
-        """Removes the folder of the state, all of it at once for other processes that look there."""
-        old = self.state.with_name(f"{STATE}.old")
-        shutil.rmtree(old, ignore_errors=True)
-        with suppress(FileNotFoundError):  # another process has removed it
-            self.state.rename(old)
-        shutil.rmtree(old, ignore_errors=True)
-
-    def save_output(self, file: InputFile, output: WrittenFile) -> None:
-        """Marks a file as written."""
-        write_atomically(self.state / file.name / "output.json", output.model_dump_json())
-
-    def forget(self, file: InputFile) -> None:
-        """Removes the state of a file, which is then predicted from its first row."""
-        shutil.rmtree(self.state / file.name, ignore_errors=True)
+        """Removes the folder of the state; a process that still looks there finds the outputs first."""
+        shutil.rmtree(self.folder / STATE, ignore_errors=True)
 
     @contextmanager
     def locked(self, name: str, *, wait: bool) -> Iterator[None]:
@@ -191,12 +156,6 @@ class Plan:
         except Timeout as error:
             raise Busy(f"{name}: another process predicts it", "Wait for it") from error
 
-    def save(self, manifest: Manifest) -> "Plan":
-        """Writes the manifest, and returns its plan."""
-        with self.locked("manifest", wait=True):
-            write_atomically(self.folder / MANIFEST, manifest.model_dump_json(indent=1) + "\n")
-        return Plan(self.folder, manifest)
-
 
 def source_column(name: str, columns: tuple[str, ...]) -> str:
     """The column that holds a cell of this name, which may be a field of an object: `a` for `a.b`; else empty."""
@@ -207,38 +166,23 @@ def source_column(name: str, columns: tuple[str, ...]) -> str:
     return name
 
 
-def load_plan(folder: Path) -> Plan:
-    """The plan of an output's folder. Raises UserError where it has none."""
-    found = saved_manifest(folder)
-    if found is None:
-        raise UserError(f"{folder / MANIFEST}: no such file", "Run the command that predicts into this folder")
-    return Plan(folder, found)
-
-
-def saved_manifest(folder: Path) -> Manifest | None:
-    """The manifest of a folder; None without one. Raises UserError for one that is damaged."""
-    file = folder / MANIFEST
-    if not file.exists():
-        return None
-    try:
-        return Manifest.model_validate_json(read_small(file, most=MOST_BYTES))
-    except ValidationError as error:
-        raise UserError(f"{file}: is damaged", "Remove its folder, or predict into another") from error
-
-
 def shards_of(name: str, groups: tuple[int, ...], *, rows: int) -> Iterator[Shard]:
     """Shards of whole row groups, of at least so many rows each but for the last; none for a file without rows."""
-    begin = first = number = 0
+    begin = number = 0
     for end in range(1, len(groups) + 1):
         size = sum(groups[begin:end])
         if size >= rows or (size and end == len(groups)):
-            yield Shard(file=name, number=number, groups=(begin, end), first=first, rows=size)
-            begin, first, number = end, first + size, number + 1
+            yield Shard(file=name, number=number, groups=(begin, end), rows=size)
+            begin, number = end, number + 1
 
 
-def _parsed(kind: type[Saved], file: Path) -> Saved | None:
-    """What a file of the state holds; None without it."""
+def _read_mark(file: Path) -> Marked | None:
+    """What a Parquet file says of itself; None where there is none, or one that is not whole or not ours."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     try:
-        return kind.model_validate_json(file.read_bytes())
-    except (FileNotFoundError, ValidationError):
+        metadata = pq.read_schema(file.absolute()).metadata or {}
+        return Marked(**json.loads(metadata[MARK]))
+    except (OSError, pa.ArrowException, KeyError, ValueError, TypeError):
         return None

@@ -1,4 +1,4 @@
-"""Predicts many files: works through the shards of a plan until all are done, and proves it."""
+"""Predicts many files: works through the shards of a plan until all are done."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -8,14 +8,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from finetune.data.addresses import Stored, version_now
+from finetune.data.addresses import Stored
 from finetune.errors import UserError
 from finetune.inference.predict_plan import known_type, layout_for
 from finetune.inference.predictor import Predictor
 from finetune.inference.shards.begin import begin, sample_of
-from finetune.inference.shards.join import join_file
-from finetune.inference.shards.plan import Busy, InputFile, Plan
-from finetune.inference.shards.predict import model_hash, predict_shard
+from finetune.inference.shards.plan import Busy, InputFile, Marked, Plan
+from finetune.inference.shards.predict import model_hash, predict_shard, write_output
 from finetune.runs.events import Event, Note, RowsPredicted, Watcher
 
 WAIT = 0.5  # seconds, while other processes have all shards that are left
@@ -73,21 +72,22 @@ def predict_files(
     watch: Watcher,
     executor: ShardExecutor | None = None,
 ) -> FolderPrediction:
-    """Predicts every row of Parquet files into files of the same names in a folder, with a manifest.
+    """Predicts every row of Parquet files into files of the same names in a folder.
 
-    Resumes what an earlier call has left, and checks what it has done. Without an executor this process predicts all
-    shards. Files that cannot be read are in `errors` of the result. Raises UserError as `begin` does.
+    Resumes what an earlier call has left. Without an executor this process predicts all shards. Files that cannot be
+    read are in `errors` of the result. Raises UserError as `begin` does.
     """
     started = time.perf_counter()
     task, sample = predictor.task, sample_of(stored)
     layout, notes = layout_for(known_type(task), predictor.layout, sample, options, inputs=task.inputs)
-    plan = begin(stored, output, layout=layout, model=model_hash(predictor, layout), notes=notes)
-    before = plan.manifest.rows - sum(shard.rows for shard in plan.left())
+    plan = begin(stored, output, layout=layout, model=model_hash(predictor, layout))
+    left = plan.left()
+    before = plan.rows - sum(shard.rows for shard in left)
     for note in notes:
         watch(Note(note))
-    report = ShardProgress(plan, watch)
+    report = ShardProgress(watch, before=before, total=plan.rows)
     work = executor or partial(predict_all, predictor)
-    failures = work(plan, report) if plan.left() else {}
+    failures = work(plan, report) if left else {}
     found = finish(plan, failures)
     found.before, found.notes, found.seconds = min(before, found.rows), notes, time.perf_counter() - started
     return found
@@ -96,10 +96,10 @@ def predict_files(
 class ShardProgress:
     """Tells a watcher how many rows of all shards are predicted."""
 
-    def __init__(self, plan: Plan, watch: Watcher) -> None:
+    def __init__(self, watch: Watcher, *, before: int, total: int) -> None:
         self.watch = watch
-        self.total = plan.manifest.rows
-        self.before = self.total - sum(shard.rows for shard in plan.left())
+        self.before = before
+        self.total = total
         self.rows: dict[str, int] = {}
         self.resumed: dict[str, int] = {}
         self.started = 0.0
@@ -146,45 +146,26 @@ def _report_rows(report: Reporter, key: str, event: Event) -> None:
 
 
 def finish(plan: Plan, failures: Failures) -> FolderPrediction:
-    """Writes the outputs that are missing, and the manifest; removes the state if all is done.
-
-    Raises UserError where the rows of an output are not those of its input.
-    """
+    """Writes the outputs that are missing; removes the state if all is done."""
     reasons = {key.rpartition("/")[0]: why for key, why in failures.items()}
-    files = [_finished(plan, file, reasons) for file in plan.manifest.files]
-    complete = all(file.output is not None for file in files)
-    saved = [file.model_copy(update={"error": ""}) if _has_changed(file) else file for file in files]
-    plan.save(plan.manifest.model_copy(update={"files": tuple(saved), "complete": complete}))
-    if complete:
+    found = {file.name: _finished(plan, file, reasons.get(file.name, file.error)) for file in plan.files.values()}
+    outputs = {name: one for name, one in found.items() if isinstance(one, Marked)}
+    if len(outputs) == len(found):
         plan.remove_state()
-    results = [shard for file in files if file.output is not None for shard in file.output.shards]
     return FolderPrediction(
-        files=sum(file.output is not None for file in files),
-        rows=sum(one.rows for one in results),
-        failed=sum(one.failed for one in results),
-        truncated=sum(one.truncated for one in results),
-        errors={file.name: file.error for file in files if file.output is None},
+        files=len(outputs),
+        rows=sum(file.rows for file in plan.files.values() if file.name in outputs),
+        failed=sum(one.failed for one in outputs.values()),
+        truncated=sum(one.truncated for one in outputs.values()),
+        errors={name: one for name, one in found.items() if isinstance(one, str)},
     )
 
 
-def _finished(plan: Plan, file: InputFile, reasons: Mapping[str, str]) -> InputFile:
-    """The input with its output, or with why it has none."""
-    why = reasons.get(file.name, file.error)
-    output = None
+def _finished(plan: Plan, file: InputFile, why: str) -> Marked | str:
+    """What is known of the output of a file, which is written if its shards are done; or why it has none."""
     try:
-        output = None if why else join_file(plan, file)
+        if not why:
+            write_output(plan, file)
+        return why or plan.output(file) or "is not predicted yet"
     except UserError as error:
-        why = error.what
-    if output is None:
-        return file.model_copy(update={"error": why or "is not predicted yet"})
-    if [shard.rows for shard in file.shards] != [result.rows for result in output.shards] or output.rows != file.rows:
-        raise UserError(f"{plan.folder / file.name}: has other rows than its input", "Predict into another folder")
-    return file.model_copy(update={"output": output, "error": ""})
-
-
-def _has_changed(file: InputFile) -> bool:
-    """Whether an input without an output has changed, which stays an error when the command is repeated."""
-    try:
-        return file.output is None and version_now(file.address) != (file.size, file.version)
-    except UserError:
-        return False
+        return error.what

@@ -1,16 +1,17 @@
 """Predicts the shards of a plan with several processes of this machine, which share the work by the shards' locks.
 
-The processes are this module, started by the first: a line of JSON on standard input says what to do, and lines of
-JSON on standard output what is done. A process ends with the one that started it, whose end closes its input.
+The processes are this module, started by the first: a pickle on standard input says what to do, and lines of JSON on
+standard output what is done. A process ends with the one that started it, whose end closes its input.
 """
 
 import json
 import os
+import pickle
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
@@ -18,7 +19,6 @@ from typing import Any
 
 from finetune.errors import UserError, first_line
 from finetune.inference.model_source import ModelSource
-from finetune.inference.shards import plan as plans
 from finetune.inference.shards.plan import Plan
 from finetune.inference.shards.work import Failures, Reporter, predict_all
 
@@ -51,22 +51,17 @@ class Processes:
             raise UserError(f"the workers ended before all was predicted: {why}", "The same command resumes")
         return failures
 
-    def _started(self, plan: Plan, number: int) -> "subprocess.Popen[str]":
+    def _started(self, plan: Plan, number: int) -> "subprocess.Popen[bytes]":
         threads = max(1, (os.cpu_count() or 1) // self.workers)
-        process = subprocess.Popen(
-            START, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-        )
+        process = subprocess.Popen(START, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         assert process.stdin is not None
         with suppress(BrokenPipeError):  # its exit code says why
-            process.stdin.write(
-                json.dumps({"folder": str(plan.folder), "threads": threads, "number": number, **asdict(self.model)})
-                + "\n"
-            )
+            process.stdin.write(pickle.dumps((plan, self.model, threads, number)))
             process.stdin.flush()
         return process
 
 
-def _followed(processes: "list[subprocess.Popen[str]]", report: Reporter) -> tuple[Failures, list[str]]:
+def _followed(processes: "list[subprocess.Popen[bytes]]", report: Reporter) -> tuple[Failures, list[str]]:
     """Reports the rows that all processes predict, until they end: what is wrong by shard, and with processes."""
     failures: Failures = {}
     errors: list[str] = []
@@ -78,14 +73,14 @@ def _followed(processes: "list[subprocess.Popen[str]]", report: Reporter) -> tup
     return failures, errors
 
 
-def _told(processes: "list[subprocess.Popen[str]]") -> Iterator[dict[str, Any]]:
+def _told(processes: "list[subprocess.Popen[bytes]]") -> Iterator[dict[str, Any]]:
     """Yields what the processes tell, until all have ended."""
-    heard: SimpleQueue[str] = SimpleQueue()
+    heard: SimpleQueue[bytes] = SimpleQueue()
 
-    def hear(process: "subprocess.Popen[str]") -> None:
+    def hear(process: "subprocess.Popen[bytes]") -> None:
         for line in process.stdout or ():
             heard.put(line)
-        heard.put("")
+        heard.put(b"")
 
     for process in processes:
         Thread(target=hear, args=(process,), daemon=True).start()
@@ -94,20 +89,19 @@ def _told(processes: "list[subprocess.Popen[str]]") -> Iterator[dict[str, Any]]:
         line = heard.get()
         running -= not line
         with suppress(ValueError):  # a line that a killed process did not finish
-            yield json.loads(line or "{}")
+            yield json.loads(line or b"{}")
 
 
 def run_worker() -> None:
     """A worker: predicts all shards of the plan that it is told of."""
     import torch
 
-    given = json.loads(sys.stdin.readline())
+    plan, model, threads, number = pickle.load(sys.stdin.buffer)
     Thread(target=_end_with_input, daemon=True).start()
-    torch.set_num_threads(given.pop("threads"))
-    given["device"] = device_of(given.pop("number"), given["device"], torch.cuda.device_count())
-    plan = plans.load_plan(Path(given.pop("folder")))
+    torch.set_num_threads(threads)
+    model = replace(model, device=device_of(number, model.device, torch.cuda.device_count()))
     try:
-        failures = predict_all(ModelSource(**given).load(), plan, lambda key, rows: _tell(shard=key, rows=rows))
+        failures = predict_all(model.load(), plan, lambda key, rows: _tell(shard=key, rows=rows))
         _tell(failures=failures)
     except UserError as error:
         _tell(error=str(error))
@@ -121,7 +115,7 @@ def device_of(number: int, device: str | None, gpus: int) -> str | None:
 
 
 def _end_with_input() -> None:
-    sys.stdin.read()
+    sys.stdin.buffer.read()
     os._exit(1)
 
 
