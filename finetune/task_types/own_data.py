@@ -14,7 +14,7 @@ from finetune.data.formats.excel import MOST_NAMED, Sheet, hint_of, named_sheet
 from finetune.data.messages import places, so_many
 from finetune.data.packed_rows import PackedRows, pack
 from finetune.data.paths import read_small, require_utf_8
-from finetune.data.reading import forget_tables, table_of, version_of
+from finetune.data.reading import forget_tables, table_of
 from finetune.data.rows import Row, Rows
 from finetune.data.source import Source, content_hash
 from finetune.data.table import Table
@@ -68,18 +68,15 @@ class OwnData:
     encoding: str = ""
     sheet: str = ""
     model: Task | None = None  # the task of a trained model: rows with a label that it does not know are left out
-    kept: dict[Path, Any] = field(default_factory=dict, init=False, repr=False, compare=False)  # (version, splits)
+    kept: dict[str, Rows] = field(default_factory=dict, init=False, repr=False, compare=False)  # rows are read once
 
     def __call__(self, _: Source, split: str) -> Rows:
         """The usable rows of a split; rows of train and dev without a label are left out."""
         if split not in self.files and split != "dev":
             raise UserError(f"the data has no split '{split}'", f"It has {', '.join({**self.files, 'dev': ''})}")
-        path = self.files.get(split, self.files["train"])
-        version = version_of(path)
-        if self.kept.get(path, (None,))[0] != version or split not in self.kept[path][1]:
-            self.kept[path] = version, self._read(path, split)
-        rows: Rows = self.kept[path][1][split]
-        return rows
+        if split not in self.kept:
+            self.kept.update(self._read(self.files.get(split, self.files["train"]), split))
+        return self.kept[split]
 
     def table(self, path: Path) -> Table:
         """The table of a file, read as for the model where there is one. Raises UserError as reading it does."""

@@ -128,14 +128,16 @@ def plan_run(
     set_deterministic(recipe.deterministic)
     if fault := task.stream.batch_fault(recipe.train.batch_size):
         raise UserError(f"train.batch_size is {recipe.train.batch_size}: {fault}", "Set a greater train.batch_size")
-    vocabulary = _vocabulary(recipe, task, source, watch)
-    watch(Working("finding the encoder's weights"))
-    named = pretrained.resolve(str(resolved.encoder or recipe.model), tokenizer=vocabulary)
-    weights = replace(named, name=recipe.model)
+    size = trained_size(recipe)
+    weights = None if size else _weights(resolved, str(recipe.tokenizer), watch)
+    if size:
+        size_of(recipe.model)  # first, since reading and training a vocabulary take a while
     watch(Working("reading rows"))
     splits = load_splits(task, source, limit=recipe.limit)
     data = data_fingerprint({split: loaded.rows for split, loaded in splits.items()})
     splits[task.train_split] = train = _trained_on(recipe, task, splits)
+    vocabulary = str(task.stream.vocabulary(train.rows, watch, size=size) or "") if size else str(recipe.tokenizer)
+    weights = weights or _weights(resolved, vocabulary, watch)
     task = task.with_training_statistics(train.rows)
     pooling = fitting_pooling(recipe, weights.folder, load_config(weights.folder), rows=len(train.rows))
     return PlannedRun(
@@ -150,16 +152,11 @@ def _trained_on(recipe: Recipe, task: Task, splits: Mapping[str, Rows]) -> Rows:
     return with_share(task, train, recipe.train_share, seed=recipe.seeds[1])
 
 
-def _vocabulary(recipe: Recipe, task: Task, source: Source, watch: Watcher) -> str:
-    """The vocabulary that the recipe names, else for a new encoder one trained on its training text; empty for other
-    runs.
-    """
-    size = trained_size(recipe)
-    if not size:
-        return str(recipe.tokenizer)
-    size_of(recipe.model)  # first, since training takes a while
-    train = _trained_on(recipe, task, load_splits(task, source, limit=recipe.limit))
-    return str(task.stream.vocabulary(train.rows, watch, size=size) or "")
+def _weights(resolved: ResolvedRun, vocabulary: str, watch: Watcher) -> ModelFiles:
+    """The encoder's files, named as in the recipe; a new encoder gets this vocabulary."""
+    watch(Working("finding the encoder's weights"))
+    named = pretrained.resolve(str(resolved.encoder or resolved.recipe.model), tokenizer=vocabulary)
+    return replace(named, name=resolved.recipe.model)
 
 
 def build_run(planned: PlannedRun, watch: Watcher) -> BuiltRun:

@@ -4,7 +4,7 @@ import hashlib
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property
 from itertools import islice
 from os import PathLike
 from pathlib import Path
@@ -63,10 +63,10 @@ class Documents(Sequence[Document]):
         """Name, time and size of each file, which change when the corpus does."""
         return tuple((str(path.absolute()), *version_of(path)) for path in named_files(self.paths))
 
-    @property
+    @cached_property
     def survey(self) -> Survey:
-        """What a pass over all documents of the files finds, also those not chosen; cached until a file changes."""
-        return self.known or _surveyed(self.paths, self.column, self.encoding, self.version)
+        """What a pass over all documents of the files finds, also those not chosen."""
+        return self.known or survey_of(read_documents(self.paths, column=self.column, encoding=self.encoding))
 
     @property
     def fingerprint(self) -> str:
@@ -166,8 +166,3 @@ def split_documents(documents: Documents) -> tuple[Documents, Documents]:
     size = min(len(different) // 2, max(LEAST_DEV, min(MOST_DEV, round(DEV_SHARE * len(different)))))
     is_dev = documents.hashes <= different[size - 1]
     return documents.choose(~is_dev), documents.choose(is_dev)
-
-
-@lru_cache(maxsize=4)
-def _surveyed(paths: tuple[Path, ...], column: str, encoding: str, _: Version) -> Survey:
-    return survey_of(read_documents(paths, column=column, encoding=encoding))

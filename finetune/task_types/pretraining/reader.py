@@ -1,9 +1,8 @@
 """Reads a corpus: the documents to train on as a stream, and those of dev in memory."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -31,7 +30,6 @@ class CorpusReader:
     column: str = ""
     dev: str = ""
     encoding: str = ""
-    kept: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)  # version -> splits
 
     def __call__(self, _: Source, split: str) -> Rows:
         """The documents of a split. Raises UserError as `read_documents` and `split_documents` do."""
@@ -42,17 +40,7 @@ class CorpusReader:
             raise UserError(f"dev={self.dev} has all documents of {self.path}", "Name another file, or leave dev out")
         return found
 
-    @property
-    def splits(self) -> dict[str, Rows]:
-        """Train and dev, read again where a file has changed."""
-        version = tuple(self._open(Path(path)).version for path in (self.path, self.dev) if path)
-        if version not in self.kept:
-            self.kept.clear()
-            self.kept[version] = self._splits()
-        found: dict[str, Rows] = self.kept[version]
-        return found
-
-    @property
+    @cached_property
     def documents(self) -> Documents:
         """All documents of the file or folder, those of dev too where it has no file for them."""
         return open_corpus(self.path, column=self.column, encoding=self.encoding)
@@ -64,10 +52,9 @@ class CorpusReader:
         reasons = {"text": "given"} if self.column else {}
         return Layout(shape="text", text=(column,) if column else (), reasons=reasons)
 
-    def _open(self, path: Path) -> Documents:
-        return Documents(path, column=self.column, encoding=self.encoding)
-
-    def _splits(self) -> dict[str, Rows]:
+    @cached_property
+    def splits(self) -> dict[str, Rows]:
+        """Train and dev."""
         documents = self.documents
         train, dev = self._with_given_dev(documents) if self.dev else split_documents(documents)
         rule = f"{self.path.name}: {len(dev):,} documents are dev, selected by their text; dev=FILE names others"

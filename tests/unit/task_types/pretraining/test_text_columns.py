@@ -50,12 +50,12 @@ def test_a_model_keeps_the_column_that_it_was_trained_on(column: str, tmp_path: 
     assert guess(table_of(path, ""), {"shape": "text"}, labelled=False).text == (column,)
 
 
-def test_a_dev_that_has_changed_is_read_again(tmp_path: Path) -> None:
+def test_the_next_command_reads_a_dev_that_has_changed(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("\n".join(REVIEW))
     dev = tmp_path / "dev.txt"
-    task = own_task(str(tmp_path / "a.txt"), {"dev": str(dev)})
     for lines in (2, 4):
         dev.write_text("other words\n" * lines)
+        task = own_task(str(tmp_path / "a.txt"), {"dev": str(dev)})
         assert len(task.load(source_of(None), "dev").rows) == lines
 
 
