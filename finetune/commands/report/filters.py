@@ -3,8 +3,6 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import chain
 
 from finetune.data.characters import KINDS, SCRIPTS, census
 from finetune.task_types.marked_text import cut
@@ -16,15 +14,10 @@ SCRIPT = "script"
 LEAST = 0.02  # share of rows in another script than most, from which scripts are worth showing
 
 
-@lru_cache(maxsize=8)
-def _names(pairs: tuple[tuple[str, str], ...]) -> Mapping[str, int]:
-    counts = Counter(chain.from_iterable(pairs))
-    return {name: place for place, (name, _) in enumerate(counts.most_common(MOST_NAMES))}
-
-
 def names_of(view: View) -> Mapping[str, int]:
     """The place of each label that rows can be filtered by, the most frequent first."""
-    return _names(tuple(pair for line in view.lines for pair in view.row_pairs(line)))
+    counts = Counter(name for line in view.lines for pair in view.row_pairs(line) for name in pair)
+    return {name: place for place, (name, _) in enumerate(counts.most_common(MOST_NAMES))}
 
 
 def slices_in(view: View) -> list[tuple[str, list[str]]]:
