@@ -6,7 +6,7 @@ from pathlib import Path
 from finetune.data.addresses import is_remote
 from finetune.data.formats.brat import annotated
 from finetune.data.formats.class_folders import class_folders
-from finetune.data.formats.slot_files import is_beside_words, slot_files
+from finetune.data.formats.slot_files import is_next_to_words, slot_files
 from finetune.data.label_names import FILES as LABEL_FILES
 from finetune.data.paired_files import is_label_file
 from finetune.data.paths import exists, is_folder, is_pattern, require_file, require_here, require_utf_8
@@ -81,7 +81,7 @@ def _in_folder(folder: Path) -> dict[str, Path]:
         return splits
     there = sorted(f for f in folder.iterdir() if f.is_file() and f.name[0] != "." and _may_be_data(f))
     there = [file for file in there if not LABEL_FILES.fullmatch(file.name)]
-    there = [file for file in there if not is_label_file(file) and not is_beside_words(file)]
+    there = [file for file in there if not is_label_file(file) and not is_next_to_words(file)]
     files: dict[str, Path] = {}
     for name, words in NAMES.items():
         found = [file for file in there if _says(file, words)]

@@ -48,7 +48,7 @@ class ModelFiles:
 
     @property
     def loadable(self) -> str:
-        """What transformers' `from_pretrained` takes: the name on the Hub, else the folder, which is no such name."""
+        """What transformers' `from_pretrained` takes: the name on the Hub, or the folder; a relative one begins with a dot."""
         if self.fetched:
             return self.name
         outside = self.folder.is_absolute() or self.folder.parts[:1] == ("..",)

@@ -155,11 +155,7 @@ def _candidates_of_flags(
 
 
 def _parts_of_flags(group: Sequence[str]) -> list[tuple[str, ...]]:
-    """The parts of adjacent binary columns that may be of several kinds: some names say is or has and others do not, or
-    there are two without a label's name.
-    """
-    if len(group) == 2 and all(label_tier(name) is None for name in group):
-        return [(name,) for name in group]
+    """The two parts of adjacent binary columns that are not of one kind: some names say is or has, others do not."""
     asking = tuple(name for name in group if asks(name))
     return [asking, tuple(name for name in group if name not in asking)] if 0 < len(asking) < len(group) else []
 

@@ -18,7 +18,7 @@ NAME = re.compile(rf"(.*?)({re.escape(WORDS)}|{re.escape(TAGS)}|{LABEL})")
 
 
 def slot_files(path: Path) -> dict[str, Path]:
-    """The files in a folder, or those beside one of them, by column; empty without words and their tags."""
+    """The files in a folder, or those next to one of them, by column; empty without words and their tags."""
     match = NAME.fullmatch(path.name)
     if is_folder(path):
         found = {name: path / name for name in (WORDS, TAGS, LABEL)}
@@ -30,7 +30,7 @@ def slot_files(path: Path) -> dict[str, Path]:
     return found if {WORDS, TAGS} <= {*found} else {}
 
 
-def is_beside_words(path: Path) -> bool:
+def is_next_to_words(path: Path) -> bool:
     """Whether a file holds the tags or the labels of words in a file next to it."""
     return slot_files(path).get(WORDS, path) != path
 
