@@ -48,7 +48,7 @@ class ModelFiles:
 
     @property
     def loadable(self) -> str:
-        """What transformers' `from_pretrained` takes: the name on the Hub, or the folder; a relative one begins with a dot."""
+        """What `from_pretrained` takes: the name on the Hub, or the folder, which then begins with a dot or slash."""
         if self.fetched:
             return self.name
         outside = self.folder.is_absolute() or self.folder.parts[:1] == ("..",)
