@@ -46,23 +46,25 @@ LABEL_UNLIKE = Issue(
 def unlike(counts: Mapping[str, int], column: str, texts: Iterable[str] = ()) -> tuple[dict[str, str], dict[str, str]]:
     """The labels of a single row that are unlike the others, with the reason: (mistakes, those that may be right).
 
-    Leaving out a right label costs more than training on a wrong one. So a letter changed for another, which often
-    makes another word (sulfite, sulfate), is no mistake, nor is one more at the end, nor a word that the texts have.
+    Leaving out a right label costs more than training on a wrong one. So only a slip is a mistake, and not a letter
+    changed for another or one more at the end, which often make another word, nor a word that the texts have.
     """
     single = [name for name, count in counts.items() if count == 1]
     usual = {name: count for name, count in counts.items() if count > 1}
     if not single or len(usual) < 2:
         return {}, {}
-    meant = {name: other for name, other in misspelled(counts).items() if not _by_nature(other, usual)}
-    reasons = {name: _mistake(name, meant.get(name, ""), usual, column) for name in single}
-    mistakes = {name: why for name, why in reasons.items() if why}
+    near = {name: meant for name, meant in misspelled(counts).items() if name not in usual}
+    meant = {name: other for name, other in near.items() if not _by_nature(other, usual)}
+    most = MOST * sum(counts.values())
+    mistakes = _with_reason({name: _mistake(name, meant.get(name, ""), usual, column) for name in single})
     words = _occurring([name for name in mistakes if name in meant], texts)
-    mistakes = {name: why for name, why in mistakes.items() if name not in words}
-    if len(mistakes) > MOST * sum(counts.values()):
-        mistakes = {}
-    doubts = {name: _doubt(name, meant.get(name, ""), usual) for name in single if name not in mistakes}
-    doubts = {name: why for name, why in doubts.items() if why}
-    return mistakes, doubts if len(doubts) <= max(1, MOST * sum(counts.values())) else {}
+    mistakes = {name: why for name, why in mistakes.items() if name not in words and len(mistakes) <= most}
+    doubts = _with_reason({name: _doubt(name, meant.get(name, ""), usual) for name in single if name not in mistakes})
+    return mistakes, doubts if len(doubts) <= max(1, most) else {}
+
+
+def _with_reason(reasons: Mapping[str, str]) -> dict[str, str]:
+    return {name: why for name, why in reasons.items() if why}
 
 
 def _by_nature(meant: str, usual: Mapping[str, int]) -> bool:
