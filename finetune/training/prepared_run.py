@@ -129,7 +129,7 @@ def plan_run(
     if fault := task.stream.batch_fault(recipe.train.batch_size):
         raise UserError(f"train.batch_size is {recipe.train.batch_size}: {fault}", "Set a greater train.batch_size")
     size = trained_size(recipe)
-    weights = None if size else _weights(resolved, str(recipe.tokenizer), watch)
+    weights = None if size else _weights(recipe, resolved.encoder, str(recipe.tokenizer), watch)
     if size:
         size_of(recipe.model)  # first, since reading and training a vocabulary take a while
     watch(Working("reading rows"))
@@ -137,7 +137,7 @@ def plan_run(
     data = data_fingerprint({split: loaded.rows for split, loaded in splits.items()})
     splits[task.train_split] = train = _trained_on(recipe, task, splits)
     vocabulary = str(task.stream.vocabulary(train.rows, watch, size=size) or "") if size else str(recipe.tokenizer)
-    weights = weights or _weights(resolved, vocabulary, watch)
+    weights = weights or _weights(recipe, resolved.encoder, vocabulary, watch)
     task = task.with_training_statistics(train.rows)
     pooling = fitting_pooling(recipe, weights.folder, load_config(weights.folder), rows=len(train.rows))
     return PlannedRun(
@@ -152,11 +152,10 @@ def _trained_on(recipe: Recipe, task: Task, splits: Mapping[str, Rows]) -> Rows:
     return with_share(task, train, recipe.train_share, seed=recipe.seeds[1])
 
 
-def _weights(resolved: ResolvedRun, vocabulary: str, watch: Watcher) -> ModelFiles:
+def _weights(recipe: Recipe, encoder: Path | None, vocabulary: str, watch: Watcher) -> ModelFiles:
     """The encoder's files, named as in the recipe; a new encoder gets this vocabulary."""
     watch(Working("finding the encoder's weights"))
-    named = pretrained.resolve(str(resolved.encoder or resolved.recipe.model), tokenizer=vocabulary)
-    return replace(named, name=resolved.recipe.model)
+    return replace(pretrained.resolve(str(encoder or recipe.model), tokenizer=vocabulary), name=recipe.model)
 
 
 def build_run(planned: PlannedRun, watch: Watcher) -> BuiltRun:
