@@ -50,7 +50,10 @@ def files(folder: Path) -> set[str]:
     return {str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file()}
 
 
-def test_a_tracker_gets_settings_losses_scores_and_final_numbers(tiny_bert: Path, tmp_path: Path) -> None:
+def test_a_tracker_gets_settings_losses_scores_and_final_numbers(
+    tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir("/")
     record, notes, _ = trained(tmp_path / "results", tiny_bert, track=["keeping"])
     (given,) = Keeping.settings
     assert (given["task"], given["model"]) == ("rows.csv", tiny_bert.name)  # without the folders of this machine
