@@ -5,9 +5,9 @@ from reprlib import Repr
 from typing import Any
 
 FORGED = re.compile("\n(?!  - )")  # a line that is not one of a list of faults
-MOST_SHOWN = 100  # characters of a value in a message
+VALUE_CHARS_SHOWN = 100  # characters of a value in a message
 LONGEST_LINE = 400  # characters of a library's error in a message
-LONGEST, MOST = 200, 5_000  # characters of a name, and names, of which the nearest is searched
+NAME_CHARS, NAMES_SEARCHED = 200, 5_000  # characters of a name, and names, of which the nearest is searched
 
 
 THEIRS = (MemoryError, TimeoutError)  # not of what is read: the machine's, or a limit of time that the caller set
@@ -45,7 +45,7 @@ def shortened(text: str, most: int) -> str:
 def shown_value(value: Any) -> str:
     """A value as Python shows it, for a message; of a long one the start and the end."""
     short = Repr()
-    short.maxstring = short.maxother = short.maxlong = MOST_SHOWN
+    short.maxstring = short.maxother = short.maxlong = VALUE_CHARS_SHOWN
     return short.repr(value)
 
 
@@ -53,7 +53,7 @@ def nearest(name: str, allowed: list[str]) -> str:
     """`Did you mean 'mrpc'? ` if an allowed name is close to `name`, else empty."""
     import difflib
 
-    if len(name) > LONGEST or len(allowed) > MOST:  # the time grows with the product of their lengths
+    if len(name) > NAME_CHARS or len(allowed) > NAMES_SEARCHED:  # the time grows with the product of their lengths
         return ""
     close = difflib.get_close_matches(name, allowed, n=2, cutoff=0.6)
     return f"Did you mean {' or '.join(repr(match) for match in close)}? " if close else ""

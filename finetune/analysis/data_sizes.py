@@ -13,7 +13,7 @@ from finetune.runs.seeds import failed
 from finetune.runs.verdict import Verdict, verdict_of
 
 FAILED = "no better than constant"  # the heading of the runs that `failed` finds
-SMALL = 0.01  # a gain, of the scale of a score, that is hardly worth labels
+SMALL_GAIN = 0.01  # a gain, of the scale of a score, that is hardly worth labels
 SAME = 0.1  # of a doubling: a step as near to one is called so
 
 
@@ -133,7 +133,7 @@ def _answer(low: float, high: float, more: str) -> str:
         return f"More {more} would probably help"
     if high < 0:
         return f"More {more} of this kind would probably not help"
-    if high < SMALL:
+    if high < SMALL_GAIN:
         return f"More {more} would hardly help"
     return f"Whether more {more} would help is unclear, and more seeds may tell"
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 OURS = "model"  # the method of the trained model, among the baselines
 COLUMNS = ("settings", "split", "metric", "method", "score", "sd", "low", "high", "runs")
-SHOWN = ("settings", "split", "metric", "method", "score", "sd")
+COLUMNS_SHOWN = ("settings", "split", "metric", "method", "score", "sd")
 
 
 @dataclass(frozen=True)
@@ -187,10 +187,10 @@ class Run:
             (row.get("settings", ""), row["split"], row["metric"], row["method"], *_points(row, metric(row["metric"])))
             for row in scores.to_dict("records")
         ]
-        shown = range(0 if "settings" in scores.columns else 1, len(SHOWN))
+        shown = range(0 if "settings" in scores.columns else 1, len(COLUMNS_SHOWN))
         several = f"{len(self.records)} runs" if len(self.records) > 1 else f"run {self.id}"
         title = f"{self.records[0].task}, {self.records[0].model}: {several}"
-        table = html_table([SHOWN[i] for i in shown], [[row[i] for i in shown] for row in rows], title=title)
+        table = html_table([COLUMNS_SHOWN[i] for i in shown], [[row[i] for i in shown] for row in rows], title=title)
         notes = dict.fromkeys(note for record in self.records for note in record.notes)
         return f"<p>{escape(self.verdict.sentence)}</p>{table}{html_list([*notes, *self.folders])}"
 

@@ -6,7 +6,7 @@ from itertools import combinations
 import numpy as np
 
 from finetune.checks.check import Check, across
-from finetune.checks.finding import MOSTLY, Finding
+from finetune.checks.finding import MOST_OF_ROWS, FileFinding
 from finetune.checks.split_data import SplitFile
 from finetune.data.issues import Issue
 from finetune.data.messages import shown
@@ -41,7 +41,7 @@ GROUP_LEAK = Issue(
 )
 
 
-def missing_columns(parts: Sequence[SplitFile]) -> Iterator[Finding]:
+def missing_columns(parts: Sequence[SplitFile]) -> Iterator[FileFinding]:
     """Columns of the training file that another file lacks; a test file needs no labels."""
     for part in parts:
         needed = [*part.layout.text, *(part.layout.label if part.split != "test" else ())]
@@ -51,17 +51,17 @@ def missing_columns(parts: Sequence[SplitFile]) -> Iterator[Finding]:
             yield part.found(MISSING_COLUMN, what=what, remedy=remedy)
 
 
-def unseen_labels(parts: Sequence[SplitFile]) -> Iterator[Finding]:
+def unseen_labels(parts: Sequence[SplitFile]) -> Iterator[FileFinding]:
     """Labels without a row in the training file."""
     train, *others = parts
-    for part in others if train.kind.named else ():
+    for part in others if train.kind.closed_labels else ():
         if unseen := [name for name in part.label_counts if name not in train.label_counts]:
             what = f"labels without a row in {train.file}: {', '.join(map(shown, unseen[:5]))}"
             rows = part.rows_with(unseen)
-            yield part.found(UNSEEN_LABEL, rows, what=what, worst=len(rows) > MOSTLY * part.size)
+            yield part.found(UNSEEN_LABEL, rows, what=what, worst=len(rows) > MOST_OF_ROWS * part.size)
 
 
-def leaked(parts: Sequence[SplitFile]) -> Iterator[Finding]:
+def leaked(parts: Sequence[SplitFile]) -> Iterator[FileFinding]:
     """Texts that are in two splits."""
     for first, second in combinations(parts, 2):
         keys = second.unit_keys
@@ -73,7 +73,7 @@ def leaked(parts: Sequence[SplitFile]) -> Iterator[Finding]:
             yield second.found(LEAK, rows, what=what, remedy=remedy, worst=len(rows) > LEAKED * second.size)
 
 
-def groups_apart(parts: Sequence[SplitFile]) -> Iterator[Finding]:
+def groups_apart(parts: Sequence[SplitFile]) -> Iterator[FileFinding]:
     """Groups that are in two splits."""
     name = parts[0].layout.group
     having = [part for part in parts if name and part.has([name])]

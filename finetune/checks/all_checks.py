@@ -13,7 +13,7 @@ from finetune.checks import (
     text,
 )
 from finetune.checks.check import Check
-from finetune.checks.finding import Finding
+from finetune.checks.finding import FileFinding
 from finetune.checks.split_data import SplitFile
 from finetune.data.issues import SEVERITIES
 
@@ -30,11 +30,11 @@ FILES = (
 CHECKS: tuple[Check, ...] = tuple(check for file in FILES for check in file.CHECKS)
 
 
-def findings(parts: Sequence[SplitFile], checks: Iterable[Check]) -> list[Finding]:
+def findings(parts: Sequence[SplitFile], checks: Iterable[Check]) -> list[FileFinding]:
     """Findings of the checks over all splits, most severe first."""
     return worst_first(finding for check in checks for finding in check.find(parts))
 
 
-def worst_first(found: Iterable[Finding]) -> list[Finding]:
+def worst_first(found: Iterable[FileFinding]) -> list[FileFinding]:
     """Findings sorted by severity, errors first."""
     return sorted(found, key=lambda finding: SEVERITIES.index(finding.severity))

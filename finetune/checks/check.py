@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from finetune.checks.finding import Finding
+from finetune.checks.finding import FileFinding
 from finetune.checks.split_data import SplitFile
 from finetune.data.issues import Issue
 
-Find = Callable[[Sequence[SplitFile]], Iterable[Finding]]
+Find = Callable[[Sequence[SplitFile]], Iterable[FileFinding]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,10 +19,10 @@ class Check:
     refuses: bool = False
 
 
-def in_each(find: Callable[[SplitFile], Iterable[Finding]]) -> Find:
+def in_each(find: Callable[[SplitFile], Iterable[FileFinding]]) -> Find:
     """A check of one split, applied to each split that has the text columns."""
 
-    def find_in_each(parts: Sequence[SplitFile]) -> Iterator[Finding]:
+    def find_in_each(parts: Sequence[SplitFile]) -> Iterator[FileFinding]:
         for part in _with_texts(parts):
             yield from find(part)
 

@@ -6,12 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finetune.checks.check import Check, across
-from finetune.checks.finding import MANY, Finding
+from finetune.checks.finding import MANY_OF_ROWS, FileFinding
 from finetune.checks.minhash import near_pairs
 from finetune.checks.split_data import SplitFile
 from finetune.data.issues import Issue
 
-MOST = 200_000  # texts that are searched for near duplicates; of more, a sample
+MOST_TEXTS = 200_000  # texts that are searched for near duplicates; of more, a sample
 DUPLICATE = Issue(
     code="duplicate",
     severity="note",
@@ -40,21 +40,21 @@ NEAR_LEAK = Issue(
 )
 
 
-def repeated(parts: Sequence[SplitFile]) -> Iterator[Finding]:
+def repeated(parts: Sequence[SplitFile]) -> Iterator[FileFinding]:
     """Rows with the text and label of an earlier one, and texts with several labels."""
     for part in parts:
         labels = np.fromiter(map(hash, part.golds), np.int64, len(part.golds))
         rows, same_text, same_label = _in_order(part.keys, labels, part.keys != 0)
         again = np.sort(rows[1:][same_text & same_label])
         if len(again):
-            yield part.found(DUPLICATE, again, worst=len(again) > MANY * part.size)
+            yield part.found(DUPLICATE, again, worst=len(again) > MANY_OF_ROWS * part.size)
         labelled = np.fromiter((label is not None for label in part.golds), bool, len(labels))
         rows, same_text, same_label = _in_order(part.keys, labels, (part.keys != 0) & labelled)
         texts = np.unique(part.keys[rows[1:][same_text & ~same_label]])
         if len(texts):
             what = f"{CONTRADICTION.meaning}; different texts: {len(texts):,}"
             differing = np.flatnonzero(labelled & np.isin(part.keys, texts))
-            yield part.found(CONTRADICTION, differing, what=what, worst=len(differing) > MANY * part.size)
+            yield part.found(CONTRADICTION, differing, what=what, worst=len(differing) > MANY_OF_ROWS * part.size)
 
 
 def _in_order(
@@ -66,15 +66,15 @@ def _in_order(
     return rows, keys[rows][1:] == keys[rows][:-1], labels[rows][1:] == labels[rows][:-1]
 
 
-def nearly_repeated(parts: Sequence[SplitFile]) -> Iterator[Finding]:
+def nearly_repeated(parts: Sequence[SplitFile]) -> Iterator[FileFinding]:
     """Texts nearly equal to an earlier one, of the same split or of another."""
     keys = np.concatenate([part.unit_keys for part in parts])
     firsts = np.sort(np.unique(keys, return_index=True)[1])
     firsts = firsts[keys[firsts] != 0]
     sampled = ""
-    if len(firsts) > MOST:
-        sampled = f", in a sample of {MOST:,} of the {len(firsts):,} different texts"
-        firsts = np.sort(np.random.default_rng(0).choice(firsts, MOST, replace=False))
+    if len(firsts) > MOST_TEXTS:
+        sampled = f", in a sample of {MOST_TEXTS:,} of the {len(firsts):,} different texts"
+        firsts = np.sort(np.random.default_rng(0).choice(firsts, MOST_TEXTS, replace=False))
     starts = np.cumsum([0, *(len(part.texts) for part in parts)])
     numbers = np.searchsorted(starts, firsts, side="right") - 1
     owners = list(zip(numbers.tolist(), (firsts - starts[numbers]).tolist(), strict=True))
@@ -86,7 +86,7 @@ def nearly_repeated(parts: Sequence[SplitFile]) -> Iterator[Finding]:
         yield _near(parts[first], parts[second], sorted(pairs), sampled)
 
 
-def _near(first: SplitFile, second: SplitFile, pairs: list[tuple[int, int]], sampled: str) -> Finding:
+def _near(first: SplitFile, second: SplitFile, pairs: list[tuple[int, int]], sampled: str) -> FileFinding:
     rows, there = [row for row, _ in pairs], first.table.rows[pairs[0][1]]
     if first is second:
         what = f"{second.thing} nearly equal to an earlier one{sampled}; that of the first row resembles row {there}"

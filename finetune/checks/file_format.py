@@ -5,11 +5,11 @@ from collections import Counter, defaultdict
 from collections.abc import Container, Iterator, Sequence
 
 from finetune.checks.check import Check, in_each
-from finetune.checks.finding import MANY, MOSTLY, Finding
+from finetune.checks.finding import MANY_OF_ROWS, MOST_OF_ROWS, FileFinding
 from finetune.checks.split_data import SplitFile
 from finetune.data.encodings.detect import spelled
 from finetune.data.formats.delimited import dialect_of, first_cells
-from finetune.data.issues import READING, REJECTED, Fault, Issue
+from finetune.data.issues import READING, REJECTED, Finding, Issue
 from finetune.data.messages import shown
 from finetune.data.records import Record
 from finetune.data.values import as_text, is_missing
@@ -86,7 +86,7 @@ DOUBLE_ID = Issue(
 )
 
 
-def encoding(part: SplitFile) -> Iterator[Finding]:
+def encoding(part: SplitFile) -> Iterator[FileFinding]:
     """A byte-order mark, or an encoding other than UTF-8."""
     form = part.table.form
     if not form.format.text:
@@ -98,7 +98,7 @@ def encoding(part: SplitFile) -> Iterator[Finding]:
         yield part.found(ENCODING, what=f"the file is read as {spelled(form.encoding)}{such}")
 
 
-def header_names(part: SplitFile) -> Iterator[Finding]:
+def header_names(part: SplitFile) -> Iterator[FileFinding]:
     """Column names that are empty, duplicate, or have spaces or marks around them."""
     form = part.table.form
     raw = first_cells(part.table.path, form)
@@ -118,9 +118,9 @@ def header_names(part: SplitFile) -> Iterator[Finding]:
         yield part.found(HEADER_DOUBLE, what=what, remedy=remedy)
 
 
-def unreadable(part: SplitFile) -> Iterator[Finding]:
+def unreadable(part: SplitFile) -> Iterator[FileFinding]:
     """Rows that could not be read, by reason."""
-    by_issue: defaultdict[Issue, list[tuple[Record, Fault]]] = defaultdict(list)
+    by_issue: defaultdict[Issue, list[tuple[Record, Finding]]] = defaultdict(list)
     for record in part.table.faults:
         if record.fault:
             by_issue[record.fault.issue].append((record, record.fault))
@@ -131,17 +131,17 @@ def unreadable(part: SplitFile) -> Iterator[Finding]:
         yield part.found_in([record for record, _ in found], issue, what, worst=worst)
 
 
-def unusable_rows(part: SplitFile) -> Iterator[Finding]:
+def unusable_rows(part: SplitFile) -> Iterator[FileFinding]:
     """Rows that the task cannot use, by reason; an error where most rows are, since the columns are then wrong."""
-    by_issue: defaultdict[Issue, list[tuple[int, Fault]]] = defaultdict(list)
+    by_issue: defaultdict[Issue, list[tuple[int, Finding]]] = defaultdict(list)
     for index, fault in part.unusable:
         by_issue[fault.issue].append((index, fault))
     for issue, found in by_issue.items():
         what = f"rows that cannot be used; the first {found[0][1].what}"
-        yield part.found(issue, [index for index, _ in found], what=what, worst=len(found) > MOSTLY * part.size)
+        yield part.found(issue, [index for index, _ in found], what=what, worst=len(found) > MOST_OF_ROWS * part.size)
 
 
-def swallowed_rows(part: SplitFile) -> Iterator[Finding]:
+def swallowed_rows(part: SplitFile) -> Iterator[FileFinding]:
     """Cells that contain other rows because of an unescaped quote, or that look like it."""
     dialect, width = dialect_of(part.table.form), len(part.table.columns)
     swallowed, long = set(), set()
@@ -150,7 +150,7 @@ def swallowed_rows(part: SplitFile) -> Iterator[Finding]:
         for index, lines in several.items():
             if any(_is_row(line, dialect.delimiter, width, part.label_counts) for line in lines[:-1]):
                 swallowed.add(index)
-            elif len(several) <= MANY * len(cells) and _like_rows(lines, dialect.delimiter, width):
+            elif len(several) <= MANY_OF_ROWS * len(cells) and _like_rows(lines, dialect.delimiter, width):
                 long.add(index)
     if swallowed:
         yield part.found(SWALLOWED_ROWS, sorted(swallowed))
@@ -158,7 +158,7 @@ def swallowed_rows(part: SplitFile) -> Iterator[Finding]:
         yield part.found(LONG_CELL, sorted(long))
 
 
-def formulas(part: SplitFile) -> Iterator[Finding]:
+def formulas(part: SplitFile) -> Iterator[FileFinding]:
     """Cells that a spreadsheet reads as formulas, or their error values."""
     found = set()
     for name, cells in part.table.columns.items():
@@ -169,7 +169,7 @@ def formulas(part: SplitFile) -> Iterator[Finding]:
         yield part.found(FORMULA_CELL, sorted(found))
 
 
-def double_ids(part: SplitFile) -> Iterator[Finding]:
+def double_ids(part: SplitFile) -> Iterator[FileFinding]:
     """Duplicate ids."""
     columns = part.table.columns
     taken = (*part.layout.text, *part.layout.label)
@@ -195,7 +195,7 @@ def double_ids(part: SplitFile) -> Iterator[Finding]:
 def _like_rows(lines: Sequence[str], delimiter: str, width: int) -> bool:
     """Whether there are many lines, most of them with as many cells as a row."""
     alike = sum(line.count(delimiter) == width - 1 for line in lines)
-    return len(lines) >= MANY_LINES and width > 1 and alike > MOSTLY * len(lines)
+    return len(lines) >= MANY_LINES and width > 1 and alike > MOST_OF_ROWS * len(lines)
 
 
 def _is_row(line: str, delimiter: str, width: int, labels: Container[str]) -> bool:

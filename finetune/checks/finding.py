@@ -6,11 +6,11 @@ from typing import Any, Self
 from finetune.data.issues import Issue, Severity
 
 MOST_ROWS = 1_000  # row numbers that a finding keeps
-MANY, MOSTLY = 0.05, 0.5  # shares of a file's rows
+MANY_OF_ROWS, MOST_OF_ROWS = 0.05, 0.5  # shares of a file's rows
 
 
 @dataclass(frozen=True, kw_only=True)
-class Finding:
+class FileFinding:
     """An issue in a file: what it is (`what`) and how to fix it (`remedy`).
 
     `rows` and `lines` number the first of its `count` rows; both are empty for an issue of the whole file.

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from finetune.checks.check import Check, in_each
-from finetune.checks.finding import Finding
+from finetune.checks.finding import FileFinding
 from finetune.checks.split_data import SplitFile
 from finetune.data.column_types import RUINED
 from finetune.data.issues import Issue
@@ -11,7 +11,7 @@ from finetune.data.messages import shown
 from finetune.data.values import as_text
 from finetune.task_types.first_rows import split_columns
 
-OFTEN = 0.5  # share of a column's filled cells
+SHARE_OF_CELLS = 0.5  # share of a column's filled cells
 SPLIT_COLUMN = Issue(
     code="split-column",
     severity="warning",
@@ -26,19 +26,19 @@ RUINED_ID = Issue(
 )
 
 
-def named_splits(part: SplitFile) -> Iterator[Finding]:
+def named_splits(part: SplitFile) -> Iterator[FileFinding]:
     """A column of split names, which is ignored."""
     for name in split_columns(part.layout, part.table) if part.trains else ():
         what = f"the column {shown(name)} has split names, but all rows are used for training and dev"
         yield part.found(SPLIT_COLUMN, what=what)
 
 
-def ruined_ids(part: SplitFile) -> Iterator[Finding]:
+def ruined_ids(part: SplitFile) -> Iterator[FileFinding]:
     """Columns of numbers such as 1.23457E+17, of which several rows may now have the same."""
     for name, cells in part.table.columns.items():
         filled = [(index, text) for index, cell in enumerate(cells) if (text := as_text(cell).strip())]
         ruined = [index for index, text in filled if RUINED.fullmatch(text)]
-        if ruined and len(ruined) >= OFTEN * len(filled):
+        if ruined and len(ruined) >= SHARE_OF_CELLS * len(filled):
             example = shown(as_text(cells[ruined[0]]))
             what = f"the ids in the column {shown(name)} were rounded by a spreadsheet, such as {example}"
             yield part.found(RUINED_ID, ruined, what=what)

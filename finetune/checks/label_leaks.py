@@ -7,17 +7,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finetune.checks.check import Check, in_each
-from finetune.checks.finding import Finding
+from finetune.checks.finding import FileFinding
 from finetune.checks.split_data import SplitFile
 from finetune.data.issues import Issue
 from finetune.data.nested_fields import holds
 from finetune.data.values import as_number, as_text, is_missing
 
-SAMPLE = 50_000  # rows
+SAMPLE_ROWS = 50_000  # rows
 LEAST_ROWS = 20
 EACH = 5  # mean rows a value of such a column
 WRONG = 0.05  # share of the rows without the most frequent label that the column's values may get wrong
-ENOUGH = 10  # such rows, from which one wrong row is always allowed
+ROWS_ENOUGH = 10  # such rows, from which one wrong row is always allowed
 NEARLY_ALL = 0.9  # share of the texts that contain their label's name
 SHORTEST = 3  # letters of such a name
 LABEL_GIVEN_AWAY = Issue(
@@ -34,7 +34,7 @@ LABEL_IN_TEXT = Issue(
 )
 
 
-def leaking_columns(part: SplitFile) -> Iterator[Finding]:
+def leaking_columns(part: SplitFile) -> Iterator[FileFinding]:
     """Columns that are neither text nor label, and that determine the label almost completely."""
     layout = part.layout
     if not part.trains or not part.kind.labels_rows:
@@ -53,9 +53,9 @@ def leaking_columns(part: SplitFile) -> Iterator[Finding]:
             yield part.found(LABEL_GIVEN_AWAY, what=what)
 
 
-def label_in_text(part: SplitFile) -> Iterator[Finding]:
+def label_in_text(part: SplitFile) -> Iterator[FileFinding]:
     """Texts that contain their label's name and no other."""
-    if not part.trains or not part.kind.named:
+    if not part.trains or not part.kind.closed_labels:
         return
     folded = {name: name.casefold() for name in part.label_counts if len(name) >= SHORTEST and as_number(name) is None}
     if len(folded) < len(part.label_counts) or not 2 <= len(folded) <= 100:
@@ -77,9 +77,9 @@ def _names_its_own(text: str, label: str, folded: dict[str, str]) -> bool:
 def _sample(part: SplitFile) -> list[int]:
     """The labelled rows, or a sample of them with a fixed seed."""
     rows = [row for row, gold in enumerate(part.golds) if gold is not None]
-    if len(rows) <= SAMPLE:
+    if len(rows) <= SAMPLE_ROWS:
         return rows
-    return [rows[i] for i in np.sort(np.random.default_rng(0).choice(len(rows), SAMPLE, replace=False))]
+    return [rows[i] for i in np.sort(np.random.default_rng(0).choice(len(rows), SAMPLE_ROWS, replace=False))]
 
 
 def _numbered(values: Sequence[Hashable]) -> NDArray[np.int64]:
@@ -95,7 +95,7 @@ def _decides(values: NDArray[np.int64], labels: NDArray[np.int64]) -> bool:
     if count < LEAST_ROWS or kinds < 2 or EACH * kinds > count or EACH * len(np.unique(labels)) > count:
         return False
     before = _unlike(np.zeros_like(values), labels)
-    allowed = max(WRONG * before, before >= ENOUGH)
+    allowed = max(WRONG * before, before >= ROWS_ENOUGH)
     shuffled = np.random.default_rng(0).permutation(values)
     return before > 0 and _unlike(values, labels) <= allowed and _unlike(shuffled, labels) > 0.5 * before
 

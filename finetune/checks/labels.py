@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 
 from finetune.checks.check import Check, in_each
-from finetune.checks.finding import MOSTLY, Finding
+from finetune.checks.finding import MOST_OF_ROWS, FileFinding
 from finetune.checks.split_data import SplitFile, labelled
 from finetune.checks.text import BLANK
 from finetune.data.issues import Issue
@@ -12,9 +12,9 @@ from finetune.data.messages import shown
 from finetune.data.spellings import misspelled, unified
 from finetune.data.values import as_number
 
-FEW = 10  # rows that a label needs to be learned
-SHOWN = 5
-LONGEST = 60  # characters of a label in a message
+ROWS_TO_LEARN = 10  # rows that a label needs to be learned
+LABELS_SHOWN = 5
+LABEL_CHARS = 60  # characters of a label in a message
 NO_LABEL_COLUMN = Issue(
     code="no-label-column",
     severity="error",
@@ -73,12 +73,12 @@ SINGLE_ROW = Issue(
 FEW_ROWS = Issue(
     code="few-rows",
     severity="warning",
-    meaning=f"labels with fewer than {FEW} rows",
+    meaning=f"labels with fewer than {ROWS_TO_LEARN} rows",
     remedy=SINGLE_ROW.remedy,
 )
 
 
-def missing_labels(part: SplitFile) -> Iterator[Finding]:
+def missing_labels(part: SplitFile) -> Iterator[FileFinding]:
     """Rows without a label; a test file may have none at all."""
     if not part.layout.label:
         others = [name for name in part.table.columns if name not in part.layout.text] or part.table.columns
@@ -99,22 +99,22 @@ def missing_labels(part: SplitFile) -> Iterator[Finding]:
         return
     indexes = [i for i, gold in enumerate(part.golds) if gold is None and part.texts[i]]
     if indexes:
-        most = len(indexes) > MOSTLY * part.size and part.split != "test"
+        most = len(indexes) > MOST_OF_ROWS * part.size and part.split != "test"
         what = "most rows have no label" if most else ""
         other = "Drop them with `fix`, or name another column: label=COLUMN"
         yield part.found(MISSING_LABEL, indexes, what=what, remedy=other if most else "", worst=most)
 
 
-def blank_labels(part: SplitFile) -> Iterator[Finding]:
+def blank_labels(part: SplitFile) -> Iterator[FileFinding]:
     """Placeholder labels."""
-    if not part.kind.named:
+    if not part.kind.closed_labels:
         return
     if found := [name for name in part.label_counts if name.casefold() in BLANK]:
         what = f"placeholder labels: {', '.join(map(shown, found))}"
         yield part.found(BLANK_LABEL, part.rows_with(found), what=what)
 
 
-def spaces(part: SplitFile) -> Iterator[Finding]:
+def spaces(part: SplitFile) -> Iterator[FileFinding]:
     """Labels with spaces around them."""
     if not part.kind.respelled:
         return
@@ -125,42 +125,42 @@ def spaces(part: SplitFile) -> Iterator[Finding]:
         yield part.found(LABEL_SPACES, sorted(indexes))
 
 
-def variants(part: SplitFile) -> Iterator[Finding]:
+def variants(part: SplitFile) -> Iterator[FileFinding]:
     """Labels that differ only in case or spaces, and equal numbers written differently."""
-    if not part.kind.named:
+    if not part.kind.closed_labels:
         return
     if changed := unified(part.label_counts):
-        pairs = ", ".join(f"{shown(old)} for {shown(new)}" for old, new in list(changed.items())[:SHOWN])
+        pairs = ", ".join(f"{shown(old)} for {shown(new)}" for old, new in list(changed.items())[:LABELS_SHOWN])
         yield part.found(LABEL_VARIANT, part.rows_with(changed), what=f"{LABEL_VARIANT.meaning}: {pairs}")
     by_number: defaultdict[float | None, list[str]] = defaultdict(list)
     for name in part.label_counts:
         by_number[as_number(name)].append(name)
     again = [names for number, names in by_number.items() if number is not None and len(names) > 1]
     if again:
-        ways = "; ".join(", ".join(map(shown, some)) for some in again[:SHOWN])
+        ways = "; ".join(", ".join(map(shown, some)) for some in again[:LABELS_SHOWN])
         rare = [name for names in again for name in sorted(names, key=lambda name: -part.label_counts[name])[1:]]
         yield part.found(LABEL_NUMBER, part.rows_with(rare), what=f"{LABEL_NUMBER.meaning}: {ways}")
 
 
-def typos(part: SplitFile) -> Iterator[Finding]:
+def typos(part: SplitFile) -> Iterator[FileFinding]:
     """Rare labels one edit away from a frequent one."""
-    if not part.kind.named:
+    if not part.kind.closed_labels:
         return
     found = {name: meant for name, meant in misspelled(part.label_counts).items() if name not in part.layout.doubts}
     if found:
-        pairs = ", ".join(f"{shown(old)} for {shown(new)}" for old, new in list(found.items())[:SHOWN])
+        pairs = ", ".join(f"{shown(old)} for {shown(new)}" for old, new in list(found.items())[:LABELS_SHOWN])
         yield part.found(LABEL_TYPO, part.rows_with(found), what=f"{LABEL_TYPO.meaning}: {pairs}")
 
 
-def small_classes(part: SplitFile) -> Iterator[Finding]:
+def small_classes(part: SplitFile) -> Iterator[FileFinding]:
     """Labels with too few rows in the training file."""
-    if not part.kind.named or not part.trains:
+    if not part.kind.closed_labels or not part.trains:
         return
     spellings = unified(part.label_counts)
     counts: Counter[str] = Counter()
     for name, count in part.label_counts.items():
         counts[spellings.get(name, name)] += count
-    alone, few = [n for n, c in counts.items() if c < 2], [n for n, c in counts.items() if 2 <= c < FEW]
+    alone, few = [n for n, c in counts.items() if c < 2], [n for n, c in counts.items() if 2 <= c < ROWS_TO_LEARN]
     if alone:
         yield part.found(SINGLE_ROW, part.rows_with(alone), what=f"{SINGLE_ROW.meaning}: {_listed(alone)}")
     if few:
@@ -169,8 +169,10 @@ def small_classes(part: SplitFile) -> Iterator[Finding]:
 
 
 def _listed(names: Iterable[str]) -> str:
-    every = [name if len(name) <= LONGEST and name.isprintable() else shown(name, LONGEST) for name in names]
-    return ", ".join(every[:SHOWN]) + (f" and {len(every) - SHOWN} more" if len(every) > SHOWN else "")
+    every = [name if len(name) <= LABEL_CHARS and name.isprintable() else shown(name, LABEL_CHARS) for name in names]
+    return ", ".join(every[:LABELS_SHOWN]) + (
+        f" and {len(every) - LABELS_SHOWN} more" if len(every) > LABELS_SHOWN else ""
+    )
 
 
 CHECKS = (

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from finetune.data.characters import codes_of, same_text, text_slices
 
-LEAST = 0.8  # Jaccard similarity of near duplicates
+LEAST_SIMILARITY = 0.8  # Jaccard similarity of near duplicates
 RUN = 5  # characters of an n-gram
 BANDS, IN_BAND = 20, 6  # texts of similarity 0.8 share a band with probability 0.998, of 0.3 with 0.015
 BINS = BANDS * IN_BAND
-CHUNK = 5_000  # pairs that are compared at a time
+PAIRS_AT_ONCE = 5_000  # pairs that are compared at a time
 EMPTY = np.uint32(0xFFFFFFFF)
 PRIME, ODD = np.uint64(0x100000001B3), np.uint64(0x9E3779B97F4A7C15)
 
@@ -31,7 +31,7 @@ def near_pairs(texts: Sequence[str]) -> list[tuple[int, int]]:
     signatures = np.concatenate([_signatures(plain[some]) for some in text_slices([len(text) for text in plain])])
     found: dict[int, int] = {}
     for later, earlier in _candidates(signatures):
-        if later not in found and likeness(plain[later], plain[earlier]) >= LEAST:
+        if later not in found and likeness(plain[later], plain[earlier]) >= LEAST_SIMILARITY:
             found[later] = earlier
     return list(found.items())
 
@@ -91,8 +91,8 @@ def _candidates(signatures: NDArray[np.uint32]) -> list[tuple[int, int]]:
         met.append(later * count + first[group][later])
     later, earlier = np.divmod(np.unique(np.concatenate(met)), count)
     agreeing = np.empty(len(later), np.float32)
-    for start in range(0, len(later), CHUNK):
-        part = slice(start, start + CHUNK)
+    for start in range(0, len(later), PAIRS_AT_ONCE):
+        part = slice(start, start + PAIRS_AT_ONCE)
         agreeing[part] = (signatures[later[part]] == signatures[earlier[part]]).mean(axis=1)
-    likely = agreeing >= LEAST - 0.15
+    likely = agreeing >= LEAST_SIMILARITY - 0.15
     return list(zip(later[likely].tolist(), earlier[likely].tolist(), strict=True))

@@ -10,7 +10,7 @@ from finetune.errors import UserError
 from finetune.task_types.own_data import OwnData, own_data
 from finetune.task_types.task import Task
 
-SHOWN = 3  # row numbers
+ROWS_SHOWN = 3  # row numbers
 
 
 def require_sound_data(tasks: Iterable[Task]) -> None:
@@ -25,6 +25,6 @@ def require_sound(read: OwnData) -> None:
     found = findings(parts, [check for check in CHECKS if check.refuses])
     if error := next((finding for finding in found if finding.severity == "error"), None):
         rows = list(zip(error.rows, error.lines, strict=True))
-        where = f" ({places(rows, most=SHOWN, count=error.count)})" if rows else ""
+        where = f" ({places(rows, most=ROWS_SHOWN, count=error.count)})" if rows else ""
         sheets = next(hint_of(part.table.form) for part in parts if part.file == error.file)
         raise UserError(f"{error.file}: {error.what}{where}{sheets}", error.remedy)

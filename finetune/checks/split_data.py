@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from finetune.checks.finding import MOST_ROWS, Finding
+from finetune.checks.finding import MOST_ROWS, FileFinding
 from finetune.data.characters import census, same_text
-from finetune.data.issues import Fault, Issue
+from finetune.data.issues import Finding, Issue
 from finetune.data.records import Record
 from finetune.data.table import Table
 from finetune.data.values import is_missing
@@ -34,7 +34,7 @@ class SplitFile:
     table: Table
     texts: Sequence[str]
     golds: Sequence[Any]
-    unusable: Sequence[tuple[int, Fault]]
+    unusable: Sequence[tuple[int, Finding]]
 
     @property
     def file(self) -> str:
@@ -44,7 +44,7 @@ class SplitFile:
     @property
     def kind(self) -> DataType:
         """The task type's data type."""
-        return named_type(self.layout.shape).naming(self.layout)
+        return named_type(self.layout.shape).for_layout(self.layout)
 
     @property
     def thing(self) -> str:
@@ -110,17 +110,17 @@ class SplitFile:
         what: str = "",
         remedy: str = "",
         worst: bool = False,
-    ) -> Finding:
+    ) -> FileFinding:
         """A finding for the rows with these indexes; `what` and `remedy` replace the issue's own texts."""
         first = [int(index) for index in islice(indexes, MOST_ROWS)]
         return replace(
-            Finding.of(issue, what, file=self.file, remedy=remedy, worst=worst),
+            FileFinding.of(issue, what, file=self.file, remedy=remedy, worst=worst),
             rows=tuple(self.table.rows[index] for index in first),
             lines=tuple(self.table.lines[index] for index in first),
             count=len(indexes),
         )
 
-    def found_in(self, records: Sequence[Record], issue: Issue, what: str, *, worst: bool = False) -> Finding:
+    def found_in(self, records: Sequence[Record], issue: Issue, what: str, *, worst: bool = False) -> FileFinding:
         """A finding for records that are not in the table."""
         return replace(
             self.found(issue, what=what, worst=worst),
@@ -134,7 +134,7 @@ def part_of(split: str, layout: Layout, table: Table) -> SplitFile:
     """A table as a Part of this split."""
     texts: list[str] = []
     golds: list[Any] = []
-    unusable: list[tuple[int, Fault]] = []
+    unusable: list[tuple[int, Finding]] = []
     for index, row in rows_of(layout, table):
         if isinstance(row, NoRow):
             unusable.append((index, row.fault))

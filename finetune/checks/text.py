@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 import numpy as np
 
 from finetune.checks.check import Check, in_each
-from finetune.checks.finding import Finding
+from finetune.checks.finding import FileFinding
 from finetune.checks.split_data import SplitFile
 from finetune.data.characters import SCRIPTS, kind_number
 from finetune.data.issues import Issue
@@ -25,7 +25,7 @@ SPELLED = re.compile("[ㄱ-ㅎ][ㅏ-ㅛㅝ-ㅟㅢㅣ][ㄱ-ㅎ]?[ㄱ-ㅎ][ㅏ-ㅣ
 WORD = re.compile(r"[^\W\d_]{3,}")
 LIKE_LATIN = frozenset("аеорсухіјѕһԁԛԝвАВЕКМНОРСТХІЈЅΑΒΕΖΗΙΚΜΝΟΡΤΥΧονρ")  # Cyrillic and Greek
 LIKE_FOREIGN = frozenset("aceopxyijsABCEHKMOPTXIJ")  # Latin
-SMALL = 0.01  # share of letters from which a second script is reported
+SHARE_OF_CHARS = 0.01  # share of letters from which a second script is reported
 
 
 Holds = Callable[[str], object]
@@ -98,7 +98,7 @@ HOMOGLYPH = Issue(
 )
 
 
-def in_any(part: SplitFile) -> Iterator[Finding]:
+def in_any(part: SplitFile) -> Iterator[FileFinding]:
     """Placeholder texts, texts without letters, HTML."""
     for issue, holds in IN_ANY.items():
         indexes = [index for index, text in enumerate(part.texts) if text and holds(text)]
@@ -106,7 +106,7 @@ def in_any(part: SplitFile) -> Iterator[Finding]:
             yield part.found(issue, indexes)
 
 
-def in_foreign(part: SplitFile) -> Iterator[Finding]:
+def in_foreign(part: SplitFile) -> Iterator[FileFinding]:
     """Issues of non-ASCII texts."""
     for issue, holds in IN_FOREIGN.items():
         indexes = [index for index in part.foreign if holds(part.texts[index])]
@@ -114,7 +114,7 @@ def in_foreign(part: SplitFile) -> Iterator[Finding]:
             yield part.found(issue, indexes)
 
 
-def character_findings(part: SplitFile) -> Iterator[Finding]:
+def character_findings(part: SplitFile) -> Iterator[FileFinding]:
     """Control, invisible and replacement characters."""
     for kind, issue in COUNTED.items():
         indexes = np.flatnonzero(part.census[:, kind_number(kind)])
@@ -122,7 +122,7 @@ def character_findings(part: SplitFile) -> Iterator[Finding]:
             yield part.found(issue, indexes)
 
 
-def scripts(part: SplitFile) -> Iterator[Finding]:
+def scripts(part: SplitFile) -> Iterator[FileFinding]:
     """Several scripts in a file, and the rows whose main script is not the file's."""
     letters = part.census[:, [kind_number(name) for name in SCRIPTS]]
     letters[:, SCRIPTS.index("Hangul")] += part.census[:, kind_number("jamo")]
@@ -132,14 +132,14 @@ def scripts(part: SplitFile) -> Iterator[Finding]:
     shares = total / total.sum()
     main = int(total.argmax())
     others = np.flatnonzero((letters.argmax(axis=1) != main) & (letters.sum(axis=1) > 0))
-    if len(others) or np.sort(shares)[-2] >= SMALL:
+    if len(others) or np.sort(shares)[-2] >= SHARE_OF_CHARS:
         order = [script for script in np.argsort(-shares) if total[script]]
         parts = ", ".join(f"{SCRIPTS[script]} {100 * shares[script]:.3g} %" for script in order)
         what = f"{SCRIPTS_MIXED.meaning}: {parts}; the rows are those not mainly in {SCRIPTS[main]}"
         yield part.found(SCRIPTS_MIXED, others, what=what)
 
 
-def homoglyphs(part: SplitFile) -> Iterator[Finding]:
+def homoglyphs(part: SplitFile) -> Iterator[FileFinding]:
     """Latin words with Cyrillic or Greek letters that look alike, or the other way round."""
     census = part.census
     foreign = census[:, kind_number("Cyrillic")] + census[:, kind_number("Greek")]

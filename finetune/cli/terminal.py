@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 # Control characters (C0 without tab and newline, C1), line separators, bidi controls, and lone surrogates.
 OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-MOST = 5_000  # characters of an error
+MOST_ERROR_CHARS = 5_000  # characters of an error
 # A word, which may be a command in backticks or a setting with spaces: what can be pasted is not broken.
 UNBROKEN = re.compile(r"(?:`[^`]*`|='[^']*'|\S)+")
 INDENT = re.compile(" *")
@@ -108,7 +108,11 @@ def echo_rows(frame: "pd.DataFrame") -> None:
 def error_text(error: UserError) -> str:
     """An error as one line; several faults of a recipe have a line each."""
     text = printable(with_options(str(error)))
-    return f"error: {text}" if len(text) < MOST else f"error: {text[: MOST // 2]} ... {text[-MOST // 2 :]}"
+    return (
+        f"error: {text}"
+        if len(text) < MOST_ERROR_CHARS
+        else f"error: {text[: MOST_ERROR_CHARS // 2]} ... {text[-MOST_ERROR_CHARS // 2 :]}"
+    )
 
 
 def print_error(error: UserError) -> None:

@@ -15,7 +15,7 @@ SCRIPTS = (
     *("Tifinagh", "Yi"),
 )
 KINDS = ("other", *SCRIPTS, "jamo", "control", "replacement")
-CHUNK = 1 << 21  # characters processed at once
+CHUNK_CHARS = 1 << 21  # characters processed at once
 LAST = 0x32400  # after the last character of any script
 
 # Ranges whose kind is not their Unicode script: (first, last, kind). Unicode shares Arabic marks among scripts.
@@ -41,10 +41,10 @@ def census(texts: Sequence[str]) -> NDArray[np.int32]:
 
 
 def text_slices(lengths: Sequence[int]) -> Iterator[slice]:
-    """Yields slices of texts with about CHUNK characters in total, so that long texts need no more memory."""
+    """Yields slices of texts with about CHUNK_CHARS characters in total, so that long texts need no more memory."""
     start = size = 0
     for number, length in enumerate(lengths):
-        if size and size + length > CHUNK:
+        if size and size + length > CHUNK_CHARS:
             yield slice(start, number)
             start, size = number, 0
         size += length

@@ -12,8 +12,8 @@ from finetune.data.values import as_list, as_number, as_text, is_missing
 from finetune.data.words.lists import pair_list, word_list
 
 ColumnKind = Literal["empty", "object", "list", "number", "category", "text", "id"]
-SEEN = 20_000  # values that a column's type is inferred from
-FEW = 50  # most distinct values of a category, or a twentieth of its rows
+CELLS_SEEN = 20_000  # values that a column's type is inferred from
+CATEGORY_VALUES = 50  # most distinct values of a category, or a twentieth of its rows
 NEARLY_ALL = 0.95
 SPLITS = frozenset({"train", "training", "test", "testing", "dev", "val", "valid", "validation", "unassigned"})
 NOTHING = frozenset({"nan", "NaN", "NaT", "<NA>"})  # as data frames write a missing label; it may be a text
@@ -79,10 +79,10 @@ def signs_of_yes() -> frozenset[str]:
 
 def facts_of(name: str, values: Sequence[Any]) -> ColumnFacts:
     """Infers what a column holds."""
-    some = [value for value in islice(values, SEEN) if not is_missing(value)]
+    some = [value for value in islice(values, CELLS_SEEN) if not is_missing(value)]
     if not some:
         return ColumnFacts(name=name, kind="empty", filled=0, share=0, distinct=0, words=0)
-    facts: dict[str, Any] = {"name": name, "filled": len(some), "share": len(some) / min(len(values), SEEN)}
+    facts: dict[str, Any] = {"name": name, "filled": len(some), "share": len(some) / min(len(values), CELLS_SEEN)}
     if sum(isinstance(value, dict) for value in some) > 0.5 * len(some):
         return ColumnFacts(**facts, kind="object", distinct=len(some), words=0)
     if _mostly(lambda value: as_list(value) is not None, some):
@@ -103,7 +103,7 @@ def facts_of(name: str, values: Sequence[Any]) -> ColumnFacts:
     words = sum(len(text.split()) for text in texts) / len(texts)
     unspaced, facts["combined"] = not _spaced(texts), _combines(texts)
     numbers_apart = facts["combined"] and reading_of_commas(texts) == "labels"
-    few = numbers_apart or distinct <= max(2, min(FEW, 0.5 * len(some))) or distinct <= 0.05 * len(some)
+    few = numbers_apart or distinct <= max(2, min(CATEGORY_VALUES, 0.5 * len(some))) or distinct <= 0.05 * len(some)
     if (
         not few
         and not facts["combined"]

@@ -9,12 +9,12 @@ from typing import IO, Any, Literal
 
 from finetune.data.encodings.detect import spelled
 from finetune.data.file_start import FileStart
-from finetune.data.issues import Fault
+from finetune.data.issues import Finding
 from finetune.data.open_files import Compression, open_bytes, open_text
 from finetune.data.records import Record
 
 FileRow = Mapping[str, Any]
-NumberedCells = Iterator[tuple[int, int, Sequence[Any], Fault | None]]  # (row, line, cells, fault)
+NumberedCells = Iterator[tuple[int, int, Sequence[Any], Finding | None]]  # (row, line, cells, fault)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,8 +10,8 @@ from finetune.data.encodings.detect import Encoding, find_encoding
 from finetune.data.open_files import PACKED, Compression, compression_of, open_bytes, open_text
 from finetune.errors import UserError
 
-CHUNK = 1 << 20  # bytes
-SAMPLE = 1 << 18  # characters in which delimiter, quoting and header are detected
+CHUNK_BYTES = 1 << 20  # bytes
+SAMPLE_CHARS = 1 << 18  # characters in which delimiter, quoting and header are detected
 BLANK = b"\0 \r\n\t\xef\xbb\xbf\xff\xfe"
 UNREAD = ((b"PK\x03\x04", "a zip archive"), (b"\xd0\xcf\x11\xe0", "an old Excel file"), (b"%PDF", "PDF"))
 
@@ -43,7 +43,7 @@ class FileStart:
     def head(self) -> bytes:
         """The first bytes, decompressed."""
         with open_bytes(self.path, compression=self.compression) as file:
-            start = file.read(CHUNK)
+            start = file.read(CHUNK_BYTES)
         if not start.strip(BLANK):
             raise UserError(f"{self.path}: is empty", self.needs)
         return start
@@ -64,8 +64,8 @@ class FileStart:
     def text(self) -> str:
         """The beginning of the text, up to the end of a line."""
         with open_text(self.path, compression=self.compression, encoding=self.encoding.name) as file:
-            text = file.read(SAMPLE)
-        return text if len(text) < SAMPLE or "\n" not in text else text[: text.rindex("\n") + 1]
+            text = file.read(SAMPLE_CHARS)
+        return text if len(text) < SAMPLE_CHARS or "\n" not in text else text[: text.rindex("\n") + 1]
 
     @cached_property
     def lines(self) -> list[str]:

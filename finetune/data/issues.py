@@ -1,5 +1,6 @@
 """The declarations of data issues: code, severity, remedy and meaning."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -22,11 +23,17 @@ class Issue:
     worst: Severity | None = None
 
 
-class Fault(NamedTuple):
-    """Why a row cannot be read or used, in words that follow `row 5`, and the issue that it belongs to."""
+class Finding(NamedTuple):
+    """An issue that was found, in the rows with these indexes; `what` and `remedy` replace its own texts where given.
 
-    what: str
+    Of one row, `what` is why it cannot be read or used, in words that follow `row 5`.
+    """
+
     issue: Issue
+    what: str = ""
+    indexes: Sequence[int] = ()
+    remedy: str = ""
+    worst: bool = False
 
 
 def _unreadable(code: str, meaning: str, remedy: str) -> Issue:

@@ -8,7 +8,10 @@ HANJA = re.compile("[\u4e00-\u9fff\uf900-\ufaff]")
 HANGUL = re.compile("[\uac00-\ud7a3]")
 SYLLABLE = re.compile(b"[\xea-\xed][\x80-\xbf]{2}")  # a Korean syllable in UTF-8
 CERTAIN = 2  # odd places in a text that no other encoding explains: one may be a sign next to a letter, as in »Ürün«
-FEWEST, SHARE = 2, 0.2  # syllables, and their share of the bytes that are not ASCII; Korean with Hanja stays below 0.03
+FEWEST_SYLLABLES, SHARE_OF_BYTES = (
+    2,
+    0.2,
+)  # syllables, and their share of the bytes that are not ASCII; Korean with Hanja stays below 0.03
 
 
 def is_mojibake(text: str) -> bool:
@@ -32,7 +35,9 @@ def is_korean_as_cp949(text: str) -> bool:
         return False
     data = text.encode("cp949", "ignore")
     syllables = [found for found in SYLLABLE.findall(data) if "가" <= found.decode("utf-8", "replace") <= "힣"]
-    return len(syllables) >= FEWEST and 3 * len(syllables) >= SHARE * sum(byte > 127 for byte in data)
+    return len(syllables) >= FEWEST_SYLLABLES and 3 * len(syllables) >= SHARE_OF_BYTES * sum(
+        byte > 127 for byte in data
+    )
 
 
 def repaired(text: str) -> str:

@@ -10,8 +10,8 @@ from finetune.data.values import parsed_literal
 
 MOST_FIELDS = 200  # of one column
 MOST_FIELDS_IN_ALL = 2_000
-DEEPEST = 4  # objects within objects
-SEEN = 20_000
+DEEPEST_OBJECTS = 4  # objects within objects
+CELLS_SEEN = 20_000
 OBJECTS = 0.5  # share of the cells that hold one
 
 
@@ -33,7 +33,7 @@ def nested_fields(columns: Mapping[str, Sequence[Any]], *, depth: int = 1) -> di
     for name, cells in columns.items():
         if len(fields) >= MOST_FIELDS_IN_ALL:
             break
-        some = [parsed(cell) for cell in islice(cells, SEEN) if cell is not None]
+        some = [parsed(cell) for cell in islice(cells, CELLS_SEEN) if cell is not None]
         keys = Counter(key for cell in some for one in _objects(cell) for key in one if str(key).isprintable())
         few = sum(bool(_objects(cell)) for cell in some) <= OBJECTS * len(some)
         if not keys or few or "answer_start" in keys or _are_spans(some):
@@ -41,13 +41,13 @@ def nested_fields(columns: Mapping[str, Sequence[Any]], *, depth: int = 1) -> di
         for key in islice((key for key in keys if str(key).isprintable()), MOST_FIELDS):  # names are in messages
             fields[f"{name}.{key}"] = [_field(parsed(cell), key) for cell in cells]
     fields = {name: cells for name, cells in fields.items() if name not in columns}
-    return fields | (nested_fields(fields, depth=depth + 1) if fields and depth < DEEPEST else {})
+    return fields | (nested_fields(fields, depth=depth + 1) if fields and depth < DEEPEST_OBJECTS else {})
 
 
 def holds(columns: Mapping[str, Sequence[Any]], name: str, field: str) -> bool:
     """Whether the field is of objects in the column of that name: `answer.label` of `answer`."""
     inside = field.startswith(f"{name}.")
-    return inside and any(_objects(parsed(cell)) for cell in islice(columns[name], SEEN) if cell is not None)
+    return inside and any(_objects(parsed(cell)) for cell in islice(columns[name], CELLS_SEEN) if cell is not None)
 
 
 def parsed(cell: Any) -> Any:

@@ -14,7 +14,7 @@ from finetune.data.bounds import LONGEST_LINE, require_expanded
 from finetune.data.paths import require_file
 from finetune.errors import UserError, first_line
 
-CHUNK = 1 << 20  # bytes
+CHUNK_BYTES = 1 << 20  # bytes
 Compression = Literal["", "gzip", "xz"]
 MAGIC: dict[bytes, Compression] = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\0": "xz"}
 PACKED = (".gz", ".xz")  # suffixes of compressed files
@@ -36,7 +36,7 @@ def open_bytes(path: Path, *, compression: Compression) -> Iterator[IO[bytes]]:
     require_file(path)
     try:
         with _opened(path, compression) as file:
-            yield io.BufferedReader(_Expanding(path, file), CHUNK) if compression else file  # type: ignore[type-var]
+            yield io.BufferedReader(_Expanding(path, file), CHUNK_BYTES) if compression else file  # type: ignore[type-var]
     except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
         reason = getattr(error, "strerror", None) or first_line(error)
         raise UserError(f"{path}: cannot be read ({reason})", "Check its name and that it is complete") from error
@@ -71,7 +71,7 @@ def require_lines(path: Path, *, compression: Compression) -> None:
     """Raises UserError for a file with a line that is too long for a row."""
     length = 0
     with open_bytes(path, compression=compression) as file:
-        while length <= LONGEST_LINE and (chunk := file.read(CHUNK)):
+        while length <= LONGEST_LINE and (chunk := file.read(CHUNK_BYTES)):
             last = max(chunk.rfind(b"\n"), chunk.rfind(b"\r"))
             length = length + len(chunk) if last < 0 else len(chunk) - last
     if length > LONGEST_LINE:

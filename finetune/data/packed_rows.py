@@ -8,8 +8,8 @@ from typing import Any, overload
 
 from finetune.data.rows import Row, is_plain
 
-LEAST = 50_000  # rows
-AT_ONCE = 1_000  # rows whose bytes are read together
+LEAST_ROWS = 50_000  # rows
+ROWS_AT_ONCE = 1_000  # rows whose bytes are read together
 Values = list[tuple[Any, ...]]
 
 
@@ -17,7 +17,7 @@ def pack(rows: list[Row]) -> Sequence[Row]:
     """The same rows, packed where there are many of one class with texts, numbers and tuples of them; `rows` is emptied
     then.
     """
-    if len(rows) < LEAST or len(set(map(type, rows))) > 1:
+    if len(rows) < LEAST_ROWS or len(set(map(type, rows))) > 1:
         return rows
     names = [field.name for field in fields(rows[0])]
     if not all(is_plain(getattr(row, name)) for row in rows for name in names):
@@ -25,15 +25,15 @@ def pack(rows: list[Row]) -> Sequence[Row]:
     count, kind, blocks = len(rows), type(rows[0]), []
     rows.reverse()
     while rows:
-        some = rows[: -AT_ONCE - 1 : -1]
-        del rows[-AT_ONCE:]
+        some = rows[: -ROWS_AT_ONCE - 1 : -1]
+        del rows[-ROWS_AT_ONCE:]
         values = marshal.dumps([tuple([getattr(row, name) for name in names]) for row in some])
         blocks.append(zlib.compress(values, level=1))
     return PackedRows(kind, names, blocks, count)
 
 
 class PackedRows(Sequence[Row]):
-    """Rows of a dataclass `kind`; a block has AT_ONCE of them."""
+    """Rows of a dataclass `kind`; a block has ROWS_AT_ONCE of them."""
 
     def __init__(self, kind: Any, names: Sequence[str], blocks: Sequence[bytes], size: int) -> None:
         self.kind, self.names, self.blocks, self.size = kind, names, blocks, size
@@ -51,7 +51,7 @@ class PackedRows(Sequence[Row]):
             return [self[i] for i in range(*index.indices(self.size))]
         if not -self.size <= index < self.size:
             raise IndexError(f"row {index} of {self.size}")
-        block, place = divmod(int(index) % self.size, AT_ONCE)
+        block, place = divmod(int(index) % self.size, ROWS_AT_ONCE)
         if self.last[0] != block:
             self.last = block, _values(self.blocks[block])
         return self._row(self.last[1][place])

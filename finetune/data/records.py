@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from finetune.data.issues import BYTES, Fault
+from finetune.data.issues import BYTES, Finding
 
 SURROGATE = re.compile("[\ud800-\udfff]")
 AROUND = " \t\r\n\ufeff\0"  # stripped from a column's name
@@ -23,7 +23,7 @@ class Record:
     row: int
     line: int
     values: dict[str, Any] = field(default_factory=dict)
-    fault: Fault | None = None
+    fault: Finding | None = None
 
 
 def whole(record: Record) -> Record:
@@ -32,13 +32,13 @@ def whole(record: Record) -> Record:
     return Record(row=record.row, line=record.line, fault=fault) if fault else record
 
 
-def encoding_fault(cells: Iterable[tuple[str, Any]]) -> Fault | None:
+def encoding_fault(cells: Iterable[tuple[str, Any]]) -> Finding | None:
     """The fault of the first of these (column, cell) with a lone surrogate; None where none has one."""
     for name, cell in cells:
         for text in cell if isinstance(cell, list) else [cell]:
             if isinstance(text, str) and not text.isascii() and SURROGATE.search(text):
                 what = f"has bytes of another encoding, or a lone surrogate, in the column '{name}'"
-                return Fault(what, BYTES)
+                return Finding(BYTES, what)
     return None
 
 

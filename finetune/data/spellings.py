@@ -12,7 +12,7 @@ SPACES, BETWEEN_DIGITS = re.compile(r"(?<!\d)\s+|\s+(?!\d)"), re.compile(r"\s+")
 HANGUL = re.compile("[\uac00-\ud7a3\u3131-\u318e\\s]+")
 CODE = 6  # characters of the longest code
 BETWEEN_PARTS = re.compile(r"[-_./]")
-LONGEST, MOST_LETTERS = 60, 400_000  # letters of a label, and of all that are searched
+LABEL_CHARS, MOST_LETTERS = 60, 400_000  # letters of a label, and of all that are searched
 
 
 def unified(counts: Mapping[str, int]) -> dict[str, str]:
@@ -37,7 +37,7 @@ def misspelled(counts: Mapping[str, int]) -> dict[str, str]:
     label's length.
     """
     letters = {name: _letters(name) for name in counts}
-    names = [name for name in counts if TYPO_LENGTH <= len(letters[name]) <= LONGEST and not _is_code(name)]
+    names = [name for name in counts if TYPO_LENGTH <= len(letters[name]) <= LABEL_CHARS and not _is_code(name)]
     most = max((counts[name] for name in names), default=0)
     frequent = sorted((name for name in names if TYPO_SHARE * counts[name] >= 1), key=lambda name: -counts[name])
     rare = [name for name in names if counts[name] <= TYPO_SHARE * most]

@@ -13,7 +13,7 @@ from finetune.data.records import Record, encoding_fault
 from finetune.errors import UserError
 
 MOST_EMPTY = 50_000_000  # most empty cells of a table
-SHORT, MOST_SEEN = 20, 100_000  # longest text that is interned, and how many are
+INTERNED_CHARS, MOST_SEEN = 20, 100_000  # longest text that is interned, and how many are
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +64,7 @@ def table_of_records(path: Path, form: FileFormat, records: Iterable[Record]) ->
                 _require_filled(path, len(columns), len(rows), filled)
             cells = columns[name]
             cells += [None] * (len(rows) - len(cells))
-            cells.append(seen[value] if type(value) is str and len(value) < SHORT else value)
+            cells.append(seen[value] if type(value) is str and len(value) < INTERNED_CHARS else value)
         filled += len(record.values)
         rows.append(record.row)
         lines.append(record.line)
@@ -87,7 +87,7 @@ def table_of_cells(path: Path, form: FileFormat, names: Sequence[str], numbered:
             require_readable(path, faults)
             continue
         for cells, value in zip(columns, values, strict=True):
-            cells.append(seen[value] if len(value) < SHORT else value)
+            cells.append(seen[value] if len(value) < INTERNED_CHARS else value)
         rows.append(row)
         lines.append(line)
     by_name: dict[str, list[Any]] = dict(zip(names, columns, strict=True))

@@ -29,7 +29,7 @@ LOSSES_AT_ONCE = 256  # features
 IMPOSSIBLE = -1e4  # a logit; minus infinity would make losses of padding nan
 BATCH_TOKENS = {"cpu": 4_096, "cuda": 65_536}  # of a batch, with padding; small ones fit a CPU's caches
 LOGITS_OF_TOKEN = 2_048  # as many logits take the place of a token of a batch
-LONG, STEP = 32, 4  # tokens: texts longer than LONG are padded to steps where logits are many
+LONG_TOKENS, STEP_TOKENS = 32, 4  # tokens: texts longer than LONG_TOKENS are padded to steps where logits are many
 READ_STEP = 8  # positions, to whose multiples those that are read are padded there
 TRIMMED = 8  # batches after which memory is returned where logits are many
 
@@ -165,7 +165,7 @@ class Engine:
         if not (vocabulary := self.model.head.vocabulary):
             return lengths(features)
         of_logits: np.ndarray = _stepped_reads(features) * vocabulary // LOGITS_OF_TOKEN
-        sizes: np.ndarray = -(-np.maximum(lengths(features), of_logits) // LONG) * LONG
+        sizes: np.ndarray = -(-np.maximum(lengths(features), of_logits) // LONG_TOKENS) * LONG_TOKENS
         return sizes
 
     def _unpadded(self, logits: np.ndarray, features: Sequence[Feature]) -> list[np.ndarray]:
@@ -178,7 +178,7 @@ def stepped(longest: int, *, most: int) -> int:
     """The length to which a batch of text is padded: for texts of all lengths the code that a CPU's library compiles
     and keeps for each shape in half precision takes several hundred MB.
     """
-    return longest if longest <= LONG else min(-(-longest // STEP) * STEP, most)
+    return longest if longest <= LONG_TOKENS else min(-(-longest // STEP_TOKENS) * STEP_TOKENS, most)
 
 
 def _stepped_reads(features: Sequence[Feature]) -> np.ndarray:

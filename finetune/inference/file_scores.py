@@ -14,7 +14,7 @@ from finetune.task_types.parts import Answer
 from finetune.task_types.row_builder import row_of
 from finetune.task_types.task import Task
 from finetune.task_types.types import named_type
-from finetune.task_types.unknown_labels import SHOWN, UnknownLabels
+from finetune.task_types.unknown_labels import LABELS_SHOWN, UnknownLabels
 
 SCORED = ("gold", "answers")  # fields of a row that metrics use
 
@@ -93,7 +93,7 @@ def scores_of(task: Task, layout: Layout, labelled: Iterable[tuple[Record, Any]]
         if label is not None and not unknown.adds(row, (record.row, record.line)):
             kept.append(row, label, kind.value(task, layout, cell, row))
     if unreadable:
-        where = places(unreadable, most=SHOWN)
+        where = places(unreadable, most=LABELS_SHOWN)
         notes.append(f"{so_many(len(unreadable))} with a label that cannot be read ({where}); not scored")
     notes += [f"{note}; not scored" for note in unknown.notes()]
     return task.scoring.score(kept.answers, kept.rows) if len(kept.rows) else {}

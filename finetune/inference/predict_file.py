@@ -14,7 +14,7 @@ from finetune.data.reading import first_rows, records, survey
 from finetune.data.writing import ESCAPED, encoding_note, require_writable, write_rows, written_format
 from finetune.inference.answer_rows import ERROR, answer_windows, free_name, windows, with_answer
 from finetune.inference.file_scores import scores_of
-from finetune.inference.predict_plan import SAMPLE, known_type, layout_for, require_output_for, require_settings
+from finetune.inference.predict_plan import SAMPLE_ROWS, known_type, layout_for, require_output_for, require_settings
 from finetune.inference.predictor import Predictor
 from finetune.runs.environment import versions
 from finetune.runs.events import Note, RowsPredicted, Watcher
@@ -74,9 +74,9 @@ def predict_file(
     form = form_for(path, predictor.layout, options, inputs=predictor.task.inputs)
     require_output_for(path, output, form, force=True)
     watch(Note(f"{path}: {form}"))
-    sample = first_rows(path, form, most=SAMPLE)
+    sample = first_rows(path, form, most=SAMPLE_ROWS)
     layout, notes = layout_for(kind, predictor.layout, sample, columns, inputs=predictor.task.inputs)
-    layout = kind.as_written(layout, sample.columns)
+    layout = kind.with_spelling(layout, sample.columns)
     total, taken = survey(path, form)
     require_writable(output, {*taken, PREDICTION}, rows=total, like=form)
     found = Prediction(format=str(form), notes=[*form.encoding_notes(path), *notes])

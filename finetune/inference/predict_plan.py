@@ -31,9 +31,9 @@ from finetune.task_types.trained_form import form_for
 from finetune.task_types.types import layout_from, named_type, type_of
 from finetune.task_types.words.columns import WordsType
 
-SAMPLE = 1_000  # rows from which columns are inferred
+SAMPLE_ROWS = 1_000  # rows from which columns are inferred
 SETTINGS = ("text", "label", "encoding", "sheet", "temperature")
-SHOWN = 12  # names of columns in a message
+COLUMNS_SHOWN = 12  # names of columns in a message
 
 
 def require_predictable(
@@ -51,7 +51,7 @@ def require_predictable(
     require_output_for(path, output, form, force=force)
     if layout is not None:
         columns = {name: str(value) for name, value in options.items() if name in ("text", "label")}
-        layout_for(named_type(layout.shape), layout, first_rows(path, form, most=SAMPLE), columns)
+        layout_for(named_type(layout.shape), layout, first_rows(path, form, most=SAMPLE_ROWS), columns)
     return output
 
 
@@ -93,8 +93,8 @@ def trained_layout(model: str, out: Path) -> Layout | None:
 def shown_names(columns: Iterable[str]) -> str:
     """The names of columns, or the first of many."""
     names = list(columns)
-    more = len(names) - SHOWN
-    return ", ".join(names[:SHOWN]) + (f" and {more} more" if more > 0 else "")
+    more = len(names) - COLUMNS_SHOWN
+    return ", ".join(names[:COLUMNS_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
 def require_output_for(path: Path, output: Path, form: FileFormat, *, force: bool) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from inspect import signature
 from typing import IO, Any
 
-from finetune.data.issues import Fault
+from finetune.data.issues import Finding
 from finetune.data.messages import lacking, so_many
 from finetune.data.records import Record, column_names, whole
 from finetune.data.rows import Row
@@ -35,7 +35,7 @@ def _window_values(predictor: Predicts, rows: Sequence[Any]) -> list[dict[str, A
     by_layout: dict[tuple[str, ...], tuple[Layout, list[int]]] = {}  # some may be pairs and some not
     for number, given in enumerate(rows):
         values, layout, what = _as_values(predictor, given)
-        fault = Fault(what, UNUSABLE) if what else None
+        fault = Finding(UNUSABLE, what) if what else None
         records.append(whole(Record(row=number + 1, line=number + 1, values=values, fault=fault)))
         by_layout.setdefault(layout.text, (layout, []))[1].append(number)
     found: list[dict[str, Any]] = [{}] * len(records)

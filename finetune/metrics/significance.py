@@ -16,7 +16,7 @@ SKETCHED = 200  # resamples in a sketch; they tell a correlation to 0.07
 SKETCH_STEPS = 32  # of a byte are a standard deviation
 LEVELS = 220  # quantiles of a distribution, one of which is that of 97.5 %
 Z = 1.959964  # normal quantile for 95 % on two sides
-AT_ONCE = 500_000  # sampled rows in memory at once; they fit the caches
+ROWS_AT_ONCE = 500_000  # sampled rows in memory at once; they fit the caches
 Z_BOTH = Z + 0.841621  # normal quantiles for a level of 5 % on two sides and a power of 80 %
 
 
@@ -210,7 +210,7 @@ def _at_most(heads: int, *, of: int) -> float:
 
 def _weights(rows: int, resamples: int, generator: np.random.Generator) -> Iterator[np.ndarray]:
     """Yields counts of each row in each resample, `(some resamples, rows)`."""
-    step = max(1, AT_ONCE // rows)
+    step = max(1, ROWS_AT_ONCE // rows)
     for start in range(0, resamples, step):
         count = min(step, resamples - start)
         drawn = generator.integers(0, rows, (count, rows)) + rows * np.arange(count)[:, None]

@@ -7,8 +7,8 @@ from statistics import fmean
 import numpy as np
 
 Interval = tuple[float, float]
-LEAST = 1e-300  # a score of which a logarithm can be taken
-MOST = 1e15  # what records hold
+LEAST_SCORE = 1e-300  # a score of which a logarithm can be taken
+MOST_SCORE = 1e15  # what records hold
 HIGHEST = 350.0  # exp of it is finite, times any score
 
 
@@ -55,13 +55,13 @@ def _same(number: float, _a: float, _b: float) -> float:
 
 
 def _logarithm(scores: np.ndarray) -> np.ndarray:
-    return np.asarray(np.log(np.maximum(scores, LEAST)))
+    return np.asarray(np.log(np.maximum(scores, LEAST_SCORE)))
 
 
 def _apart(step: float, a: float, b: float) -> float:
     """The difference of two scores with ratio exp(step) and geometric mean sqrt(a b)."""
     half = np.clip(step / 2, -HIGHEST, HIGHEST)
-    return float(np.clip(2 * _middle(a, b) * np.sinh(half), -MOST, MOST))
+    return float(np.clip(2 * _middle(a, b) * np.sinh(half), -MOST_SCORE, MOST_SCORE))
 
 
 def _logarithm_of_ratio(difference: float, a: float, b: float) -> float:
@@ -69,7 +69,7 @@ def _logarithm_of_ratio(difference: float, a: float, b: float) -> float:
 
 
 def _middle(a: float, b: float) -> float:
-    return max(float(np.sqrt(a) * np.sqrt(b)), LEAST)
+    return max(float(np.sqrt(a) * np.sqrt(b)), LEAST_SCORE)
 
 
 DIFFERENCES = Spacing(to=_as_it_is, back=_as_it_is, difference=_same, step=_same)

@@ -32,7 +32,7 @@ FIXED: dict[
     "chunk_size_feed_forward": 0,
     "pruned_heads": {},
 }
-LONGEST = 10_000_000  # tokens
+MOST_TOKENS = 10_000_000  # tokens
 SETTINGS: dict[str, Any] = {  # types in what a run saves for prediction
     "finetune": dict,
     "task": str,
@@ -79,8 +79,8 @@ def saved_settings(config: Any) -> dict[str, Any]:
         if not isinstance(value, SETTINGS.get(name, object)):
             raise UserError(f"config.json: {name} of 'finetune' is {str(value)[:40]}", "Train the model again")
     length = named.get("max_length", 1)
-    if not 1 <= length <= LONGEST:
-        raise UserError(f"config.json: max_length of 'finetune' is {length}", f"It is from 1 to {LONGEST:,}")
+    if not 1 <= length <= MOST_TOKENS:
+        raise UserError(f"config.json: max_length of 'finetune' is {length}", f"It is from 1 to {MOST_TOKENS:,}")
     if not 0 <= named.get("bilstm", 0) <= WIDEST_LSTM:
         raise UserError(f"config.json: bilstm of 'finetune' is {named['bilstm']}", f"It is at most {WIDEST_LSTM:,}")
     if named.get("pooling", "mean") not in ("cls", "mean", "family"):

@@ -14,7 +14,7 @@ from finetune.errors import THEIRS, UserError, first_line
 from finetune.models.config_bounds import saved_settings
 from finetune.models.fingerprint import OWN_WEIGHTS
 
-SHOWN = 4  # names of weights in a message
+WEIGHTS_SHOWN = 4  # names of weights in a message
 
 
 def from_pretrained(kind: Any, folder: Path, *, config: PretrainedConfig) -> tuple[PreTrainedModel, dict[str, Any]]:
@@ -62,4 +62,6 @@ def reading(config: PretrainedConfig) -> dict[str, Any]:
 
 def some(names: Sequence[str]) -> str:
     """The first of some names, and how many there are."""
-    return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
+    return ", ".join(names[:WEIGHTS_SHOWN]) + (
+        f" and {len(names) - WEIGHTS_SHOWN} more" if len(names) > WEIGHTS_SHOWN else ""
+    )

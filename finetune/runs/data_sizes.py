@@ -8,7 +8,7 @@ from finetune.runs.record import RunRecord
 from finetune.runs.seeds import groups
 
 PERCENTAGES, SHARES = "Give percentages, such as 10%,25%,50%,100%", "Give shares, such as [0.1, 0.25, 0.5, 1]"
-FEWEST, MOST = 2, 20
+FEWEST_SIZES, MOST_SIZES = 2, 20
 SETTING = "train_share"
 
 
@@ -19,8 +19,10 @@ def shares_of(sizes: str | Iterable[Any]) -> list[float]:
     """
     given, remedy = (sizes.split(","), PERCENTAGES) if isinstance(sizes, str) else (_listed(sizes), SHARES)
     found = sorted({_share(size, remedy) for size in given})
-    if not FEWEST <= len(found) <= MOST:
-        raise UserError(f"`data_sizes`: {shown_value(sizes)} has {len(found)}, not {FEWEST} to {MOST}", remedy)
+    if not FEWEST_SIZES <= len(found) <= MOST_SIZES:
+        raise UserError(
+            f"`data_sizes`: {shown_value(sizes)} has {len(found)}, not {FEWEST_SIZES} to {MOST_SIZES}", remedy
+        )
     return found
 
 

@@ -10,7 +10,7 @@ from finetune.runs.recipe import OptionNames, Recipe, Train, no_options
 from finetune.runs.toml import flat
 
 VARIANT = "variant"  # the key whose values are tables of settings set together
-SHOWN = 5  # settings in a message
+SETTINGS_SHOWN = 5  # settings in a message
 MOST_RUNS = 10_000  # of one recipe
 SEEN_BY_LOGISTIC = {"solver", "precision"}  # of the settings of `train`
 
@@ -52,7 +52,9 @@ def expand(
         )
     names = set_by(axes)
     if twice := sorted(name for name, count in Counter(names).items() if count > 1):
-        raise UserError(f"{origin}: [grid] sets {', '.join(twice[:SHOWN])} in two places", "Remove one of them")
+        raise UserError(
+            f"{origin}: [grid] sets {', '.join(twice[:SETTINGS_SHOWN])} in two places", "Remove one of them"
+        )
     _require_countable([*map(len, axes.values()), max(1, len(shares)), seeds], origin=origin)
     if shares:
         if "train_share" in names or recipe.train_share != 1:
@@ -77,7 +79,7 @@ def _require_countable(sizes: Sequence[int], *, origin: str) -> None:
         count *= size
         if count > MOST_RUNS:
             raise UserError(
-                f"{origin}: [grid] and `seeds` ask for {'x'.join(map(str, sizes[:SHOWN]))} runs or more, and "
+                f"{origin}: [grid] and `seeds` ask for {'x'.join(map(str, sizes[:SETTINGS_SHOWN]))} runs or more, and "
                 f"{MOST_RUNS:,} is the most",
                 "Remove values or seeds",
             )

@@ -11,7 +11,7 @@ from finetune.runs.whole_record import Id, Whole
 SEEDS = ("seed", "init_seed", "data_seed")
 PREFIX = "lineage."
 OF_ONE_RUN = ("run", *SEEDS)  # what may differ between runs that are summarised together
-SHOWN = 6  # settings in a line
+SETTINGS_SHOWN = 6  # settings in a line
 
 
 class Lineage(BaseModel):
@@ -63,8 +63,8 @@ class Lineage(BaseModel):
     def words(self) -> str:
         """`minilm, trained on corpus.txt (run 0a1b2c3d4e, seed 42, train.epochs 5), then on mrpc (...)`."""
         settings = [f"{key} {value}" for key, value in self.settings.items()]
-        more = [f"{len(settings) - SHOWN} more settings"] * (len(settings) > SHOWN)
-        facts = [f"run {self.run}", f"seed {self.seed}", *settings[:SHOWN], *more]
+        more = [f"{len(settings) - SETTINGS_SHOWN} more settings"] * (len(settings) > SETTINGS_SHOWN)
+        facts = [f"run {self.run}", f"seed {self.seed}", *settings[:SETTINGS_SHOWN], *more]
         return f"{self._began('words')} on {self.task} ({', '.join(facts)})"
 
     def _began(self, form: Literal["brief", "words"]) -> str:

@@ -12,7 +12,7 @@ from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record, readable_records
 from finetune.storage.stored import STORE
 
-SHOWN = 3  # runs in a message
+RUNS_SHOWN = 3  # runs in a message
 
 
 def find_run(target: str, out: Path) -> RunFolder | None:
@@ -119,5 +119,5 @@ def _origin(record: RunRecord) -> Path:
 
 
 def _listed(some: Sequence[str]) -> str:
-    more = len(some) - SHOWN
-    return "; ".join(some[:SHOWN]) + (f"; and {more} more" if more > 0 else "")
+    more = len(some) - RUNS_SHOWN
+    return "; ".join(some[:RUNS_SHOWN]) + (f"; and {more} more" if more > 0 else "")

@@ -12,7 +12,7 @@ from finetune.data.paths import read_small_text
 from finetune.errors import UserError, first_line
 
 MOST_BYTES = 1_000_000  # of a file; built-in recipes have 1,000
-DEEPEST = 10  # tables and lists in each other
+DEEPEST_TABLES = 10  # tables and lists in each other
 MOST_DOTS = 50  # of a key; tomllib needs memory that is quadratic in them
 NAMES = frozenset(  # settings whose value is the name of a column, a label, a file, a model or the like
     [
@@ -61,7 +61,7 @@ def parse_toml(text: str, *, origin: str) -> dict[str, Any]:
 def require_shallow(table: dict[str, Any], *, origin: str) -> None:
     """Raises UserError for tables and lists that are nested too deep to be walked through."""
     level: list[Any] = [table]
-    for _ in range(DEEPEST):
+    for _ in range(DEEPEST_TABLES):
         level = [inner for value in level for inner in (value.values() if isinstance(value, dict) else value)]
         level = [value for value in level if isinstance(value, dict | list)]
     if level:
@@ -110,7 +110,7 @@ def toml_line(key: str, value: Any) -> str:
 
 
 def _too_deep(origin: str) -> UserError:
-    return UserError(f"{origin}: tables or lists are nested more than {DEEPEST} deep", "Remove the inner ones")
+    return UserError(f"{origin}: tables or lists are nested more than {DEEPEST_TABLES} deep", "Remove the inner ones")
 
 
 def flat(table: dict[str, Any], prefix: str = "") -> dict[str, Any]:

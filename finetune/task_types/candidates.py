@@ -15,13 +15,13 @@ from finetune.errors import UserError
 from finetune.task_types.column_names import asks, is_about, is_id_name, label_tier, text_tier
 
 SHELL = re.compile(r"[\s;&|<>()$`\"'*?#!\[\]{}~\\]")
-FULL = 0.9  # share of filled cells
-HALF = 0.5
-LONG = 6  # words per cell from which a column is hardly a label
-SHOWN = 4  # values
+FULL_SHARE = 0.9  # share of filled cells
+HALF_SHARE = 0.5
+LABEL_WORDS = 6  # words per cell from which a column is hardly a label
+VALUES_SHOWN = 4  # values
 MOST_STARS = 10  # values of a rating
 UNNAMED, NUMBERS, UNLIKELY = 3, 4, 5  # levels of candidates without a label's name; the last are offered, never taken
-OFFERED = 12  # columns in a question
+COLUMNS_OFFERED = 12  # columns in a question
 
 
 class Ambiguous(UserError):
@@ -85,7 +85,7 @@ def label_candidates(
     places = {name: place for place, name in enumerate(facts)}
     return sorted(
         found,
-        key=lambda one: (one.level, one.share < FULL, -len(one.columns), one.distinct, places[one.columns[0]]),
+        key=lambda one: (one.level, one.share < FULL_SHARE, -len(one.columns), one.distinct, places[one.columns[0]]),
     )
 
 
@@ -101,14 +101,14 @@ def best_label(
         return None, []
     unnamed = likely[0].level >= UNNAMED and not header  # a number and a class with gaps are as likely
     same = [one for one in likely if one.level == likely[0].level or unnamed]
-    if not unnamed and (full := [one for one in same if one.share >= FULL]):
+    if not unnamed and (full := [one for one in same if one.share >= FULL_SHARE]):
         same = full
-    elif all(one.share < HALF for one in same):  # a nearly empty `label` next to full columns
-        same += [one for one in likely if one not in same and one.share >= FULL and one.level < NUMBERS]
+    elif all(one.share < HALF_SHARE for one in same):  # a nearly empty `label` next to full columns
+        same += [one for one in likely if one not in same and one.share >= FULL_SHARE and one.level < NUMBERS]
     same = _distinct(same, columns)
     if len(same) > 1:
         count = {2: "two", 3: "three"}.get(len(same), str(len(same)))
-        listed = [*same, *(one for one in candidates if one not in same)][:OFFERED]
+        listed = [*same, *(one for one in candidates if one not in same)][:COLUMNS_OFFERED]
         raise Ambiguous(f"{file}: {count} columns could be the label", [(one.setting, one.what) for one in listed])
     return same[0], [one for one in likely if one not in same and one.level <= UNNAMED]
 
@@ -124,8 +124,8 @@ def described(fact: ColumnFacts, cells: Sequence[Any]) -> str:
     elif fact.kind == "number" and (not fact.whole or fact.distinct > 20):
         what = f"{fact.distinct:,} different numbers"
     else:
-        more = ", ..." if len(some) > SHOWN else ""
-        what = f"{fact.distinct:,} values: {', '.join(list(some)[:SHOWN])}{more}"
+        more = ", ..." if len(some) > VALUES_SHOWN else ""
+        what = f"{fact.distinct:,} values: {', '.join(list(some)[:VALUES_SHOWN])}{more}"
     return what + (f"; {100 * (1 - fact.share):.0f} % empty" if fact.share < 0.995 else "")
 
 
@@ -198,7 +198,7 @@ def _may_be_label(fact: ColumnFacts) -> bool:
         return False
     if fact.kind == "text":
         once = fact.unique and fact.filled > 20 and not fact.combined
-        return tier is not None and fact.words < LONG and not once
+        return tier is not None and fact.words < LABEL_WORDS and not once
     return fact.share > 0.02
 
 
@@ -206,8 +206,8 @@ def _might_be_label(fact: ColumnFacts) -> bool:
     """Whether a column whose name or values speak against it may be the label if the user names it."""
     if fact.kind not in ("number", "category", "text", "list") or fact.distinct < 2 or fact.counter:
         return False
-    repeated = fact.kind in ("number", "list") or fact.distinct <= HALF * fact.filled
-    return fact.words < LONG and not fact.unique and repeated
+    repeated = fact.kind in ("number", "list") or fact.distinct <= HALF_SHARE * fact.filled
+    return fact.words < LABEL_WORDS and not fact.unique and repeated
 
 
 def _contiguous(group: Sequence[str], names: Sequence[str]) -> bool:

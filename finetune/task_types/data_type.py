@@ -12,21 +12,21 @@ from typing import Any, ClassVar, Literal
 
 from finetune.data.characters import same_text
 from finetune.data.column_types import ColumnFacts
-from finetune.data.issues import Fault, Issue
+from finetune.data.issues import Finding, Issue
 from finetune.data.messages import shown
 from finetune.data.rows import OwnRow
 from finetune.data.table import Table
 from finetune.errors import UserError
 from finetune.task_types.columns import Layout
+from finetune.task_types.findings import SplitRows
 from finetune.task_types.parts import Answer
-from finetune.task_types.remarks import Remark, SplitRows
 from finetune.task_types.row_issues import UNUSABLE
 from finetune.task_types.task import Task
 from finetune.task_types.view import View
 
 Clean = Callable[[str], str]
 MOST_VALUES = 12  # values of a label in a summary
-LONG = 100  # characters of a displayed text
+TEXT_CHARS_SHOWN = 100  # characters of a displayed text
 
 
 class NoRow(Exception):
@@ -34,7 +34,7 @@ class NoRow(Exception):
 
     def __init__(self, what: str, issue: Issue = UNUSABLE) -> None:
         super().__init__(what)
-        self.fault = Fault(what, issue)
+        self.fault = Finding(issue, what)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,14 +69,14 @@ class DataType(ABC):
     settings that name its columns; with `by_text` columns are also searched where the user named the texts but not the
     type, and with `any_columns` a model can read another number of them than in training.
 
-    `named`: labels are from a closed set; `respelled`: they are texts whose spelling may vary; `labels_rows`: each
-    row has one label as a whole; `droppable`: the rows of a label may be left out; `empty_is_label`: an empty cell is a
-    label too. `labels_are` and `units_are` are the words for labels and for what must be in one split only; a text with
-    fewer than `least_words` may be repeated.
+    `closed_labels`: labels are from a closed set; `respelled`: they are texts whose spelling may vary; `labels_rows`:
+    each row has one label as a whole; `droppable`: the rows of a label may be left out; `empty_is_label`: an empty cell
+    is a label too. `labels_are` and `units_are` are the words for labels and for what must be in one split only; a text
+    with fewer than `least_words` may be repeated.
 
     `pooled`: its heads read a vector of the text. `batch_size` and `max_length` are those of the starting recipe; a
     `max_length` of None is fitted to the texts. `capped` is the option of its tasks that limits the tokens of the first
-    input. `issues` are those that its `remarks` may report, and `row_issues` the reasons for which `row` raises NoRow,
+    input. `issues` are those that its `findings` may report, and `row_issues` the reasons for which `row` raises NoRow,
     each with the shared ones.
     """
 
@@ -84,7 +84,7 @@ class DataType(ABC):
     task_class: ClassVar[type[Task]]
     view: ClassVar[type[View]]
     inputs: ClassVar[str]
-    named: ClassVar[bool] = False
+    closed_labels: ClassVar[bool] = False
     labels_are: ClassVar[str] = "labels"
     units_are: ClassVar[str] = "texts"
     least_words: ClassVar[int] = 1
@@ -139,7 +139,7 @@ class DataType(ABC):
         """The layout, completed from the cells of its columns."""
         return layout
 
-    def as_written(self, layout: Layout, columns: Mapping[str, Sequence[Any]]) -> Layout:
+    def with_spelling(self, layout: Layout, columns: Mapping[str, Sequence[Any]]) -> Layout:
         """The layout with how labels are written in these columns, in which predictions are written too."""
         return layout
 
@@ -153,19 +153,19 @@ class DataType(ABC):
 
     # Labels.
 
-    def nameable(self, layout: Layout) -> bool:
+    def may_be_numbers(self, layout: Layout) -> bool:
         """Whether labels may be numbers in the data that have names elsewhere."""
-        return self.named and len(layout.label) == 1
+        return self.closed_labels and len(layout.label) == 1
 
-    def written(self, layout: Layout, cell: Any) -> list[str]:
+    def labels_as_spelled(self, layout: Layout, cell: Any) -> list[str]:
         """The labels in a cell as spelled there."""
         return []
 
-    def names(self, layout: Layout, cell: Any) -> Iterable[str]:
+    def label_names(self, layout: Layout, cell: Any) -> Iterable[str]:
         """The labels in a cell by their names."""
-        return map(layout.named, self.written(layout, cell))
+        return map(layout.named, self.labels_as_spelled(layout, cell))
 
-    def naming(self, layout: Layout) -> "DataType":
+    def for_layout(self, layout: Layout) -> "DataType":
         """The type whose `labels_in` and `facts` name labels as the file of this layout does."""
         return self
 
@@ -195,8 +195,8 @@ class DataType(ABC):
         """Changes made to labels while reading, and doubts about them, in words, each with the indexes of the rows."""
         return {}
 
-    def remarks(self, rows: SplitRows) -> Iterable[Remark]:
-        """Remarks on the rows of a file before training; their issues are `issues` or shared ones."""
+    def findings(self, rows: SplitRows) -> Iterable[Finding]:
+        """Findings on the rows of a file before training; their issues are `issues` or shared ones."""
         return ()
 
     # Cells and rows.
@@ -239,7 +239,7 @@ class DataType(ABC):
 
     def facts(self, row: Any) -> dict[str, str]:
         """A row as it was read, by the names of its parts: the inputs and the label."""
-        return {"text": shown(row.input, LONG), "label": "none" if row.gold is None else str(row.gold)}
+        return {"text": shown(row.input, TEXT_CHARS_SHOWN), "label": "none" if row.gold is None else str(row.gold)}
 
     def unit(self, row: Any) -> str:
         """The key that rows which must stay in one split share."""
@@ -259,7 +259,7 @@ class DataType(ABC):
     def task(self, layout: Layout, *, name: str, read: Any = None) -> Task:
         """The task that a layout describes; without a reader it is for prediction only."""
 
-    def fits(self, task: Task) -> bool:
+    def reads_for(self, task: Task) -> bool:
         """Whether a task's model can read data of this type."""
         return isinstance(task, self.task_class)
 

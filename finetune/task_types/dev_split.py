@@ -11,8 +11,8 @@ from finetune.data.characters import same_text
 from finetune.data.rows import OwnRow
 from finetune.task_types.data_type import DataType
 
-SHARE = 0.1  # of the rows, held out as dev where there is no dev file
-MOST = 10_000  # most rows of dev
+DEV_SHARE = 0.1  # of the rows, held out as dev where there is no dev file
+MOST_DEV_ROWS = 10_000  # most rows of dev
 
 
 def drawn_for_dev(kind: DataType, rows: Sequence[OwnRow], groups: Sequence[Any] | None = None) -> set[int]:
@@ -24,14 +24,14 @@ def drawn_for_dev(kind: DataType, rows: Sequence[OwnRow], groups: Sequence[Any] 
 
 
 def dev_rows(
-    texts: Iterable[str], strata: Sequence[Any], groups: Sequence[Any] | None = None, *, share: float = SHARE
+    texts: Iterable[str], strata: Sequence[Any], groups: Sequence[Any] | None = None, *, share: float = DEV_SHARE
 ) -> set[int]:
     """The indexes of the dev rows: `share` of each stratum, the same for the same rows in any order.
 
     Rows with one text, and rows of one group, stay on one side: they are a unit. Strata of which the share is less
     than a row or a unit give one, as long as dev has at most twice the share.
     """
-    share = min(share, MOST / max(1, len(strata)))
+    share = min(share, MOST_DEV_ROWS / max(1, len(strata)))
     rows, bounds = _units(texts, groups)
     sizes = np.diff(bounds)
     chosen: set[int] = set()

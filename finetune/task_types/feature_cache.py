@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 FORMAT = 2  # in 1, the index was in the file of arrays
-AT_ONCE = 10_000  # rows that are encoded at once, to bound memory
+ROWS_AT_ONCE = 10_000  # rows that are encoded at once, to bound memory
 FILE, INDEX = "features.bin", "index.json"
 NOT_ENCODED = ("read", "metrics", "inputs")  # fields of a task that do not decide its features
 
@@ -73,10 +73,10 @@ def array_features(
 
 
 def row_chunks(task: Task, rows: Sequence[Row]) -> Iterator[tuple[int, int]]:
-    """(begin, end) of parts of the rows that are encoded one after another, of about AT_ONCE rows."""
+    """(begin, end) of parts of the rows that are encoded one after another, of about ROWS_AT_ONCE rows."""
     begin = 0
     while begin < len(rows):
-        end = min(begin + AT_ONCE, len(rows))
+        end = min(begin + ROWS_AT_ONCE, len(rows))
         while end < len(rows) and task.codec.encode_together(rows[end - 1], rows[end]):
             end += 1
         yield begin, end

@@ -13,13 +13,13 @@ from finetune.task_types.row_builder import rows_of
 from finetune.task_types.types import named_type
 
 ROWS = 2
-SEEN = 20_000  # cells inspected in a column that may name splits
-COUNTED = 200_000  # rows whose labels are counted
+CELLS_SEEN = 20_000  # cells inspected in a column that may name splits
+ROWS_COUNTED = 200_000  # rows whose labels are counted
 
 
 def describe_rows(layout: Layout, table: Table) -> Iterator[str]:
     """`row 1: text = 'A fine film.', label = good`, then the label's values with counts, then rival columns."""
-    kind = named_type(layout.shape).naming(layout)
+    kind = named_type(layout.shape).for_layout(layout)
     good = ((index, row) for index, row in rows_of(layout, table) if not isinstance(row, NoRow))
     for index, row in islice(good, ROWS):
         facts = ", ".join(f"{name} = {value}" for name, value in kind.facts(row).items())
@@ -38,7 +38,7 @@ def split_columns(layout: Layout, table: Table) -> list[str]:
     for name, cells in table.columns.items():
         if name in (*layout.text, *layout.label, layout.group):
             continue
-        values = {as_text(cell).strip().lower() for cell in islice(cells, SEEN) if not is_missing(cell)}
+        values = {as_text(cell).strip().lower() for cell in islice(cells, CELLS_SEEN) if not is_missing(cell)}
         if len(values) > 1 and values <= SPLITS:
             found.append(name)
     return found
@@ -46,6 +46,6 @@ def split_columns(layout: Layout, table: Table) -> list[str]:
 
 def _summary(kind: DataType, layout: Layout, table: Table) -> str:
     """A summary of the labels."""
-    golds = [row.gold for _, row in islice(rows_of(layout, table), COUNTED) if not isinstance(row, NoRow)]
-    part = f" (of the first {COUNTED:,} rows)" if len(table) > COUNTED else ""
+    golds = [row.gold for _, row in islice(rows_of(layout, table), ROWS_COUNTED) if not isinstance(row, NoRow)]
+    part = f" (of the first {ROWS_COUNTED:,} rows)" if len(table) > ROWS_COUNTED else ""
     return kind.summary([gold for gold in golds if gold is not None]) + part

@@ -43,10 +43,10 @@ def found_labels(layout: Layout, columns: Mapping[str, Sequence[Any]]) -> tuple[
     if len(layout.label) > 1:
         return layout.label
     kind = named_type(layout.shape)
-    if not layout.label or not kind.named:
+    if not layout.label or not kind.closed_labels:
         return ()
     cells = [cell for cell in columns.get(layout.label[0], ()) if not layout.lacks(cell)]
-    names = {name for cell in cells for name in kind.names(layout, cell)}
+    names = {name for cell in cells for name in kind.label_names(layout, cell)}
     numbers = {name: as_number(name) for name in names}
     if all(number is not None for number in numbers.values()):
         return tuple(sorted(names, key=lambda name: (numbers[name], name)))
@@ -104,12 +104,12 @@ def _with_roles(layout: Layout, evidence: Evidence) -> Layout:
 
 def _with_names(layout: Layout, kind: DataType, table: Table, names: Mapping[str, str]) -> Layout:
     """The layout with names for labels that are numbers: given ones, the file's own, or from a file next to it."""
-    if not kind.nameable(layout):
+    if not kind.may_be_numbers(layout):
         if names:
             raise UserError(f"labels= names classes by number, and this data has shape={layout.shape}", "Leave it out")
         return layout
     cells = [cell for cell in table.columns[layout.label[0]] if not is_missing(cell)]
-    written = {label for cell in cells for label in kind.written(layout, cell)}
+    written = {label for cell in cells for label in kind.labels_as_spelled(layout, cell)}
     if names:
         if written <= set(names.values()):  # the cells are names already
             return layout

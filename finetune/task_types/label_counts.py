@@ -8,7 +8,7 @@ from finetune.runs.whole_record import LONGEST_LABEL, MOST_LABELS
 from finetune.task_types.task import Task
 from finetune.task_types.types import type_of
 
-AT_ONCE = 1_000  # rows
+ROWS_AT_ONCE = 1_000  # rows
 NONE = "no label"
 
 
@@ -17,8 +17,8 @@ def frequent_labels(task: Task, rows: Sequence[Row]) -> dict[str, int]:
     kind, counts = type_of(task), Counter[str]()
     if kind is None or isinstance(rows, StreamedRows):
         return {}
-    for begin in range(0, len(rows), AT_ONCE):
-        counts += kind.tally([row.gold for row in rows[begin : begin + AT_ONCE]])
+    for begin in range(0, len(rows), ROWS_AT_ONCE):
+        counts += kind.tally([row.gold for row in rows[begin : begin + ROWS_AT_ONCE]])
     if set(counts) == {NONE}:
         return {}
     return {name[:LONGEST_LABEL]: count for name, count in counts.most_common(MOST_LABELS)}

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from finetune.metrics.entities import Chunk
 
-LONGEST = 400  # most characters of a text that are shown
+TEXT_CHARS = 400  # most characters of a text that are shown
 AROUND = 160  # characters of context shown on either side of an answer
 WORDS = 60  # most words of a sentence or document that are shown
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
@@ -40,7 +40,7 @@ def clean(text: str) -> str:
     return CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
-def cut(text: str, longest: int = LONGEST) -> str:
+def cut(text: str, longest: int = TEXT_CHARS) -> str:
     """The beginning of a cleaned text, and how much is left out."""
     text = clean(text)
     return text if len(text) <= longest else f"{text[:longest]} … ({len(text) - longest:,} characters more)"
@@ -69,7 +69,7 @@ def entities(
     for kind, first, last in found:
         if first < place or first >= end:
             continue
-        segments.append(Segment(text=cut(text[edges[place] : edges[first]], 4 * LONGEST)))
+        segments.append(Segment(text=cut(text[edges[place] : edges[first]], 4 * TEXT_CHARS)))
         mark = "right" if (kind, first, last) in agreed else otherwise
         after = places[last - 1][1]
         segments += [
@@ -77,7 +77,7 @@ def entities(
             Segment(text=text[after : edges[last]]),
         ]
         place = last
-    segments.append(Segment(text=cut(text[edges[place] : edges[end]], 4 * LONGEST) + "…" * (end < len(places))))
+    segments.append(Segment(text=cut(text[edges[place] : edges[end]], 4 * TEXT_CHARS) + "…" * (end < len(places))))
     return TextPart(name=name, segments=[segment for segment in segments if segment.text])
 
 

@@ -45,7 +45,7 @@ def _counts(layout: Layout, tables: Sequence[Table]) -> Counter[str]:
     kind, counts = named_type(layout.shape), Counter[str]()
     for table in tables:
         for cell, count in Counter(map(_hashable, table.columns.get(layout.label[0], ()))).items():
-            counts.update({} if layout.lacks(cell) else dict.fromkeys(kind.names(layout, cell), count))
+            counts.update({} if layout.lacks(cell) else dict.fromkeys(kind.label_names(layout, cell), count))
     return counts
 
 

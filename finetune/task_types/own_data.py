@@ -53,9 +53,9 @@ OPTIONS = (
     "keep",
     "drop",
 )  # of data
-SHOWN = 3  # row numbers shown in a note
+ROWS_SHOWN = 3  # row numbers shown in a note
 MOST_BYTES = 1_000_000_000  # of a split.json, which has the ids of all rows
-AT_ONCE = 1_000  # rows whose labels are collected at once
+ROWS_AT_ONCE = 1_000  # rows whose labels are collected at once
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,7 +171,7 @@ def own_task(name: str, options: Mapping[str, Any]) -> Task:
     layout = with_mistakes(layout, (table, *others.values()), keep, drop)
     labels = chain.from_iterable(_usable_labels(layout, part) for part in (table, *others.values()))
     layout = replace(layout, labels=tuple(dict.fromkeys(labels)), file=form_facts(table))
-    layout = named_type(layout.shape).as_written(layout, table.columns)
+    layout = named_type(layout.shape).with_spelling(layout, table.columns)
     scored = "test" in others and bool(set(layout.label) <= set(others["test"].columns))
     read = OwnData(layout=layout, files=files, split=split, encoding=encoding, sheet=sheet)
     task = trained_task(layout, name=data_name(name), read=read)
@@ -213,10 +213,12 @@ def guessed(table: Table, given: Mapping[str, Any], *, labelled: bool = True) ->
 def _usable_labels(layout: Layout, table: Table) -> tuple[str, ...]:
     """The names of the labels in usable rows; other rows add no class."""
     every = found_labels(layout, table.columns)
-    if not named_type(layout.shape).named or len(layout.label) != 1:
+    if not named_type(layout.shape).closed_labels or len(layout.label) != 1:
         return every
     cells, rows, seen = table.columns.get(layout.label[0], ()), rows_of(layout, table), set[str]()
-    while len(seen) < len(every) and (some := list(islice(rows, AT_ONCE))):  # mostly the first rows have all labels
+    while len(seen) < len(every) and (
+        some := list(islice(rows, ROWS_AT_ONCE))
+    ):  # mostly the first rows have all labels
         usable = [cells[index] for index, row in some if not isinstance(row, NoRow)]
         seen.update(found_labels(layout, {layout.label[0]: usable}))
     return tuple(name for name in every if name in seen)
@@ -263,7 +265,9 @@ def usable_rows(
             rows.append(row)
             indexes.append(index)
     file = data_name_of(table.path)
-    notes = [f"{file}: {so_many(len(some))} {why} ({places(some, most=SHOWN)}); left out" for why, some in out.items()]
+    notes = [
+        f"{file}: {so_many(len(some))} {why} ({places(some, most=ROWS_SHOWN)}); left out" for why, some in out.items()
+    ]
     notes += [f"{file}: {note}; left out" for note in (unknown.notes() if unknown else ())]
     changes = named_type(layout.shape).changes(layout, table)
     return (
@@ -274,7 +278,7 @@ def usable_rows(
 
 
 def _places(table: Table, indexes: Sequence[int]) -> str:
-    return places([(table.rows[index], table.lines[index]) for index in indexes], most=SHOWN)
+    return places([(table.rows[index], table.lines[index]) for index in indexes], most=ROWS_SHOWN)
 
 
 def _distinct(rows: list[Row]) -> list[Row]:

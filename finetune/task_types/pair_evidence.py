@@ -7,18 +7,18 @@ from typing import Any
 from finetune.data.column_types import ColumnFacts
 from finetune.data.values import as_text, is_missing
 
-LOOKED_AT = 400  # rows
-FEWEST = 8  # rows that tell
+ROWS_LOOKED_AT = 400  # rows
+FEWEST_ROWS = 8  # rows that tell
 MORE = 0.1  # share of the shorter text that is in the other one, above what texts of different rows share: 0.3 to 0.7
 COPIES = 0.95  # with a larger share one is the other one, cleaned
 FILLED = 0.98
-SHORT = {False: 15, True: 6}  # characters, of scripts with and without spaces: shorter ones are names or phrases
+NAME_CHARS = {False: 15, True: 6}  # characters, of scripts with and without spaces: shorter ones are names or phrases
 GAPS, LONGER = 0.9, 2  # share of filled cells, and times longer: a place or a note next to the text
 
 
 def are_a_pair(facts: Sequence[ColumnFacts], cells: Sequence[Sequence[Any]]) -> bool:
     """Whether both columns hold sentences in every row, and those of a row are about the same."""
-    whole = all(fact.share >= FILLED and fact.length >= SHORT[fact.unspaced] for fact in facts)
+    whole = all(fact.share >= FILLED and fact.length >= NAME_CHARS[fact.unspaced] for fact in facts)
     return whole and _are_related(*cells)
 
 
@@ -31,10 +31,10 @@ def the_text(facts: Sequence[ColumnFacts]) -> str:
 def _are_related(firsts: Sequence[Any], seconds: Sequence[Any]) -> bool:
     rows = [
         (_pieces(one), _pieces(other))
-        for one, other in islice(zip(firsts, seconds, strict=True), LOOKED_AT)
+        for one, other in islice(zip(firsts, seconds, strict=True), ROWS_LOOKED_AT)
         if not is_missing(one) and not is_missing(other)
     ]
-    if len(rows) < FEWEST:
+    if len(rows) < FEWEST_ROWS:
         return False
     away = len(rows) // 3 + 1  # rows near each other may have a text in common
     other = [(one, rows[(place + away) % len(rows)][1]) for place, (one, _) in enumerate(rows)]

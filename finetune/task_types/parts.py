@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from finetune.models.feature import Feature
     from finetune.runs.events import Watcher
 
-AT_ONCE = 10_000  # rows whose labels are looked at together
+ROWS_AT_ONCE = 10_000  # rows whose labels are looked at together
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +100,7 @@ class Scoring(Part[AnyTask], ABC):
 
     def all_labelled(self, rows: Sequence[Row]) -> bool:
         """Whether all rows have a label."""
-        parts = (rows[begin : begin + AT_ONCE] for begin in range(0, len(rows), AT_ONCE))
+        parts = (rows[begin : begin + ROWS_AT_ONCE] for begin in range(0, len(rows), ROWS_AT_ONCE))
         return all(answer.value is not None for part in parts for answer in self.labels(part))
 
     def score(self, answers: Sequence[Answer], rows: Sequence[Row]) -> dict[str, float]:
@@ -113,7 +113,7 @@ class Scoring(Part[AnyTask], ABC):
         labels, values = self._values(answers, rows)
         return {metric.name: metric.sums(labels, values) for metric in self.task.metrics if metric.sums is not None}
 
-    def remarks(self, answers: Sequence[Answer], rows: Sequence[Row]) -> list[str]:
+    def notes(self, answers: Sequence[Answer], rows: Sequence[Row]) -> list[str]:
         """Notes on these predictions, in addition to their scores."""
         return []
 
@@ -147,7 +147,7 @@ class Baselines(Part[AnyTask]):
         """Those of methods that read features."""
         return {}
 
-    def remarks(self, train: Sequence[Row]) -> list[str]:
+    def notes(self, train: Sequence[Row]) -> list[str]:
         """Notes on the baselines for these training rows."""
         return []
 

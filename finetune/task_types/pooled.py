@@ -124,7 +124,7 @@ def read_by_tfidf(train: Sequence[AnyTextRow]) -> Sequence[AnyTextRow]:
     return train if len(chosen) == len(train) else [train[index] for index in chosen]
 
 
-def tfidf_remarks(train: Sequence[TextRow]) -> list[str]:
+def tfidf_notes(train: Sequence[TextRow]) -> list[str]:
     """A note on how many of the training rows TF-IDF read, where these are not all."""
     read = len(baselines.read_rows(row.texts for row in train))
     return [f"TF-IDF read {read:,} of the {len(train):,} training rows, sampled at random"] * (read < len(train))

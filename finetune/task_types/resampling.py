@@ -18,7 +18,7 @@ from finetune.task_types.task import Task
 RESAMPLES = 2_000
 RECOMPUTED = 10  # times fewer resamples of a metric that is computed again for each
 MOST_DRAWS = 200_000_000  # rows in all resamples, some seconds
-FEWEST = 200  # resamples
+FEWEST_RESAMPLES = 200  # resamples
 
 
 def resampled_metrics(task: Task, answers: Sequence[Answer], rows: Sequence[Row]) -> dict[str, Resampled]:
@@ -91,4 +91,4 @@ def _at_an_end(metric: Metric, scored: Resampled) -> Interval | None:
 
 def _resamples(metric: Resampled) -> int:
     most = RESAMPLES if isinstance(metric, Counted) else RESAMPLES // RECOMPUTED
-    return max(FEWEST, min(most, MOST_DRAWS // metric.size))
+    return max(FEWEST_RESAMPLES, min(most, MOST_DRAWS // metric.size))

@@ -29,7 +29,7 @@ def rows_of(layout: Layout, table: Table) -> Iterator[tuple[int, OwnRow | NoRow]
 def row_of(layout: Layout, record: Record) -> OwnRow:
     """The row from a record; its `gold` is None where the label is missing. Raises NoRow."""
     if record.fault:
-        raise NoRow(*record.fault)
+        raise NoRow(record.fault.what, record.fault.issue)
     return named_type(layout.shape).row(layout, record.values, _name(layout, record.values, record.row))
 
 

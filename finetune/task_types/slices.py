@@ -9,7 +9,7 @@ from finetune.task_types.columns import Layout
 MOST_COLUMNS = 5
 MOST_VALUES = 12  # of a column
 FEWEST_ROWS = 5  # that the second most frequent value has
-LONGEST = 60  # characters of a value
+VALUE_CHARS = 60  # characters of a value
 KINDS = (str, int, bool, type(None))
 
 
@@ -32,7 +32,7 @@ def _values(cells: Sequence[object], rows: Sequence[int]) -> list[str]:
             return []
         value = "" if cells[row] is None else str(cells[row])
         counts[value] += 1
-        if len(counts) > MOST_VALUES or len(value) > LONGEST:
+        if len(counts) > MOST_VALUES or len(value) > VALUE_CHARS:
             return []
         values.append(value)
     largest = counts.most_common(2)

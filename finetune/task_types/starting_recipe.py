@@ -9,7 +9,7 @@ from finetune.runs.recipe import LARGEST, Recipe, is_new, parse
 from finetune.task_types import registry
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import DataType
-from finetune.task_types.dev_split import SHARE
+from finetune.task_types.dev_split import DEV_SHARE
 from finetune.task_types.first_rows import describe_rows
 from finetune.task_types.own_data import OPTIONS, OwnData, every_option, own_data, own_task
 from finetune.task_types.pretraining.own import own_text
@@ -20,7 +20,7 @@ from finetune.task_types.types import named_type
 MODEL = "minilm"  # small enough to train in minutes without a GPU
 RATES = {MODEL: 1e-4}  # small encoders need a higher learning rate than the paper's
 NARROW, NARROW_RATE = 384, 5e-4  # new encoders less wide learn nothing at the paper's
-SAMPLE = 2_000
+SAMPLE_ROWS = 2_000
 # Few rows need small batches and a least number of updates, or training ends while the head is still random: 24 rows in
 # batches of 32 made 10 updates, and a model below TF-IDF. docs/how-to/few-rows.md has what was measured.
 LEAST_UPDATES = 100
@@ -90,7 +90,7 @@ def _counts(read: OwnData, settings: Mapping[str, Any]) -> tuple[int, int]:
     rows = len(_columns(read, "train")[read.layout.text[0]])
     if "dev" in read.files:
         return min(most, rows), min(most, len(next(iter(_columns(read, "dev").values()), [])))
-    return min(most, rows - round(SHARE * rows)), min(most, round(SHARE * rows))
+    return min(most, rows - round(DEV_SHARE * rows)), min(most, round(DEV_SHARE * rows))
 
 
 def commented(recipe: Recipe, task: Task) -> str:
@@ -128,7 +128,7 @@ def fitting_length(layout: Layout, columns: Mapping[str, Sequence[Any]]) -> int:
     rows = len(columns[layout.text[0]])
     sizes = sorted(
         sum(_about_tokens(text) for text in cells)
-        for cells in ([as_text(columns[name][row]) for name in layout.text] for row in range(min(SAMPLE, rows)))
+        for cells in ([as_text(columns[name][row]) for name in layout.text] for row in range(min(SAMPLE_ROWS, rows)))
     )
     nearly_all = sizes[int(0.95 * len(sizes))] if sizes else 0
     return next((length for length in (64, 128, 256) if nearly_all < length - 4), 256)

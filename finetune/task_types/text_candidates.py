@@ -6,12 +6,12 @@ from typing import Any
 
 from finetune.data.column_types import ColumnFacts
 from finetune.data.words.lists import pair_list
-from finetune.task_types.candidates import LONG, Ambiguous
+from finetune.task_types.candidates import LABEL_WORDS, Ambiguous
 from finetune.task_types.column_names import is_about, is_id_name, named, text_tier
 from finetune.task_types.pair_evidence import are_a_pair, the_text
 
 FEW_ROWS = 5  # names that a column may contain by chance
-MOST, PAIRED = 5, 3  # columns of a question, and of those that may be pairs
+COLUMNS_OFFERED, PAIRS_OFFERED = 5, 3  # columns of a question, and of those that may be pairs
 FREE = 1.2  # words per cell from which a column may be a text
 
 
@@ -33,7 +33,7 @@ def best_texts(
         if some:
             return _only(some, free, file), "its name"
     unnamed = [name for name in free if name not in tiers and _is_free_text(free[name])]
-    if tiers and not any(free[name].words >= LONG for name in unnamed):
+    if tiers and not any(free[name].words >= LABEL_WORDS for name in unnamed):
         return _only(list(tiers), free, file), "its name"
     some = [*tiers, *unnamed]
     if len(some) == 2 and not header:
@@ -105,9 +105,11 @@ def _only(some: Sequence[str], free: Mapping[str, ColumnFacts], file: str) -> tu
     """The only one of these. Raises Ambiguous with each of them, each two as a pair, and then other columns."""
     if len(some) == 1:
         return (some[0],)
-    likely = some[:MOST]
-    pairs = [(f"text={one},{other}", "as a pair") for one, other in combinations(likely[:PAIRED], 2)]
-    others = sorted((name for name in free if name not in likely), key=lambda name: -free[name].length)[:MOST]
+    likely = some[:COLUMNS_OFFERED]
+    pairs = [(f"text={one},{other}", "as a pair") for one, other in combinations(likely[:PAIRS_OFFERED], 2)]
+    others = sorted((name for name in free if name not in likely), key=lambda name: -free[name].length)[
+        :COLUMNS_OFFERED
+    ]
     single = [(f"text={name}", f"{free[name].words:.0f} words a row") for name in [*likely, *others]]
     choices = [*single[: len(likely)], *pairs, *single[len(likely) :]]
     raise Ambiguous(f"{file}: {len(some)} columns could be the text", choices)

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-AT_ONCE = 2_000  # rows
+ROWS_AT_ONCE = 2_000  # rows
 NGRAMS = (("word", (1, 2)), ("char_wb", (2, 4)))
 TextTuples = Sequence[tuple[str, ...]]
 
@@ -50,13 +50,13 @@ def _columns(vectorizer: "TfidfVectorizer", texts: TextTuples, before: "csr_matr
     """The vectors of some rows after others, to the right of those of `before`."""
     from scipy.sparse import hstack
 
-    for begin in range(0, len(texts), AT_ONCE):
-        rows = texts[begin : begin + AT_ONCE]
+    for begin in range(0, len(texts), ROWS_AT_ONCE):
+        rows = texts[begin : begin + ROWS_AT_ONCE]
         columns = [vectorizer.transform([row[i] for row in rows]) for i in range(len(rows[0]))]
         if len(columns) == 2:
             a, b = columns
             columns = [abs(a - b), a.multiply(b)]
-        left = [] if before is None else [before[begin : begin + AT_ONCE]]
+        left = [] if before is None else [before[begin : begin + ROWS_AT_ONCE]]
         yield hstack([*left, *columns]).tocsr()
 
 

@@ -47,7 +47,7 @@ GUESSED: dict[str, tuple[Format, type]] = {
     "word-lines": (conll.FORMAT, WordLines),
     "labelled-lines": (labelled_lines.FORMAT, LabelledLines),
 }
-MIXED = 0.2  # share of lines with a label, from which some lines have one
+MIXED_SHARE = 0.2  # share of lines with a label, from which some lines have one
 ENDS_OF_LABELS = (FASTTEXT, " ", *ENDS)  # what separates a label from its text
 NUMBERED = re.compile(r"column \d+")
 TABLES = (".csv", ".tsv", ".tab")
@@ -206,7 +206,7 @@ def _labelled_lines(start: FileStart, known: TrainedColumns) -> LabelledLines | 
     share = len(known_ones) / len(cells)
     if share >= REGULAR:
         return like
-    if share > MIXED:
+    if share > MIXED_SHARE:
         raise UserError(
             f"{start.path}: only {share:.0%} of its lines have a label that the model knows",
             "Give each line a label as in the training file, or none",

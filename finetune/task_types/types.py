@@ -47,7 +47,7 @@ def named_type(name: str) -> DataType:
 
 def type_of(task: Task) -> DataType | None:
     """The type of the data that a task's model can read; None where it is unknown."""
-    return next((each for each in data_types().values() if each.fits(task)), None)
+    return next((each for each in data_types().values() if each.reads_for(task)), None)
 
 
 def inputs_fault(layout: Layout | None, count: int) -> str:
@@ -63,7 +63,7 @@ def view_of(lines: Sequence[Line], labels: Sequence[str] = (), *, name: str = ""
     known = [line for line in lines if line["gold"] is not None and line["prediction"] is not None]
     types = data_types()
     views = [types[name].view] if name in types else [each.view for each in types.values()]
-    view = next((view for view in views if known and all(map(view.fits, known))), None)
+    view = next((view for view in views if known and all(map(view.shows, known))), None)
     return None if view is None else view(lines=known, labels=labels)
 
 

@@ -9,7 +9,7 @@ from finetune.task_types.columns import Layout
 from finetune.task_types.task import Task
 from finetune.task_types.types import named_type
 
-SHOWN = 3  # labels and rows in a note
+LABELS_SHOWN = 3  # labels and rows in a note
 
 
 @dataclass(kw_only=True)
@@ -35,7 +35,9 @@ class UnknownLabels:
         """`1 row with the label 'goood', unknown to the model (row 41)`; none without such rows."""
         if not self.rows:
             return []
-        names, more = list(self.names), len(self.names) - SHOWN
-        listed = " ".join([", ".join(map(shown, names[:SHOWN])), f"and {more:,} more"][: 1 + (more > 0)])
+        names, more = list(self.names), len(self.names) - LABELS_SHOWN
+        listed = " ".join([", ".join(map(shown, names[:LABELS_SHOWN])), f"and {more:,} more"][: 1 + (more > 0)])
         labels = f"the {noun(len(names), 'label')} {listed}," if names else "a label"
-        return [f"{so_many(len(self.rows))} with {labels} unknown to the model ({places(self.rows, most=SHOWN)})"]
+        return [
+            f"{so_many(len(self.rows))} with {labels} unknown to the model ({places(self.rows, most=LABELS_SHOWN)})"
+        ]

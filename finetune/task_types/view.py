@@ -73,7 +73,7 @@ class View(ABC):
 
     @staticmethod
     @abstractmethod
-    def fits(line: Line) -> bool:
+    def shows(line: Line) -> bool:
         """Whether a line of predictions is of this type."""
 
     @abstractmethod

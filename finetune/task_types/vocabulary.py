@@ -13,8 +13,8 @@ from finetune.data.words.lists import by_language
 from finetune.models.tokenizers.load import TextTokenizer
 from finetune.runs.recipe import is_new
 
-SAMPLE = 2_000  # texts
-FIRST = 200  # texts of a stream, of which a spread sample would read all
+SAMPLE_TEXTS = 2_000  # texts
+FIRST_TEXTS = 200  # texts of a stream, of which a spread sample would read all
 LEAST_LETTERS = 200
 MANY_UNKNOWN, SOME_UNKNOWN = 0.05, 0.001  # share of the tokens
 MOST_TOKENS = {"Latin": 0.34, "Hangul": 1.5, "Han": 1.3, "Kana": 1.3}  # tokens per letter
@@ -51,7 +51,7 @@ class Misfit:
 
 def misfit(texts: Sequence[str], tokenizer: TextTokenizer, model: str) -> Misfit | None:
     """What is wrong with an encoder's vocabulary for these texts; None where it fits."""
-    words = [WORD.findall(text) for text in texts[:: max(1, len(texts) // SAMPLE)]]
+    words = [WORD.findall(text) for text in texts[:: max(1, len(texts) // SAMPLE_TEXTS)]]
     every = [word for some in words for word in some]
     letters = sum(map(len, every))
     if letters < LEAST_LETTERS:
@@ -84,7 +84,7 @@ def misfit(texts: Sequence[str], tokenizer: TextTokenizer, model: str) -> Misfit
 
 def vocabulary_notes(rows: Sequence[Row], tokenizer: TextTokenizer, model: str) -> list[str]:
     """`misfit` of a task's rows, as notes; none for rows without `input`."""
-    some = rows[:FIRST] if isinstance(rows, StreamedRows) else rows[:: max(1, len(rows) // SAMPLE)]
+    some = rows[:FIRST_TEXTS] if isinstance(rows, StreamedRows) else rows[:: max(1, len(rows) // SAMPLE_TEXTS)]
     found = misfit([row.input for row in some if isinstance(row, OwnRow)], tokenizer, model)
     return [f"{found.what}. {found.remedy}"] if found else []
 

@@ -23,7 +23,7 @@ from finetune.runs.environment import versions
 from finetune.runs.events import EpochResult, Note, Watcher
 from finetune.training.run_options import EVERY_FEW_MINUTES, Saving
 
-SHARE = 0.03  # of the time of training, at most
+SHARE_OF_TIME = 0.03  # of the time of training, at most
 KEPT = 2
 FULL = (errno.ENOSPC, errno.EDQUOT)
 NAME = re.compile(r"(\d{8})-([0-9a-f]{64})\.pt")
@@ -89,7 +89,7 @@ class Checkpoints:
         if self.saving.updates is not None:
             due = progress.update % self.saving.updates == 0
         else:
-            due = time.monotonic() - self.saved_at > max(60 * self.saving.minutes, self.took / SHARE)
+            due = time.monotonic() - self.saved_at > max(60 * self.saving.minutes, self.took / SHARE_OF_TIME)
         if due:
             self.save(parts, progress)
 

@@ -95,14 +95,14 @@ class DevEvaluation:
             scores[split] = {name: float(official[name]) for name in found.task.metric_names}
         return scores
 
-    def remarks(self, found: Evaluated) -> list[str]:
+    def notes(self, found: Evaluated) -> list[str]:
         """Notes on the predictions, by split, and on the baselines."""
         of_answers = [
-            f"{split}: {remark}"
+            f"{split}: {note}"
             for split, answers in found.answers.items()
-            for remark in found.task.scoring.remarks(answers, self.rows[split])
+            for note in found.task.scoring.notes(answers, self.rows[split])
         ]
-        return of_answers + self.task.baselines.remarks(self.rows.get(self.task.train_split, ()))
+        return of_answers + self.task.baselines.notes(self.rows.get(self.task.train_split, ()))
 
     def baselines(
         self, train: Sequence[Row], found: Evaluated, *, train_features: Sequence[Feature] = ()

@@ -125,7 +125,7 @@ def _notes(
         *_truncated(built.features, planned.task.codec.truncation_note(planned.recipe.max_length)),
         *_masks(accelerator.num_processes, built.model, planned.recipe),
         *trained.progress.notes,
-        *trained.evaluation.remarks(trained.found),
+        *trained.evaluation.notes(trained.found),
     ]
 
 

@@ -24,7 +24,7 @@ from finetune.runs.recipe import Train
 from finetune.training.batching import share
 from finetune.training.checkpoints import Progress
 
-SHOWN = 3  # rows in a message
+ROWS_SHOWN = 3  # rows in a message
 DRAW = 1_000_003  # follows (data_seed, update) in the seed of what `draw` makes: dropout's is followed by a rank
 Draw = Callable[[Sequence[Feature], np.random.Generator], Sequence[Feature]]
 
@@ -150,8 +150,8 @@ class Updater:
     def _diverged(self, what: str, update: int, rate: float, batch: Sequence[Feature]) -> Diverged:
         """The error that names the update, the learning rate and rows of the batch."""
         rows = list(dict.fromkeys(feature.row for feature in batch))
-        shown = ", ".join(repr(self.rows[row].id) if self.rows else str(row) for row in rows[:SHOWN])
-        more = f" and {len(rows) - SHOWN} more" if len(rows) > SHOWN else ""
+        shown = ", ".join(repr(self.rows[row].id) if self.rows else str(row) for row in rows[:ROWS_SHOWN])
+        more = f" and {len(rows) - ROWS_SHOWN} more" if len(rows) > ROWS_SHOWN else ""
         return Diverged(
             f"{what} after update {update} (learning rate {rate:.3g}, rows {shown}{more}): training has diverged",
             "Lower train.learning_rate, raise train.warmup, or look at these rows; earlier checkpoints are kept",

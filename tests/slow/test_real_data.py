@@ -59,7 +59,7 @@ def test_the_baseline_of_sst2_reads_all_of_its_rows(real_data: Path) -> None:
     assert len(train) == 67_349
     given = task.baselines.predictions(train, dev)["tfidf-logistic"]
     assert 100 * task.scoring.score(given, dev)["accuracy"] == pytest.approx(82.7, abs=0.3)
-    assert task.baselines.remarks(train) == []
+    assert task.baselines.notes(train) == []
 
 
 def test_learning_from_real_weights_starts_at_once(minilm: Path) -> None:

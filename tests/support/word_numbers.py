@@ -93,7 +93,7 @@ class NumbersView(View):
     bounded = False
 
     @staticmethod
-    def fits(line: dict[str, Any]) -> bool:
+    def shows(line: dict[str, Any]) -> bool:
         return "words" in line and all(isinstance(number, float) for number in line["gold"])
 
     def scores(self) -> np.ndarray:

@@ -11,7 +11,7 @@ from finetune.api.html import html_table
 from finetune.api.inputs import in_memory, is_path, recipe_settings
 from finetune.api.quiet import plainly, without_hints
 from finetune.checks.all_checks import worst_first
-from finetune.checks.finding import Finding
+from finetune.checks.finding import FileFinding
 from finetune.commands.check.corpus import CorpusFacts, corpus_facts
 from finetune.commands.check.earlier_runs import earlier_runs
 from finetune.commands.check.fix import require_place_for_copy, write_fixed
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from finetune.commands.check.trial import Estimate
 
 
-SHOWN = 5  # row numbers
-SAMPLE, LEAST = 4_000_000, 200  # bytes of text for a trial, and documents
+ROWS_SHOWN = 5  # row numbers
+TRIAL_BYTES, TRIAL_DOCUMENTS = 4_000_000, 200  # bytes of text for a trial, and documents
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,7 +153,7 @@ def findings_of(path: str, settings: dict[str, Any], out: Path) -> Findings:
     return Findings(layout=found.layout, parts=found.parts, findings=tuple(every), read_before=read.facts)
 
 
-def _before_its_run(finding: Finding, model: str) -> Finding:
+def _before_its_run(finding: FileFinding, model: str) -> FileFinding:
     """What is found without a tokenizer, where a recipe as the model trains its vocabulary first."""
     if finding.code != NO_TOKENS.code:
         return finding
@@ -188,14 +188,14 @@ def findings_of_text(path: str, settings: Mapping[str, Any]) -> Findings:
         model=recipe.tokenizer_folder or recipe.model,
         pairs=recipe.options.get("objective") in PAIRED,
     )
-    sample = max(1, SAMPLE * found.documents // max(1, found.size))
+    sample = max(1, TRIAL_BYTES * found.documents // max(1, found.size))
     fails = any(finding.severity == "error" for finding in found.findings)
     return Findings(
         layout=read.layout,
         parts=(),
         findings=found.findings,
         corpus=found,
-        trial=None if fails else trial(planned, source=source_of(None), sample=max(LEAST, sample)),
+        trial=None if fails else trial(planned, source=source_of(None), sample=max(TRIAL_DOCUMENTS, sample)),
     )
 
 
@@ -207,11 +207,11 @@ def _tokenizer(recipe: Recipe) -> TextTokenizer | None:
     return load_text_tokenizer(resolve(recipe.model, tokenizer=recipe.tokenizer_folder).folder)
 
 
-def _without(path: Path, finding: Finding) -> Finding:
+def _without(path: Path, finding: FileFinding) -> FileFinding:
     """A finding that speaks of the data, not of a file that is deleted."""
     return replace(finding, what=finding.what.replace(str(path), "the data"), file="the data")
 
 
-def _place(finding: Finding) -> str:
+def _place(finding: FileFinding) -> str:
     found = [(row, row) for row in finding.rows]
-    return places(found, most=SHOWN, count=finding.count) if finding.count and found else ""
+    return places(found, most=ROWS_SHOWN, count=finding.count) if finding.count and found else ""

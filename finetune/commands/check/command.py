@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from finetune.checks.finding import Finding
+from finetune.checks.finding import FileFinding
 from finetune.cli.arguments import RESULTS, Data, Device, Escape, Json, Out, Quiet, Replace, complete
 from finetune.cli.asking import asking
 from finetune.cli.console import as_plain_text, facts_table, standard_output
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from finetune.commands.check.trial import Estimate
 
 STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan"}
-SHOWN = 5  # row numbers
+ROWS_SHOWN = 5  # row numbers
 TRIAL = "finetune.commands.check.trial"
 TRIAL_ROWS = 2_000  # of a shipped text
 
@@ -176,7 +176,7 @@ def _remaining(fix: Path, settings: dict[str, Any], out: Path) -> str:
     return f"{so_many(len(found), 'finding')} {noun(len(found), 'remains', 'remain')} in {fix}: {parts}"
 
 
-def _named(finding: Finding) -> str:
+def _named(finding: FileFinding) -> str:
     """`mojibake (rows 3, 9)`."""
     rows = [(row, row) for row in finding.rows]
     return finding.code + (f" ({places(rows, most=3, count=finding.count)})" if rows else "")
@@ -228,7 +228,7 @@ def trial_facts(found: "Estimate") -> dict[str, str]:
     }
 
 
-def _print_findings(findings: Sequence[Finding]) -> None:
+def _print_findings(findings: Sequence[FileFinding]) -> None:
     """Prints each finding after its coloured code: what it is, where, and how to fix it."""
     console = standard_output()
     for finding in findings:
@@ -238,9 +238,9 @@ def _print_findings(findings: Sequence[Finding]) -> None:
         console.print_line(f"  -> {finding.remedy}")
 
 
-def _place(finding: Finding) -> str:
+def _place(finding: FileFinding) -> str:
     """`reviews.csv: rows 3, 17, 40 and 9 more; lines 4, 18, 41`."""
     if not finding.count:
         return finding.file
     found = list(zip(finding.rows, finding.lines, strict=True))
-    return f"{finding.file}: {places(found, most=SHOWN, count=finding.count)}"
+    return f"{finding.file}: {places(found, most=ROWS_SHOWN, count=finding.count)}"

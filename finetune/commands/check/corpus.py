@@ -8,9 +8,9 @@ from itertools import islice
 import numpy as np
 
 from finetune.checks.all_checks import worst_first
-from finetune.checks.finding import Finding
-from finetune.checks.text import COUNTED, IN_ANY, IN_FOREIGN, SMALL
-from finetune.commands.check.corpus_counts import LONG, Counts, counts_of, line_hash
+from finetune.checks.finding import FileFinding
+from finetune.checks.text import COUNTED, IN_ANY, IN_FOREIGN, SHARE_OF_CHARS
+from finetune.commands.check.corpus_counts import LONG_LINE_CHARS, Counts, counts_of, line_hash
 from finetune.commands.check.tokenization import UNKNOWN_TOKENS, VOCABULARY
 from finetune.data.characters import SCRIPTS, kind_number
 from finetune.data.documents import Documents
@@ -22,11 +22,11 @@ from finetune.task_types.pretraining.reader import LITTLE
 from finetune.task_types.vocabulary import MANY_UNKNOWN, SOME_UNKNOWN, misfit
 
 MANY_REPEATED = 0.4  # share of the lines
-FIRST = 3  # repeated lines that are shown
-FEW = 0.001  # share of the letters below which a script is not listed
+LINES_SHOWN = 3  # repeated lines that are shown
+LEAST_SHARE_OF_CHARS = 0.001  # share of the letters below which a script is not listed
 FIXING = re.compile(r"(, as|;) `fix` [^;]*")  # in a remedy: `fix` is for tables
 
-SEEN = ("html", "mojibake", "not-nfc", "jamo")  # issues of texts that are looked for in a sample of lines
+SAMPLED_ISSUES = ("html", "mojibake", "not-nfc", "jamo")  # issues of texts that are looked for in a sample of lines
 REPEATED_LINES = Issue(
     code="repeated-lines",
     severity="warning",
@@ -80,18 +80,20 @@ class CorpusFacts:
     scripts: dict[str, float]
     tokens: int | None = None
     unknown: float | None = None
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[FileFinding, ...] = ()
 
     def shown(self) -> dict[str, str]:
         """The facts in words, by name."""
-        listed = [f"{name} {percent(share)}" for name, share in self.scripts.items() if share >= FEW]
+        listed = [f"{name} {percent(share)}" for name, share in self.scripts.items() if share >= LEAST_SHARE_OF_CHARS]
         few = len(self.scripts) - len(listed)
         facts = {
             "documents": f"{self.documents:,}",
             "lines": f"{self.lines:,}, of which {percent(self.repeated)} repeat earlier ones",
             "words": f"{self.words:,}",
             "size": size_words(self.size),
-            "scripts": ", ".join([*listed, *([f"{so_many(few, 'other')} under {percent(FEW)}"] if few else [])]),
+            "scripts": ", ".join(
+                [*listed, *([f"{so_many(few, 'other')} under {percent(LEAST_SHARE_OF_CHARS)}"] if few else [])]
+            ),
         }
         if self.tokens is not None and self.unknown is not None:
             a_word = f", {self.tokens / self.words:.2f} a word" if self.words else ""
@@ -134,16 +136,17 @@ def corpus_facts(
     return replace(facts, findings=tuple(replace(one, file=file) for one in worst_first(found)))
 
 
-def _finding(issue: Issue, what: str = "", *, remedy: str = "", worst: bool = False) -> Finding:
-    return Finding.of(issue, what, file="", remedy=FIXING.sub("", remedy or issue.remedy), worst=worst)
+def _finding(issue: Issue, what: str = "", *, remedy: str = "", worst: bool = False) -> FileFinding:
+    return FileFinding.of(issue, what, file="", remedy=FIXING.sub("", remedy or issue.remedy), worst=worst)
 
 
-def _of_lines(documents: Documents, facts: CorpusFacts, counts: Counts) -> Iterator[Finding]:
+def _of_lines(documents: Documents, facts: CorpusFacts, counts: Counts) -> Iterator[FileFinding]:
     if facts.repeated >= MANY_REPEATED:
         first = ", ".join(f"{shown(line)} ({count:,} times)" for line, count in _first_repeated(documents, counts))
         yield _finding(REPEATED_LINES, f"{percent(facts.repeated)} of the lines repeat earlier ones, such as {first}")
     if counts.long:
-        what = f"{so_many(counts.long, 'line')} of more than {LONG:,} characters, the longest of {facts.longest:,}"
+        long = f"{so_many(counts.long, 'line')} of more than {LONG_LINE_CHARS:,} characters"
+        what = f"{long}, the longest of {facts.longest:,}"
         yield _finding(LONG_LINES, what)
 
 
@@ -156,27 +159,27 @@ def _first_repeated(documents: Documents, counts: Counts) -> list[tuple[str, int
     for line, count in own:
         if count:
             different.setdefault(line, count)
-        if len(different) == FIRST:
+        if len(different) == LINES_SHOWN:
             break
     return list(different.items())
 
 
-def _of_characters(counts: Counts) -> Iterator[Finding]:
+def _of_characters(counts: Counts) -> Iterator[FileFinding]:
     for kind, issue in COUNTED.items():
         if count := int(counts.kinds[kind_number(kind)]):
             yield _finding(issue, f"{issue.meaning}: {count:,}")
     texts = counts.sample.texts
     for issue, holds in {**IN_ANY, **IN_FOREIGN}.items():
-        if issue.code in SEEN:
+        if issue.code in SAMPLED_ISSUES:
             bad = [text for text in texts if holds(text)]
-            if len(bad) >= SMALL * len(texts):
+            if len(bad) >= SHARE_OF_CHARS * len(texts):
                 what = (
                     f"{issue.meaning}: {percent(len(bad) / len(texts))} of a sample of lines, such as {shown(bad[0])}"
                 )
                 yield _finding(issue, what)
 
 
-def _of_documents(documents: Documents, facts: CorpusFacts, *, pairs: bool) -> Iterator[Finding]:
+def _of_documents(documents: Documents, facts: CorpusFacts, *, pairs: bool) -> Iterator[FileFinding]:
     if (documents.hashes == documents.hashes[0]).all():
         yield _finding(ONE_DOCUMENT)
     elif facts.size < LITTLE:
@@ -200,7 +203,7 @@ def _tokens(texts: list[str], tokenizer: TextTokenizer) -> tuple[int, float]:
     return total, unknown / max(1, total)
 
 
-def _of_tokens(texts: list[str], tokenizer: TextTokenizer, model: str, unknown: float) -> Iterator[Finding]:
+def _of_tokens(texts: list[str], tokenizer: TextTokenizer, model: str, unknown: float) -> Iterator[FileFinding]:
     train = "train a vocabulary of this text: finetune tokenizer"
     found = misfit(texts, tokenizer, model)
     if found is not None:

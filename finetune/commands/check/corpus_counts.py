@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from finetune.data.characters import CHUNK, KINDS, SCRIPTS, census, kind_number
+from finetune.data.characters import CHUNK_CHARS, KINDS, SCRIPTS, census, kind_number
 from finetune.data.documents import Document
 
 MOST_HASHES = 1 << 22  # lines that are compared; of more, those of a share of all hashes
 SAMPLED, LONGEST_SAMPLED = 4_000, 2_000  # different lines of the sample, and characters of each
-LONG = 10_000  # characters of a long line
+LONG_LINE_CHARS = 10_000  # characters of a long line
 
 
 class Repeats:
@@ -103,7 +103,7 @@ class Counts:
         for line in document.lines:
             self.words += len(line.split())
             self.longest = max(self.longest, len(line))
-            self.long += len(line) > LONG
+            self.long += len(line) > LONG_LINE_CHARS
             self.size += len(line.encode()) + 1
             own = line_hash(line)
             self.repeats.add(own)
@@ -125,7 +125,7 @@ def counts_of(documents: Iterable[Document]) -> Counts:
         counts.add(document)
         texts.append(document.text)
         size += len(texts[-1])
-        if size >= CHUNK:
+        if size >= CHUNK_CHARS:
             counts.kinds += census(texts).sum(axis=0)
             texts, size = [], 0
     counts.kinds += census(texts).sum(axis=0)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from finetune.checks.finding import Finding
+from finetune.checks.finding import FileFinding
 from finetune.commands.check.earlier_runs import Earlier
 from finetune.data.characters import same_text
 from finetune.data.documents import Document
@@ -40,7 +40,7 @@ class ReadBefore:
     """For each corpus how many texts of each split are in it, `{corpus.txt: {dev: 3 of 872}}`, and findings."""
 
     facts: dict[str, dict[str, str]] = field(default_factory=dict)
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[FileFinding] = field(default_factory=list)
 
 
 def read_before(
@@ -109,16 +109,16 @@ def _occurring(wanted: set[str], documents: Iterable[Document]) -> set[str]:
     return found
 
 
-def _finding(corpus: str, split: str, own: Mapping[str, str], seen: set[str], file: str) -> Finding:
+def _finding(corpus: str, split: str, own: Mapping[str, str], seen: set[str], file: str) -> FileFinding:
     both = own.keys() & seen
     first = next(text for same, text in own.items() if same in seen)
     occur = noun(len(both), "occurs", "occur")
     what = f"{len(both):,} of {len(own):,} texts of {split} ({percent(len(both) / len(own))}) {occur} in {corpus}"
-    return Finding.of(
+    return FileFinding.of(
         READ_BEFORE, f"{what}, which the encoder is pre-trained on, such as {shown(first, 60)}", file=file
     )
 
 
-def _unknown(one: Earlier, error: UserError) -> Finding:
+def _unknown(one: Earlier, error: UserError) -> FileFinding:
     what = f"texts of dev that are in the text of the encoder are not counted: {error.what}"
-    return Finding.of(UNKNOWN_CORPUS, what, file=one.task)
+    return FileFinding.of(UNKNOWN_CORPUS, what, file=one.task)

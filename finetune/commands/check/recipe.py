@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from finetune.checks.finding import Finding
+from finetune.checks.finding import FileFinding
 from finetune.commands.check.earlier_runs import earlier_runs
 from finetune.commands.check.read_before import read_before
 from finetune.data.rows import Rows, StreamedRows
@@ -36,7 +36,7 @@ class Preview:
 
     facts: dict[str, dict[str, Any]]
     examples: list[dict[str, Any]] = field(default_factory=list)
-    findings: Sequence[Finding] = ()
+    findings: Sequence[FileFinding] = ()
 
     def as_json(self) -> dict[str, Any]:
         """The preview as JSON values."""

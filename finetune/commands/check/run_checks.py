@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from finetune.checks.all_checks import CHECKS, findings, worst_first
-from finetune.checks.finding import Finding
+from finetune.checks.finding import FileFinding
 from finetune.checks.split_data import SplitFile, part_of
 from finetune.commands.check.tokenization import tokens
 from finetune.data.files import split_files
@@ -27,7 +27,7 @@ class CheckReport:
 
     layout: Layout
     parts: tuple[SplitFile, ...]
-    findings: tuple[Finding, ...]
+    findings: tuple[FileFinding, ...]
 
     @property
     def counts(self) -> dict[str, int]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from finetune.checks.finding import Finding
+from finetune.checks.finding import FileFinding
 from finetune.checks.split_data import SplitFile
 from finetune.data.characters import text_slices
 from finetune.data.issues import Issue
@@ -18,7 +18,7 @@ from finetune.models.tokenizers.load import TextTokenizer, load_text_tokenizer
 from finetune.runs.recipe import Recipe
 from finetune.task_types.vocabulary import MANY_UNKNOWN, SOME_UNKNOWN, misfit
 
-SAMPLE = 20_000  # rows that are tokenized
+SAMPLE_ROWS = 20_000  # rows that are tokenized
 NO_TOKENS = Issue(
     code="no-tokens",
     severity="note",
@@ -78,7 +78,7 @@ class TokenCounted:
     sampled: str
 
 
-def tokens(parts: Sequence[SplitFile], recipe: Recipe, max_length: int, question_length: int) -> Iterator[Finding]:
+def tokens(parts: Sequence[SplitFile], recipe: Recipe, max_length: int, question_length: int) -> Iterator[FileFinding]:
     """Findings about the tokens of each split; a note where the tokenizer cannot be loaded.
 
     `question_length` is the limit of a question in tokens.
@@ -102,7 +102,7 @@ def tokens(parts: Sequence[SplitFile], recipe: Recipe, max_length: int, question
                 yield from _unknown(part, tokenized, recipe.model)
 
 
-def _lengths(part: SplitFile, tokenized: TokenCounted, max_length: int) -> Iterator[Finding]:
+def _lengths(part: SplitFile, tokenized: TokenCounted, max_length: int) -> Iterator[FileFinding]:
     mean, nearly_all, most = tokenized.lengths.mean(), np.percentile(tokenized.lengths, 95), tokenized.lengths.max()
     what = f"tokens per row{tokenized.sampled}: mean {mean:.1f}, 95th percentile {nearly_all:.0f}, maximum {most}"
     yield part.found(TOKEN_LENGTHS, what=what, remedy=TOKEN_LENGTHS.remedy.format(max_length=max_length))
@@ -117,7 +117,7 @@ def _lengths(part: SplitFile, tokenized: TokenCounted, max_length: int) -> Itera
         yield part.found(WINDOWS, longer, what=f"{share}: they are split into overlapping windows")
 
 
-def _questions(part: SplitFile, tokenized: TokenCounted, tokenizer: TextTokenizer, most: int) -> Iterator[Finding]:
+def _questions(part: SplitFile, tokenized: TokenCounted, tokenizer: TextTokenizer, most: int) -> Iterator[FileFinding]:
     """Questions are truncated to their own limit, whatever max_length is."""
     if not part.kind.capped:
         return
@@ -130,7 +130,7 @@ def _questions(part: SplitFile, tokenized: TokenCounted, tokenizer: TextTokenize
         yield part.found(QUESTION_TRUNCATED, longer, what=what)
 
 
-def _unknown(part: SplitFile, tokenized: TokenCounted, model: str) -> Iterator[Finding]:
+def _unknown(part: SplitFile, tokenized: TokenCounted, model: str) -> Iterator[FileFinding]:
     share = tokenized.unknown.sum() / max(1, tokenized.lengths.sum())
     if share < SOME_UNKNOWN:
         return
@@ -142,9 +142,9 @@ def _tokenized(part: SplitFile, tokenizer: TextTokenizer) -> TokenCounted | None
     usable = np.flatnonzero(np.fromiter(map(bool, part.texts), bool, len(part.texts)))
     if not len(usable):
         return None
-    chosen = np.random.default_rng(0).choice(usable, min(SAMPLE, len(usable)), replace=False)
+    chosen = np.random.default_rng(0).choice(usable, min(SAMPLE_ROWS, len(usable)), replace=False)
     rows = np.sort(chosen)
-    sampled = f" in a sample of {SAMPLE:,}" if len(rows) < len(usable) else ""
+    sampled = f" in a sample of {SAMPLE_ROWS:,}" if len(rows) < len(usable) else ""
     lengths, unknown = [], []
     for part_rows in text_slices([len(part.texts[row]) for row in rows]):
         ids, sizes = _ids(part, tokenizer, rows[part_rows].tolist())

@@ -12,7 +12,7 @@ from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.data.table import Table
 from finetune.errors import UserError, nearest
-from finetune.inference.predict_plan import SAMPLE, known_type, layout_for, shown_names
+from finetune.inference.predict_plan import SAMPLE_ROWS, known_type, layout_for, shown_names
 from finetune.inference.predictor import load_predictor, saved
 from finetune.metrics.scores import Scores
 from finetune.runs.dev_choices import chosen_for_model
@@ -80,8 +80,8 @@ def evaluate_model(
         contents = {file.name: content for file, content in official.items()}
         write_predictions(predictions, prediction_lines(task, *given), contents, writer=output_file)
     for name in labelled:
-        for remark in task.scoring.remarks(answers[name], rows[name]):
-            watch(Note(f"{name}: {remark}"))
+        for note in task.scoring.notes(answers[name], rows[name]):
+            watch(Note(f"{name}: {note}"))
     return task, {name: task.scoring.score(answers[name], rows[name]) for name in labelled}
 
 
@@ -142,9 +142,9 @@ def task_of_data(model: str, data: str, out: Path, options: Mapping[str, str]) -
     columns = {name: value for name, value in options.items() if name in ("text", "label")}
     task, layouts = found.task(), list[Layout]()
     for file in (files[split] for split in scored):
-        sample = first_rows(file, form_for(file, found.layout, options, inputs=task.inputs), most=SAMPLE)
+        sample = first_rows(file, form_for(file, found.layout, options, inputs=task.inputs), most=SAMPLE_ROWS)
         layout, _ = layout_for(known_type(task), found.layout, sample, columns, inputs=task.inputs)
-        layouts.append(known_type(task).as_written(layout, sample.columns))
+        layouts.append(known_type(task).with_spelling(layout, sample.columns))
         _require_label(layouts[-1], found.layout, sample)
     files = {"train": files[scored[0]], **files}
     return task_on(task, layouts[0], files, name=data, scored=scored, encoding=encoding, sheet=options.get("sheet", ""))

@@ -7,7 +7,7 @@ from pathlib import Path
 from finetune.data.reading import first_rows, records
 from finetune.data.rows import Row
 from finetune.errors import UserError
-from finetune.inference.predict_plan import SAMPLE, known_type, layout_for
+from finetune.inference.predict_plan import SAMPLE_ROWS, known_type, layout_for
 from finetune.inference.predictor import Predictor
 from finetune.inference.python_rows import arranged
 from finetune.runs.lookup import named_run
@@ -18,7 +18,7 @@ from finetune.task_types.prediction_lines import row_of_line
 from finetune.task_types.row_builder import row_of
 from finetune.task_types.trained_form import form_for
 
-SHOWN = 3  # ids in a message
+IDS_SHOWN = 3  # ids in a message
 
 
 def row_of_texts(predictor: Predictor, texts: Sequence[str]) -> Row:
@@ -40,7 +40,7 @@ def row_of_run(predictor: Predictor, model: str, name: str, *, split: str | None
     lines = read_lines(folder, of)
     line = next((line for line in lines if str(line["id"]) == name), None)
     if line is None:
-        some = ", ".join(str(line["id"]) for line in lines[:SHOWN])
+        some = ", ".join(str(line["id"]) for line in lines[:IDS_SHOWN])
         raise UserError(
             f"the split '{of}' of {folder.path} has no row '{name}'",
             f"Its ids are {some} ...; `finetune report` shows them",
@@ -55,7 +55,7 @@ def first_rows_of_file(predictor: Predictor, file: Path, *, most: int) -> tuple[
     """
     form = form_for(file, predictor.layout, {}, inputs=predictor.task.inputs)
     kind = known_type(predictor.task)
-    sample = first_rows(file, form, most=SAMPLE)
+    sample = first_rows(file, form, most=SAMPLE_ROWS)
     layout, notes = layout_for(kind, predictor.layout, sample, {}, inputs=predictor.task.inputs)
     rows, bare = list[Row](), kind.without_labels(layout, predictor.task)
     for record in islice(records(file, form), most):

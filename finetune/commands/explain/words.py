@@ -11,7 +11,7 @@ from finetune.inference.explain.explanation import ExplainedRow, Explanation, Wo
 
 WORD, BAR = 24, 19  # columns of a word, and of the longest bar on either side, if there are as many
 OTHERS = 14  # columns of a line that are no word and no bar
-MOST = 40  # words that are shown of a prediction
+MOST_WORDS = 40  # words that are shown of a prediction
 MINUS, PLUS = "red", "green"
 
 
@@ -54,7 +54,7 @@ def _explanation(one: Explanation, room: int) -> Iterator[Text]:
 
 def _strongest(words: Sequence[WordPart]) -> list[WordPart]:
     """The words that add or take most, in the order of the text; none whose part is too small to be shown."""
-    order = sorted(range(len(words)), key=lambda index: -abs(words[index].added))[:MOST]
+    order = sorted(range(len(words)), key=lambda index: -abs(words[index].added))[:MOST_WORDS]
     return [words[index] for index in sorted(order) if signed(words[index].added) != signed(0)]
 
 

@@ -25,7 +25,7 @@ from finetune.runs.events import Note, Watcher
 from finetune.task_types.prepare import encode_rows
 
 TokenPooling = Literal["none", "cls", "mean"]
-AT_ONCE = 2_048  # sequences whose vectors are in memory together
+SEQUENCES_AT_ONCE = 2_048  # sequences whose vectors are in memory together
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,8 +117,8 @@ def _of_sequences(
     sequences = list(chain.from_iterable(feature.choices or (feature,) for feature in features))
     if pool != "none":
         sequences = [replace(sequence, reads=None) for sequence in sequences]
-    for begin in range(0, len(sequences), AT_ONCE):
-        some = sequences[begin : begin + AT_ONCE]
+    for begin in range(0, len(sequences), SEQUENCES_AT_ONCE):
+        some = sequences[begin : begin + SEQUENCES_AT_ONCE]
         states = dict(engine.hidden_states(some, model.backbone.layer_indices(pooled=False)))
         for index, sequence in enumerate(some):
             tokens = tokenizer.convert_ids_to_tokens(list(sequence.input_ids))
@@ -197,7 +197,7 @@ def _parts(found: Iterator[Vectors]) -> Iterator[Sequence[Vectors]]:
     part: list[Vectors] = []
     for each in found:
         part.append(each)
-        if len(part) == AT_ONCE:
+        if len(part) == SEQUENCES_AT_ONCE:
             yield part
             part = []
     if part:

@@ -12,7 +12,7 @@ from finetune.data.rows import Row
 from finetune.data.source import Source
 from finetune.data.table import Table
 from finetune.errors import UserError
-from finetune.inference.predict_plan import SAMPLE, layout_for
+from finetune.inference.predict_plan import SAMPLE_ROWS, layout_for
 from finetune.runs.folder import data_name
 from finetune.runs.recipe import Recipe, parse
 from finetune.task_types.columns import Layout
@@ -27,7 +27,7 @@ from finetune.task_types.trained_form import form_for
 from finetune.task_types.types import named_type, trained_task
 
 OF_A_FILE = ("shape", "text", "label", "id", "decimal", "encoding", "sheet")  # the options of data that apply
-SHOWN = 3  # row numbers in a note
+ROWS_SHOWN = 3  # row numbers in a note
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +60,7 @@ def rows_of_file(path: Path, settings: Mapping[str, Any], *, trained: Layout | N
         raise UserError(f"{unused[0]}= does not apply: every row of {path} is embedded", "Leave it out")
     form = form_for(path, trained, given)
     given = {key: value for key, value in given.items() if key not in ("encoding", "sheet")}
-    sample = first_rows(path, form, most=SAMPLE)
+    sample = first_rows(path, form, most=SAMPLE_ROWS)
     layout, notes = _layout(sample, trained, given)
     table = {
         "task": str(path),
@@ -118,5 +118,7 @@ def _read(found: RowsToEmbed, path: Path, form: Any, layout: Layout) -> RowsToEm
     notes = [*found.notes]
     if unusable:
         cannot = f"{so_many(len(unusable))} that cannot be used: the first {first}"
-        notes.append(f"{path}: {cannot} ({places(unusable, most=SHOWN)}); no numbers (nan), or no tokens, in its place")
+        notes.append(
+            f"{path}: {cannot} ({places(unusable, most=ROWS_SHOWN)}); no numbers (nan), or no tokens, in its place"
+        )
     return replace(found, rows=rows, ids=ids, places=used, notes=notes)

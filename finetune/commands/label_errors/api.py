@@ -23,7 +23,7 @@ from finetune.training.run_options import RunOptions
 if TYPE_CHECKING:
     import pandas as pd
 
-FEWEST = 2  # folds
+FEWEST_FOLDS = 2  # folds
 CHOSEN_ON_DEV = {"train.select": "last", "train.patience": None}  # or the rows that are judged choose the epoch
 EPOCHS = 2  # longer training learns wrong labels by heart
 COLUMNS = ("id", "text", "pair", "gold", "prediction", "label_probability", "belief")
@@ -67,8 +67,8 @@ def label_errors(
         UserError: For data that `finetune.train` refuses, data without single labels, and settings that choose an
             epoch on dev, which is the fold that is judged.
     """
-    if folds < FEWEST:
-        raise UserError(f"folds is {folds}", f"Give at least {FEWEST}")
+    if folds < FEWEST_FOLDS:
+        raise UserError(f"folds is {folds}", f"Give at least {FEWEST_FOLDS}")
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         path = os.fspath(data) if is_path(data) else str(stack.enter_context(in_memory(data, folder)))

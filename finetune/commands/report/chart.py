@@ -24,7 +24,7 @@ from finetune.commands.report.svg import (
 LINE = 14.0  # units from a line of text to the next
 MOST_NAME = 158.0  # units of a name at the axis: that of the longest baseline
 GAP = 6.0
-LEAST = 1e-300  # on a logarithmic axis
+LEAST_VALUE = 1e-300  # on a logarithmic axis
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +46,7 @@ class Axis:
 
     def at(self, value: float) -> float:
         """Where a value is between `low` and `high`."""
-        return math.log10(max(value, LEAST)) if self.logarithmic else value
+        return math.log10(max(value, LEAST_VALUE)) if self.logarithmic else value
 
     def over(self, values: Sequence[float], most: int) -> "Axis":
         """The axis with ends and ticks for these values."""

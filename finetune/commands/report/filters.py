@@ -11,7 +11,7 @@ from finetune.task_types.view import Line, View
 
 MOST_NAMES = 2_000  # labels that rows can be filtered by
 SCRIPT = "script"
-LEAST = 0.02  # share of rows in another script than most, from which scripts are worth showing
+LEAST_SHARE = 0.02  # share of rows in another script than most, from which scripts are worth showing
 
 
 def names_of(view: View) -> Mapping[str, int]:
@@ -26,7 +26,7 @@ def slices_in(view: View) -> list[tuple[str, list[str]]]:
     found = [(cut(key.removeprefix(SLICE)), [str(line.get(key) or "") for line in view.lines]) for key in names]
     scripts = _scripts(view)
     others = len(scripts) - max(Counter(scripts).values(), default=0)
-    return [*found, (SCRIPT, scripts)] if others >= LEAST * len(scripts) and others else found
+    return [*found, (SCRIPT, scripts)] if others >= LEAST_SHARE * len(scripts) and others else found
 
 
 @dataclass(frozen=True, kw_only=True)

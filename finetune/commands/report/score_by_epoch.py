@@ -11,7 +11,7 @@ from finetune.metrics.metric import Metric
 from finetune.runs.record import RunRecord
 from finetune.runs.verdict import baseline_words
 
-LEAST = 0.05  # least span of a score axis, of the scale
+LEAST_SPAN = 0.05  # least span of a score axis, of the scale
 
 
 def score_by_epoch(records: Mapping[str, RunRecord]) -> Block:
@@ -50,7 +50,7 @@ def _block(
         title=f"{name} by {unit}",
         chart=chart(
             marks, x=Axis(label=unit, whole=True),
-            y=Axis(label=name, span=metric.scaled(LEAST), logarithmic=metric.magnitudes),
+            y=Axis(label=name, span=metric.scaled(LEAST_SPAN), logarithmic=metric.magnitudes),
             says=f"{name} by {unit}: {said}. Baselines: {pairs_text(baselines, metric)}",
         ),
     )  # fmt: skip

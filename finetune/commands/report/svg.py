@@ -14,7 +14,7 @@ from finetune.task_types.marked_text import clean, cut
 
 SIZE = 11.0  # units of a character's height
 WIDTH = 360.0  # units of a chart, about its pixels on a screen of 400
-LONGEST = 2_000  # characters of a chart's description
+DESCRIPTION_CHARS = 2_000  # characters of a chart's description
 SERIES = ("s1", "s2", "s3", "s4", "s5")  # classes of the style sheet
 NARROW, BROAD = frozenset("iIjlft.,:;'|!()[]· "), frozenset("mwMW@%—…&#+=<>~")
 DASHES = ("", "6 3", "2 3", "8 3 2 3", "4 2")
@@ -56,7 +56,7 @@ def path(points: Sequence[tuple[float, float]]) -> Markup:
 
 def image(body: Sequence[Markup], *, height: float, says: str) -> Markup:
     """The whole picture; `says` is its text alternative."""
-    said = escape(clean(cut(says, LONGEST)))
+    said = escape(clean(cut(says, DESCRIPTION_CHARS)))
     head = f'<svg viewBox="0 0 {WIDTH:.0f} {height:.0f}" role="img" aria-label="{said}"><title>{said}</title>'
     return Markup(clean(head + "\n".join(body) + "</svg>"))
 

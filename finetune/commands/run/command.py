@@ -37,7 +37,7 @@ from finetune.training.run_options import RunOptions, Saving
 from finetune.training.targets import split_arguments
 from finetune.training.tracking.names import tracker_names
 
-LARGE = 2_000_000  # bytes
+LARGE_BYTES = 2_000_000  # bytes
 ALONE: dict[str, Any] = {"processes": 1, "machines": 1, "address": None}
 
 
@@ -141,7 +141,7 @@ def _print_large(names: list[str]) -> None:
     for name in filter(is_data, names):
         path = Path(name)
         files = path.rglob("*") if path.is_dir() else [path]
-        if (size := sum(file.stat().st_size for file in files if file.is_file())) > LARGE:
+        if (size := sum(file.stat().st_size for file in files if file.is_file())) > LARGE_BYTES:
             say(f"{name}: reading {size / 1e6:.0f} MB", err=True)
 
 

@@ -19,7 +19,7 @@ from finetune.task_types.prepare import load_splits
 from finetune.task_types.task import Task
 
 MOST_BYTES = 1_000_000_000  # of a file of predictions
-SHOWN = 3  # ids in a note
+IDS_SHOWN = 3  # ids in a note
 GivenValues = dict[str, Any]  # row id -> prediction
 
 
@@ -107,7 +107,7 @@ def _notes(task: Task, file: str, given: GivenValues, rows: Sequence[Row]) -> li
 
 
 def _first(names: Sequence[str]) -> str:
-    return ", ".join(names[:SHOWN]) + ", ..." * (len(names) > SHOWN)
+    return ", ".join(names[:IDS_SHOWN]) + ", ..." * (len(names) > IDS_SHOWN)
 
 
 def _odds(null_odds: Path | GivenValues, given: GivenValues, rows: Sequence[Row]) -> dict[str, float]:

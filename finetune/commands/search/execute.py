@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from finetune.training.executors.job import Executor
 
 TRIALS, SEEDS = 30, 3  # defaults
-AT_ONCE = 4  # trials proposed together on a cluster whose number of workers is not given
+TRIALS_AT_ONCE = 4  # trials proposed together on a cluster whose number of workers is not given
 MOST_FOLDS = 20
 HONEST = "`test_share` or `folds` give a score on rows that chose nothing"
 
@@ -44,7 +44,7 @@ def execute_search(
     executor = executor or InSequence()
     searching = _Searching(
         plan=plan, trials=trials, seeds=seeds, prune=prune, watch=watch, options=options, executor=executor,
-        at_once=AT_ONCE if executor.workers is None else ceil(executor.workers / seeds),
+        at_once=TRIALS_AT_ONCE if executor.workers is None else ceil(executor.workers / seeds),
     )  # fmt: skip
     return searching.search(test_share, folds)
 

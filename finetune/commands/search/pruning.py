@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 Rule = Literal["none", "median", "halving"]
 RULES: tuple[Rule, ...] = get_args(Rule)
-FEWEST = 5  # finished trials before the median says something, as in Optuna
+FEWEST_TRIALS = 5  # finished trials before the median says something, as in Optuna
 
 
 def rungs(epochs: int) -> list[int]:
@@ -24,7 +24,7 @@ def is_behind(rule: Rule, rank: float, *, finished: Sequence[float], reached: Se
     successive halving, Li et al. 2020, with a factor of two).
     """
     if rule == "median":
-        return len(finished) >= FEWEST and rank < median(finished)
+        return len(finished) >= FEWEST_TRIALS and rank < median(finished)
     if rule == "halving":
         return sum(other > rank for other in reached) >= ceil(len(reached) / 2)
     return False

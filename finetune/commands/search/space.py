@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, TypeGuard
 
-from finetune.errors import LONGEST, UserError, nearest, shown_value
+from finetune.errors import NAME_CHARS, UserError, nearest, shown_value
 from finetune.runs.grid import VARIANT, full_name
 from finetune.runs.lineage import SEEDS
 from finetune.runs.recipe import Recipe
@@ -156,7 +156,7 @@ def _require_known(key: str, options: Sequence[str], origin: str) -> None:
         raise UserError(f"{origin}: '{key}' cannot be searched", "Remove it")
     short = {name.rsplit(".", 1)[-1]: name for name in known}
     last = key.removeprefix("options.")
-    close = [last] if last in short else get_close_matches(last[:LONGEST], short, n=1)
+    close = [last] if last in short else get_close_matches(last[:NAME_CHARS], short, n=1)
     hint = f"Did you mean '{short[close[0]]}'? " if close else nearest(last, known)
     raise UserError(f"{origin}: there is no setting '{last}'", f"{hint}`finetune show RECIPE` lists the settings")
 

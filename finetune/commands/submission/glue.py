@@ -17,7 +17,7 @@ from finetune.task_types import registry
 from finetune.task_types.prepare import load_splits
 from finetune.task_types.sentence.task import SentenceTask
 
-AT_ONCE = 20_000  # rows encoded together; QQP has 390,965
+ROWS_AT_ONCE = 20_000  # rows encoded together; QQP has 390,965
 OLDEST_DATE = (1980, 1, 1, 0, 0, 0)  # of each file in the zip, so that equal predictions give equal bytes
 MIDDLE_SCORE = 2.5
 OTHER_FILE = "Name another file"
@@ -116,7 +116,7 @@ def _rows(official: OfficialFile, source: Source, watch: Watcher) -> Sequence[Ro
 
 def _predicted(official: OfficialFile, rows: Sequence[Row], predictor: Predictor, watch: Watcher) -> list[Any]:
     watch(Note(f"predicting {so_many(len(rows))} for {official.name}"))
-    parts = [rows[start : start + AT_ONCE] for start in range(0, len(rows), AT_ONCE)]
+    parts = [rows[start : start + ROWS_AT_ONCE] for start in range(0, len(rows), ROWS_AT_ONCE)]
     return [answer.value for part in parts for answer in predictor.answers(part)]
 
 

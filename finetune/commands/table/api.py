@@ -28,7 +28,7 @@ from finetune.training.first_runs import with_first_runs
 if TYPE_CHECKING:
     import pandas as pd
 
-SHOWN = (
+COLUMNS_SHOWN = (
     *("row", "metric", "model", "runs", "dev_mean"),
     *("published_dev", "verdict", "test_mean", "published_test", "published_server"),
 )
@@ -105,7 +105,7 @@ class ResultTable:
 
     def _repr_html_(self) -> str:
         frame = self.frame
-        names = [name for name in SHOWN if name in frame.columns and frame[name].notna().any()]
+        names = [name for name in COLUMNS_SHOWN if name in frame.columns and frame[name].notna().any()]
         shown = frame[names].astype(object).where(frame[names].notna(), "")
         page = html_table(names, shown.itertuples(index=False, name=None), title=self.table.title)
         return page + html_list([self.note] if self.note else [])

@@ -21,7 +21,7 @@ from finetune.runs.events import Event, Note, Watcher, Working, unwatched
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-MOST = 10_000_000  # tokens of a vocabulary
+MOST_TOKENS = 10_000_000  # tokens of a vocabulary
 
 
 @plainly
@@ -90,7 +90,7 @@ def _size(given: int | str | None, extend: str | None) -> int:
     """The number of tokens, or of words that are added."""
     text = str(given if given is not None else "" if extend else SIZE).replace(",", "")
     digits = text.removeprefix("+")
-    is_number = digits.isascii() and digits.isdecimal() and 0 < int(digits[:20]) <= MOST
+    is_number = digits.isascii() and digits.isdecimal() and 0 < int(digits[:20]) <= MOST_TOKENS
     if extend and not (is_number and text.startswith("+")):
         what = (
             f"`size` is {shown_value(given)}"
@@ -99,7 +99,9 @@ def _size(given: int | str | None, extend: str | None) -> int:
         )
         raise UserError(f"{what}", "Give `size` +2000 for the 2,000 most frequent words that it splits")
     if not is_number:
-        raise UserError(f"`size` is {shown_value(given)}", f"Give a number of tokens, such as {SIZE}, at most {MOST:,}")
+        raise UserError(
+            f"`size` is {shown_value(given)}", f"Give a number of tokens, such as {SIZE}, at most {MOST_TOKENS:,}"
+        )
     if text.startswith("+") and not extend:
         raise UserError(
             f"`size` is {given}, which adds words to a vocabulary", f"Name the model's: `extend` {MINILM}, or a number"

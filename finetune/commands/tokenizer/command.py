@@ -21,7 +21,7 @@ from finetune.models.tokenizers.kinds import KINDS
 from finetune.models.tokenizers.own_vocabulary import SIZE
 from finetune.training.targets import split_arguments
 
-SHOWN = 8  # of the words that were added
+WORDS_SHOWN = 8  # of the words that were added
 SETTINGS = ("text", "encoding")
 TokenizerChoice = StrEnum("Kind", [(name, name) for name in KINDS])  # type: ignore[misc]
 DEFAULT = TokenizerChoice("wordpiece")
@@ -51,7 +51,7 @@ def tokenizer_command(
     console = standard_output()
     console.print(_table(made))
     if made.added:
-        some = ", ".join(made.added[:SHOWN]) + ", ..." * (len(made.added) > SHOWN)
+        some = ", ".join(made.added[:WORDS_SHOWN]) + ", ..." * (len(made.added) > WORDS_SHOWN)
         say(f"{so_many(len(made.added), 'word')} added: {some}")
     say(f"{so_many(made.documents[0], 'document')} -> {output}")
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-MANY = 3  # tokens of a word that is split in many
-MOST = 10_000_000  # characters of the texts that are counted
+MANY_TOKENS = 3  # tokens of a word that is split in many
+MOST_CHARS = 10_000_000  # characters of the texts that are counted
 WORDS = r"[\p{L}\p{M}\p{N}]+|[^\p{L}\p{M}\p{N}\s]"  # a sign is a word, as in BERT
 
 
@@ -67,17 +67,17 @@ def splits_of(tokenizer: "PreTrainedTokenizerBase", texts: Sequence[str]) -> Spl
         tokens=tokens.total(),
         bytes=sum(len(text.encode()) for text in texts),
         unknown=0 if unknown is None else tokens[unknown],
-        in_many=sum(count for count, length in zip(words.values(), lengths, strict=True) if length >= MANY),
+        in_many=sum(count for count, length in zip(words.values(), lengths, strict=True) if length >= MANY_TOKENS),
     )
 
 
 def first_texts(texts: Iterable[str]) -> list[str]:
-    """The first texts, of at most MOST characters together, but always one."""
+    """The first texts, of at most MOST_CHARS characters together, but always one."""
     kept: list[str] = []
     length = 0
     for text in texts:
         length += len(text)
-        if kept and length > MOST:
+        if kept and length > MOST_CHARS:
             break
         kept.append(text)
     return kept

@@ -15,8 +15,8 @@ from finetune.data.words.lists import word_list
 from finetune.errors import UserError, nearest
 
 MOST_BYTES = 1_000_000
-MOST = 200  # sentences on a page
-FEWEST = 3
+MOST_SENTENCES = 200  # sentences on a page
+FEWEST_SENTENCES = 3
 DEFAULT = "bank"
 HANGUL = re.compile("[가-힣]")
 BUILT_IN = files("finetune.commands.view") / "words"
@@ -39,12 +39,13 @@ def sentences_of(word: str, given: str | Path | Sequence[str] | None) -> list[Ma
             f"{nearest(word, known)}Give a file of some with `sentences`, or choose {', '.join(known)}",
         )
     found = [one for line in _lines(word, given) if (one := _sentence(line, word)) is not None]
-    if len(found) < FEWEST:
+    if len(found) < FEWEST_SENTENCES:
         source = given if isinstance(given, str | Path) else "sentences"
         raise UserError(
-            f"{source}: {len(found)} of its lines have the word '{word}'", f"Give at least {FEWEST} sentences with it"
+            f"{source}: {len(found)} of its lines have the word '{word}'",
+            f"Give at least {FEWEST_SENTENCES} sentences with it",
         )
-    return found[:MOST]
+    return found[:MOST_SENTENCES]
 
 
 def _lines(word: str, given: str | Path | Sequence[str] | None) -> Sequence[str]:

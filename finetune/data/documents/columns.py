@@ -12,9 +12,9 @@ from finetune.data.records import SURROGATE, Record
 from finetune.data.values import as_text, is_missing
 from finetune.errors import UserError, nearest
 
-SEEN = 1_000  # rows that the column of texts is found in
+ROWS_SEEN = 1_000  # rows that the column of texts is found in
 USUAL = "text"  # the column's name where its cells alone do not decide
-SHOWN = 8  # names
+NAMES_SHOWN = 8  # names
 
 
 def cells_of(path: Path, form: FileFormat, column: str = "") -> Iterator[tuple[str, str]]:
@@ -36,11 +36,11 @@ def cells_of(path: Path, form: FileFormat, column: str = "") -> Iterator[tuple[s
 
 def column_of(path: Path, form: FileFormat, column: str = "") -> str:
     """The name of the column of texts, which may be given."""
-    first = [record.values for record in islice(form.format.read(path, form), SEEN) if not record.fault]
+    first = [record.values for record in islice(form.format.read(path, form), ROWS_SEEN) if not record.fault]
     names = list(dict.fromkeys(name for values in first for name in values))
     if not names:
         raise UserError(f"{path}: has no rows that can be read", "Give it a header and rows")
-    listed = ", ".join(names[:SHOWN])
+    listed = ", ".join(names[:NAMES_SHOWN])
     if column and column not in names:
         raise UserError(
             f"{path}: has no column '{column}' (its columns: {listed})",
@@ -55,7 +55,7 @@ def only_text(path: Path, facts: Mapping[str, ColumnFacts]) -> str:
     texts = names if len(names) == 1 else [name for name in names if facts[name].kind == "text"]
     if len(texts) == 1 or (not texts and USUAL in names):
         return texts[0] if texts else USUAL
-    listed = ", ".join((texts or names)[:SHOWN])
+    listed = ", ".join((texts or names)[:NAMES_SHOWN])
     what = f"several columns of texts ({listed})" if texts else f"no column of texts (among {listed})"
     raise UserError(f"{path}: has {what}", f"Name the one to read: text={(texts or names)[0]}")
 

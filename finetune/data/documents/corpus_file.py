@@ -14,7 +14,7 @@ from finetune.data.bounds import LONGEST_NAME
 from finetune.data.encodings.detect import Encoding, find_encoding
 from finetune.data.encodings.unicode import CONTROLS, marked, wide
 from finetune.data.file_format import FileFormat, Format
-from finetune.data.file_start import BLANK, CHUNK, FileStart
+from finetune.data.file_start import BLANK, CHUNK_BYTES, FileStart
 from finetune.data.files import NO_DATA
 from finetune.data.formats import delimited
 from finetune.data.formats.dialect import split_rows
@@ -26,7 +26,7 @@ from finetune.errors import UserError
 Paths = str | PathLike[str] | Sequence[str | PathLike[str]]
 LINES = (".txt", ".text")
 TABLES = {suffix: one for one in FORMATS for suffix in one.corpus}
-SHOWN = 8  # names
+NAMES_SHOWN = 8  # names
 MANY_COLUMNS = 100  # that no labelled table has
 NAMED = f"{', '.join((*LINES, *TABLES))}, also as {' or '.join(PACKED)}"
 NEEDED = "Write text into it: a sentence or paragraph on a line, a blank line between documents"
@@ -62,7 +62,7 @@ class CorpusStart(FileStart):
     @contextmanager
     def _opened(self) -> Iterator[IO[bytes]]:
         """The beginning up to a place where no character is cut."""
-        yield io.BytesIO(_whole_characters(self.head) if len(self.head) >= CHUNK else self.head)
+        yield io.BytesIO(_whole_characters(self.head) if len(self.head) >= CHUNK_BYTES else self.head)
 
 
 def corpus_files(paths: Paths, encoding: str = "", column: str = "") -> list[CorpusFile]:
@@ -113,8 +113,8 @@ def _is_text(file: Path, folder: Path) -> bool:
 def _is_empty(file: Path) -> bool:
     """Whether a file has nothing but white space."""
     with open_bytes(file, compression=compression_of(file)) as opened:
-        start = opened.read(CHUNK)
-    return len(start) < CHUNK and not start.strip(BLANK)
+        start = opened.read(CHUNK_BYTES)
+    return len(start) < CHUNK_BYTES and not start.strip(BLANK)
 
 
 def _corpus_file(path: Path, encoding: str, column: str) -> CorpusFile:
@@ -144,7 +144,7 @@ def _of_lines(start: CorpusStart, column: str) -> Format | None:
     columns = columns_of_lines(start)
     if columns and not column and not BLANK_LINE.search(start.text.strip()):
         raise UserError(
-            f"{start.path}: is a table, with the columns {', '.join(columns[:SHOWN])}",
+            f"{start.path}: is a table, with the columns {', '.join(columns[:NAMES_SHOWN])}",
             "Name the one to read, text=NAME; if its lines are still text, put a blank line between documents",
         )
     if column and not columns:

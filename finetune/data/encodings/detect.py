@@ -9,11 +9,11 @@ from itertools import islice
 from pathlib import Path
 
 from finetune.data.encodings.legacy import ENCODINGS, DecodedText, readings
-from finetune.data.encodings.unicode import CHUNK, Opened, decodes, marked, wide
+from finetune.data.encodings.unicode import CHUNK_BYTES, Opened, decodes, marked, wide
 from finetune.data.messages import shown
 from finetune.errors import UserError, nearest
 
-SAMPLE, LONGEST = 1 << 14, 1 << 10  # bytes in which letters are counted, and those of one cell or line
+SAMPLE_BYTES, CELL_BYTES = 1 << 14, 1 << 10  # bytes in which letters are counted, and those of one cell or line
 PLAIN = 1 << 12  # bytes at the beginning in which ASCII counts too
 SURE = 12.0  # bits by which the best encoding must be likelier than the next
 MISFIT = 12.5  # bits per character: with more, the text is in no known language
@@ -82,14 +82,14 @@ def _known(given: str) -> str:
 def _unicode(opened: Opened) -> Encoding | None:
     """UTF-8 (also for plain ASCII), UTF-16 or UTF-32; None for other encodings."""
     with opened() as file:
-        start = file.read(CHUNK)
+        start = file.read(CHUNK_BYTES)
     if name := marked(start) or wide(start):
         return Encoding(name=name, damaged=not decodes(opened, name))
     if not decodes(opened, "utf-8"):
         return None
     for name, escape in SEVEN_BIT.items():
         if escape in start and decodes(opened, name):
-            return Encoding(name=name, sample=_telling(start[:SAMPLE].decode(name, "replace")))
+            return Encoding(name=name, sample=_telling(start[:SAMPLE_BYTES].decode(name, "replace")))
     return Encoding(name="utf-8")
 
 
@@ -114,14 +114,14 @@ def _foreign(opened: Opened) -> Iterator[bytes]:
     """Lines, or quoted cells, with non-ASCII bytes: the first ones, and each with a byte not seen before."""
     size, seen = 0, set[int]()
     with opened() as file:
-        while chunk := file.read(CHUNK) + file.readline(CHUNK):
-            if size >= SAMPLE and seen.issuperset(chunk.translate(None, ASCII)):
+        while chunk := file.read(CHUNK_BYTES) + file.readline(CHUNK_BYTES):
+            if size >= SAMPLE_BYTES and seen.issuperset(chunk.translate(None, ASCII)):
                 continue
             for part in re.split(rb'[\r\n"]+', chunk):
                 place = len(part) - len(part.lstrip(ASCII))
-                part = part[max(0, place - LONGEST // 8) :][:LONGEST]
+                part = part[max(0, place - CELL_BYTES // 8) :][:CELL_BYTES]
                 foreign = part.translate(None, ASCII)
-                if foreign and (size < SAMPLE or not seen.issuperset(foreign)):
+                if foreign and (size < SAMPLE_BYTES or not seen.issuperset(foreign)):
                     seen.update(foreign)
                     size += len(part)
                     yield part

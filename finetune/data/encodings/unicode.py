@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import IO
 
-CHUNK = 1 << 20  # bytes
+CHUNK_BYTES = 1 << 20  # bytes
 MARKS = (  # the longer ones first
     *((codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"), (codecs.BOM_UTF8, "utf-8-sig")),
     *((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16")),
@@ -52,7 +52,7 @@ def decodes(opened: Opened, encoding: str) -> bool:
     decoder = codecs.getincrementaldecoder(encoding)()
     with opened() as file:
         try:
-            while chunk := file.read(CHUNK):
+            while chunk := file.read(CHUNK_BYTES):
                 decoder.decode(chunk)
             decoder.decode(b"", final=True)
         except UnicodeError:

@@ -13,7 +13,7 @@ from finetune.data.open_files import open_bytes
 from finetune.data.paths import is_folder
 from finetune.data.records import Record
 
-FEWEST = 2  # classes
+FEWEST_CLASSES = 2  # classes
 NO_CLASS = re.compile(r"[._].*|unsup(ervised)?|unlabell?ed", re.IGNORECASE)
 TEXTS = ("", ".txt", ".text", ".story", ".review")  # suffixes of files that are texts
 
@@ -32,7 +32,7 @@ def class_folders(folder: Path) -> list[Path]:
     """The folders of the classes in a folder; none where it holds anything else."""
     inner = sorted(path for path in folder.iterdir() if path.is_dir() and not NO_CLASS.fullmatch(path.name))
     classes = [path for path in inner if _texts(path)]
-    return classes if len(classes) >= FEWEST and len(classes) == len(inner) else []
+    return classes if len(classes) >= FEWEST_CLASSES and len(classes) == len(inner) else []
 
 
 def sniff(start: FileStart) -> ClassFolders | None:

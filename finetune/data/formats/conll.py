@@ -9,7 +9,7 @@ from finetune.data.file_format import FileFormat, FileRow, Format, OutputFormat
 from finetune.data.file_start import FileStart
 from finetune.data.formats.find_words import NoSentences, word_lines_of
 from finetune.data.formats.word_lines import DOCUMENT, SPACES, WordLines, fields_of, sentences
-from finetune.data.issues import UNREADABLE, Fault
+from finetune.data.issues import UNREADABLE, Finding
 from finetune.data.open_files import numbered_lines, utf_8
 from finetune.data.records import Record
 from finetune.data.values import tags_of
@@ -36,7 +36,7 @@ def read(path: Path, form: FileFormat) -> Iterator[Record]:
     with form.open_text(path) as file:
         for row, sentence in enumerate(sentences(enumerate(file, start=1), form.layout), start=1):
             if sentence.fault:
-                yield Record(row=row, line=sentence.fault_line, fault=Fault(sentence.fault, UNREADABLE))
+                yield Record(row=row, line=sentence.fault_line, fault=Finding(UNREADABLE, sentence.fault))
             else:
                 document = {"document": str(sentence.document)} if sentence.document else {}
                 values = {**sentence.columns, **document}

@@ -13,13 +13,13 @@ from finetune.data.file_start import FileStart
 from finetune.data.formats.dialect import Dialect, csv_reader
 from finetune.data.formats.find_dialect import find_dialect
 from finetune.data.formats.numbered_cells import numbered_cells
-from finetune.data.issues import UNREADABLE, Fault
+from finetune.data.issues import UNREADABLE, Finding
 from finetune.data.open_files import utf_8
 from finetune.data.records import AROUND, Record, column_names, encoding_fault
 from finetune.data.written_cells import flat_cell, safe
 from finetune.errors import UserError
 
-RecordCells = tuple[int, list[str], Fault | None]  # line, cells, fault
+RecordCells = tuple[int, list[str], Finding | None]  # line, cells, fault
 CSV, TSV = Dialect(delimiter=",", quoted=True), Dialect(delimiter="\t", quoted=False)
 
 
@@ -110,7 +110,7 @@ def _without_empty(rows: Iterable[RecordCells], *, each_line: bool) -> Iterator[
         if _is_empty(row):
             empty.append(row[0])
             continue
-        yield from ((line, [], Fault("is an empty line", UNREADABLE)) for line in empty if each_line)
+        yield from ((line, [], Finding(UNREADABLE, "is an empty line")) for line in empty if each_line)
         empty.clear()
         yield row
 

@@ -29,7 +29,7 @@ MOST_NAMED = 8  # sheets in a message
 TITLES = 5  # most title lines above the header of a sheet
 MOST_ROWS, MOST_COLUMNS = 1_048_576, 16_384  # of a sheet
 MOST_NAMELESS = 1_000  # columns without a name left of the last one
-LONGEST = 32_767  # characters of a cell
+CELL_CHARS = 32_767  # characters of a cell
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -217,7 +217,7 @@ def _write(file: IO[bytes], rows: Iterable[FileRow], output: OutputFormat) -> in
         if isinstance(value, int | float | Decimal | timedelta) or _is_sheet_date(value):
             cell.value = value
             return cell
-        cell.value = ILLEGAL_CHARACTERS_RE.sub("", without_surrogates(flat_cell(value)))[:LONGEST]
+        cell.value = ILLEGAL_CHARACTERS_RE.sub("", without_surrogates(flat_cell(value)))[:CELL_CHARS]
         cell.data_type = "s"  # a text, also where it begins with "="
         return cell
 

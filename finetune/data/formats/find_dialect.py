@@ -12,7 +12,7 @@ from finetune.data.values import NUMBER
 from finetune.data.words.lists import word_list
 
 MOST_WORDS = 50  # that cells of tags are made of
-MOSTLY = 0.8  # share of cells
+SHARE_OF_CELLS = 0.8  # share of cells
 LONGEST_NAME = 3  # words of a column's name
 MOST_ABOVE = 10  # lines that may be above the header
 RETURN = re.compile(r"\r\n?")
@@ -193,7 +193,7 @@ def _names_text_and_label(first: Sequence[str], rest: Sequence[Sequence[str]]) -
     names = [cell.strip().casefold() for cell in first]
     texts = [column for column, name in enumerate(names) if name in word_list("text")]
     labelled = not {*word_list("label"), *word_list("label_subject")}.isdisjoint(names)
-    return labelled and any(sum(" " in row[column] for row in rest) > MOSTLY * len(rest) for column in texts)
+    return labelled and any(sum(" " in row[column] for row in rest) > SHARE_OF_CELLS * len(rest) for column in texts)
 
 
 def _is_of_words(name: str, below: Sequence[str]) -> bool:

@@ -13,7 +13,7 @@ from finetune.data.values import as_number
 LINES = 3_000  # that are inspected
 DELIMITERS = ("\t", ",", ";", SPACES)
 REGULAR = 0.75  # share of the lines with the usual number of columns
-FEWEST = 3  # mean words per sentence
+FEWEST_WORDS = 3  # mean words per sentence
 KNOWN = frozenset(
     {"word", "words", "token", "tokens", "form", "text", "tag", "tags", "ner", "label", "ner_tags", "bio"}
 )
@@ -84,7 +84,7 @@ def _described(
         if any(forms[place].form == "bare" for place in tags):
             return None
         raise NoSentences
-    if not tags and (gaps < 3 or words < FEWEST * gaps):
+    if not tags and (gaps < 3 or words < FEWEST_WORDS * gaps):
         return None
     return WordLines(
         delimiter=delimiter,
@@ -108,7 +108,7 @@ def _bare_words(lines: Sequence[str]) -> WordLines | None:
     gaps = _gaps(blank)
     if (
         gaps < 2
-        or len(words) < FEWEST * gaps
+        or len(words) < FEWEST_WORDS * gaps
         or any(re.search(r"\s", line.strip()) or "," in line[1:] for line in words)
     ):
         return None

@@ -12,7 +12,7 @@ from finetune.data.file_start import FileStart
 from finetune.data.formats.json_lines import TABLES, of_object
 from finetune.data.formats.labelling_tools import plain_rows
 from finetune.data.formats.squad_json import is_squad, questions
-from finetune.data.issues import JSON, Fault
+from finetune.data.issues import JSON, Finding
 from finetune.data.open_files import utf_8
 from finetune.data.records import Record
 from finetune.data.written_cells import as_json
@@ -50,7 +50,7 @@ def read(path: Path, form: FileFormat) -> Iterator[Record]:
         return
     for row, question in enumerate(questions(rows), start=1):
         if question.fault:
-            yield Record(row=row, line=row, fault=Fault(question.fault, JSON))
+            yield Record(row=row, line=row, fault=Finding(JSON, question.fault))
         else:
             yield of_object(question.cells, row=row, line=row)
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import IO, Any
 
 from finetune.data.file_format import FileFormat, FileRow, Format, OutputFormat
-from finetune.data.file_start import SAMPLE, FileStart
+from finetune.data.file_start import SAMPLE_CHARS, FileStart
 from finetune.data.formats.labelling_tools import plain_row
-from finetune.data.issues import JSON, REJECTED, Fault
+from finetune.data.issues import JSON, REJECTED, Finding
 from finetune.data.open_files import utf_8
 from finetune.data.records import Record, column_names, whole
 from finetune.data.written_cells import as_json
@@ -25,7 +25,7 @@ def sniff(start: FileStart) -> bool:
     if start.suffix in TABLES:
         return False
     lines = start.lines
-    if len(start.text) >= SAMPLE and len(lines) == 1 and start.text.lstrip().startswith("{"):
+    if len(start.text) >= SAMPLE_CHARS and len(lines) == 1 and start.text.lstrip().startswith("{"):
         lines = start.first_lines(2)
     return _are_json_lines(lines, start.suffix)
 
@@ -56,7 +56,7 @@ def read(path: Path, form: FileFormat) -> Iterator[Record]:
         try:
             value = json.loads(text)
         except (ValueError, RecursionError) as error:
-            yield Record(row=row, line=line, fault=Fault(f"is not JSON ({first_line(error)})", JSON))
+            yield Record(row=row, line=line, fault=Finding(JSON, f"is not JSON ({first_line(error)})"))
             continue
         yield of_object(value, row=row, line=line)
 
@@ -64,10 +64,10 @@ def read(path: Path, form: FileFormat) -> Iterator[Record]:
 def of_object(value: Any, *, row: int, line: int) -> Record:
     """The cells of a JSON object, or of a labelling tool's export; a fault for any other value."""
     if not isinstance(value, dict):
-        return Record(row=row, line=line, fault=Fault(NO_OBJECT, JSON))
+        return Record(row=row, line=line, fault=Finding(JSON, NO_OBJECT))
     value, fault = plain_row(value)
     if fault:
-        return Record(row=row, line=line, fault=Fault(fault, REJECTED))
+        return Record(row=row, line=line, fault=Finding(REJECTED, fault))
     names = column_names(list(value))
     return whole(Record(row=row, line=line, values=dict(zip(names, value.values(), strict=True))))
 

@@ -9,14 +9,14 @@ from pathlib import Path
 from finetune.data.file_format import FileFormat, Format
 from finetune.data.file_start import FileStart
 from finetune.data.formats.find_dialect import are_rows
-from finetune.data.issues import UNREADABLE, Fault
+from finetune.data.issues import UNREADABLE, Finding
 from finetune.data.records import Record
 
 FASTTEXT = "__label__"
 LINES = 2_000  # that are inspected
-MOSTLY = 0.98
-OFTEN = 0.4  # share of the lines; labels such as `good` may be words of texts too
-FEWEST = 30  # fewest lines from which a repeated first word is not chance
+MOST_OF_LINES = 0.98
+SHARE_OF_LINES = 0.4  # share of the lines; labels such as `good` may be words of texts too
+FEWEST_LINES = 30  # fewest lines from which a repeated first word is not chance
 ENDS = ("@", "|||", "::", "#")  # between a text and the label after it
 PLAIN = re.compile(r"[a-z][a-z_-]*|[A-Z][A-Z_-]*")  # words that may be a label, where few such words begin all lines
 LABEL = re.compile(r"[^\W_]+(:[^\W_]+)+|\d{1,3}|[A-Z][A-Z_-]+|\[[^\]]+\]")  # unlikely to be a word of a sentence
@@ -62,7 +62,7 @@ def read(path: Path, form: FileFormat) -> Iterator[Record]:
     """Yields a record for each line that is not blank."""
     for row, line, text in form.filled_lines(path):
         if (cells := form.layout.cells(text)) is None:
-            yield Record(row=row, line=line, fault=Fault("has no label and text", UNREADABLE))
+            yield Record(row=row, line=line, fault=Finding(UNREADABLE, "has no label and text"))
         else:
             yield Record(row=row, line=line, values={"label": cells[0], "text": cells[1]})
 
@@ -71,7 +71,7 @@ def labelled_lines_of(lines: Sequence[str]) -> LabelledLines | None:
     """Detects how lines hold labels; None where they are something else."""
     some = [line.strip() for line in lines[:LINES] if line.strip()]
     marked = [line.count(FASTTEXT) for line in some if FASTTEXT in line]
-    if len(marked) >= MOSTLY * len(some):
+    if len(marked) >= MOST_OF_LINES * len(some):
         place = "first" if some[0].startswith(FASTTEXT) else "last"
         return LabelledLines(place=place, separator=FASTTEXT, several=max(marked) > 1)
     first = [line.split(None, 1)[0] for line in some]
@@ -79,7 +79,7 @@ def labelled_lines_of(lines: Sequence[str]) -> LabelledLines | None:
         return LabelledLines(place="first", separator=" ")
     for separator in ENDS:
         parts = [line.rpartition(separator) for line in some]
-        if sum(bool(text.strip() and label.strip()) for text, _, label in parts) >= MOSTLY * len(some):
+        if sum(bool(text.strip() and label.strip()) for text, _, label in parts) >= MOST_OF_LINES * len(some):
             last = [label.strip() for _, _, label in parts]
             if _are_labels(last) or (
                 len(some) >= 4 and len(set(last)) <= max(2, 0.1 * len(some)) and all(map(str.isalpha, last))
@@ -93,20 +93,23 @@ def _are_labels(words: Sequence[str]) -> bool:
     counts = Counter(words)
     if len(words) < 2 or len(counts) < 2:
         return False
-    like_labels = sum(LABEL.fullmatch(word) is not None for word in words) >= MOSTLY * len(words)
+    like_labels = sum(LABEL.fullmatch(word) is not None for word in words) >= MOST_OF_LINES * len(words)
     if like_labels and len(counts) <= max(2, 0.5 * len(words)):
         return True
     once = sum(count == 1 for count in counts.values())
     plain = all(PLAIN.fullmatch(word) for word in counts)
     return (
-        plain and len(words) >= FEWEST and len(counts) <= max(2, 0.06 * len(words)) and once <= 0.1 * len(counts) + 0.5
+        plain
+        and len(words) >= FEWEST_LINES
+        and len(counts) <= max(2, 0.06 * len(words))
+        and once <= 0.1 * len(counts) + 0.5
     )
 
 
 def _are_usual(words: Sequence[str], lines: Sequence[str]) -> bool:
     """Whether most lines have one of their first words again: they are words of the texts, few as these may be."""
     every = set(words)
-    return sum(not every.isdisjoint(line.split()[1:]) for line in lines) > OFTEN * len(lines)
+    return sum(not every.isdisjoint(line.split()[1:]) for line in lines) > SHARE_OF_LINES * len(lines)
 
 
 FORMAT = Format(name="labelled-lines", title="a label and a text per line", names_columns=False, sniff=sniff, read=read)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from finetune.data.formats.dialect import Dialect, csv_reader
 from finetune.data.formats.run_on import joined
-from finetune.data.issues import CELLS, QUOTE, Fault
+from finetune.data.issues import CELLS, QUOTE, Finding
 
 MOST_LINES = 1 << 20  # of a cell
 RULE = re.compile(":?-[-: ]*")  # between the header and the rows of a Markdown table
@@ -16,7 +16,7 @@ MOST_IN_CELL = 1 << 26  # most characters of a cell over several lines: with mor
 
 def numbered_cells(
     file: Iterable[str], dialect: Dialect, *, width: int
-) -> Iterator[tuple[int, list[str], Fault | None]]:
+) -> Iterator[tuple[int, list[str], Finding | None]]:
     """(line, cells, fault) of every row; an empty line has neither cells nor a fault.
 
     Where a quote is never closed, only its own line is a fault, and reading continues after it.
@@ -27,7 +27,7 @@ def numbered_cells(
         for cells in reader:
             if lines.ended or (len(lines.taken) > 1 and not _ends_well(lines.taken, dialect, cells, width)):
                 number, _ = lines.give_back()
-                yield number, [], Fault("a quote opens in it and is not closed", QUOTE)
+                yield number, [], Finding(QUOTE, "a quote opens in it and is not closed")
                 break
             number = lines.taken[0][0]
             lines.clear()
@@ -38,7 +38,7 @@ def numbered_cells(
                 continue
             if dialect.run_on is not None and len(cells) > width:
                 cells = joined(cells, dialect.run_on, width, dialect.delimiter)
-            fault = None if len(cells) == width else Fault(_wrong_width(cells, width, dialect), CELLS)
+            fault = None if len(cells) == width else Finding(CELLS, _wrong_width(cells, width, dialect))
             yield number, cells, fault
         else:
             return

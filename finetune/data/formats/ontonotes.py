@@ -6,19 +6,19 @@ from pathlib import Path
 
 from finetune.data.file_format import FileFormat, Format
 from finetune.data.file_start import FileStart
-from finetune.data.issues import UNREADABLE, Fault
+from finetune.data.issues import UNREADABLE, Finding
 from finetune.data.records import Record
 from finetune.metrics.entities import chunks
 
 BEGIN = "#begin document"
-FEWEST = 12  # columns
+FEWEST_COLUMNS = 12  # columns
 WORD, TAG, ENTITY = 3, 4, 10  # their places
 
 
 def sniff(start: FileStart) -> bool:
     """Whether the first line begins a document of CoNLL-2012, and the next has its columns."""
     lines = start.lines[:2]
-    return len(lines) == 2 and lines[0].startswith(BEGIN) and len(lines[1].split()) >= FEWEST
+    return len(lines) == 2 and lines[0].startswith(BEGIN) and len(lines[1].split()) >= FEWEST_COLUMNS
 
 
 def read(path: Path, form: FileFormat) -> Iterator[Record]:
@@ -66,8 +66,10 @@ def _brackets(tags: Sequence[str], length: int) -> list[str]:
 
 
 def _sentence(rows: Sequence[Sequence[str]], document: int, *, row: int, line: int) -> Record:
-    if any(len(fields) < FEWEST for fields in rows):
-        return Record(row=row, line=line, fault=Fault(f"has a line of fewer than {FEWEST} columns", UNREADABLE))
+    if any(len(fields) < FEWEST_COLUMNS for fields in rows):
+        return Record(
+            row=row, line=line, fault=Finding(UNREADABLE, f"has a line of fewer than {FEWEST_COLUMNS} columns")
+        )
     values = {
         "words": [fields[WORD] for fields in rows],
         "parts of speech": [fields[TAG] for fields in rows],

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from finetune.data.values import NUMBER
 
-FEWEST = 6  # fewest rows from which it can be inferred
-OFTEN = 0.05  # share of the rows that the smallest width must have
+FEWEST_ROWS = 6  # fewest rows from which it can be inferred
+SHARE_OF_ROWS = 0.05  # share of the rows that the smallest width must have
 CLASSES = 50
 FEW_LONGER, LONGER = 3, 0.02  # longer rows, and their share, from which they are not mistakes
 
@@ -19,7 +19,7 @@ def run_on_column(rows: Sequence[Sequence[str]], width: int) -> int | None:
     """
     long_enough = [row for row in rows if len(row) >= width]
     longer = sum(len(row) > width for row in long_enough)
-    if width < 2 or len(long_enough) < FEWEST or longer < max(FEW_LONGER, LONGER * len(long_enough)):
+    if width < 2 or len(long_enough) < FEWEST_ROWS or longer < max(FEW_LONGER, LONGER * len(long_enough)):
         return None
     fitting = [place for place in range(width) if _fits([joined(row, place, width, ",") for row in long_enough], place)]
     return fitting[0] if len(fitting) == 1 else None
@@ -28,7 +28,7 @@ def run_on_column(rows: Sequence[Sequence[str]], width: int) -> int | None:
 def usual_width(rows: Sequence[Sequence[str]]) -> int:
     """The smallest number of cells that several rows have, of a file without a header."""
     widths = Counter(len(row) for row in rows if len(row) > 1)
-    return min((width for width, count in widths.items() if count >= OFTEN * len(rows)), default=0)
+    return min((width for width, count in widths.items() if count >= SHARE_OF_ROWS * len(rows)), default=0)
 
 
 def joined(cells: Sequence[str], place: int, width: int, delimiter: str) -> list[str]:

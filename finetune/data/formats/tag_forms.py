@@ -20,7 +20,7 @@ CHUNKS = frozenset({"NP", "VP", "PP", "ADVP", "ADJP", "SBAR", "PRT", "CONJP", "I
 UNTYPED = "entity"  # the type of tags that name none
 MOST_TYPES = 60
 MOST_DIFFERENT = 0.3  # share of the words
-MOSTLY = 0.98
+MOST_OF_TAGS = 0.98
 SAME = {"M": "I", "W": "S"}  # letters of other schemes
 
 
@@ -64,7 +64,7 @@ def form_of(tags: Counter[str]) -> TagForm | None:
             return TagForm(form="untyped", outside=outside)
         forms: tuple[tuple[FormOfTags, re.Pattern[str]], ...] = (("prefix", PREFIX), ("suffix", SUFFIX))
         for form, pattern in forms:
-            if _count(rest, pattern) >= MOSTLY * rest.total():
+            if _count(rest, pattern) >= MOST_OF_TAGS * rest.total():
                 return TagForm(form=form, outside=outside)
         if outside in OUTSIDE and tags[outside] > 0.5 * tags.total() and _are_types(rest):
             return TagForm(form="bare", outside=outside)

@@ -14,8 +14,8 @@ from finetune.data.file_start import FileStart
 from finetune.data.records import Record, column_names, whole
 from finetune.errors import UserError, first_line
 
-DEEPEST = 8  # elements within elements
-FEW = 20  # rows in which a text is looked for
+DEEPEST_ELEMENTS = 8  # elements within elements
+ROWS_SEEN = 20  # rows in which a text is looked for
 PLACES = ("from", "to", "start", "end", "begin", "start_offset", "end_offset")  # attributes that are numbers
 
 
@@ -63,14 +63,14 @@ def _root(path: Path, form: FileFormat) -> Any:
 def _rows(root: Any) -> Sequence[Any]:
     """The elements that are rows: the outermost repeated ones that hold a text themselves."""
     level = [root]
-    for _ in range(DEEPEST):
+    for _ in range(DEEPEST_ELEMENTS):
         children = [child for one in level for child in one]
         names = Counter(child.tag for child in children)
         if not names:
             return []
         most = names.most_common(1)[0][0]
         level = [child for child in children if child.tag == most]
-        if len(level) > 1 and any(map(_has_text, islice(level, FEW))):
+        if len(level) > 1 and any(map(_has_text, islice(level, ROWS_SEEN))):
             return level
     return []
 
@@ -95,7 +95,7 @@ def _cells(element: Any, prefix: str = "", depth: int = 0) -> dict[str, Any]:
         if names[child.tag] > 1 or (inner and len({one.tag for one in inner}) == 1 and _is_plural(child, inner[0])):
             items = [child] if names[child.tag] > 1 else inner
             cells.setdefault(name, []).extend(_item(one) for one in items)
-        elif inner and depth < DEEPEST:
+        elif inner and depth < DEEPEST_ELEMENTS:
             cells |= _cells(child, f"{name}.", depth + 1)
         else:
             cells[name] = (child.text or "").strip() or None

@@ -18,7 +18,7 @@ from finetune.task_types.explained import Asked, CannotExplain, NamedText, Targe
 from finetune.task_types.prepare import encode_rows
 
 MOST_TOKENS = 8_192  # of a row's windows or choices, with padding
-FEWEST = 3  # words of which ranks are compared
+FEWEST_WORDS = 3  # words of which ranks are compared
 NEGLIGIBLE = 0.05
 
 
@@ -117,7 +117,7 @@ def rank_agreement(added: Sequence[float], lost: Sequence[float]) -> float | Non
     from scipy.stats import spearmanr
 
     given, without = _without_noise(added), _without_noise(lost)
-    if len(given) < FEWEST or np.ptp(given) == 0 or np.ptp(without) == 0:
+    if len(given) < FEWEST_WORDS or np.ptp(given) == 0 or np.ptp(without) == 0:
         return None
     return float(spearmanr(given, without).statistic)
 

@@ -5,8 +5,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 TOLERANCE = 0.05  # of the difference that the parts must add up to
-LEAST = 1e-3  # a difference that is smaller counts as so much
-FULL = 0.1  # log-odds of which a bar or a colour is at its full, unless a word adds more: below that nothing is strong
+LEAST_DIFFERENCE = 1e-3  # a difference that is smaller counts as so much
+FULL_LOG_ODDS = (
+    0.1  # log-odds of which a bar or a colour is at its full, unless a word adds more: below that nothing is strong
+)
 
 
 def signed(value: float) -> str:
@@ -58,7 +60,7 @@ class Explanation:
     @property
     def full(self) -> float:
         """What is drawn at full strength: the largest part, if it is not small."""
-        return max(FULL, *(abs(word.added) for word in self.words))
+        return max(FULL_LOG_ODDS, *(abs(word.added) for word in self.words))
 
     @property
     def without_words(self) -> str:
@@ -77,7 +79,7 @@ class Explanation:
     @property
     def gap(self) -> float:
         """How far apart the two are, as a share of the difference."""
-        return abs(self.added - self.difference) / max(abs(self.difference), LEAST)
+        return abs(self.added - self.difference) / max(abs(self.difference), LEAST_DIFFERENCE)
 
     @property
     def adds_up(self) -> bool:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from finetune.errors import UserError
-from finetune.inference.explain.explanation import LEAST, TOLERANCE
+from finetune.inference.explain.explanation import LEAST_DIFFERENCE, TOLERANCE
 from finetune.inference.explain.value import PickedLogits
 from finetune.inference.explain.words import ExplainedWord
 from finetune.runs import interrupts
@@ -47,7 +47,7 @@ def integrated_gradients(value: PickedLogits, masked: Tensor) -> Gradients:
     the difference within TOLERANCE, or to MOST_STEPS.
     """
     start, end = value.of(torch.stack([masked, value.ids])).tolist()
-    allowed = TOLERANCE * max(abs(end - start), LEAST)
+    allowed = TOLERANCE * max(abs(end - start), LEAST_DIFFERENCE)
     steps = FIRST_STEPS
     while True:
         parts = _attribute(value, masked, steps)

@@ -15,14 +15,14 @@ from finetune.data.parquet_groups import batches, footer
 from finetune.data.paths import ADDRESS, is_folder, require_here, require_place
 from finetune.data.table import Table, table_of_records
 from finetune.errors import UserError
-from finetune.inference.predict_plan import SAMPLE, layout_for, require_settings, shown_names, trained_layout
+from finetune.inference.predict_plan import SAMPLE_ROWS, layout_for, require_settings, shown_names, trained_layout
 from finetune.inference.shards.plan import STATE, InputFile, Plan, shards_of, source_column
 from finetune.task_types.columns import Layout
 from finetune.task_types.types import named_type
 
 SUFFIX = ".parquet"
 SHARD_ROWS = 200_000  # at least, of whole row groups
-AT_ONCE = 16  # footers, which a network takes its time for
+FOOTERS_AT_ONCE = 16  # footers, which a network takes its time for
 
 
 def is_many(targets: Sequence[str], output: Path | None) -> bool:
@@ -87,8 +87,8 @@ def sample_of(stored: Sequence[Stored]) -> Table:
     for one in stored:
         form, path = FileFormat(format=parquet.FORMAT), Path(one.name)
         try:
-            records = parquet.records_of(batches(one.address, rows=SAMPLE))
-            if found := list(islice(records, SAMPLE)):
+            records = parquet.records_of(batches(one.address, rows=SAMPLE_ROWS))
+            if found := list(islice(records, SAMPLE_ROWS)):
                 return table_of_records(path, form, found)
         except UserError as error:
             why = why or error
@@ -101,7 +101,7 @@ def begin(stored: Sequence[Stored], output: Path, *, layout: Layout, model: str)
     Raises UserError where another model made what is there, where an input of an output has changed, and for an input
     without the model's columns.
     """
-    with ThreadPoolExecutor(AT_ONCE) as threads:
+    with ThreadPoolExecutor(FOOTERS_AT_ONCE) as threads:
         files = {file.name: file for file in threads.map(_input, stored)}
     plan = Plan(folder=output, model=model, layout=layout, files=files)
     for inside in output.iterdir() if is_folder(output) else ():

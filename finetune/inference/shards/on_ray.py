@@ -17,7 +17,7 @@ from finetune.inference.shards.work import Failures, Reporter, predict_all
 from finetune.machines.place import Place
 from finetune.machines.ray_tasks import RayTasks, ended
 
-TICK = 1.0  # seconds between looks at what has ended
+SECONDS_BETWEEN_LOOKS = 1.0  # seconds between looks at what has ended
 NOT_SHARED = "Name another folder for the output, which all see"
 Found = Failures | UserError  # of a task: what is wrong by shard, or why it cannot predict at all
 
@@ -71,9 +71,9 @@ def _followed(ray: Any, under_way: list[Any], board: Any, report: Reporter) -> l
     """What each task found. Reports the rows that all predict, until they end."""
     found: list[Found] = []
     while under_way:
-        done, under_way = ray.wait(under_way, num_returns=1, timeout=TICK)
+        done, under_way = ray.wait(under_way, num_returns=1, timeout=SECONDS_BETWEEN_LOOKS)
         with suppress(ray.exceptions.RayError):  # its machine went away: rows are not shown then
-            for key, rows in ray.get(board.taken.remote(), timeout=TICK):
+            for key, rows in ray.get(board.taken.remote(), timeout=SECONDS_BETWEEN_LOOKS):
                 report(key, rows)
         found += [ended(ray, reference, "a worker") for reference in done]
     return found

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 LEAST_COUNT = 2  # of a pair that is merged
 LEAST_COVERED = 0.99  # share of the text that its characters make up
-STEP = 20_000  # texts between two events
+TEXTS_BETWEEN_EVENTS = 20_000  # texts between two events
 ACCENTS = "accents are kept: in this script marks are parts of letters, which lower-casing would strip with accents"
 HANGUL = "Hangul is kept whole: lower-casing strips accents, and syllables are composed again after it"
-MANY = 0.01  # share of a text's characters
+SHARE_OF_CHARS = 0.01  # share of a text's characters
 KANA = "".join(char for char in map(chr, range(0x3040, 0x3100)) if unicodedata.normalize("NFD", char) != char)
 OTHERS = r"\p{Latin}\p{Greek}\p{Cyrillic}\p{Arabic}\p{Hebrew}"  # read without accents or points
 MARKS = regex.compile(rf"(?<=[\p{{L}}--[{OTHERS}]])\p{{Mn}}|[{KANA}]", regex.V1)
@@ -173,7 +173,7 @@ def watched(texts: Iterable[str], what: str, watch: Watcher, *, then: str = "") 
     """The texts, with an event at the start, now and then, and at the end."""
     watch(Working(what))
     for number, text in enumerate(texts):
-        if number and number % STEP == 0:
+        if number and number % TEXTS_BETWEEN_EVENTS == 0:
             watch(Working(f"{what} of {so_many(number, 'document')}"))
         yield text
     if then:
@@ -196,4 +196,4 @@ class MarkCount:
     @property
     def are_many(self) -> bool:
         """Whether the texts are read wrongly without them."""
-        return self.marks >= MANY * max(1, self.characters)
+        return self.marks >= SHARE_OF_CHARS * max(1, self.characters)

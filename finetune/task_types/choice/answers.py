@@ -15,10 +15,10 @@ from finetune.task_types.choice_labels import LETTERS, Way, choice_named, choice
 from finetune.task_types.column_names import first_number
 from finetune.task_types.columns import Layout
 
-LOOKED_AT = 5_000  # rows
-MOSTLY = 0.9  # share of the labels that a way of naming choices fits
-SELDOM = 0.02  # share of the labels below which those of one kind may be mistakes
-CLEAR = 10  # times as many labels that count from one number as from the other
+ROWS_LOOKED_AT = 5_000  # rows
+MOST_OF_LABELS = 0.9  # share of the labels that a way of naming choices fits
+SELDOM_OF_LABELS = 0.02  # share of the labels below which those of one kind may be mistakes
+TIMES_MORE = 10  # times as many labels that count from one number as from the other
 WAYS: dict[str, tuple[Way, int]] = {  # the values of `choices_by`, in the order in which they are taken
     "text": ("text", 0),
     "letter": ("letter", 0),
@@ -111,12 +111,14 @@ def _labelled(layout: Layout, columns: Mapping[str, Sequence[Any]]) -> list[Labe
     choices = [columns[name] for name in layout.text[layout.contexts :]]
     rows = enumerate(zip(columns[layout.label[0]], *choices, strict=True))
     some = ((row, cell, given) for row, (cell, *given) in rows if not is_missing(cell))
-    return [Labelled(cell=cell, choices=choices_of(given), row=row) for row, cell, given in islice(some, LOOKED_AT)]
+    return [
+        Labelled(cell=cell, choices=choices_of(given), row=row) for row, cell, given in islice(some, ROWS_LOOKED_AT)
+    ]
 
 
 def _fitting(layout: Layout, labelled: Sequence[Labelled]) -> list[str]:
     """The ways that fit nearly all labels; both counts of numbers where the first number is open."""
-    needed = MOSTLY * len(labelled)
+    needed = MOST_OF_LABELS * len(labelled)
     fitting = [way for way in ("text", "letter", "column") if _count(layout, labelled, (way,)) > needed]
     numbers = _count(layout, labelled, ("0", "1"))
     if numbers > needed or (not fitting and numbers):
@@ -134,7 +136,7 @@ def _count(layout: Layout, labelled: Sequence[Labelled], ways: Sequence[str]) ->
 def _first(layout: Layout, labelled: Sequence[Labelled]) -> int | None:
     """The number of the first choice, 0 or 1: as the labels count, else as the columns do; None where it is open."""
     zeros, lasts = _ends(layout, labelled)
-    if max(zeros, lasts) <= SELDOM * len(labelled):
+    if max(zeros, lasts) <= SELDOM_OF_LABELS * len(labelled):
         return first_number(columns_of_choices(layout))
     return _clear(zeros, lasts, of=len(labelled))
 
@@ -148,7 +150,7 @@ def _ends(layout: Layout, labelled: Sequence[Labelled]) -> tuple[int, int]:
 def _clear(zeros: int, lasts: int, *, of: int) -> int | None:
     """The number of the first choice if labels of one kind are far more; a single wrong label moves no others."""
     less, more = sorted((zeros, lasts))
-    return int(lasts > zeros) if more > SELDOM * of and less * CLEAR <= more else None
+    return int(lasts > zeros) if more > SELDOM_OF_LABELS * of and less * TIMES_MORE <= more else None
 
 
 def _meaning(layout: Layout, row: Labelled, place: int) -> str:

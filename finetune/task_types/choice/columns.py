@@ -5,12 +5,13 @@ from dataclasses import replace
 from typing import Any
 
 from finetune.data.characters import same_text
+from finetune.data.issues import Finding
 from finetune.data.messages import shown
 from finetune.data.nested_fields import cell_at
 from finetune.data.table import Table
 from finetune.data.values import as_text, is_missing
 from finetune.task_types.candidates import best_label, label_candidates
-from finetune.task_types.choice import remarks
+from finetune.task_types.choice import findings
 from finetune.task_types.choice.answers import (
     columns_of_choices,
     names_of_choices,
@@ -24,8 +25,8 @@ from finetune.task_types.choice.view import ChoiceView
 from finetune.task_types.choice_labels import choice_name, choice_named, choices_of
 from finetune.task_types.column_names import numbered_order
 from finetune.task_types.columns import Layout
-from finetune.task_types.data_type import LONG, DataType, Evidence, NoRow, short
-from finetune.task_types.remarks import Remark, SplitRows
+from finetune.task_types.data_type import TEXT_CHARS_SHOWN, DataType, Evidence, NoRow, short
+from finetune.task_types.findings import SplitRows
 from finetune.task_types.row_issues import MISSING_TEXT, unusable
 from finetune.task_types.task import Task
 
@@ -44,7 +45,7 @@ class Choice(DataType):
     name = "choice"
     row_issues = (LABEL_RANGE, FEW_CHOICES, SAME_CHOICES)
     task_class = ChoiceTask
-    issues = remarks.ISSUES
+    issues = findings.ISSUES
     view = ChoiceView
     inputs = "context,choice1,choice2 label=answer"
     labels_are = "answers"
@@ -55,7 +56,7 @@ class Choice(DataType):
     def __init__(self, layout: Layout | None = None) -> None:
         self.layout = layout
 
-    def naming(self, layout: Layout) -> "Choice":
+    def for_layout(self, layout: Layout) -> "Choice":
         return Choice(layout)
 
     def find(self, evidence: Evidence) -> Layout | None:
@@ -88,7 +89,7 @@ class Choice(DataType):
             require_varied(layout, evidence.columns, file=evidence.file)
         return layout
 
-    def as_written(self, layout: Layout, columns: Mapping[str, Sequence[Any]]) -> Layout:
+    def with_spelling(self, layout: Layout, columns: Mapping[str, Sequence[Any]]) -> Layout:
         return replace(layout, choices_as=signs_in(layout, columns)) if layout.label else layout
 
     def require_alike(self, layout: Layout, table: Table) -> None:
@@ -116,8 +117,8 @@ class Choice(DataType):
             return place + 1
         return choice_name(place, names_of_choices(self.layout), self.layout.counted_from)
 
-    def remarks(self, rows: SplitRows) -> Iterable[Remark]:
-        return remarks.choice_remarks(rows)
+    def findings(self, rows: SplitRows) -> Iterable[Finding]:
+        return findings.choice_findings(rows)
 
     def row(self, layout: Layout, values: Mapping[str, Any], name: str) -> ChoiceRow:
         """The context and the choices. Raises NoRow for a missing one, and for a label that is not one of them."""
@@ -159,7 +160,7 @@ class Choice(DataType):
         """The context, each choice, and which is right."""
         texts = {"context": row.context} | {self._part(place): text for place, text in enumerate(row.choices)}
         label = "none" if row.gold is None else self._label(row.gold)
-        return {name: shown(text, LONG) for name, text in texts.items()} | {"label": label}
+        return {name: shown(text, TEXT_CHARS_SHOWN) for name, text in texts.items()} | {"label": label}
 
     def unit(self, row: ChoiceRow) -> str:
         """The context."""

@@ -12,7 +12,7 @@ from finetune.data.messages import shown
 from finetune.data.values import as_text, is_missing
 from finetune.data.words.lists import word_list
 from finetune.task_types.candidates import Ambiguous
-from finetune.task_types.choice.answers import LOOKED_AT, columns_of_choices
+from finetune.task_types.choice.answers import ROWS_LOOKED_AT, columns_of_choices
 from finetune.task_types.choice_labels import LETTERS, choice_named, choices_of
 from finetune.task_types.column_names import (
     is_about,
@@ -120,7 +120,7 @@ def require_varied(layout: Layout, columns: Mapping[str, Sequence[Any]], *, file
     if len(every) < LEAST_CHOICES or len({as_text(cell).strip() for cell in last}) != 1 or is_missing(last[0]):
         return
     rows = zip(columns[layout.label[0]], *(columns[name] for name in every), strict=True)
-    labelled = [(cell, choices_of(choices)) for cell, *choices in islice(rows, LOOKED_AT) if not is_missing(cell)]
+    labelled = [(cell, choices_of(choices)) for cell, *choices in islice(rows, ROWS_LOOKED_AT) if not is_missing(cell)]
     if len(labelled) >= LEAST_ROWS and any(_never_last(layout, labelled, first) for first in (0, 1)):
         what = f"the choice {every[-1]} is {shown(as_text(last[0]))} in all rows and seems never right"
         raise Ambiguous(

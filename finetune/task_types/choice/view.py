@@ -5,7 +5,7 @@ import numpy as np
 from finetune.task_types.marked_text import Segment, TextPart, cut, unmarked
 from finetune.task_types.view import Line, View, most_probable
 
-MOST_SHOWN = 10
+CHOICES_SHOWN = 10
 
 
 class ChoiceView(View):
@@ -14,7 +14,7 @@ class ChoiceView(View):
     softmax = True
 
     @staticmethod
-    def fits(line: Line) -> bool:
+    def shows(line: Line) -> bool:
         return isinstance(line.get("choices"), list) and isinstance(line["gold"], int)
 
     def scores(self) -> np.ndarray:
@@ -41,7 +41,7 @@ class ChoiceView(View):
                 ],
             )
             for number, (text, chance) in every
-            if number < MOST_SHOWN or _mark(number, line)
+            if number < CHOICES_SHOWN or _mark(number, line)
         ]
         return [unmarked("context", line["context"]), *shown]
 

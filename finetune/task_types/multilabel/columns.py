@@ -6,20 +6,21 @@ from dataclasses import replace
 from typing import Any
 
 from finetune.data.column_types import signs_of_no, signs_of_yes
+from finetune.data.issues import Finding
 from finetune.data.messages import shown
 from finetune.data.nested_fields import cell_at
 from finetune.data.values import as_text, is_missing, is_nested
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import Evidence, NoRow, short
+from finetune.task_types.findings import UNEVEN, SplitRows, majority_finding, one_label_finding
 from finetune.task_types.multilabel.task import MultiLabelRow, MultiLabelTask
 from finetune.task_types.multilabel.view import LabelsView
-from finetune.task_types.remarks import UNEVEN, Remark, SplitRows, majority_remarks, one_label_remark
 from finetune.task_types.row_issues import unusable
 from finetune.task_types.text_inputs.columns import TextType, label_cell, labels_in_cell, texts_of
 from finetune.task_types.text_inputs.label_kinds import separator_in
 
 Gold = tuple[str, ...]
-MOST_SHOWN = 5  # labels of a set shown in a message
+LABELS_SHOWN = 5  # labels of a set shown in a message
 
 
 NO_MARK = unusable("no-mark", "a column of 0 and 1 holds something else", "Write 0 or 1")
@@ -32,7 +33,7 @@ class MultiLabel(TextType):
     row_issues = (NO_MARK,)
     task_class = MultiLabelTask
     view = LabelsView
-    named = True
+    closed_labels = True
     respelled = True
 
     def completed(self, layout: Layout, evidence: Evidence) -> Layout:
@@ -44,7 +45,7 @@ class MultiLabel(TextType):
         separator = separator_in(texts) or ("," if any("," in text for text in texts) else " ")
         return replace(layout, separator=separator)
 
-    def written(self, layout: Layout, cell: Any) -> list[str]:
+    def labels_as_spelled(self, layout: Layout, cell: Any) -> list[str]:
         """The labels of the cell; none in one of lists or objects, whose row cannot be used."""
         return [] if is_nested(cell) else labels_in_cell(cell, layout.separator)
 
@@ -55,19 +56,19 @@ class MultiLabel(TextType):
         """The labels' names."""
         return ", ".join(gold) or "no label"
 
-    def remarks(self, rows: SplitRows) -> Iterator[Remark]:
+    def findings(self, rows: SplitRows) -> Iterator[Finding]:
         """The most frequent set of labels."""
         counts = Counter(gold for gold in rows.golds if gold is not None)
         if not counts:
             return
         (most, count), share = counts.most_common(1)[0], counts.most_common(1)[0][1] / counts.total()
-        more = f" and {len(most) - MOST_SHOWN} more" * (len(most) > MOST_SHOWN)
-        name = f"no label but {', '.join(map(shown, most[:MOST_SHOWN]))}{more}" if most else "no label"
+        more = f" and {len(most) - LABELS_SHOWN} more" * (len(most) > LABELS_SHOWN)
+        name = f"no label but {', '.join(map(shown, most[:LABELS_SHOWN]))}{more}" if most else "no label"
         if len(counts) == 1:
-            yield one_label_remark(count, name, worst=rows.trains)
+            yield one_label_finding(count, name, worst=rows.trains)
             return
         what = f"most rows have {name} (majority-class baseline: exact match {100 * share:.1f})"
-        yield majority_remarks(what, uneven=share >= UNEVEN)
+        yield majority_finding(what, uneven=share >= UNEVEN)
 
     def row(self, layout: Layout, values: Mapping[str, Any], name: str) -> MultiLabelRow:
         """The texts with their labels. Raises NoRow for a missing text, and for a label cell that is not 0 or 1."""
@@ -81,7 +82,9 @@ class MultiLabel(TextType):
         if is_missing(cell):
             return None
         order = layout.labels.index
-        return tuple(sorted(self.names(layout, cell), key=lambda name: order(name) if name in layout.labels else -1))
+        return tuple(
+            sorted(self.label_names(layout, cell), key=lambda name: order(name) if name in layout.labels else -1)
+        )
 
     def strata(self, golds: Sequence[Gold]) -> Sequence[Gold | str]:
         """The sets of labels; those that occur once are one stratum."""

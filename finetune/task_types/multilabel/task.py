@@ -27,7 +27,7 @@ from finetune.task_types.pooled import (
     pairs_or_none,
     read_by_tfidf,
     text_features,
-    tfidf_remarks,
+    tfidf_notes,
 )
 from finetune.task_types.task import Task
 from finetune.task_types.text_inputs import explained
@@ -143,9 +143,9 @@ class MultiLabelBaselines(Baselines["MultiLabelTask"]):
         tfidf = [Answer(value=[], probabilities=row.tolist()) for row in probabilities]
         return {"majority": constant, "tfidf-logistic": self.task.scoring.apply_options(tfidf)}
 
-    def remarks(self, train: Sequence[MultiLabelRow]) -> list[str]:
+    def notes(self, train: Sequence[MultiLabelRow]) -> list[str]:
         """A note on how many rows TF-IDF read, where these are not all."""
-        return tfidf_remarks(train)
+        return tfidf_notes(train)
 
 
 class MultiLabelExplainer(Explainer["MultiLabelTask"]):

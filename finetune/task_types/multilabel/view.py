@@ -21,7 +21,7 @@ class LabelsView(View):
     names_in_scores = True
 
     @staticmethod
-    def fits(line: Line) -> bool:
+    def shows(line: Line) -> bool:
         return "text" in line and isinstance(line["gold"], list)
 
     def scores(self) -> np.ndarray:

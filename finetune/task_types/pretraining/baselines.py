@@ -15,7 +15,7 @@ from finetune.task_types.pretraining.dev import NONE, DevPiece
 from finetune.task_types.pretraining.masks import IS_NEXT
 from finetune.task_types.pretraining.tokens import TokenFile
 
-AT_ONCE = 1_000_000  # tokens that are counted together
+TOKENS_AT_ONCE = 1_000_000  # tokens that are counted together
 FOLLOWED = 10_000_000  # tokens of a text, the first ones, in which the most frequent followers are looked for
 STRENGTHS = (1.0, 10.0, 100.0, 1_000.0, 10_000.0)  # tokens seen that the prior of the bigram counts as
 
@@ -67,9 +67,9 @@ def counted(text: TokenFile, before: np.ndarray, tokens: np.ndarray, *, size: in
     """Counts of all tokens, and of the wanted pairs."""
     pairs = np.unique(_codes(before, tokens, size))
     of_tokens, of_pairs = np.zeros(size, np.int64), np.zeros(len(pairs) + 1, np.int64)
-    for begin in range(0, len(text.ids), AT_ONCE):
-        some = text.ids[begin : begin + AT_ONCE + 1].astype(np.int64)
-        of_tokens += np.bincount(some[:AT_ONCE], minlength=size)
+    for begin in range(0, len(text.ids), TOKENS_AT_ONCE):
+        some = text.ids[begin : begin + TOKENS_AT_ONCE + 1].astype(np.int64)
+        of_tokens += np.bincount(some[:TOKENS_AT_ONCE], minlength=size)
         codes = _codes(some[:-1], some[1:], size)
         positions = np.searchsorted(pairs, codes)
         there = np.append(pairs, -1)[positions] == codes
@@ -95,8 +95,8 @@ def most_frequent_after(text: TokenFile, before: np.ndarray, *, otherwise: int, 
     wanted, ids = np.zeros(size, bool), text.ids[:FOLLOWED]
     wanted[before] = True
     pairs, counts = np.zeros(0, np.int64), np.zeros(0, np.int64)
-    for begin in range(0, len(ids), AT_ONCE):
-        some = ids[begin : begin + AT_ONCE + 1].astype(np.int64)
+    for begin in range(0, len(ids), TOKENS_AT_ONCE):
+        some = ids[begin : begin + TOKENS_AT_ONCE + 1].astype(np.int64)
         kept = wanted[some[:-1]]
         more = np.unique(_codes(some[:-1][kept], some[1:][kept], size), return_counts=True)
         pairs, counts = _added((pairs, counts), more)

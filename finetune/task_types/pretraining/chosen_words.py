@@ -11,8 +11,8 @@ from finetune.data.documents.document import Document
 
 LETTER = r"[[\p{L}\p{N}]--\p{Han}]"
 WORD = regex.compile(rf"\p{{Han}}|\p{{M}}*+{LETTER}[{LETTER}\p{{M}}]*", regex.V1)  # an ideograph is a word, as in BERT
-LONGEST = 30  # characters of a word that is chosen
-SHARE = 0.15  # of a document's words, as of the tokens in training (Devlin et al. 2019, section 3.1)
+WORD_CHARS = 30  # characters of a word that is chosen
+SHARE_OF_WORDS = 0.15  # of a document's words, as of the tokens in training (Devlin et al. 2019, section 3.1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +36,9 @@ def words_of(document: Document) -> list[ChosenWord]:
 
 @lru_cache(maxsize=8_192)  # of dev, which is scored again and again
 def chosen_words(document: Document) -> tuple[ChosenWord, ...]:
-    """A fixed random SHARE of a document's words, at least one if it has any, in order."""
-    words = [word for word in words_of(document) if word.end - word.start <= LONGEST]
-    count = max(1, round(SHARE * len(words)))
+    """A fixed random SHARE_OF_WORDS of a document's words, at least one if it has any, in order."""
+    words = [word for word in words_of(document) if word.end - word.start <= WORD_CHARS]
+    count = max(1, round(SHARE_OF_WORDS * len(words)))
     ranks = list(_numbers(document, len(words)))
     return tuple(words[index] for index in sorted(sorted(range(len(words)), key=ranks.__getitem__)[:count]))
 

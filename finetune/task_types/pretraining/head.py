@@ -18,7 +18,7 @@ from finetune.models.feature import IGNORED
 from finetune.models.left_to_right import attend_to_the_left
 from finetune.task_types.pretraining.label_names import NEXT, WORDS
 
-AT_ONCE = 256  # positions whose loss is found together in predicting
+POSITIONS_AT_ONCE = 256  # positions whose loss is found together in predicting
 
 
 class WordHead(Head):
@@ -70,7 +70,9 @@ class WordHead(Head):
     def reduced(self, logits: Any, labels: Mapping[str, Tensor]) -> Tensor:
         """`(batch, positions, 2)`: the loss of each label in nats, 0 where it is ignored, and the most probable id."""
         flat, wanted = logits.flatten(0, 1), labels[WORDS].flatten()  # classes last, twice as fast as in the middle
-        parts = zip(torch.split(flat, AT_ONCE), torch.split(wanted, AT_ONCE), strict=True)  # cross-entropy copies
+        parts = zip(
+            torch.split(flat, POSITIONS_AT_ONCE), torch.split(wanted, POSITIONS_AT_ONCE), strict=True
+        )  # cross-entropy copies
         each = [functional.cross_entropy(*some, ignore_index=IGNORED, reduction="none") for some in parts]
         nats = torch.cat(each).view(labels[WORDS].shape)
         return torch.stack([nats, logits.argmax(-1).to(nats.dtype)], dim=-1)

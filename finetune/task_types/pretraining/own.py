@@ -24,7 +24,7 @@ from finetune.task_types.pretraining.task import TextTask
 from finetune.task_types.task import Task
 
 OPTIONS = ("shape", "text", "dev", "encoding")  # of a text
-SHOWN = 2  # documents
+DOCUMENTS_SHOWN = 2  # documents
 
 
 def is_text(name: str, options: Mapping[str, Any]) -> bool:
@@ -111,7 +111,7 @@ def reading_lines(read: CorpusReader) -> Iterator[str]:
     size = size_words(corpus.survey.size)
     column = f", column {found}" if (found := column_words(read.layout)) else ""
     yield f"train {read.path}{column}: {so_many(len(corpus), 'document')}, {size} of text; {of_them}"
-    for document in islice(iter(corpus), SHOWN):
+    for document in islice(iter(corpus), DOCUMENTS_SHOWN):
         more = f", and {so_many(len(document.lines) - 1, 'line')} more" if len(document.lines) > 1 else ""
         yield f"document {document.id}: {shown(document.lines[0], 60)}{more}"
     yield from (f"note: {note}" for note in little_text(corpus))

@@ -13,7 +13,7 @@ from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.task_types.columns import Layout
-from finetune.task_types.pretraining.chosen_words import LONGEST, chosen_words
+from finetune.task_types.pretraining.chosen_words import WORD_CHARS, chosen_words
 from finetune.task_types.pretraining.corpus import kept_documents, open_corpus
 
 LITTLE = 10_000  # bytes of text, about three pages, from which an encoder learns nothing
@@ -102,7 +102,7 @@ def require_words(dev: Rows) -> None:
     """Raises UserError unless these documents have a word that can be scored."""
     if not any(map(chosen_words, dev.rows)):
         raise UserError(
-            f"{dev.origin}: has no word of {LONGEST} letters or digits or fewer, and an encoder is scored on words",
+            f"{dev.origin}: has no word of {WORD_CHARS} letters or digits or fewer, and an encoder is scored on words",
             "Give a text with words; in training dev=FILE names it",
         )
 

@@ -13,7 +13,7 @@ from finetune.task_types.pretraining.encode_lines import EncodedLines
 
 IDS, STARTS, LINES = FILES = ("ids", "starts", "lines")
 PROGRESS = "progress.json"
-LONGEST = 0x3FFF  # tokens of an entry of a line; a longer line has several
+ENTRY_TOKENS = 0x3FFF  # tokens of an entry of a line; a longer line has several
 GOES_ON, ENDS = 0x4000, 0x8000  # marks of an entry: its line is not complete; it ends a document
 
 
@@ -118,10 +118,10 @@ class TokenWriter:
 
 def _entries(lengths: np.ndarray, last: np.ndarray) -> np.ndarray:
     """The entries of lines: their numbers of tokens, with marks."""
-    parts = np.maximum(1, -(-lengths // LONGEST))
-    entries = np.full(parts.sum(), LONGEST | GOES_ON, np.uint16)
+    parts = np.maximum(1, -(-lengths // ENTRY_TOKENS))
+    entries = np.full(parts.sum(), ENTRY_TOKENS | GOES_ON, np.uint16)
     ends = np.cumsum(parts) - 1
-    entries[ends] = lengths - (parts - 1) * LONGEST
+    entries[ends] = lengths - (parts - 1) * ENTRY_TOKENS
     entries[ends[last]] |= ENDS
     return entries
 
@@ -130,6 +130,6 @@ def line_bounds(entries: np.ndarray, *, tokens: int) -> tuple[np.ndarray, np.nda
     """The bounds of lines in tokens, and of documents in lines, from their entries: int32 if they have room."""
     kind = np.int32 if max(tokens, len(entries)) < 1 << 31 else np.int64
     complete = entries & GOES_ON == 0
-    ends = np.cumsum(entries & LONGEST, dtype=kind)[complete]
+    ends = np.cumsum(entries & ENTRY_TOKENS, dtype=kind)[complete]
     last = np.flatnonzero(entries[complete] & ENDS).astype(kind)
     return np.concatenate([np.zeros(1, kind), ends]), np.concatenate([np.zeros(1, kind), last + 1])

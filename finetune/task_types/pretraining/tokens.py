@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 FORMAT = 1
-AT_ONCE, MOST_LINES = 1 << 20, 10_000  # characters and lines that are tokenized at once
+CHARS_AT_ONCE, LINES_AT_ONCE = 1 << 20, 10_000  # characters and lines that are tokenized at once
 SAVED = 1 << 23  # characters after which the progress is saved
 
 
@@ -145,7 +145,7 @@ def _batches(lines: Iterator[tuple[str, bool]]) -> Iterator[tuple[list[str], lis
         some.append(line)
         last.append(is_last)
         size += len(line)
-        if size >= AT_ONCE or len(some) >= MOST_LINES:
+        if size >= CHARS_AT_ONCE or len(some) >= LINES_AT_ONCE:
             yield some, last
             some, last, size = [], [], 0
     if some:

@@ -13,9 +13,9 @@ from finetune.task_types.marked_text import AROUND, Segment, TextPart, clean, cu
 from finetune.task_types.pretraining.chosen_words import chosen_words
 from finetune.task_types.view import Line, View
 
-SHOWN, LETTERS = 12, 200  # words and letters in a table
+WORDS_SHOWN, CHARS_SHOWN = 12, 200  # words and letters in a table
 MARKED = 40  # words of a document that are marked, the first ones
-LEAST = 0.0001  # of a probability that is shown as a number
+LEAST_PROBABILITY = 0.0001  # of a probability that is shown as a number
 
 
 class TextView(View):
@@ -32,7 +32,7 @@ class TextView(View):
     )
 
     @staticmethod
-    def fits(line: Line) -> bool:
+    def shows(line: Line) -> bool:
         return isinstance(line["gold"], dict) and "words" in line["gold"] and "lines" in line
 
     def scores(self) -> np.ndarray:
@@ -81,11 +81,11 @@ class TextView(View):
 
     def says(self, value: Any) -> str:
         """The words of a label or a prediction."""
-        return " ".join(value["words"][:SHOWN]) + (" ..." if len(value["words"]) > SHOWN else "")
+        return " ".join(value["words"][:WORDS_SHOWN]) + (" ..." if len(value["words"]) > WORDS_SHOWN else "")
 
     def fields(self, line: Line) -> dict[str, Any]:
         """The beginning of the text, since a document may be long."""
-        return {"text": shorten(" ".join(line["lines"]), LETTERS, placeholder=" ...")}
+        return {"text": shorten(" ".join(line["lines"]), CHARS_SHOWN, placeholder=" ...")}
 
     def listed(self, line: Line, name: str) -> Any:
         return self.says(line[name])
@@ -106,4 +106,10 @@ def _label(found: str, nats: float, *, right: bool) -> str:
 def _probability(nats: float) -> str:
     """`12 %`, `0.31 %` or `<0.01 %`."""
     chance = math.exp(-nats)
-    return f"<{100 * LEAST:g} %" if chance < LEAST else f"{100 * chance:.2g} %" if chance < 0.995 else "100 %"
+    return (
+        f"<{100 * LEAST_PROBABILITY:g} %"
+        if chance < LEAST_PROBABILITY
+        else f"{100 * chance:.2g} %"
+        if chance < 0.995
+        else "100 %"
+    )

@@ -5,14 +5,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from finetune.data.issues import Finding
 from finetune.data.table import Table
 from finetune.data.values import as_number, as_text, is_missing, is_nested
 from finetune.metrics.metric import Metric
 from finetune.metrics.scores import accuracy, class_metric, macro_f1, pearson, spearman
 from finetune.task_types.columns import DROPPED, Layout
 from finetune.task_types.data_type import Evidence, NoRow, short
+from finetune.task_types.findings import ONE_LABEL, SplitRows, of_single_labels
 from finetune.task_types.number_labels import number_strata, number_summary
-from finetune.task_types.remarks import ONE_LABEL, Remark, SplitRows, of_single_labels
 from finetune.task_types.row_issues import NO_NUMBER
 from finetune.task_types.sentence.mistakes import (
     LABEL_DROPPED,
@@ -28,7 +29,7 @@ from finetune.task_types.task import Task
 from finetune.task_types.text_inputs.columns import TextType, label_cell, texts_of
 
 MOST_CLASSES = 50  # most classes with scores for each
-RARE = 0.1  # share of the rows up to which `-` is not a class
+RARE_SHARE = 0.1  # share of the rows up to which `-` is not a class
 
 
 class Classification(TextType):
@@ -37,7 +38,7 @@ class Classification(TextType):
     name = "classification"
     task_class = SentenceTask
     view = LabelView
-    named = True
+    closed_labels = True
     respelled = True
     droppable = True
     issues = (LABEL_UNLIKE,)
@@ -49,7 +50,7 @@ class Classification(TextType):
             return layout
         return replace(layout, no_label=sign_of_none(evidence.columns[layout.label[0]]))
 
-    def written(self, layout: Layout, cell: Any) -> list[str]:
+    def labels_as_spelled(self, layout: Layout, cell: Any) -> list[str]:
         return [] if is_nested(cell) else [as_text(cell).strip()]
 
     def labels_in(self, gold: str | None) -> tuple[str, ...]:
@@ -67,10 +68,10 @@ class Classification(TextType):
         doubtful = [index for index, cell in enumerate(cells) if layout.named(as_text(cell).strip()) in layout.doubts]
         return {doubt_words(layout): doubtful} if doubtful else {}
 
-    def remarks(self, rows: SplitRows) -> Iterable[Remark]:
+    def findings(self, rows: SplitRows) -> Iterable[Finding]:
         """The most frequent class, and labels that may be mistakes."""
         doubtful = [index for index, gold in enumerate(rows.golds) if gold in rows.layout.doubts]
-        doubts = [Remark(issue=LABEL_UNLIKE, indexes=doubtful, what=doubt_words(rows.layout))] if doubtful else []
+        doubts = [Finding(issue=LABEL_UNLIKE, indexes=doubtful, what=doubt_words(rows.layout))] if doubtful else []
         return [*of_single_labels(rows, scores=True, worst=rows.trains), *doubts]
 
     def row(self, layout: Layout, values: Mapping[str, Any], name: str) -> SentenceRow:
@@ -95,7 +96,7 @@ class Classification(TextType):
             metrics += tuple(class_metric(label, part) for label in layout.labels for part in parts)
         return SentenceTask(name=name, read=read, labels=layout.labels, metrics=metrics, windows=True)
 
-    def fits(self, task: Task) -> bool:
+    def reads_for(self, task: Task) -> bool:
         return isinstance(task, SentenceTask) and not task.regression
 
 
@@ -111,10 +112,10 @@ class Regression(TextType):
         """The range and the mean."""
         return number_summary(golds)
 
-    def remarks(self, rows: SplitRows) -> Iterable[Remark]:
+    def findings(self, rows: SplitRows) -> Iterable[Finding]:
         """Numbers that are all equal."""
         same = len({gold for gold in rows.golds if gold is not None}) == 1
-        return [Remark(issue=ONE_LABEL, what="all rows have the same number", worst=True)] if same else []
+        return [Finding(issue=ONE_LABEL, what="all rows have the same number", worst=True)] if same else []
 
     def shown_label(self, gold: float) -> str:
         return f"{gold:g}"
@@ -136,13 +137,13 @@ class Regression(TextType):
         """The task, with Spearman's correlation as headline."""
         return SentenceTask(name=name, read=read, metrics=(spearman, pearson), windows=True)
 
-    def fits(self, task: Task) -> bool:
+    def reads_for(self, task: Task) -> bool:
         return isinstance(task, SentenceTask) and task.regression
 
 
 def sign_of_none(cells: Sequence[Any]) -> str:
     """`-` where it means no label, as in SNLI: rare, among labels that are words."""
     counts = Counter(as_text(cell).strip() for cell in cells if not is_missing(cell))
-    rare = 0 < counts["-"] < RARE * counts.total()
+    rare = 0 < counts["-"] < RARE_SHARE * counts.total()
     words = all(any(map(str.isalpha, label)) for label in counts if label != "-")
     return "-" if rare and words and len(counts) > 2 else ""

@@ -13,8 +13,8 @@ from finetune.runs.toml import typed_value
 from finetune.task_types.columns import DROPPED, Layout
 from finetune.task_types.row_issues import unusable
 
-MOST = 0.05  # share of the rows: where there are more, they are what the data has
-LONGER, LONG = 3, 30  # times longer than every other label, and characters
+MOST_OF_ROWS = 0.05  # share of the rows: where there are more, they are what the data has
+LONGER, LONG_CHARS = 3, 30  # times longer than every other label, and characters
 SENTENCE = 10  # words; fewer where it ends as a sentence does
 SENTENCE_END = re.compile(r"(?<!etc)[.!?。！？…]$|[다요죠까]$")
 LINK = re.compile(r"(https?://|www\.)\S+$")
@@ -23,7 +23,7 @@ UNKNOWN = "?.!_- …"
 THRICE = re.compile(r"([a-zà-ÿа-я])\1\1")  # as no word has a letter, but III
 SYLLABLES = re.compile("[\u1100-\u11ff\u3040-\u30ff\u3130-\u318f\u3400-\u9fff\uac00-\ud7af]")
 FREQUENT = 100  # rows
-SHOWN = 3
+LABELS_SHOWN = 3
 LABEL_MISTAKE = unusable(
     "label-mistake",
     "a label that no other row has looks like a mistake",
@@ -55,7 +55,7 @@ def unlike(counts: Mapping[str, int], column: str, texts: Iterable[str] = ()) ->
         return {}, {}
     near = {name: meant for name, meant in misspelled(counts).items() if name not in usual}
     meant = {name: other for name, other in near.items() if not _by_nature(other, usual)}
-    most = MOST * sum(counts.values())
+    most = MOST_OF_ROWS * sum(counts.values())
     mistakes = _with_reason({name: _mistake(name, meant.get(name, ""), usual, column) for name in single})
     words = _occurring([name for name in mistakes if name in meant], texts)
     mistakes = {name: why for name, why in mistakes.items() if name not in words and len(mistakes) <= most}
@@ -123,7 +123,7 @@ def _occurring(names: Collection[str], texts: Iterable[str]) -> set[str]:
 
 
 def _is_long(name: str, usual: Mapping[str, int]) -> bool:
-    return len(name) >= LONG and len(name) > LONGER * max(map(len, usual))
+    return len(name) >= LONG_CHARS and len(name) > LONGER * max(map(len, usual))
 
 
 def _is_sentence(name: str) -> bool:
@@ -140,7 +140,9 @@ def _has_letters(name: str) -> bool:
 def mistake_words(layout: Layout, label: str) -> str:
     """Why a row with such a label is left out, in words that follow `row 5`, and how to keep it."""
     others = [name for name, why in layout.mistakes.items() if name != label and why != DROPPED]
-    listed = ", ".join(map(shown, others[:SHOWN])) + (f" and {len(others) - SHOWN} more" if others[SHOWN:] else "")
+    listed = ", ".join(map(shown, others[:LABELS_SHOWN])) + (
+        f" and {len(others) - LABELS_SHOWN} more" if others[LABELS_SHOWN:] else ""
+    )
     such = f"; other such labels: {listed}" if others else ""
     keep = _typed("keep", "all" if others or "," in label else label)
     return (
@@ -151,8 +153,8 @@ def mistake_words(layout: Layout, label: str) -> str:
 
 def doubt_words(layout: Layout) -> str:
     """The labels that may be mistakes, with how to leave them out."""
-    listed = [f"{shown(name)} ({why})" for name, why in list(layout.doubts.items())[:SHOWN]]
-    more = f" and {len(layout.doubts) - SHOWN} more" if len(layout.doubts) > SHOWN else ""
+    listed = [f"{shown(name)} ({why})" for name, why in list(layout.doubts.items())[:LABELS_SHOWN]]
+    more = f" and {len(layout.doubts) - LABELS_SHOWN} more" if len(layout.doubts) > LABELS_SHOWN else ""
     named = ",".join(layout.doubts) if not more else "LABEL"
     what = "a label" if len(layout.doubts) == 1 else "labels"
     mistake = "a mistake" if len(layout.doubts) == 1 else "mistakes"

@@ -23,7 +23,7 @@ from finetune.task_types.pooled import (
     pairs_or_none,
     read_by_tfidf,
     text_features,
-    tfidf_remarks,
+    tfidf_notes,
 )
 from finetune.task_types.task import Task
 from finetune.task_types.text_inputs import explained
@@ -89,7 +89,7 @@ class SentenceScoring(Scoring["SentenceTask"]):
     def labels(self, rows: Sequence[SentenceRow]) -> list[Answer]:
         return [Answer(value=row.gold) for row in rows]
 
-    def remarks(self, answers: Sequence[Answer], rows: Sequence[SentenceRow]) -> list[str]:
+    def notes(self, answers: Sequence[Answer], rows: Sequence[SentenceRow]) -> list[str]:
         """Notes where constant labels or predictions leave correlation undefined."""
         columns = {"labels": [row.gold for row in rows], "predictions": [answer.value for answer in answers]}
         constant = [name for name, values in columns.items() if self.task.regression and len(set(values)) == 1]
@@ -116,9 +116,9 @@ class SentenceBaselines(Baselines["SentenceTask"]):
         ]
         return {"majority": _answers(constant_label), "tfidf-logistic": tfidf}
 
-    def remarks(self, train: Sequence[SentenceRow]) -> list[str]:
+    def notes(self, train: Sequence[SentenceRow]) -> list[str]:
         """A note on how many rows TF-IDF read, where these are not all."""
-        return tfidf_remarks(train)
+        return tfidf_notes(train)
 
 
 class SentenceExplainer(Explainer["SentenceTask"]):

@@ -16,7 +16,7 @@ class LabelView(View):
     softmax = True
 
     @staticmethod
-    def fits(line: Line) -> bool:
+    def shows(line: Line) -> bool:
         return "text" in line and isinstance(line["gold"], str)
 
     def scores(self) -> np.ndarray:
@@ -93,7 +93,7 @@ class NumberView(View):
     sorted_by = "error"
 
     @staticmethod
-    def fits(line: Line) -> bool:
+    def shows(line: Line) -> bool:
         return "text" in line and isinstance(line["gold"], int | float)
 
     def scores(self) -> np.ndarray:

@@ -10,17 +10,18 @@ from typing import Any
 import numpy as np
 
 from finetune.data.characters import cleaned, same_text
+from finetune.data.issues import Finding
 from finetune.data.messages import shown
 from finetune.data.nested_fields import cell_at
 from finetune.data.table import Table
 from finetune.data.values import as_number, as_text, is_missing
 from finetune.metrics.squad import score_v1, score_v2
 from finetune.task_types.columns import Layout
-from finetune.task_types.data_type import LONG, Clean, DataType, Evidence, NoRow
+from finetune.task_types.data_type import TEXT_CHARS_SHOWN, Clean, DataType, Evidence, NoRow
+from finetune.task_types.findings import SplitRows
 from finetune.task_types.marked_text import TextPart, spans, unmarked
-from finetune.task_types.remarks import Remark, SplitRows
 from finetune.task_types.row_issues import MISSING_TEXT
-from finetune.task_types.span import remarks
+from finetune.task_types.span import findings
 from finetune.task_types.span.answer_place import located
 from finetune.task_types.span.cells import answers_of
 from finetune.task_types.span.guess import question_layout, require_no_answers, says_no_answer
@@ -39,7 +40,7 @@ class SpanView(View):
     square = False
 
     @staticmethod
-    def fits(line: Line) -> bool:
+    def shows(line: Line) -> bool:
         return "question" in line and "context" in line
 
     def scores(self) -> np.ndarray:
@@ -103,7 +104,7 @@ class Span(DataType):
 
     name = "span"
     task_class = SpanTask
-    issues = remarks.ISSUES
+    issues = findings.ISSUES
     view = SpanView
     inputs = "question,context label=answers"
     labels_are = "answers"
@@ -129,8 +130,8 @@ class Span(DataType):
         """The number of questions with and without an answer."""
         return f"{sum(map(bool, golds)):,} questions with an answer, {sum(not gold for gold in golds):,} without"
 
-    def remarks(self, rows: SplitRows) -> Iterable[Remark]:
-        return remarks.span_remarks(rows)
+    def findings(self, rows: SplitRows) -> Iterable[Finding]:
+        return findings.span_findings(rows)
 
     def row(self, layout: Layout, values: Mapping[str, Any], name: str) -> SpanRow:
         """The question, its context and the answers. Raises NoRow for a missing text."""
@@ -177,8 +178,12 @@ class Span(DataType):
         return question, context
 
     def facts(self, row: SpanRow) -> dict[str, str]:
-        label = "none" if row.answers is None else shown(" | ".join(row.answers) or "no answer", LONG)[1:-1]
-        return {"question": shown(row.question, LONG), "context": shown(row.context, LONG), "label": label}
+        label = "none" if row.answers is None else shown(" | ".join(row.answers) or "no answer", TEXT_CHARS_SHOWN)[1:-1]
+        return {
+            "question": shown(row.question, TEXT_CHARS_SHOWN),
+            "context": shown(row.context, TEXT_CHARS_SHOWN),
+            "label": label,
+        }
 
     def example(self, layout: Layout | None) -> str:
         return '"Who wrote it?", "The book was written by Ann Lee."'

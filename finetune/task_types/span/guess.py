@@ -12,7 +12,7 @@ from finetune.task_types.column_names import label_tier, named
 from finetune.task_types.columns import Layout
 from finetune.task_types.span.cells import answers_of
 
-LOOKED_AT = 5_000  # rows
+ROWS_LOOKED_AT = 5_000  # rows
 PARTS, VARIED = 0.9, 0.2  # share of the answers that are in their contexts, and of different ones
 SHORTER, ASKING = 2, 3  # times that an answer is shorter than its context; words of a question
 
@@ -43,7 +43,7 @@ def _in_contexts(answers: Sequence[Any], contexts: Sequence[Any]) -> bool:
     """Whether most non-empty answers are in their contexts, or all are empty."""
     found = [
         any(text.lower() in as_text(context).lower() for text, _ in pairs)
-        for cell, context in islice(zip(answers, contexts, strict=True), LOOKED_AT)
+        for cell, context in islice(zip(answers, contexts, strict=True), ROWS_LOOKED_AT)
         if (pairs := answers_of(cell, None))
     ]
     return sum(found) >= 0.5 * len(found)
@@ -71,7 +71,7 @@ def _are_parts(answers: Sequence[Any], contexts: Sequence[Any]) -> bool:
     """Whether nearly all are in their contexts, and they are many."""
     some = [
         (as_text(answer).strip(), as_text(context))
-        for answer, context in islice(zip(answers, contexts, strict=True), LOOKED_AT)
+        for answer, context in islice(zip(answers, contexts, strict=True), ROWS_LOOKED_AT)
         if not is_missing(answer)
     ]
     inside = sum(answer in context for answer, context in some)

@@ -9,6 +9,7 @@ from typing import Any
 from finetune.data.characters import same_text
 from finetune.data.formats.conll import TAG
 from finetune.data.formats.tag_forms import form_of
+from finetune.data.issues import Finding
 from finetune.data.messages import shown, so_many
 from finetune.data.nested_fields import cell_at
 from finetune.data.span_form import items_in
@@ -16,11 +17,11 @@ from finetune.data.table import Table
 from finetune.data.values import as_list, as_text, is_missing, tags_of
 from finetune.metrics.entities import to_iob2
 from finetune.task_types.columns import Layout
-from finetune.task_types.data_type import LONG, Clean, Evidence, NoRow, short
+from finetune.task_types.data_type import TEXT_CHARS_SHOWN, Clean, Evidence, NoRow, short
+from finetune.task_types.findings import SplitRows
 from finetune.task_types.parts import Answer
-from finetune.task_types.remarks import Remark, SplitRows
 from finetune.task_types.row_issues import MISSING_TEXT, unusable
-from finetune.task_types.tagging import remarks
+from finetune.task_types.tagging import findings
 from finetune.task_types.tagging.char_spans import (
     TEXT,
     as_spans,
@@ -41,7 +42,7 @@ from finetune.task_types.tagging.guess import (
 )
 from finetune.task_types.tagging.raw_text import signs_are_apart, split_words
 from finetune.task_types.tagging.row import TaggingRow
-from finetune.task_types.tagging.schemes import LOOKED_AT, in_scheme, scheme_of
+from finetune.task_types.tagging.schemes import ROWS_LOOKED_AT, in_scheme, scheme_of
 from finetune.task_types.tagging.segments import segmented
 from finetune.task_types.tagging.task import TaggingTask, entities_of
 from finetune.task_types.tagging.view import TagsView
@@ -58,9 +59,9 @@ class Tagging(WordsType):
     name = "tagging"
     row_issues = (WORDS_TAGS, NO_TAG)
     task_class = TaggingTask
-    issues = remarks.ISSUES
+    issues = findings.ISSUES
     view = TagsView
-    named = True
+    closed_labels = True
     inputs = "words label=tags"
     labels_are = "entities"
 
@@ -92,29 +93,29 @@ class Tagging(WordsType):
         words = items_of(evidence.columns.get(layout.text[0], ()))
         return replace(layout, signs_apart=not (layout.spans or layout.characters) and signs_are_apart(words))
 
-    def as_written(self, layout: Layout, columns: Mapping[str, Sequence[Any]]) -> Layout:
+    def with_spelling(self, layout: Layout, columns: Mapping[str, Sequence[Any]]) -> Layout:
         """With the form and scheme of the tags, or the key of a span's text, which may be others than in training."""
         if not layout.label or layout.label[0] not in columns:
             return layout
         if layout.spans:
-            texts, cells = (columns[names[0]][:LOOKED_AT] for names in (layout.text, layout.label))
+            texts, cells = (columns[names[0]][:ROWS_LOOKED_AT] for names in (layout.text, layout.label))
             key = text_key(texts, cells, layout.spans)
             return layout if key == TEXT else replace(layout, file={**layout.file, "span_text": key})
         cells = columns[layout.label[0]]
-        tags = Counter(tag for cell in islice(cells, LOOKED_AT) if not is_missing(cell) for tag in tags_of(cell))
+        tags = Counter(tag for cell in islice(cells, ROWS_LOOKED_AT) if not is_missing(cell) for tag in tags_of(cell))
         form = form_of(tags) if not layout.names and set(tags) != {"O"} else None
         if form is not None:
             layout = replace(layout, tag_form=form.form, outside=form.outside)
         return replace(layout, file={**layout.file, "tags": scheme_of(layout, cells)})
 
-    def nameable(self, layout: Layout) -> bool:
+    def may_be_numbers(self, layout: Layout) -> bool:
         """Tags may be numbers; the labels of spans are names."""
-        return super().nameable(layout) and not layout.spans
+        return super().may_be_numbers(layout) and not layout.spans
 
-    def written(self, layout: Layout, cell: Any) -> list[str]:
+    def labels_as_spelled(self, layout: Layout, cell: Any) -> list[str]:
         return tags_of(cell)
 
-    def names(self, layout: Layout, cell: Any) -> Iterable[str]:
+    def label_names(self, layout: Layout, cell: Any) -> Iterable[str]:
         """The types of the entities."""
         if layout.spans:
             return types_in(cell, layout.spans)
@@ -135,8 +136,8 @@ class Tagging(WordsType):
         texts, cells = (table.columns[names[0]] for names in (layout.text, layout.label))
         return {f"spans {what}": rows for what, rows in changed_spans(texts, cells, layout.spans).items()}
 
-    def remarks(self, rows: SplitRows) -> Iterable[Remark]:
-        return remarks.tagging_remarks(rows)
+    def findings(self, rows: SplitRows) -> Iterable[Finding]:
+        return findings.tagging_findings(rows)
 
     def without_labels(self, layout: Layout, task: Task) -> Layout:
         """As for every type; signs are split off the words of texts that have no tags."""
@@ -161,7 +162,10 @@ class Tagging(WordsType):
         """The text, and each entity with its type."""
         found = entities_of(Answer(value=row.gold or ()), row)
         listed = ", ".join(f"{one['text']}/{one['type']}" for one in found) or "no entity"
-        return {"words": shown(row.input, LONG), "entities": "none" if row.gold is None else shown(listed, LONG)}
+        return {
+            "words": shown(row.input, TEXT_CHARS_SHOWN),
+            "entities": "none" if row.gold is None else shown(listed, TEXT_CHARS_SHOWN),
+        }
 
     def unit(self, row: TaggingRow) -> str:
         """The document, else the words."""

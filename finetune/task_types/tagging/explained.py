@@ -9,7 +9,7 @@ from finetune.task_types.explained import Asked, ExplainTarget, NamedText, Pick,
 from finetune.task_types.parts import Answer
 from finetune.task_types.tagging.row import TaggingRow
 
-MOST = 5  # entities of a row
+MOST_ENTITIES = 5  # entities of a row
 
 
 def tag_texts(row: TaggingRow) -> list[list[NamedText]]:
@@ -25,7 +25,7 @@ def tag_targets(
     shown = [f"{_text(row, range(first, last))} ({kind})" for kind, first, last in found]
     if asked.word is None:
         asked.require_no_label("a tag is explained for one word: name it with `word`")
-        spans = [(kind, range(a, b)) for kind, a, b in found[:MOST]]
+        spans = [(kind, range(a, b)) for kind, a, b in found[:MOST_ENTITIES]]
         wanted = [(f"{kind}: {_text(row, span)}", [(n, answer.value[n]) for n in span]) for kind, span in spans]
     else:
         span = _numbers(row, asked.word)

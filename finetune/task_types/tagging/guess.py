@@ -18,7 +18,7 @@ from finetune.task_types.candidates import Ambiguous
 from finetune.task_types.column_names import is_about, is_id_name, named, text_tier
 from finetune.task_types.columns import Layout
 from finetune.task_types.tagging.char_spans import spans_of
-from finetune.task_types.words.columns import LOOKED_AT, are_numbers, as_long, items_of, words_for
+from finetune.task_types.words.columns import ROWS_LOOKED_AT, are_numbers, as_long, items_of, words_for
 
 STEP = 0.9  # share of the rows that have as many tags as words
 INSIDE = 0.95  # share of the spans that are within their text
@@ -76,7 +76,7 @@ def span_layout(
 ) -> Layout | None:
     """A layout of texts with character spans; None where no column holds spans that are within a text."""
     for name in label or [name for name in columns if facts[name].kind not in ("empty", "number")]:
-        cells = list(islice((cell for cell in columns[name] if not is_missing(cell)), LOOKED_AT))
+        cells = list(islice((cell for cell in columns[name] if not is_missing(cell)), ROWS_LOOKED_AT))
         form = span_form(cells)
         if form is None:
             continue
@@ -172,10 +172,10 @@ def _in_step(words: Sequence[Any], tags: Sequence[Any], *, lists: bool) -> bool:
     """Whether each row has a tag for each word; that says little of texts that all have one word, or two."""
     counts = [
         len(tags_of(tag))
-        for word, tag in islice(zip(words, tags, strict=True), LOOKED_AT)
+        for word, tag in islice(zip(words, tags, strict=True), ROWS_LOOKED_AT)
         if len(tags_of(word)) == len(tags_of(tag))
     ]
-    enough = len(counts) >= STEP * min(LOOKED_AT, len(words))
+    enough = len(counts) >= STEP * min(ROWS_LOOKED_AT, len(words))
     return enough and (lists or (len(set(counts)) > 2 and sum(counts) > 2 * len(counts)))
 
 
@@ -192,7 +192,7 @@ def _kinds(cells: Sequence[Any]) -> str:
 
 def _are_characters(cells: Sequence[Any]) -> bool:
     """Whether the words are single characters of texts, with blanks among them or in a script without spaces."""
-    words = [item for cell in islice(cells, LOOKED_AT) for item in as_list(cell) or ()]
+    words = [item for cell in islice(cells, ROWS_LOOKED_AT) for item in as_list(cell) or ()]
     odd = any(not as_text(word).strip() or as_text(word) > "\u1100" for word in words)
     return odd and are_characters([as_text(word) for word in words])
 
@@ -200,7 +200,7 @@ def _are_characters(cells: Sequence[Any]) -> bool:
 def _within(cells: Sequence[Any], texts: Sequence[Any], form: Sequence[str]) -> bool:
     """Whether nearly all spans are within their texts."""
     outside = total = 0
-    for cell, text in islice(zip(cells, texts, strict=True), LOOKED_AT):
+    for cell, text in islice(zip(cells, texts, strict=True), ROWS_LOOKED_AT):
         if is_missing(text):
             continue
         found = spans_of(cell, form, as_text(text))

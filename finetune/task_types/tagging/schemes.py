@@ -9,13 +9,13 @@ from finetune.data.values import is_missing, tags_of
 from finetune.metrics.entities import chunks
 from finetune.task_types.columns import Layout
 
-LOOKED_AT = 1_000  # rows
+ROWS_LOOKED_AT = 1_000  # rows
 IOB2 = {"letters": "BIIB", "sign": "-"}  # of the first, inner and last word, and of an entity of one word
 
 
 def scheme_of(layout: Layout, cells: Iterable[Any]) -> dict[str, str]:
     """The letters of a scheme in the cells of a column of tags, and the sign between letter and type."""
-    raw = [tags_of(cell) for cell in islice((cell for cell in cells if not is_missing(cell)), LOOKED_AT)]
+    raw = [tags_of(cell) for cell in islice((cell for cell in cells if not is_missing(cell)), ROWS_LOOKED_AT)]
     pattern, place = (SUFFIX, 2) if layout.tag_form == "suffix" else (PREFIX, 1)
     found = [match for tags in raw for tag in tags if (match := pattern.fullmatch(tag))]
     letters = {match[place].upper() for match in found}

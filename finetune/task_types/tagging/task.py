@@ -136,7 +136,7 @@ class TaggingScoring(Scoring["TaggingTask"]):
                 metrics[f"{kind}/{part}"] = part_counted(part, *counts)
         return metrics
 
-    def remarks(self, answers: Sequence[Answer], rows: Sequence[TaggingRow]) -> list[str]:
+    def notes(self, answers: Sequence[Answer], rows: Sequence[TaggingRow]) -> list[str]:
         """A note on how many tags continue an entity that no tag began."""
         illegal = sum(illegal_transitions(answer.value) for answer in answers)
         tags = so_many(sum(len(answer.value) for answer in answers), "tag")

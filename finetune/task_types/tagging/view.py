@@ -27,7 +27,7 @@ class TagsView(View):
             object.__setattr__(self, name, value)
 
     @staticmethod
-    def fits(line: Line) -> bool:
+    def shows(line: Line) -> bool:
         words, gold, answer = (line.get(name) for name in ("words", "gold", "prediction"))
         return isinstance(words, list) and isinstance(gold, list) and len(words) == len(gold) == len(answer or ())
 

@@ -8,7 +8,7 @@ from finetune.data.nested_fields import cell_at
 from finetune.data.table import Table
 from finetune.data.values import as_list, as_text, is_missing, is_nested
 from finetune.task_types.columns import Layout
-from finetune.task_types.data_type import LONG, DataType, Evidence, NoRow, short
+from finetune.task_types.data_type import TEXT_CHARS_SHOWN, DataType, Evidence, NoRow, short
 from finetune.task_types.row_issues import MISSING_TEXT
 from finetune.task_types.text_inputs.guess import text_layout
 
@@ -32,11 +32,11 @@ class TextType(DataType):
     def facts(self, row: Any) -> dict[str, str]:
         texts = {"text": row.text} | ({} if row.pair is None else {"second text": row.pair})
         label = "none" if row.gold is None else self.shown_label(row.gold)
-        return {name: shown(text, LONG) for name, text in texts.items()} | {"label": label}
+        return {name: shown(text, TEXT_CHARS_SHOWN) for name, text in texts.items()} | {"label": label}
 
     def shown_label(self, gold: Any) -> str:
         """A known label, in words."""
-        return shown(str(gold), LONG)[1:-1]
+        return shown(str(gold), TEXT_CHARS_SHOWN)[1:-1]
 
     def sequences(
         self, layout: Layout, table: Table, texts: Sequence[str], rows: Sequence[int]

@@ -15,9 +15,9 @@ from finetune.task_types.candidates import Ambiguous, label_candidates
 from finetune.task_types.column_names import name_words_of
 
 CLASSES, NUMBER, SEVERAL = "classification", "regression", "multi-label"  # names of types, see their columns.py
-LOOKED_AT = 5_000
-MANY = 0.5  # share of the rows: with more distinct values a column does not hold classes
-FEW = 20  # most whole numbers that are classes
+ROWS_LOOKED_AT = 5_000
+MANY_VALUES = 0.5  # share of the rows: with more distinct values a column does not hold classes
+FEW_NUMBERS = 20  # most whole numbers that are classes
 MOST_OFFERED = 5  # other columns than one of dates
 EACH = 2  # fewest mean rows per class where there are more
 
@@ -43,14 +43,14 @@ def label_kind(
     if fact.kind == "list":
         return LabelKind(shape=SEVERAL, why="lists of labels")
     cells = [as_text(cell).strip() for cell in columns[label[0]] if not is_missing(cell)]
-    reading = reading_of_commas([cell for cell in columns[label[0]][:LOOKED_AT] if isinstance(cell, str)])
+    reading = reading_of_commas([cell for cell in columns[label[0]][:ROWS_LOOKED_AT] if isinstance(cell, str)])
     if reading == "unclear" and decimal is None and shape in (None, NUMBER):
         _ask_commas(cells, label[0], file, shape)
     if reading == "labels" and decimal is None:
         return LabelKind(shape=SEVERAL, why="labels by number with ',' between them", separator=",")
     sign: Literal[".", ","] = "," if (decimal or ("," if reading == "decimal" else ".")) == "," else "."
     if fact.kind == "number" and (
-        not fact.whole or fact.distinct > FEW or reading in ("decimal", "thousands", "unclear")
+        not fact.whole or fact.distinct > FEW_NUMBERS or reading in ("decimal", "thousands", "unclear")
     ):
         if shape is None and _are_class_numbers(fact, cells):
             return _class_or_degree(fact, label[0], file)
@@ -70,7 +70,7 @@ def label_kind(
         choices = [(one.setting, one.what) for one in others]
         choices.append(("shape=classification", f"each of the {so_many(fact.distinct, 'date')} is a class"))
         raise Ambiguous(f"{file}: the column '{label[0]}' has dates", choices)
-    if shape is None and fact.distinct > MANY * fact.filled and fact.filled > FEW:
+    if shape is None and fact.distinct > MANY_VALUES * fact.filled and fact.filled > FEW_NUMBERS:
         raise UserError(
             f"{file}: the column '{label[0]}' has {so_many(fact.distinct, 'value')} in {so_many(fact.filled)}: "
             "too many classes",
@@ -81,7 +81,7 @@ def label_kind(
 
 def separator_in(cells: Sequence[str]) -> str:
     """The separator of labels in a cell: parts recur in other combinations, so there are fewer than cells."""
-    some = cells[:LOOKED_AT]
+    some = cells[:ROWS_LOOKED_AT]
     for separator in SEPARATORS:
         many = [text for text in some if separator in text]
         if len(many) < 0.05 * len(some) or len(many) < 2:
@@ -110,14 +110,14 @@ def _ask_commas(cells: Sequence[str], label: str, file: str, shape: str | None) 
     ]
     if shape is None:
         choices.append(("shape=multi-label", f"'{example}' are two labels by number"))
-    if shape is None and len(set(cells)) <= FEW:
+    if shape is None and len(set(cells)) <= FEW_NUMBERS:
         choices.append(("shape=classification", f"each of the {so_many(len(set(cells)), 'value')} is a class"))
     raise Ambiguous(f"{file}: the commas in the column '{label}' can mean several things", choices)
 
 
 def _are_class_numbers(fact: ColumnFacts, cells: Sequence[str]) -> bool:
     """Whether whole numbers could be class numbers: all from 0 or 1 up to the largest, each with several rows."""
-    if not fact.whole or fact.distinct <= FEW or fact.filled < EACH * fact.distinct:
+    if not fact.whole or fact.distinct <= FEW_NUMBERS or fact.filled < EACH * fact.distinct:
         return False
     numbers = {int(float(cell)) for cell in cells if cell.replace(".0", "").isdigit()}
     first = min(numbers, default=-1)

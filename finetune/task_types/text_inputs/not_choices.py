@@ -11,12 +11,12 @@ from finetune.task_types.candidates import Ambiguous
 from finetune.task_types.choice_labels import choice_named
 from finetune.task_types.column_names import label_tier, numbered_order, stem_of, text_tier
 
-LOOKED_AT = 1_000  # rows
-MOSTLY = 0.9  # share of the labels that name a choice
-ALIKE = 5  # times longer that one choice may be than another, on average
+ROWS_LOOKED_AT = 1_000  # rows
+MOST_OF_LABELS = 0.9  # share of the labels that name a choice
+TIMES_LONGER = 5  # times longer that one choice may be than another, on average
 MOST_COUNTED = 6
-VARIED = 0.5  # share of different values
-MOST = 6  # columns offered as the text
+SHARE_OF_VALUES = 0.5  # share of different values
+COLUMNS_OFFERED = 6  # columns offered as the text
 
 
 def require_no_choices(
@@ -35,7 +35,7 @@ def require_no_choices(
         labels = [name for name in answers if len(group) > 1 and _is_right_choice(facts[name], facts[group[0]])]
         if labels or ((len(group) > 2 or two) and _names_one(columns, label, group)):
             found.append([*context, *group, *labels])
-    for window in islice(_counted(facts, columns, label), MOST):
+    for window in islice(_counted(facts, columns, label), COLUMNS_OFFERED):
         found += [window] if window not in found else []
     if found:
         what = f"the columns {', '.join(found[0][1:])} look like choices of one question"
@@ -45,7 +45,9 @@ def require_no_choices(
 def _is_right_choice(label: ColumnFacts, choice: ColumnFacts) -> bool:
     """Whether a label is the right choice, written next to the wrong ones: a text like these, and as varied."""
     return (
-        label.kind in ("text", "id") and label.distinct > VARIED * label.filled and label.length < ALIKE * choice.length
+        label.kind in ("text", "id")
+        and label.distinct > SHARE_OF_VALUES * label.filled
+        and label.length < TIMES_LONGER * choice.length
     )
 
 
@@ -72,15 +74,15 @@ def _names_one(columns: Mapping[str, Sequence[Any]], label: Sequence[str], group
     """Whether labels are numbers of the columns, from 0 or 1, their letters, or what one of their cells says."""
     if len(label) != 1:
         return not label
-    rows = islice(zip(columns[label[0]], *(columns[name] for name in group), strict=True), LOOKED_AT)
+    rows = islice(zip(columns[label[0]], *(columns[name] for name in group), strict=True), ROWS_LOOKED_AT)
     labelled = [(cell, list(map(as_text, choices))) for cell, *choices in rows if not is_missing(cell)]
     numbers = [as_number(cell) for cell, _ in labelled]
     places = sum(number is not None and number.is_integer() and 0 <= number <= len(group) for number in numbers)
-    if places >= MOSTLY * len(labelled):
+    if places >= MOST_OF_LABELS * len(labelled):
         return len(group) > 2 or len(set(numbers)) == 2
     named = [choice_named(cell, choices, columns=group, counted_from=1) for cell, choices in labelled]
     ways = Counter(way for found in named for way, place in found.items() if place is not None)
-    return max(ways.values(), default=0) >= MOSTLY * len(labelled)
+    return max(ways.values(), default=0) >= MOST_OF_LABELS * len(labelled)
 
 
 def _counted(
@@ -93,7 +95,7 @@ def _counted(
         for start in range(len(texts) - count):
             context, *choices = texts[start : start + count + 1]
             lengths = [facts[name].length for name in choices]
-            if facts[context].kind == "text" and max(lengths) <= ALIKE * min(lengths):
+            if facts[context].kind == "text" and max(lengths) <= TIMES_LONGER * min(lengths):
                 yield [context, *choices]
 
 
@@ -116,5 +118,5 @@ def _settings(
     group = read[0][-2:] if len(read[0]) <= 3 else ()
     pair = [(f"text={','.join(group)}", "as a pair")] if group else []
     texts = sorted(_texts(facts, label), key=lambda name: (text_tier(name) is None, -facts[name].length))
-    single = [(f"text={name}", f"{facts[name].words:.0f} words a row") for name in texts[:MOST]]
+    single = [(f"text={name}", f"{facts[name].words:.0f} words a row") for name in texts[:COLUMNS_OFFERED]]
     return [*choices, *pair, *single]

@@ -12,7 +12,7 @@ from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import Clean, DataType, NoRow
 from finetune.task_types.row_issues import EMPTY_WORD, MISSING_TEXT
 
-LOOKED_AT = 1_000  # rows
+ROWS_LOOKED_AT = 1_000  # rows
 
 
 class WordsType(DataType):
@@ -58,7 +58,9 @@ def words_for(
 def as_long(words: Sequence[Any], tags: Sequence[Any]) -> bool:
     """Whether nearly all rows have a word for each tag or number."""
     pairs = [
-        (w, t) for w, t in islice(zip(words, tags, strict=True), LOOKED_AT) if not is_missing(w) and not is_missing(t)
+        (w, t)
+        for w, t in islice(zip(words, tags, strict=True), ROWS_LOOKED_AT)
+        if not is_missing(w) and not is_missing(t)
     ]
     equal = sum(len(as_list(w) or as_text(w).split()) == len(as_list(t) or as_text(t).split()) for w, t in pairs)
     return bool(pairs) and equal >= 0.8 * len(pairs)
@@ -66,7 +68,7 @@ def as_long(words: Sequence[Any], tags: Sequence[Any]) -> bool:
 
 def items_of(cells: Sequence[Any]) -> list[str]:
     """What the first lists hold, or texts with spaces between their items."""
-    some = islice((cell for cell in cells if not is_missing(cell)), LOOKED_AT)
+    some = islice((cell for cell in cells if not is_missing(cell)), ROWS_LOOKED_AT)
     return [as_text(item) for cell in some for item in (as_list(cell) or as_text(cell).split())]
 
 

@@ -20,7 +20,7 @@ from finetune.machines.ray_tasks import Lost, TaskSize, where_ray_is
 from finetune.runs import interrupts
 from finetune.training.executors.remote import Sent, SentJob, train_sent
 
-TICK = 1.0  # seconds between looks at whether there is room
+SECONDS_BETWEEN_LOOKS = 1.0  # seconds between looks at whether there is room
 GRACE = 10.0  # seconds in which the other processes end, and Ray notices it, after one has failed
 PATIENCE = 120.0  # seconds in which processes that are asked to stop end, and the first one writes its checkpoint
 NOT_MET = (DistNetworkError, DistStoreError)  # such as a port that another program has taken meanwhile
@@ -110,7 +110,7 @@ def _reserved(size: GroupSize, name: str) -> Iterator[Any]:
         remove_placement_group(get_placement_group(name))
     room = placement_group(size.bundles(), strategy="STRICT_SPREAD", name=name)
     try:
-        while not room.wait(TICK):
+        while not room.wait(SECONDS_BETWEEN_LOOKS):
             pass
         yield room
     finally:

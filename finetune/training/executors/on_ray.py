@@ -23,7 +23,7 @@ from finetune.training.executors.remote import Sent, SentJob, received, sent, tr
 from finetune.training.executors.sweep import Sweep
 
 NOT_SHARED = "Give a folder that all see as `out`, or add `collect`, which sends the runs back"
-TICK = 1.0  # seconds between looks at what has ended
+SECONDS_BETWEEN_LOOKS = 1.0  # seconds between looks at what has ended
 PATIENCE = 5.0  # seconds after which a run that another process trains is tried again
 
 
@@ -126,9 +126,9 @@ class _Tasks:
     def _end(self) -> None:
         """Collects the jobs that end in the next second; a run that another command trains is tried again later."""
         if not self.under_way:  # others train all that is left
-            time.sleep(TICK)
+            time.sleep(SECONDS_BETWEEN_LOOKS)
             return
-        done, _ = self.ray.wait(list(self.under_way), num_returns=1, timeout=TICK)
+        done, _ = self.ray.wait(list(self.under_way), num_returns=1, timeout=SECONDS_BETWEEN_LOOKS)
         for reference in done:
             index = self.under_way.pop(reference)
             job = self.sweep.jobs[index]

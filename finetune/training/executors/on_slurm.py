@@ -23,7 +23,7 @@ from finetune.training.executors.sweep import Sweep
 
 CLUSTER = "slurm"  # in tests `local`: submitit starts the jobs as processes of this machine
 LOGS = ".slurm"  # the folder of submitit's own files, in the results folder
-TICK = 2.0  # seconds between looks at what has ended
+SECONDS_BETWEEN_LOOKS = 2.0  # seconds between looks at what has ended
 PATIENCE = 120.0  # seconds in which a job that is asked to stop writes its checkpoint
 REQUEUES = 100
 
@@ -69,7 +69,7 @@ class OnSlurm:
                 if interrupts.asked():
                     _stop(list(under_way.values()))
                     raise sweep.stopped()
-                time.sleep(TICK if under_way else 0)
+                time.sleep(SECONDS_BETWEEN_LOOKS if under_way else 0)
         return sweep.outcomes
 
     def _executor(self, out: Path) -> Any:
@@ -138,7 +138,7 @@ def _stop(jobs: Sequence[Any]) -> None:
             subprocess.run(["scancel", "--signal=INT", job.job_id], check=False, capture_output=True)
     until = time.monotonic() + PATIENCE
     while time.monotonic() < until and not all(job.done(force_check=True) for job in jobs):
-        time.sleep(TICK)
+        time.sleep(SECONDS_BETWEEN_LOOKS)
     for job in jobs:
         if not job.done():
             job.cancel(check=False)

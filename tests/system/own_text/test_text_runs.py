@@ -70,7 +70,7 @@ def test_a_second_run_does_not_read_the_text_again(
             yield document
 
     monkeypatch.setattr(documents, "read_documents", counted)
-    monkeypatch.setattr(vocabulary, "FIRST", 5)
+    monkeypatch.setattr(vocabulary, "FIRST_TEXTS", 5)
     assert in_process("run", "corpus.txt", *TINY_RUN, "seed=1", data="")[0] == 0
     assert 0 < len(read) < 20  # those that are shown, and a few to see whether the vocabulary fits
 

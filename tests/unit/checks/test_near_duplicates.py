@@ -7,7 +7,7 @@ import pytest
 from support.checked_files import Check, reviews, texts
 
 from finetune.checks import duplicates
-from finetune.checks.minhash import LEAST, likeness, near_pairs
+from finetune.checks.minhash import LEAST_SIMILARITY, likeness, near_pairs
 from finetune.data import characters
 from finetune.data.characters import census, text_slices
 
@@ -20,7 +20,9 @@ def test_near_duplicates_are_those_alike_by_their_runs_of_letters() -> None:
         place = generator.randrange(len(text) - 30)
         changed.append(text[:place] + "#" + text[place + generator.choice((1, 3, 12, 20)) :])
     alike = {
-        300 + i: i for i, (one, other) in enumerate(zip(made, changed, strict=False)) if likeness(one, other) >= LEAST
+        300 + i: i
+        for i, (one, other) in enumerate(zip(made, changed, strict=False))
+        if likeness(one, other) >= LEAST_SIMILARITY
     }
     assert 20 < len(alike) < 80
     assert dict(near_pairs([*made, *changed])) == alike
@@ -31,7 +33,7 @@ def test_of_very_many_texts_a_sample_is_searched_and_that_is_said(
     tmp_path: Path, check: Check, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = reviews(tmp_path / "a.csv", text={i: text[:-1] + "#" for i, text in enumerate(texts(30), 31)})
-    monkeypatch.setattr(duplicates, "MOST", 50)
+    monkeypatch.setattr(duplicates, "MOST_TEXTS", 50)
     (finding,) = (finding for finding in check(path).findings if finding.code == "near-duplicate")
     assert "50 of the 60" in finding.what
     assert 15 < finding.count < 30
@@ -40,7 +42,7 @@ def test_of_very_many_texts_a_sample_is_searched_and_that_is_said(
 def test_long_texts_are_looked_at_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     many = texts(40, words=30)
     whole, near = census(many), near_pairs([*many, many[3] + "!"])
-    monkeypatch.setattr(characters, "CHUNK", 1_000)
+    monkeypatch.setattr(characters, "CHUNK_CHARS", 1_000)
     assert [part.stop - part.start for part in text_slices([400, 400, 400, 5_000, 1])] == [2, 1, 1, 1]
     assert (census(many) == whole).all()
     assert near_pairs([*many, many[3] + "!"]) == near == [(40, 3)]

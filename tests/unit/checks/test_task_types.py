@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from support.checked_files import Check, found, questions, tagged, texts, write_csv, write_jsonl
 
-from finetune.task_types.tagging.remarks import is_legal
+from finetune.task_types.tagging.findings import is_legal
 
 
 def test_faults_of_tags_are_found_in_their_rows(tmp_path: Path, check: Check) -> None:

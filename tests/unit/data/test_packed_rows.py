@@ -15,8 +15,8 @@ from finetune.task_types.task import Task
 @pytest.fixture(autouse=True)
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few rows are packed, in small blocks."""
-    monkeypatch.setattr(packed_rows, "LEAST", 5)
-    monkeypatch.setattr(packed_rows, "AT_ONCE", 7)
+    monkeypatch.setattr(packed_rows, "LEAST_ROWS", 5)
+    monkeypatch.setattr(packed_rows, "ROWS_AT_ONCE", 7)
 
 
 @pytest.mark.parametrize("task", labelled_shapes(), ids=lambda task: task.name)

@@ -64,10 +64,10 @@ def test_tags_of_another_form_come_back(form: Any, outside: str, lines: Sequence
 @pytest.mark.parametrize("form", ["suffix", "bare"])
 def test_tags_of_another_form_than_in_training_are_read_and_written_in_theirs(form: Any) -> None:
     kind, trained = named_type("tagging"), Layout(shape="tagging", text=("words",), label=("tags",), tag_form=form)
-    layout = kind.as_written(trained, {"tags": ["B-PER I-PER O B-LOC"]})
+    layout = kind.with_spelling(trained, {"tags": ["B-PER I-PER O B-LOC"]})
     assert layout.tags("B-PER I-PER O B-LOC") == ["B-PER", "I-PER", "O", "B-LOC"]
     assert in_scheme(["B-LOC", "O"], layout) == ["B-LOC", "O"]
-    assert kind.as_written(trained, {"tags": ["O O", None]}).tag_form == form
+    assert kind.with_spelling(trained, {"tags": ["O O", None]}).tag_form == form
 
 
 SIGNS = "的一是不了人我在有他这为之大来以个中上们到说国和地也子时道出"

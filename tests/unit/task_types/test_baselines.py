@@ -27,7 +27,7 @@ def test_baselines_learn_what_words_give_away() -> None:
 
 @pytest.mark.parametrize("pairs", [False, True])
 def test_vectors_are_those_of_scikit_learn(pairs: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tfidf, "AT_ONCE", 7)
+    monkeypatch.setattr(tfidf, "ROWS_AT_ONCE", 7)
     generator = random.Random(0)
     words = ["Ab", "cd", "é-f", "straße", "x", "İstanbul", "the", "don't", "a_b", "12", "  ", "\tq", "..."]
 

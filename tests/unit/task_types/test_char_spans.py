@@ -232,8 +232,8 @@ def test_characters_with_blanks_among_them_are_one_text() -> None:
 def test_the_text_of_a_span_has_the_name_that_came_in(key: str) -> None:
     layout = Layout(shape="tagging", text=("text",), label=("terms",), spans=("from", "to", "polarity"))
     given = {"text": [TEXT, "x"], "terms": [[{key: "New York", "from": 5, "to": 13, "polarity": "PER"}], []]}
-    layout = named_type("tagging").as_written(layout, given)
+    layout = named_type("tagging").with_spelling(layout, given)
     assert layout.file.get("span_text", "text") == key
-    unlabelled = named_type("tagging").as_written(layout, {"text": [TEXT]})
+    unlabelled = named_type("tagging").with_spelling(layout, {"text": [TEXT]})
     (answered,) = answer_records(Model(), unlabelled, [Record(row=1, line=1, values={"text": TEXT})])  # type: ignore[arg-type]
     assert answered.cells["prediction"] == [{"from": 0, "to": 3, key: "김철수", "polarity": "PER"}]

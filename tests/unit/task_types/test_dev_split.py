@@ -92,7 +92,7 @@ def test_many_rows_are_packed_and_the_table_is_dropped(tmp_path: Path, monkeypat
     path = table_of(tmp_path, rows_with(text=text, label=lambda i: "ab"[i % 2])).path
     plain = own_task(str(path), {}).read
     expected = {split: list(plain(Source(), split).rows) for split in ("train", "dev")}
-    monkeypatch.setattr(packed_rows, "LEAST", 30)
+    monkeypatch.setattr(packed_rows, "LEAST_ROWS", 30)
     read = own_task(str(path), {}).read
     train, dev = read(Source(), "train").rows, read(Source(), "dev").rows
     assert isinstance(train, PackedRows) and isinstance(dev, list)

@@ -21,7 +21,7 @@ from finetune.models.feature_arrays import ArrayFeatures, NoArrays, lengths, to_
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.events import Event, Note
 from finetune.task_types import feature_cache
-from finetune.task_types.feature_cache import AT_ONCE, array_features, row_chunks
+from finetune.task_types.feature_cache import ROWS_AT_ONCE, array_features, row_chunks
 from finetune.task_types.parts import Codec
 from finetune.task_types.sentence.task import SentenceCodec, SentenceTask
 from finetune.task_types.task import Task
@@ -34,7 +34,7 @@ LENGTH = 24
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty cache, and parts of few rows."""
     monkeypatch.setenv("FINETUNE_CACHE", str(tmp_path))
-    monkeypatch.setattr(feature_cache, "AT_ONCE", 7)
+    monkeypatch.setattr(feature_cache, "ROWS_AT_ONCE", 7)
     return tmp_path / "features"
 
 
@@ -120,7 +120,7 @@ def test_rows_that_share_windows_are_in_one_part(monkeypatch: pytest.MonkeyPatch
     ends = [end for _, end in row_chunks(together, rows)]
     assert len(ends) > 5 and all(end % 2 == 0 for end in ends)  # two rows a document
     assert list(row_chunks(NEW_SHAPES[0], rows)) == [(0, 64)]  # a type that does not say otherwise
-    assert AT_ONCE == 10_000
+    assert ROWS_AT_ONCE == 10_000
 
 
 def test_a_second_run_does_not_tokenize(tiny_bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -224,7 +224,7 @@ def test_features_without_an_array_form_are_a_list(
     rows = cat_rows(30)
     task = Odd(**vars(cat_task(rows)))
     found = encoded(task, tiny_bert)  # in several parts
-    monkeypatch.setattr(feature_cache, "AT_ONCE", 30)
+    monkeypatch.setattr(feature_cache, "ROWS_AT_ONCE", 30)
     watch = Encodings(Odd, monkeypatch)
     assert [plain(feature) for feature in encoded(task, tiny_bert)] == [plain(feature) for feature in found]
     assert isinstance(found, list) and watch.count == 1

@@ -163,7 +163,7 @@ def test_rows_whose_choices_say_nothing_are_left_out(columns: dict[str, Any], wh
 )
 def test_choices_are_named_as_in_the_file(columns: dict[str, Any], expected: tuple[str, str], tmp_path: Path) -> None:
     task: Any = own_task(exam(tmp_path, **columns))
-    kind = named_type("choice").naming(task.read.layout)
+    kind = named_type("choice").for_layout(task.read.layout)
     row = ChoiceRow(id="1", context="a", choices=("b", "c", "d"), gold=0)
     assert (list(kind.facts(row))[1], kind.facts(row)["label"]) == expected
     assert kind.labels_in(0) == expected[1:]
@@ -175,7 +175,7 @@ def test_choices_in_a_list_are_numbered_as_their_labels_are(tmp_path: Path) -> N
     )  # fmt: skip
     task: Any = own_task(write(tmp_path, listed))
     row = ChoiceRow(id="1", context="a", choices=("b", "c"), gold=1)
-    facts = named_type("choice").naming(task.read.layout).facts(row)
+    facts = named_type("choice").for_layout(task.read.layout).facts(row)
     assert (list(facts)[1:3], facts["label"]) == (["choice 0", "choice 1"], "choice 1")
 
 

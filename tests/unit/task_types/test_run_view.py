@@ -32,7 +32,7 @@ class GreedyView(LabelView):
     """Of a type that takes any line for its own."""
 
     @staticmethod
-    def fits(line: dict[str, Any]) -> bool:
+    def shows(line: dict[str, Any]) -> bool:
         return True
 
 

@@ -95,11 +95,11 @@ def test_the_probability_of_a_words_own_tag_is_told(tiny_bert: Path) -> None:
     assert task.codec.decode(logits, unlabelled, bare)[0].label_probabilities is None
 
 
-def test_remarks_count_illegal_transitions() -> None:
-    (remark,) = tag_task().scoring.remarks([Answer(value=["I-ANIMAL", "O", "I-PLACE"])], [])
-    assert remark.startswith("2 illegal transitions")
-    assert remark.endswith("in 3 tags")
-    assert tag_task().scoring.remarks([Answer(value=["B-ANIMAL", "I-ANIMAL", "O"])], []) == []
+def test_notes_count_illegal_transitions() -> None:
+    (note,) = tag_task().scoring.notes([Answer(value=["I-ANIMAL", "O", "I-PLACE"])], [])
+    assert note.startswith("2 illegal transitions")
+    assert note.endswith("in 3 tags")
+    assert tag_task().scoring.notes([Answer(value=["B-ANIMAL", "I-ANIMAL", "O"])], []) == []
 
 
 def test_the_baseline_gives_each_word_its_most_frequent_tag() -> None:

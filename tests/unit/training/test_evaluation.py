@@ -34,13 +34,13 @@ def test_texts_too_long_for_memory_are_drawn_from_and_it_is_said(monkeypatch: py
     assert list(baselines.read_rows(texts)) == list(range(60))
     evaluation = DevEvaluation(task=task, rows={"train": rows, "dev": rows}, features={"dev": []})
     found = Evaluated(task=task, answers={}, scores={}, chosen={})
-    assert evaluation.remarks(found) == []
+    assert evaluation.notes(found) == []
     size = sum(len(text) for (text,) in texts)
     monkeypatch.setattr(baselines, "MOST_CHARACTERS", size // 2)
     read = baselines.read_rows(texts)
     assert len(read) < 60
     assert sum(len(texts[index][0]) for index in read) <= size // 2
-    assert evaluation.remarks(found) == [f"TF-IDF read {len(read)} of the 60 training rows, sampled at random"]
+    assert evaluation.notes(found) == [f"TF-IDF read {len(read)} of the 60 training rows, sampled at random"]
     probabilities = baselines.tfidf_multilabel(texts, gold, texts[:5])
     assert probabilities.shape == (5, 2)
     assert probabilities[:, 1].tolist() == [1.0] * 5

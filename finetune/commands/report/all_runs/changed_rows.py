@@ -15,11 +15,11 @@ from finetune.task_types.marked_text import cut
 from finetune.task_types.view import View
 
 ORDER = 18
-MOST_SHOWN = 20
+ROWS_SHOWN = 20
 
 
 def blocks(page: PageRuns) -> Iterator[Block]:
-    """At most MOST_SHOWN rows, where A and B are compared and some rows changed."""
+    """At most ROWS_SHOWN rows, where A and B are compared and some rows changed."""
     if page.comparison is not None and page.comparison.changed:
         yield _changed(page.groups[0], page.groups[1], page.comparison)
 
@@ -36,8 +36,8 @@ def _changed(a: Sequence[RunFiles], b: Sequence[RunFiles], found: SplitCompariso
         side: sorted((one for one in found.changed if one.better == side), key=confidence, reverse=True)
         for side in sides
     }
-    half = MOST_SHOWN // 2
-    shown = [*better["a"][:half], *better["b"][: MOST_SHOWN - min(half, len(better["a"]))]]
+    half = ROWS_SHOWN // 2
+    shown = [*better["a"][:half], *better["b"][: ROWS_SHOWN - min(half, len(better["a"]))]]
     first = " (of each side's first run)" if len(a) > 1 or len(b) > 1 else ""
     note = (
         f"{so_many(len(better['a']))} that only A has right, {len(better['b']):,} that only B has right{first}; those "

@@ -12,17 +12,17 @@ from finetune.task_types.marked_text import cut
 from finetune.task_types.view import ClassScore
 
 ORDER = 60
-MOST = 50  # notes
+MOST_NOTES = 50  # notes
 FEW_ROWS = 1_000
 FEW_OF_A_CLASS = 20
 NAMED = 5  # classes of a sentence
-RARE = 0.9  # share of the labels that one class has, from which others are rare
+COMMON_SHARE = 0.9  # share of the labels that one class has, from which others are rare
 
 
 def blocks(run: RunFiles) -> Iterator[Block]:
     """One sentence each; the run's notes last, such as those on truncated rows."""
     points = [*_about_rows(run.record), *_about_labels(run.record), *_about_predictions(run)]
-    points += [cut(note) for note in run.record.notes[:MOST]]
+    points += [cut(note) for note in run.record.notes[:MOST_NOTES]]
     if points:
         yield Block(title="Limits and notes", points=points)
 
@@ -39,7 +39,7 @@ def _about_labels(record: RunRecord) -> Iterator[str]:
     few = [name for name, count in counts.items() if count < FEW_OF_A_CLASS]
     if few:
         yield f"Fewer than {FEW_OF_A_CLASS} training labels: {_first(few)}. Do not rely on their scores."
-    if total and len(counts) > 1 and max(counts.values()) > RARE * total:
+    if total and len(counts) > 1 and max(counts.values()) > COMMON_SHARE * total:
         name = max(counts, key=counts.__getitem__)
         share = 100 * counts[name] / total
         yield f"{share:.0f} % of the training labels are {cut(name, 40)}; look at the F1 of the rare ones."

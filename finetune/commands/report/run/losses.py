@@ -47,7 +47,7 @@ def _on_dev(epochs: Sequence[Mapping[str, Any]]) -> list[float | None]:
 
 
 def _overfitting(epochs: Sequence[Mapping[str, Any]], run: RunFiles, part: str) -> str:
-    """A remark where the loss on dev was lowest before the last epoch, or part of a run."""
+    """A note where the loss on dev was lowest before the last epoch, or part of a run."""
     losses = [loss for loss in _on_dev(epochs) if loss is not None]
     if len(losses) < 2 or len(losses) < len(epochs) or losses[-1] <= min(losses):
         return ""

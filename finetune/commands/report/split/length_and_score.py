@@ -14,8 +14,8 @@ from finetune.metrics.row_means import mean_interval
 from finetune.task_types.view import View
 
 ORDER = 50
-MOST = 6  # bins
-FEWEST = 10  # rows of a bin
+MOST_BINS = 6  # bins
+FEWEST_ROWS = 10  # rows of a bin
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +42,7 @@ def length_bins(lengths: np.ndarray, scores: np.ndarray, *, bounded: bool = True
     lengths, scores = np.asarray(lengths), np.asarray(scores, float)
     if not len(lengths):
         return []
-    wanted = max(1, min(MOST, len(lengths) // FEWEST))
+    wanted = max(1, min(MOST_BINS, len(lengths) // FEWEST_ROWS))
     edges = np.unique(np.quantile(lengths, np.linspace(0, 1, wanted + 1)[1:-1], method="lower"))
     bin_of = np.searchsorted(edges, lengths, side="left")
     return [_bin(lengths[bin_of == index], scores[bin_of == index], bounded) for index in np.unique(bin_of)]

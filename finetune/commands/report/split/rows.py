@@ -14,7 +14,7 @@ from finetune.commands.report.split_view import SplitView
 from finetune.data.messages import noun, so_many
 
 ORDER = 60
-FIRST = 20  # rows that are shown before the script runs
+FIRST_ROWS = 20  # rows that are shown before the script runs
 
 
 def blocks(split: SplitView) -> Iterator[Block]:
@@ -25,7 +25,7 @@ def blocks(split: SplitView) -> Iterator[Block]:
     table = RowTable(
         id=split.rows_id,
         data={"rows": kept, "bounded": view.bounded, "total": len(view.lines), "least": least},
-        first=[shown_row(split, index, rows) for index in rows.order[:FIRST].tolist()],
+        first=[shown_row(split, index, rows) for index in rows.order[:FIRST_ROWS].tolist()],
         words=view.sorted_by,
         labels=labels,
         predictions=predictions,

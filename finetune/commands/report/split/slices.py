@@ -15,7 +15,7 @@ from finetune.metrics.significance import holm
 from finetune.task_types.marked_text import cut
 
 ORDER = 55
-FEWEST = 10  # rows of a part whose score is worth a line
+FEWEST_ROWS = 10  # rows of a part whose score is worth a line
 LEVEL = 0.05
 STAR = "\u00a0*"  # on the line of its score
 
@@ -42,7 +42,7 @@ def blocks(split: SplitView) -> Iterator[Block]:
     adjusted = holm([one.p for one in parts])
     yield Block(
         title="Parts of the data",
-        note=f"{view.measure[0].upper()}{view.measure[1:]} of parts with {FEWEST} rows or more; * marks a "
+        note=f"{view.measure[0].upper()}{view.measure[1:]} of parts with {FEWEST_ROWS} rows or more; * marks a "
         f"difference from the other rows ({_test(scores, view.bounded)}, p under {LEVEL} after Holm's adjustment "
         "for all parts).",
         table=TableBlock(
@@ -56,11 +56,11 @@ def blocks(split: SplitView) -> Iterator[Block]:
 def part_scores(name: str, values: Sequence[str], scores: np.ndarray, *, bounded: bool) -> Iterator[PartScore]:
     """The parts with enough rows, the largest first; `scores` are `(rows,)`, at most 1 if `bounded`."""
     counts, found = Counter(values), np.array(values, object)
-    if len(counts) < 2 or counts.most_common(2)[1][1] < FEWEST:
+    if len(counts) < 2 or counts.most_common(2)[1][1] < FEWEST_ROWS:
         return
     for value, count in counts.most_common():
         inside = found == value
-        if count < FEWEST or (~inside).sum() < 2:
+        if count < FEWEST_ROWS or (~inside).sum() < 2:
             continue
         yield PartScore(
             column=name,

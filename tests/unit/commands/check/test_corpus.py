@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from finetune.checks.finding import Finding
+from finetune.checks.finding import FileFinding
 from finetune.commands.check import corpus_counts
 from finetune.commands.check.corpus import CorpusFacts, corpus_facts
 from finetune.commands.check.corpus_counts import Repeats
@@ -24,7 +24,7 @@ def codes(facts: CorpusFacts) -> dict[str, str]:
     return {finding.code: finding.severity for finding in facts.findings if finding is not short(facts)}
 
 
-def short(facts: CorpusFacts) -> Finding | None:
+def short(facts: CorpusFacts) -> FileFinding | None:
     return next((finding for finding in facts.findings if finding.code == "little-text"), None)
 
 

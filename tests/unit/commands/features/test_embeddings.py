@@ -40,7 +40,7 @@ def hidden(folder: Path, text: str) -> list[np.ndarray]:
 def test_vectors_of_texts_are_those_of_transformers(
     in_process: InProcess, texts: Path, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vectors, "AT_ONCE", 5)  # so that there are several parts
+    monkeypatch.setattr(vectors, "SEQUENCES_AT_ONCE", 5)  # so that there are several parts
     common = ["features", str(tiny_bert), "texts.csv"]
     code, out, err = in_process(*common, "--pool", "mean", "-o", "mean.npz", data=texts)
     assert code == 0, err
@@ -100,7 +100,7 @@ def test_a_file_has_one_vector_for_each_row_in_its_order(
     in_process: InProcess, tmp_path: Path, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch, pool: str
 ) -> None:
     """Without labels, with a long text, with an empty one and with rows that a run would hold out as dev."""
-    monkeypatch.setattr(vectors, "AT_ONCE", 3)  # so that windows of one text are in two parts
+    monkeypatch.setattr(vectors, "SEQUENCES_AT_ONCE", 3)  # so that windows of one text are in two parts
     rows = ["the cat sat", "", *TEXTS * 8, "the moon saw a big red house " * 6, "a dog"]
     (tmp_path / "rows.csv").write_text("text,stars\n" + "".join(f"{row},5\n" for row in rows))
     common = ["features", str(tiny_bert), "rows.csv", "max_length=20", "--pool", pool]

@@ -137,7 +137,7 @@ def test_large_sets_are_predicted_in_parts_that_are_in_order(
     in_process: InProcess, nine: dict[str, str], made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     in_process("submission", nine["wnli"], "-o", "a.zip", "--fill-missing", data=made)
-    monkeypatch.setattr(submission, "AT_ONCE", 50)
+    monkeypatch.setattr(submission, "ROWS_AT_ONCE", 50)
     in_process("submission", nine["wnli"], "-o", "b.zip", "--fill-missing", data=made)
     assert predictions_of(tmp_path / "a.zip") == predictions_of(tmp_path / "b.zip")
 

@@ -7,7 +7,7 @@ import pytest
 from support.corpora import documents
 
 from finetune.data.documents import Document
-from finetune.task_types.pretraining.chosen_words import LONGEST, SHARE, chosen_words, random_bits, words_of
+from finetune.task_types.pretraining.chosen_words import SHARE_OF_WORDS, WORD_CHARS, chosen_words, random_bits, words_of
 from finetune.task_types.pretraining.dev import pairs_of
 
 MIXED = Document(
@@ -59,7 +59,7 @@ def test_the_chosen_words_of_a_text_stay_the_same_for_ever() -> None:
 def test_they_are_the_share_of_a_document_and_at_least_one() -> None:
     for document in documents(60, lines=(1, 9)):
         words, chosen = words_of(document), chosen_words(document)
-        assert len(chosen) == max(1, round(SHARE * len(words)))
+        assert len(chosen) == max(1, round(SHARE_OF_WORDS * len(words)))
         places = [words.index(word) for word in chosen]
         assert places == sorted(places)
         assert chosen == chosen_words(Document("another id", document.lines))
@@ -67,7 +67,7 @@ def test_they_are_the_share_of_a_document_and_at_least_one() -> None:
 
 
 def test_no_very_long_word_is_chosen() -> None:
-    long = "x" * (LONGEST + 1)
+    long = "x" * (WORD_CHARS + 1)
     assert chosen_words(Document("1", (f"{long} {long}",))) == ()
     assert [word.text for word in chosen_words(Document("1", (f"{long} cat",)))] == ["cat"]
 

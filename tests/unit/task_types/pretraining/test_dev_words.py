@@ -80,11 +80,11 @@ def engine_for(task: TextTask, folder: Path) -> Engine:
     return Engine(model=model, accelerator=build_accelerator(CPU, "fp32"), pad_id=0, watch=unwatched)
 
 
-@pytest.mark.parametrize("at_once", [2, head.AT_ONCE])
+@pytest.mark.parametrize("at_once", [2, head.POSITIONS_AT_ONCE])
 def test_the_nats_are_those_of_one_document_after_another(
     at_once: int, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(head, "AT_ONCE", at_once)
+    monkeypatch.setattr(head, "POSITIONS_AT_ONCE", at_once)
     task, tokenizer = text_task(), AutoTokenizer.from_pretrained(tiny_bert)
     rows = documents(10, lines=(1, 4), seed=3)
     features = task.codec.encode(rows, tokenizer, 128)

@@ -24,7 +24,7 @@ def text_of(ids: np.ndarray) -> TokenFile:
 @pytest.fixture(params=[10_000_000, 13])
 def ids(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> np.ndarray:
     """A text, which is counted at once or in several parts."""
-    monkeypatch.setattr(baselines, "AT_ONCE", request.param)
+    monkeypatch.setattr(baselines, "TOKENS_AT_ONCE", request.param)
     return np.append(np.random.default_rng(0).integers(0, SIZE - 2, 200) ** 2 // 4, SIZE - 1)
 
 

@@ -38,7 +38,7 @@ from finetune.task_types.pretraining.tokens import TokenFile, token_file
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty cache, and batches of few lines."""
     monkeypatch.setenv("FINETUNE_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(tokens, "AT_ONCE", 300)
+    monkeypatch.setattr(tokens, "CHARS_AT_ONCE", 300)
     monkeypatch.setattr(tokens, "SAVED", 1_000)
     return tmp_path / "cache" / "tokens"
 

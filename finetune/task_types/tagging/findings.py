@@ -1,13 +1,13 @@
-"""Remarks on tags and spans: a file's tag scheme, rows that break it, and spans that were changed."""
+"""Findings on tags and spans: a file's tag scheme, rows that break it, and spans that were changed."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from finetune.data.issues import Issue
+from finetune.data.issues import Finding, Issue
 from finetune.data.messages import shown
 from finetune.metrics.entities import split_tag
-from finetune.task_types.remarks import IMBALANCE, ONE_LABEL, UNEVEN, Remark, SplitRows, majority_remarks
+from finetune.task_types.findings import IMBALANCE, ONE_LABEL, UNEVEN, SplitRows, majority_finding
 from finetune.task_types.tagging.char_spans import LEFT_OUT, changed_spans
 from finetune.task_types.tagging.segments import segmented, unit
 
@@ -32,11 +32,11 @@ SPAN = Issue(
     remedy="Fix start and end where that is not intended; an end is the position after the last character",
 )
 ISSUES = (TAG_SCHEME, TAG_TRANSITION, SPAN)
-SAMPLE = 1_000  # texts
+SAMPLE_TEXTS = 1_000  # texts
 MOSTLY_O = 0.99  # lowest usual share of words in no entity
 
 
-def tagging_remarks(rows: SplitRows) -> Iterator[Remark]:
+def tagging_findings(rows: SplitRows) -> Iterator[Finding]:
     """Imbalanced tags, transitions that a scheme forbids, and spans that were changed."""
     layout = rows.layout
     yield from _balance(rows)
@@ -45,42 +45,42 @@ def tagging_remarks(rows: SplitRows) -> Iterator[Remark]:
     yield from _spans(rows) if layout.spans else _schemes(rows)
 
 
-def _balance(rows: SplitRows) -> Iterator[Remark]:
+def _balance(rows: SplitRows) -> Iterator[Finding]:
     """The share of words in no entity, and whether one type has nearly all entities."""
     tags = Counter(tag for gold in rows.golds for tag in gold or ())
     types = Counter({name: sum(tags[f"{begin}-{name}"] for begin in "BU") for name in rows.label_counts})
     if not tags:
         return
     if not types:
-        yield Remark(issue=ONE_LABEL, what=f"no {_unit(rows)} is in an entity: all tags are O", worst=rows.trains)
+        yield Finding(issue=ONE_LABEL, what=f"no {_unit(rows)} is in an entity: all tags are O", worst=rows.trains)
         return
     share = tags["O"] / tags.total()
     what = (
         f"{100 * share:.1f} % of the {_unit(rows)}s are in no entity: always predicting O has that accuracy, and F1 0"
     )
     if share:
-        yield majority_remarks(what, uneven=share >= MOSTLY_O)
+        yield majority_finding(what, uneven=share >= MOSTLY_O)
     most, entities = types.most_common(1)[0]
     if len(types) > 1 and entities >= UNEVEN * types.total():
         what = f"{100 * entities / types.total():.1f} % of the entities are of the type {shown(most)}"
-        yield Remark(issue=IMBALANCE, what=what, remedy="Look at the F1 of each type; add rows with the others")
+        yield Finding(issue=IMBALANCE, what=what, remedy="Look at the F1 of each type; add rows with the others")
 
 
 def _unit(rows: SplitRows) -> str:
     """What has a tag: a word, or a character of a running text in a script without spaces."""
     if rows.layout.spans:
-        return unit(word for text in rows.texts[:SAMPLE] for word in segmented(text)[0])
+        return unit(word for text in rows.texts[:SAMPLE_TEXTS] for word in segmented(text)[0])
     return "character" if rows.layout.characters else "word"
 
 
-def _spans(rows: SplitRows) -> Iterator[Remark]:
+def _spans(rows: SplitRows) -> Iterator[Finding]:
     """The spans that were trimmed, widened or left out."""
     texts, cells = (rows.table.columns[names[0]] for names in (rows.layout.text, rows.layout.label))
     for what, some in changed_spans(texts, cells, rows.layout.spans).items():
-        yield Remark(issue=SPAN, indexes=some, what=f"spans {what}", worst=what in LEFT_OUT)
+        yield Finding(issue=SPAN, indexes=some, what=f"spans {what}", worst=what in LEFT_OUT)
 
 
-def _schemes(rows: SplitRows) -> Iterator[Remark]:
+def _schemes(rows: SplitRows) -> Iterator[Finding]:
     """Transitions that the file's scheme forbids, and rows in another scheme."""
     cells = rows.table.columns[rows.layout.label[0]]
     written = {row: rows.layout.tags(cells[row]) for row, gold in enumerate(rows.golds) if gold and set(gold) != {"O"}}
@@ -91,11 +91,11 @@ def _schemes(rows: SplitRows) -> Iterator[Remark]:
     other = [row for row in wrong if fitting[row]]
     if other:
         what = f"rows in another tag scheme ({fitting[other[0]][0]}) than most of the file ({main})"
-        yield Remark(issue=TAG_SCHEME, indexes=other, what=what)
+        yield Finding(issue=TAG_SCHEME, indexes=other, what=what)
     if broken := [row for row in wrong if not fitting[row]]:
         example = shown(_first_break(written[broken[0]], main))
         what = f"rows with a tag that must not follow the one before it in {main}, such as {example}"
-        yield Remark(issue=TAG_TRANSITION, indexes=broken, what=what)
+        yield Finding(issue=TAG_TRANSITION, indexes=broken, what=what)
 
 
 def is_legal(tags: Sequence[str], scheme: str) -> bool:

@@ -1,11 +1,11 @@
-"""Remarks on choices: numbers of choices that vary, and duplicate choices."""
+"""Findings on choices: numbers of choices that vary, and duplicate choices."""
 
 from collections import Counter
 from collections.abc import Iterator
 
-from finetune.data.issues import Issue
+from finetune.data.issues import Finding, Issue
 from finetune.task_types.choice_labels import choices_of
-from finetune.task_types.remarks import Remark, SplitRows, of_single_labels
+from finetune.task_types.findings import SplitRows, of_single_labels
 
 CHOICE_COUNT = Issue(
     code="choice-count",
@@ -22,7 +22,7 @@ DOUBLE_CHOICE = Issue(
 ISSUES = (CHOICE_COUNT, DOUBLE_CHOICE)
 
 
-def choice_remarks(rows: SplitRows) -> Iterator[Remark]:
+def choice_findings(rows: SplitRows) -> Iterator[Finding]:
     """The most frequent position of the right choice, numbers of choices that vary, and duplicate choices."""
     yield from of_single_labels(rows, worst=False)
     columns = [rows.table.columns[name] for name in rows.layout.text[rows.layout.contexts :]]
@@ -32,6 +32,6 @@ def choice_remarks(rows: SplitRows) -> Iterator[Remark]:
         usual = counts.most_common(1)[0][0]
         what = f"rows with another number of choices than {usual}, which most have"
         others = [row for row, some in given.items() if len(some) != usual]
-        yield Remark(issue=CHOICE_COUNT, indexes=others, what=what)
+        yield Finding(issue=CHOICE_COUNT, indexes=others, what=what)
     if double := [row for row, some in given.items() if len(set(some)) < len(some)]:
-        yield Remark(issue=DOUBLE_CHOICE, indexes=double)
+        yield Finding(issue=DOUBLE_CHOICE, indexes=double)

@@ -1,18 +1,17 @@
-"""Remarks of a task type on the rows of a file before training, and the issues that types share."""
+"""Findings of a task type on the rows of a file before training, and the issues that types share."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
-from finetune.data.issues import Issue
+from finetune.data.issues import Finding, Issue
 from finetune.data.messages import shown
 from finetune.data.table import Table
 from finetune.task_types.columns import Layout
 
-MOSTLY = 0.5  # share of a file's rows
+MOST_OF_ROWS = 0.5  # share of a file's rows
 UNEVEN = 0.9  # share of the most frequent label
-SHOWN = 5
+LABELS_SHOWN = 5
 ONE_LABEL = Issue(
     code="one-label",
     severity="warning",
@@ -67,40 +66,29 @@ class SplitRows(Protocol):
         """Whether the split is for training."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Remark:
-    """An issue in the rows with these indexes; `what` and `remedy` replace the issue's own texts where given."""
-
-    issue: Issue
-    indexes: Sequence[int] = ()
-    what: str = ""
-    remedy: str = ""
-    worst: bool = False
-
-
-def one_label_remark(rows: int, label: str, *, worst: bool) -> Remark:
+def one_label_finding(rows: int, label: str, *, worst: bool) -> Finding:
     """All labelled rows have one label: an error in training data."""
     every = f"all {rows:,} labelled rows have" if rows > 1 else "the only labelled row has"
     remedy = "Training and scores need two or more; name another column: label=COLUMN"
-    return Remark(issue=ONE_LABEL, what=f"{every} {label}", remedy=remedy, worst=worst)
+    return Finding(issue=ONE_LABEL, what=f"{every} {label}", remedy=remedy, worst=worst)
 
 
-def majority_remarks(what: str, *, uneven: bool, remedy: str = "") -> Remark:
+def majority_finding(what: str, *, uneven: bool, remedy: str = "") -> Finding:
     """The majority-class baseline; a warning where its score is very high."""
-    return Remark(issue=IMBALANCE, what=what, remedy=remedy) if uneven else Remark(issue=MAJORITY, what=what)
+    return Finding(issue=IMBALANCE, what=what, remedy=remedy) if uneven else Finding(issue=MAJORITY, what=what)
 
 
-def of_single_labels(rows: SplitRows, *, scores: bool = False, worst: bool) -> Iterator[Remark]:
+def of_single_labels(rows: SplitRows, *, scores: bool = False, worst: bool) -> Iterator[Finding]:
     """For single-label data: a single label only, or the majority-class baseline; with `scores` also its macro F1."""
     counts = rows.label_counts
     if not counts:
         return
     (most, count), share = counts.most_common(1)[0], counts.most_common(1)[0][1] / counts.total()
     if len(counts) == 1:
-        yield one_label_remark(count, f"the label {shown(most)}", worst=worst)
+        yield one_label_finding(count, f"the label {shown(most)}", worst=worst)
         return
     known = f"accuracy {100 * share:.1f}"
     known += f" and macro F1 {100 * 2 * share / (1 + share) / len(counts):.1f}" if scores else ""
     macro = "Use macro F1 rather than accuracy; class_weight=balanced gives rare labels more weight"
     what = f"the most frequent label is {shown(most)} (majority-class baseline: {known})"
-    yield majority_remarks(what, uneven=share >= UNEVEN, remedy=macro if scores else "")
+    yield majority_finding(what, uneven=share >= UNEVEN, remedy=macro if scores else "")

@@ -1,10 +1,10 @@
-"""Remarks on answers that are not in their context, or not where answer_start says."""
+"""Findings on answers that are not in their context, or not where answer_start says."""
 
 from collections.abc import Iterator
 
-from finetune.data.issues import Issue
+from finetune.data.issues import Finding, Issue
 from finetune.data.values import as_text
-from finetune.task_types.remarks import MOSTLY, ONE_LABEL, Remark, SplitRows
+from finetune.task_types.findings import MOST_OF_ROWS, ONE_LABEL, SplitRows
 from finetune.task_types.span.answer_place import located
 from finetune.task_types.span.cells import answers_of
 
@@ -30,7 +30,7 @@ ANSWER_UNSURE = Issue(
 ISSUES = (ANSWER_LOST, ANSWER_MOVED, ANSWER_UNSURE)
 
 
-def span_remarks(rows: SplitRows) -> Iterator[Remark]:
+def span_findings(rows: SplitRows) -> Iterator[Finding]:
     """Answers that are not in their context, not at answer_start, or that occur several times."""
     layout, columns = rows.layout, rows.table.columns
     if not layout.label or len(layout.text) < 2 or layout.label[0] not in columns:
@@ -38,7 +38,7 @@ def span_remarks(rows: SplitRows) -> Iterator[Remark]:
     cells, contexts = columns[layout.label[0]], columns[layout.text[1]]
     starts = columns.get("answer_start", [None] * len(cells))
     if rows.trains and any(gold is not None for gold in rows.golds) and not any(rows.golds):
-        yield Remark(issue=ONE_LABEL, what="no question has an answer", remedy="There is nothing to learn", worst=True)
+        yield Finding(issue=ONE_LABEL, what="no question has an answer", remedy="There is nothing to learn", worst=True)
     lost, moved, unsure = [], [], []
     for row, gold in enumerate(rows.golds):
         context = as_text(contexts[row]) if gold else ""
@@ -51,8 +51,8 @@ def span_remarks(rows: SplitRows) -> Iterator[Remark]:
         elif any(start is None and context.count(text) > 1 for text, start in pairs):
             unsure.append(row)
     if lost:
-        yield Remark(issue=ANSWER_LOST, indexes=lost, worst=len(lost) > MOSTLY * rows.size)
+        yield Finding(issue=ANSWER_LOST, indexes=lost, worst=len(lost) > MOST_OF_ROWS * rows.size)
     if moved:
-        yield Remark(issue=ANSWER_MOVED, indexes=moved)
+        yield Finding(issue=ANSWER_MOVED, indexes=moved)
     if unsure:
-        yield Remark(issue=ANSWER_UNSURE, indexes=unsure)
+        yield Finding(issue=ANSWER_UNSURE, indexes=unsure)
