@@ -41,7 +41,7 @@ def require_linear(model: EncoderWithHead, *, frozen: bool) -> None:
             f"an encoder of type '{model.backbone.config.model_type}' has no pretrained pooler",
             f"Name the layer to read with train.solver=logistic: layers=[{model.backbone.config.num_hidden_layers}]",
         )
-    if ("sequence" in model.head.inputs and not model.head.reads_words) or not model.head.labels:
+    if not model.head.solved_as:
         raise UserError("train.solver = 'logistic' is for text and word labels", "Leave it out for this task")
 
 
@@ -108,14 +108,14 @@ def _columns(engine: Engine, features: Sequence[Feature]) -> tuple[np.ndarray, n
 def _coefficients(
     inputs: np.ndarray, labels: np.ndarray, head: Head, *, strength: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Weight `(labels, width)` and bias `(labels,)`, for classification, multi-label or regression."""
+    """Weight `(labels, width)` and bias `(labels,)`, of what the head says that its labels are."""
     from sklearn.linear_model import LogisticRegression, Ridge
 
     count = len(head.labels)
-    if labels.dtype.kind == "f":
+    if head.solved_as == "number":
         ridge = Ridge(alpha=1 / strength).fit(inputs, labels)
         return ridge.coef_.reshape(1, -1), np.atleast_1d(ridge.intercept_)
-    if labels.ndim == 2:
+    if head.solved_as == "flags":
         each = [_binary(inputs, labels[:, label], strength) for label in range(count)]
         return np.stack([weight for weight, _ in each]), np.array([bias for _, bias in each])
     weight, bias = np.zeros((count, inputs.shape[1])), np.full(count, UNSEEN)

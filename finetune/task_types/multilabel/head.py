@@ -20,6 +20,7 @@ class MultiLabelHead(PooledHead):
     """Dropout and one linear layer on the pooled output."""
 
     auto_class = "AutoModelForSequenceClassification"
+    solved_as = "flags"
 
     def __init__(self, backbone: Backbone, labels: Sequence[str]) -> None:
         super().__init__(backbone, labels, table=SENTENCE)

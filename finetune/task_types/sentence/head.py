@@ -26,6 +26,7 @@ class SentenceHead(PooledHead):
     ) -> None:
         super().__init__(backbone, labels, table=SENTENCE)
         self.regression = regression
+        self.solved_as = "number" if regression else "class"
         weights = tensor(class_weights) if class_weights else None
         self.register_buffer("class_weights", weights, persistent=False)  # for training only
 

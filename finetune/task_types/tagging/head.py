@@ -16,6 +16,7 @@ class TaggingHead(Head):
     inputs = frozenset({"sequence"})
     reads_words = True
     auto_class = "AutoModelForTokenClassification"
+    solved_as = "class"
 
     def __init__(self, backbone: Backbone, labels: Sequence[str]) -> None:
         super().__init__(labels)

@@ -15,10 +15,12 @@ from support.training import CPU, build, unscored
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.inference.hidden_states import with_states
+from finetune.models.families import SENTENCE
 from finetune.models.feature import Feature
 from finetune.models.saving import build_model, load_trained, save_checkpoint
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.recipe import Recipe, Train
+from finetune.task_types.pooled_head import PooledHead
 from finetune.task_types.task import Task
 from finetune.training.evaluation import DevEvaluation, Evaluated
 from finetune.training.logistic import fit_logistic, require_linear
@@ -116,6 +118,18 @@ def test_what_it_cannot_fit_is_refused(tiny_bert: Path, tiny_roberta: Path) -> N
         model, _ = build_model(folder, task.head, recipe, device=CPU)
         with pytest.raises(UserError, match=words):
             require_linear(model, frozen=recipe.frozen)
+
+
+def test_a_head_of_another_loss_is_not_solved_as_classes(tiny_bert: Path) -> None:
+    """Of a new type, whose labels are integers too: levels, of which each logit is a threshold."""
+
+    class Levels(PooledHead):
+        auto_class = "AutoModelForSequenceClassification"
+
+    recipe = Recipe(task="any", train=LOGISTIC, frozen=True)
+    model, _ = build_model(tiny_bert, lambda backbone: Levels(backbone, ["1", "2"], table=SENTENCE), recipe, device=CPU)
+    with pytest.raises(UserError, match="for text and word labels"):
+        require_linear(model, frozen=True)
 
 
 FITTED = 'frozen = true\ntrain.solver = "logistic"\n'
