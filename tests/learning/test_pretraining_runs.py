@@ -53,10 +53,8 @@ def left(out: Path, record: RunRecord) -> tuple[bytes, list[float], Any]:
     return weights.read_bytes(), [losses[update] for update in sorted(losses)], (record.scores, record.epochs)
 
 
-@pytest.mark.parametrize(
-    ("objective", "updates"),
-    [("mlm", 150), ("ltr", 150), pytest.param("mlm-nsp", 600, marks=pytest.mark.slow)],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("objective", "updates"), [("mlm", 150), ("ltr", 150), ("mlm-nsp", 600)])
 def test_the_language_is_learned(objective: str, updates: int, corpus: Path, tiny_bert: Path, tmp_path: Path) -> None:
     recipe = recipe_of(corpus, tiny_bert, updates=updates, options={"objective": objective})
     scores = trained(recipe, tmp_path).scores["dev"]
@@ -81,6 +79,7 @@ def test_an_interrupted_run_ends_bit_for_bit_as_an_uninterrupted_one(
     assert len(whole[1]) == 20
 
 
+@pytest.mark.slow
 def test_parts_of_a_batch_have_the_masks_of_the_whole(corpus: Path, tiny_bert: Path, tmp_path: Path) -> None:
     def losses(**train: Any) -> list[float]:
         recipe = recipe_of(corpus, tiny_bert, updates=4, options={"objective": "mlm-nsp"}, limit=200, train=train)
@@ -89,6 +88,7 @@ def test_parts_of_a_batch_have_the_masks_of_the_whole(corpus: Path, tiny_bert: P
     assert losses(accumulation=3) == pytest.approx(losses(), rel=1e-4)
 
 
+@pytest.mark.slow
 def test_fewer_documents_can_be_trained_on(corpus: Path, tiny_bert: Path, tmp_path: Path) -> None:
     def rows(**given: Any) -> int:
         record = trained(recipe_of(corpus, tiny_bert, updates=1, options={}, **given), tmp_path)

@@ -72,6 +72,7 @@ def test_each_seed_trains_its_own_first_run_once(here: Finetune, tiny_bert: Path
     assert metric.shown(summarised(scores, metric).mean) in line
 
 
+@pytest.mark.slow
 def test_one_earlier_run_is_shared_by_all_seeds_and_compared_with_seeds_of_its_own(
     here: Finetune, tiny_bert: Path, tmp_path: Path
 ) -> None:

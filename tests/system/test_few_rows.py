@@ -89,6 +89,7 @@ def test_few_rows_get_the_least_updates_and_are_scored_ten_times(tiny_bert: Path
     assert record.selected_epoch == 10
 
 
+@pytest.mark.slow
 def test_a_test_file_is_predicted_once_with_the_selected_weights(
     tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -104,6 +105,7 @@ def test_a_test_file_is_predicted_once_with_the_selected_weights(
     assert record.rows["test"] == 60
 
 
+@pytest.mark.slow
 def test_the_linear_probe_is_the_frozen_logistic_run(tiny_bert: Path, tmp_path: Path) -> None:
     data = written(tmp_path / "a.csv", rows(60))
     probe = trained(data, tiny_bert, tmp_path / "results").baselines["dev"]["linear-probe"]

@@ -165,6 +165,7 @@ def test_a_task_of_ones_own_in_a_file(here: Finetune, tiny_bert: Path, tmp_path:
     assert "ModuleNotFoundError" in broken.stderr
 
 
+@pytest.mark.slow
 def test_a_score_that_is_no_number_keeps_no_command_from_working(
     here: Finetune, tiny_bert: Path, tmp_path: Path
 ) -> None:

@@ -154,6 +154,7 @@ def hostile(tmp_path: Path) -> str:
     return str(file.relative_to(tmp_path))
 
 
+@pytest.mark.slow
 def test_no_text_of_others_reaches_the_terminal_as_a_command(
     hostile: str, here: Finetune, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

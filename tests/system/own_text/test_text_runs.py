@@ -96,6 +96,7 @@ def test_what_its_training_tells_of_a_vocabulary_is_in_every_record(corpus: Path
         assert not any("does not fit" in note for note in record.notes)  # a small vocabulary is the user's own choice
 
 
+@pytest.mark.slow
 def test_a_vocabulary_is_of_the_documents_that_are_trained_on(corpus: Path, cache: Path, in_process: InProcess) -> None:
     for settings in ((), ("train_share=0.5",), ("held_out.share=0.2",)):
         assert in_process("run", "corpus.txt", *TINY_RUN, *settings, data="")[0] == 0
@@ -185,6 +186,7 @@ def test_a_ready_space_of_epochs_is_not_for_updates(corpus: Path, in_process: In
     assert_error(err, "fine-tuning", "in updates", "learning_rate")
 
 
+@pytest.mark.slow
 def test_the_page_of_a_run_marks_words_and_has_its_curve(corpus: Path, in_process: InProcess) -> None:
     assert in_process("run", "corpus.txt", *TINY_RUN[::2], "train.updates=20", "objective=mlm-nsp", data="")[0] == 0
     (record,) = all_records(corpus.parent / "results")
@@ -199,6 +201,7 @@ def test_the_page_of_a_run_marks_words_and_has_its_curve(corpus: Path, in_proces
     assert f"finetune run YOURS.csv model={record.id}" in page and "finetune predict" not in page
 
 
+@pytest.mark.slow
 def test_a_text_that_changed_since_its_run_began_is_one_line(
     corpus: Path, in_process: InProcess, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -77,6 +77,7 @@ def state() -> list[Any]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STATES)
 def test_a_run_neither_takes_nor_changes_the_callers_state(name: str, trained: Callable[..., finetune.Run]) -> None:
     plain = trained("plain")

@@ -38,6 +38,7 @@ def test_a_run_shows_its_score_and_baselines(run: finetune.Run) -> None:
     assert run.predictions.loc[0, "gold"] in ("bad", "good")
 
 
+@pytest.mark.slow
 def test_names_of_data_are_escaped(tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     rows = [{"text": f"{text} {HOSTILE}", "label": f"{label}{HOSTILE}"} for text, label in REVIEWS]

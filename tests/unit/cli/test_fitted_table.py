@@ -121,6 +121,7 @@ def test_facts_have_a_line_each() -> None:
     assert printed(facts, 12).startswith("f\nname:") and printed(facts, 12).count("x") == 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", WIDTHS)
 def test_every_table_of_the_kept_records_fits(width: int) -> None:
     out = ROOT / "results"

@@ -156,11 +156,13 @@ def test_a_column_without_a_name_right_of_the_header_is_kept(tmp_path: Path) -> 
     assert list(read_table(tmp_path / "a.xlsx").columns) == ["id", "text", "column 3"]
 
 
+@pytest.mark.slow
 def test_a_bomb_of_a_sheet_is_refused(tmp_path: Path) -> None:
     path = xlsx(tmp_path / "bomb.xlsx", lambda xml: xml + " " * (1 << 27))
     assert "compressed bytes expand" in refused(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "columns",
     [

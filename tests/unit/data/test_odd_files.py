@@ -141,6 +141,7 @@ def one_tokenizer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tokens, "load_text_tokenizer", lru_cache(maxsize=1)(tokens.load_text_tokenizer))
 
 
+@pytest.mark.slow
 @settings(max_examples=60, **FUZZ)
 @given(content=files())
 @example(content=(".jsonl", b'{"text": {"\\n": null}}'))

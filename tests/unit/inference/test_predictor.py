@@ -162,6 +162,7 @@ def test_questions_that_were_cut_are_told_as_such(tmp_path: Path, tiny_bert: Pat
     assert said in found.notes
 
 
+@pytest.mark.slow
 def test_scoring_numbers_keeps_the_numbers_alone() -> None:
     layout = Layout(shape="regression", text=("text",), label=("score",))
     task = trained_task(layout, name="numbers")

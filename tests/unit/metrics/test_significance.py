@@ -103,6 +103,7 @@ def test_so_few_rows_show_nothing() -> None:
         assert ours.p == p
 
 
+@pytest.mark.slow
 def test_holms_p_is_that_of_statsmodels() -> None:
     for values in ([0.04, 0.01, 0.03, 0.5], [0.01, 0.01], [0.9, 0.6, 0.8], [0.2]):
         assert holm(values) == pytest.approx(multipletests(values, method="holm")[1])

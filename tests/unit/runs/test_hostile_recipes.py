@@ -142,6 +142,7 @@ def test_options_of_a_task_are_bounded_too() -> None:
             configured(find("squad-v2"), {name: 10**9})
 
 
+@pytest.mark.slow
 def test_hostile_recipes_are_used_or_refused(tmp_path: Path) -> None:
     outcome = fuzz_recipes(300, 1, tmp_path)
     assert outcome.faults == []

@@ -134,6 +134,7 @@ def test_the_latest_of_several_runs_is_named_with_the_others(train: Train, here:
     assert f"note: reviews.csv: the latest run is used, {first}; others: {second}; {third}\n" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_record_names_no_folder_of_the_machine(train: Train, here: Finetune, tiny_bert: Path, tmp_path: Path) -> None:
     outside = tmp_path / "data"
     (outside / "wnut17").mkdir(parents=True)

@@ -54,6 +54,7 @@ def guessed(count: int, generator: np.random.Generator) -> tuple[list[MultiLabel
     return rows, made_up(rows).scoring.apply_options([Answer(value=[], probabilities=row.tolist()) for row in chances])
 
 
+@pytest.mark.slow
 def test_thresholds_are_scored_on_rows_that_did_not_choose_them() -> None:
     """With few rows the best threshold of a guess looks good on these rows, and is not on others."""
     generator = np.random.default_rng(0)

@@ -81,6 +81,7 @@ def test_the_diagnostic_set_is_answered_by_the_mnli_run(
     assert out.count("predicted by") == 3
 
 
+@pytest.mark.slow
 def test_missing_runs_are_filled_with_constants_that_are_listed(
     in_process: InProcess, nine: dict[str, str], made: Path, tmp_path: Path
 ) -> None:

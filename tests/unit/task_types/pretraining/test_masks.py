@@ -122,6 +122,7 @@ def test_nothing_else_changes(folder: Path) -> None:
             assert np.all(np.diff(after.reads) > 0)
 
 
+@pytest.mark.slow
 def test_whole_words_are_whole(folder: Path) -> None:
     several = 0
     for before, after in drawn(masking("words"), some_pieces(folder), 20):
@@ -189,6 +190,7 @@ def naming(kind: str, folder: Path) -> tuple[list[Document], PreTrainedTokenizer
     return [Document(str(n), tuple(lines[(n + at) % 5] for at in range(1 + n % 6))) for n in range(30)], tokenizer
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [*KINDS, "Unigram"])
 def test_special_tokens_that_a_text_names_are_never_predicted(kind: str, tiny_albert: Path) -> None:
     rows, tokenizer = naming(kind, tiny_albert)
