@@ -50,6 +50,7 @@ def folded(task: Task) -> Task:
     return replace(task, read=Folded(rows=rows))  # type: ignore[call-arg]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", every_shape(), ids=lambda task: task.name)
 def test_options_of_the_task_and_of_its_reader_reach_the_saved_model(
     task: Task, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

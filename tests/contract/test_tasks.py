@@ -214,6 +214,7 @@ def test_the_options_of_a_task_are_those_of_its_shape_and_of_its_reader(task: Ta
     assert option_values(configured(folded, values)) == {**option_values(task), "fold": 1}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", NEW_SHAPES, ids=lambda task: task.name)
 def test_new_shapes_train_without_a_line_in_the_trainer(task: Task, tiny_bert: Path) -> None:
     _, _, progress = fit(task, tiny_bert, Train(learning_rate=2e-3, epochs=15, batch_size=8, dropout=0.0))

@@ -63,9 +63,8 @@ def test_the_language_is_learned(objective: str, updates: int, corpus: Path, tin
     assert scores.get("next sentence", 1.0) > 0.95
 
 
-@pytest.mark.parametrize(
-    "objective", [pytest.param(name, marks=[pytest.mark.slow] * (name != "mlm-nsp")) for name in OBJECTIVES]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("objective", OBJECTIVES)
 def test_an_interrupted_run_ends_bit_for_bit_as_an_uninterrupted_one(
     objective: str, corpus: Path, tiny_bert: Path, tmp_path: Path
 ) -> None:

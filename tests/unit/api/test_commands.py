@@ -119,6 +119,7 @@ def test_embeddings_are_those_of_the_command(
         finetune.features(tiny_bert, rows, split="dev", path=tmp_path / "no.npz")
 
 
+@pytest.mark.slow
 def test_embeddings_of_texts_are_a_vector_each_and_write_nothing(
     model: finetune.Model, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -35,6 +35,7 @@ def reviews_file(tmp_path: Path) -> Path:
     return written(tmp_path / "new.csv", [("review",), *((text,) for text in texts)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
 def test_a_resumed_prediction_is_the_same_byte_by_byte(
     reviewer: Predictor, reviews_file: Path, tmp_path: Path, suffix: str

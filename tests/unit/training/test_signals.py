@@ -55,6 +55,7 @@ def undisturbed(tiny_bert: Path) -> tuple[list[float], list[torch.Tensor], Any]:
     return losses.values, weights(trainer), found.answers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "at"),
     [
