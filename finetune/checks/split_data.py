@@ -131,7 +131,8 @@ class SplitFile:
 
 
 def part_of(split: str, layout: Layout, table: Table) -> SplitFile:
-    """A table as a Part of this split."""
+    """A table as a Part of this split. Raises UserError for one whose labels are written in another way."""
+    named_type(layout.shape).require_alike(layout, table)
     texts: list[str] = []
     golds: list[Any] = []
     unusable: list[tuple[int, Finding]] = []

@@ -12,7 +12,7 @@ from typing import Any
 from finetune.data.column_types import ColumnFacts, marks
 from finetune.data.values import as_text, is_missing
 from finetune.errors import UserError
-from finetune.task_types.column_names import asks, is_about, is_id_name, label_tier, text_tier
+from finetune.task_types.column_names import asks, is_about, is_id_name, is_split_name, label_tier, text_tier
 
 SHELL = re.compile(r"[\s;&|<>()$`\"'*?#!\[\]{}~\\]")
 FULL_SHARE = 0.9  # share of filled cells
@@ -217,8 +217,8 @@ def _contiguous(group: Sequence[str], names: Sequence[str]) -> bool:
 
 
 def _flags(free: Mapping[str, ColumnFacts]) -> list[str]:
-    """The binary columns: 0 and 1, or true and false."""
-    return [name for name, fact in free.items() if fact.marks]
+    """The binary columns: 0 and 1, or true and false; not those that tell the split."""
+    return [name for name, fact in free.items() if fact.marks and not is_split_name(name)]
 
 
 def _distinct(same: Sequence[Candidate], columns: Mapping[str, Sequence[Any]]) -> list[Candidate]:

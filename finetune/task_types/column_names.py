@@ -20,6 +20,8 @@ NUMBERED = re.compile(
 )
 NO_SPACES = re.compile("[\u1100-\u11ff\u3040-\u30ff\u3130-\u318f\u3400-\u9fff\uac00-\ud7af]")
 
+SPLIT = re.compile(r"train(ing)?|dev(elopment)?|val(id(ation)?)?|test(ing)?|eval(uation)?|holdout")
+
 EXACT, COMPOUND = 1, 2
 
 
@@ -94,6 +96,12 @@ def is_about(name: str) -> bool:
     """Whether the name is metadata of the row or its label, such as `created_at` or `label_confidence`."""
     words, about = name_words_of(name), word_list("about")
     return name.strip().lower() in about or (bool(words) and words[-1] in about) or words[:2] == ["annotation", "id"]
+
+
+def is_split_name(name: str) -> bool:
+    """Whether the name of a flag tells the split: `train`, `is_test`."""
+    words = [word for word in name_words_of(name) if word not in word_list("flag")]
+    return len(words) == 1 and SPLIT.fullmatch(words[0]) is not None
 
 
 def asks(name: str) -> bool:

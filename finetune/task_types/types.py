@@ -21,9 +21,9 @@ from finetune.task_types.task import Task
 from finetune.task_types.view import Line, View
 
 OWN: tuple[DataType, ...] = (
+    Choice(),
     Span(),
     Tagging(),
-    Choice(),
     Classification(),
     Regression(),
     MultiLabel(),

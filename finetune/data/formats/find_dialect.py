@@ -172,7 +172,7 @@ def _has_header(text: str, delimiter: str, *, quoted: bool) -> bool:
         return False  # one text per line
     if any(len(cell) > 100 for cell in first):
         return not rest
-    if _names_text_and_label(first, rest):
+    if _names_columns(first, rest):
         return True  # even where a label or a text is the name of its column
     for column, name in enumerate(first):
         below = [fields[column].strip() for fields in rest if fields[column].strip()]
@@ -188,12 +188,15 @@ def _has_header(text: str, delimiter: str, *, quoted: bool) -> bool:
     return True
 
 
-def _names_text_and_label(first: Sequence[str], rest: Sequence[Sequence[str]]) -> bool:
-    """Whether the first row has usual names of a label and of a text, over cells of several words."""
+def _names_columns(first: Sequence[str], rest: Sequence[Sequence[str]]) -> bool:
+    """Whether the first row has the usual name of a text, or numbers of columns from 0, over texts."""
     names = [cell.strip().casefold() for cell in first]
-    texts = [column for column, name in enumerate(names) if name in word_list("text")]
-    labelled = not {*word_list("label"), *word_list("label_subject")}.isdisjoint(names)
-    return labelled and any(sum(" " in row[column] for row in rest) > SHARE_OF_CELLS * len(rest) for column in texts)
+    counted = len(names) > 1 and names[names[0] == "" :] == [
+        str(number) for number in range(len(names) - (names[0] == ""))
+    ]
+    known = {*word_list("text"), *word_list("text_weak")}
+    texts = [column for column, name in enumerate(names) if counted or name in known]
+    return any(sum(" " in row[column] for row in rest) > SHARE_OF_CELLS * len(rest) for column in texts)
 
 
 def _is_of_words(name: str, below: Sequence[str]) -> bool:

@@ -9,13 +9,17 @@ from typing import Any
 from finetune.data.messages import shown, so_many
 from finetune.data.table import Table
 from finetune.data.values import as_number, as_text, is_missing
+from finetune.data.words.lists import word_list
 from finetune.errors import UserError, nearest
-from finetune.task_types.candidates import Ambiguous
+from finetune.task_types.candidates import Ambiguous, described
 from finetune.task_types.choice_labels import LETTERS, Way, choice_named, choices_of
-from finetune.task_types.column_names import first_number
+from finetune.task_types.column_names import first_number, is_about, is_id_name, label_tier, place_of
 from finetune.task_types.columns import Layout
+from finetune.task_types.data_type import Evidence
 
 ROWS_LOOKED_AT = 5_000  # rows
+ROWS_TRIED = 500  # of a column that may hold the answers
+KINDS = ("category", "number", "text", "id")  # of columns that may hold the answers
 MOST_OF_LABELS = 0.9  # share of the labels that a way of naming choices fits
 SELDOM_OF_LABELS = 0.02  # share of the labels below which those of one kind may be mistakes
 TIMES_MORE = 10  # times as many labels that count from one number as from the other
@@ -66,6 +70,42 @@ def with_way(layout: Layout, table: Table, given: str = "") -> Layout:
         return replace(layout, counted_from=_first(layout, labelled) or 0)
     how, first = WAYS[fitting[0]]
     return replace(layout, choices_by=how, counted_from=first)
+
+
+def answer_column(layout: Layout, evidence: Evidence) -> tuple[str, ...]:
+    """The column of the right choices: its cells name choices, and its name says so; empty where none is found.
+
+    Of several one that names them by other than numbers, which may be points. Raises Ambiguous where several are left,
+    and for one whose name speaks of something else, such as a topic.
+    """
+    kinds = [name for name, fact in evidence.facts.items() if name not in layout.text and fact.kind in KINDS]
+    sure = [name for name in kinds if _says_answer(name)]
+    ways = {name: _ways(replace(layout, label=(name,)), evidence) for name in kinds}
+    fitting = [name for name in kinds if ways[name]]
+    best = [name for name in fitting if name in sure] or fitting
+    if not best:
+        return tuple(sorted(sure, key=lambda name: label_tier(name) or 0)[:1])
+    clear = [name for name in best if not {"0", "1"} & {*ways[name]}]
+    best = clear if len(clear) == 1 else best
+    if len(best) > 1 or best[0] not in sure:
+        settings = [(f"label={name}", described(evidence.facts[name], evidence.columns[name])) for name in best]
+        raise Ambiguous(f"{evidence.file}: it is not clear which column says which choice is right", settings)
+    return (best[0],)
+
+
+def _says_answer(name: str) -> bool:
+    """Whether a column's name says that it holds labels or answers, and not what they are about."""
+    plain = [word for word in word_list("label") if word not in word_list("label_alone")]
+    return not is_about(name) and any(
+        place_of(name, words) for words in (plain, word_list("answer"), word_list("label_weak"))
+    )
+
+
+def _ways(layout: Layout, evidence: Evidence) -> list[str]:
+    """The ways in which the cells of the label name choices; none for ids, and where all cells are the same."""
+    labelled = _labelled(layout, evidence.columns)[:ROWS_TRIED]
+    varied = len({as_text(row.cell) for row in labelled}) > 1
+    return _fitting(layout, labelled) if varied and not is_id_name(layout.label[0]) else []
 
 
 def require_same_count(layout: Layout, table: Table) -> None:

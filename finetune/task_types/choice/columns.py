@@ -10,9 +10,9 @@ from finetune.data.messages import shown
 from finetune.data.nested_fields import cell_at
 from finetune.data.table import Table
 from finetune.data.values import as_text, is_missing
-from finetune.task_types.candidates import best_label, label_candidates
 from finetune.task_types.choice import findings
 from finetune.task_types.choice.answers import (
+    answer_column,
     columns_of_choices,
     names_of_choices,
     require_same_count,
@@ -61,7 +61,10 @@ class Choice(DataType):
 
     def find(self, evidence: Evidence) -> Layout | None:
         """Finds a list of choices, or columns named like choices, and their context."""
-        return choice_layout(evidence.facts, file=evidence.file, any_stem=evidence.shape == self.name)
+        asked = evidence.shape == self.name
+        if asked and "text" in evidence.chosen:
+            return None
+        return choice_layout(evidence, any_stem=asked)
 
     def guess(self, evidence: Evidence) -> Layout | None:
         """As for every type; the first of the columns that the user named are the context, and numbered choices are in
@@ -70,15 +73,14 @@ class Choice(DataType):
         layout = super().guess(evidence)
         if layout is None or "text" not in evidence.chosen:
             return layout
-        contexts = contexts_in(layout.text, evidence.facts)
+        contexts = contexts_in(layout.text, evidence)
         ordered = (*layout.text[:contexts], *numbered_order(layout.text[contexts:]))
         return replace(layout, text=ordered, contexts=contexts)
 
     def other_label(self, evidence: Evidence, text: Sequence[str]) -> tuple[str, ...]:
-        """The likeliest label column. Raises Ambiguous where several are as likely."""
-        candidates = label_candidates(evidence.facts, evidence.columns, text)
-        best, _ = best_label(candidates, evidence.columns, file=evidence.file)
-        return best.columns if best else ()
+        """The column of the right choices. Raises Ambiguous where several could be it."""
+        layout = Layout(shape=self.name, text=tuple(text), contexts=contexts_in(text, evidence))
+        return answer_column(layout, evidence)
 
     def completed(self, layout: Layout, evidence: Evidence) -> Layout:
         """The layout with how labels name the choices."""

@@ -12,50 +12,71 @@ from finetune.data.messages import shown
 from finetune.data.values import as_text, is_missing
 from finetune.data.words.lists import word_list
 from finetune.task_types.candidates import Ambiguous
-from finetune.task_types.choice.answers import ROWS_LOOKED_AT, columns_of_choices
+from finetune.task_types.choice.answers import MOST_OF_LABELS, ROWS_LOOKED_AT, answer_column, columns_of_choices
 from finetune.task_types.choice_labels import LETTERS, choice_named, choices_of
 from finetune.task_types.column_names import (
     is_about,
     is_id_name,
-    label_tier,
     name_words_of,
     named,
     numbered_order,
     stem_of,
 )
 from finetune.task_types.columns import Layout
+from finetune.task_types.data_type import Evidence
 
 CHOICES = ("text", "category", "number", "id")  # kinds of columns that may hold choices
 LEAST_ROWS = 20  # from which a choice that is never right says something
 LEAST_CHOICES = 3  # choices of which one may be a placeholder
 
 
-def choice_layout(facts: Mapping[str, ColumnFacts], *, file: str, any_stem: bool = False) -> Layout | None:
-    """A context and its choices, from a list or from numbered columns, with the label where it is found by name.
+def choice_layout(evidence: Evidence, *, any_stem: bool = False) -> Layout | None:
+    """A context and its choices, from a list or from columns, with the column that says which choice is right.
 
     `any_stem`: the user says that there are choices, so columns such as `sol1` and `sol2` are.
 
-    Raises Ambiguous where several texts could be the context.
+    Raises Ambiguous where several texts could be the context, or several columns the answer.
     """
-    ranked = sorted(facts, key=lambda name: (label_tier(name) is None, label_tier(name) or 0))
-    label = [name for name in ranked if label_tier(name) is not None and not _stem().fullmatch(name)]
-    label = [name for name in label if facts[name].kind in ("category", "number", "text", "id")][:1]
-    choices = _choice_columns(facts) or (_numbered_texts(facts) if any_stem else [])
+    facts = evidence.facts
+    choices = choices_in(evidence) or (_numbered_texts(facts) if any_stem else [])
     if not choices:
         return None
-    contexts = _contexts(facts, (*choices, *label), file=file, choices=choices)
+    label = tuple(evidence.chosen.get("label", ())) or answer_column(
+        Layout(shape="choice", text=(*choices,), contexts=0), evidence
+    )
+    contexts = _contexts(facts, (*choices, *label), file=evidence.file, choices=choices)
     if not contexts:
         return None
     single = facts[choices[0]].kind == "list"
     reasons = {"shape": f"a list of choices in {choices[0]}" if single else f"the columns {', '.join(choices)}"}
     text = (*contexts, *choices)
-    return Layout(shape="choice", text=text, contexts=len(contexts), label=tuple(label), reasons=reasons)
+    return Layout(shape="choice", text=text, contexts=len(contexts), label=label, reasons=reasons)
 
 
-def contexts_in(text: Sequence[str], facts: Mapping[str, ColumnFacts]) -> int:
-    """How many of the columns that the user named are the context: all before a list, or before choices of one stem."""
-    if facts[text[-1]].kind == "list":
+def choices_in(evidence: Evidence) -> list[str]:
+    """The columns of choices by their names, else those that the cells of another column name; empty without any."""
+    facts = evidence.facts
+    if found := _choice_columns(facts):
+        return found
+    for name, fact in facts.items():
+        cells = [as_text(cell).strip() for cell in evidence.columns[name] if not is_missing(cell)][:ROWS_LOOKED_AT]
+        texts = [n for n in facts if n != name and facts[n].kind in ("text", "category") and not facts[n].marks]
+        group = [n for n in texts if n in cells] if fact.kind == "category" else []
+        if len(group) > 1 and sum(cell in group for cell in cells) > MOST_OF_LABELS * len(cells):
+            return group
+    return []
+
+
+def contexts_in(text: Sequence[str], evidence: Evidence) -> int:
+    """How many of the columns that the user named are the context: all before a list, before columns of choices, or
+    before choices of one stem.
+    """
+    if evidence.facts[text[-1]].kind == "list":
         return max(1, len(text) - 1)
+    choices = choices_in(evidence)
+    first = next((place for place, name in enumerate(text) if name in choices), 0)
+    if first and set(text[first:]) <= set(choices):
+        return first
     stem = stem_of(text[-1])
     return next((i for i, name in enumerate(text) if i and stem and stem_of(name) == stem), 1)
 
@@ -107,7 +128,7 @@ def _contexts(
     if len(long) > 1:
         raise Ambiguous(
             f"{file}: {len(long)} columns could be the context of the choices",
-            [(f"text={','.join([name, *choices])}", "with shape=choice") for name in long[:5]],
+            [(f"shape=choice text={','.join([name, *choices])}", "") for name in long[:5]],
         )
     rest = [n for n in facts if n not in taken and facts[n].kind in ("text", "category")]
     return tuple(long or sorted(rest, key=lambda name: -facts[name].words)[:1])

@@ -14,7 +14,7 @@ from finetune.task_types.column_names import is_id_name
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import Evidence, short
 from finetune.task_types.text_candidates import best_texts
-from finetune.task_types.text_inputs.label_kinds import CLASSES, label_kind
+from finetune.task_types.text_inputs.label_kinds import CLASSES, NUMBER, label_kind
 from finetune.task_types.text_inputs.not_choices import require_no_choices
 
 SELDOM = 0.05  # share of the rows in which an object among labels is a mistake
@@ -84,6 +84,11 @@ def _labelled(layout: Layout, evidence: Evidence, label: Sequence[str], reasons:
     )
     reasons["shape"] = "given" if given else kind.why
     shape = given or kind.shape
+    if given in (CLASSES, NUMBER) and len(label) > 1:
+        raise UserError(
+            f"{evidence.file}: shape={given} reads one label, and the columns {', '.join(label)} are several",
+            "Set shape=multi-label, or name one: label=COLUMN",
+        )
     return replace(layout, shape=shape, label=tuple(label), separator=kind.separator, decimal=kind.decimal)
 
 

@@ -7,9 +7,10 @@ from typing import Any
 
 from finetune.data.column_types import DIFFERENT_WORDS, ColumnFacts
 from finetune.data.values import as_number, as_text, is_missing
+from finetune.data.words.lists import word_list
 from finetune.task_types.candidates import Ambiguous
 from finetune.task_types.choice_labels import choice_named
-from finetune.task_types.column_names import label_tier, numbered_order, stem_of, text_tier
+from finetune.task_types.column_names import label_tier, name_words_of, numbered_order, stem_of, text_tier
 
 ROWS_LOOKED_AT = 1_000  # rows
 MOST_OF_LABELS = 0.9  # share of the labels that name a choice
@@ -27,6 +28,15 @@ def require_no_choices(
     file: str,
 ) -> None:
     """Raises Ambiguous where columns look like choices, and the guess uses some of them as a text, or none."""
+    packed = [
+        name for name in facts if facts[name].kind in ("text", "category") and name not in label and _are_packed(name)
+    ]
+    if packed and label:
+        texts = [name for name in _texts(facts, label) if name not in packed]
+        raise Ambiguous(
+            f"{file}: the column '{packed[0]}' looks like several choices in one text; write them as a JSON list",
+            [(f"text={name}", f"without {packed[0]}") for name in texts[:COLUMNS_OFFERED]],
+        )
     found: list[list[str]] = []
     for group in _numbered(facts, label):
         context = _context(facts, group, label)
@@ -40,6 +50,10 @@ def require_no_choices(
     if found:
         what = f"the columns {', '.join(found[0][1:])} look like choices of one question"
         raise Ambiguous(f"{file}: {what}", _settings(facts, found, label))
+
+
+def _are_packed(name: str) -> bool:
+    return bool({*name_words_of(name)} & {*word_list("choices")})
 
 
 def _is_right_choice(label: ColumnFacts, choice: ColumnFacts) -> bool:

@@ -128,7 +128,16 @@ def test_a_wrong_number_of_cells_is_a_fault_of_that_row(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "header"),
-    [("text,label\ngood,1\nbad,0\n", True), ("good film,1\nbad film,0\nfine,1\n", False), ("a b c\nd e f\n", False)],
+    [
+        ("text,label\ngood,1\nbad,0\n", True),
+        ("good film,1\nbad film,0\nfine,1\n", False),
+        ("a b c\nd e f\n", False),
+        ("0,1\ngood film,1\nbad film,0\nfine film,1\n", True),  # as pandas numbers columns
+        (",0,1\n0,good film,1\n1,bad film,0\n2,fine film,1\n", True),
+        ("text,good\na film,good\nthe film,bad\none film,bad\n", True),  # a label is the name of its column
+        ("text,2021,2022\na film,1,0\nthe film,0,1\none film,0,0\n", True),
+        ("3,1\ngood film,1\nbad film,0\nfine film,1\n", False),
+    ],
 )
 def test_a_missing_header_is_seen(tmp_path: Path, text: str, header: bool) -> None:
     table = read_table(write(tmp_path / "rows.csv", text))

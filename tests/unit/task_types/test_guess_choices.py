@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 from support.own_data import own_task
 
+from finetune.commands.check.run_checks import check_data
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.task_types.candidates import Ambiguous
+from finetune.task_types.candidates import Ambiguous, single_settings
 from finetune.task_types.choice.task import ChoiceRow
 from finetune.task_types.own_data import own_data
 from finetune.task_types.types import named_type
@@ -251,9 +252,10 @@ def test_labels_that_are_a_number_and_the_text_of_another_choice_are_asked_about
 def test_a_dev_file_that_counts_in_another_way_stops(tmp_path: Path) -> None:
     (tmp_path / "dev").mkdir()
     dev = exam(tmp_path / "dev", label=lambda i: 1 + i % 3)
-    task = own_task(exam(tmp_path), {"dev": dev})
     with pytest.raises(UserError, match=r"count the choices from 1 .*expected from 0. Subtract 1"):
-        task.load(Source(), "dev")
+        own_task(exam(tmp_path), {"dev": dev}).load(Source(), "dev")
+    with pytest.raises(UserError, match="count the choices from 1"):
+        check_data(exam(tmp_path), {"dev": dev})
 
 
 def test_a_way_that_does_not_exist_is_named(tmp_path: Path) -> None:
@@ -284,3 +286,65 @@ def test_only_columns_that_are_not_choices_are_offered_as_the_label(tmp_path: Pa
     choices = {f"option_{place}": lambda i, place=place: text(i + place) for place in range(1, 5)}
     with pytest.raises(UserError, match="Name it: label=COLUMN, one of key;"):
         own_task(write(tmp_path, rows(prompt=text, **choices, key=lambda i: i % 4)), {})
+
+
+def quiz(folder: Path, **columns: Any) -> str:
+    """A question with choices A, B and C, and these columns."""
+    letters: dict[str, Any] = {letter: lambda i, n=n: text(i + n, 2) for n, letter in enumerate("ABC")}
+    return write(folder, rows(question=lambda i: text(i, 12), **letters, **columns))
+
+
+@pytest.mark.parametrize("other", ["category", "class", "score", "rating", "topic"])
+def test_the_answer_is_the_label_and_not_what_else_looks_like_one(other: str, tmp_path: Path) -> None:
+    data = quiz(tmp_path, **{other: lambda i: 1 + i % 3}, correct_answer=lambda i: "ABC"[i % 3])
+    assert own_task(data).read.layout.label == ("correct_answer",)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("columns", [{"topic": lambda i: 1 + i % 3}, {"student": lambda i: "AB"[i % 2]}])
+def test_a_column_of_another_name_is_asked_about(columns: dict[str, Any], tmp_path: Path) -> None:
+    """Its cells may name choices by chance."""
+    data, (name,) = quiz(tmp_path, **columns), columns
+    with pytest.raises(Ambiguous, match="which choice is right") as asked:
+        own_task(data)
+    assert [setting for setting, _ in asked.value.choices] == [f"label={name}"]
+    assert own_task(data, {"label": name}).read.layout.label == (name,)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("names", [("(1)", "(2)", "(3)"), ("ㄱ", "ㄴ", "ㄷ"), ("I", "II", "III"), ("left", "right")])
+def test_columns_that_the_answers_name_are_choices(names: tuple[str, ...], tmp_path: Path) -> None:
+    choices: dict[str, Any] = {name: lambda i, n=n: text(i + n, 2) for n, name in enumerate(names)}
+    data = rows(question=lambda i: text(i, 12), **choices, answer=lambda i: names[i % len(names)])
+    task: Any = own_task(write(tmp_path, data))
+    assert task.read.layout.text == ("question", *names)
+    assert all(row.gold == (int(row.id) - 1) % len(names) for row in task.load(Source(), "train").rows)
+
+
+@pytest.mark.parametrize("settings", [{}, {"shape": "choice", "text": "passage,question,A,B,C"}])
+def test_a_passage_with_lettered_choices_is_no_search_for_a_span(settings: dict[str, str], tmp_path: Path) -> None:
+    data = quiz(tmp_path, passage=lambda i: text(i, 40), answer=lambda i: text(i + i % 3, 2))
+    task: Any = own_task(data, settings)
+    assert (task.read.layout.shape, task.read.layout.contexts) == ("choice", 2)
+    assert {len(row.choices) for row in task.load(Source(), "train").rows} == {3}
+
+
+def test_what_a_question_about_the_context_offers_is_read(tmp_path: Path) -> None:
+    options: dict[str, Any] = {f"Antwort {letter}": lambda i, n=n: text(i + n, 2) for n, letter in enumerate("ABC")}
+    columns = {
+        "Aufgabe": lambda i: text(i, 9),
+        **options,
+        "Lösung": lambda i: "ABC"[i % 3],
+        "Grund": lambda i: text(i, 8),
+    }
+    data = write(tmp_path, rows(**columns))
+    with pytest.raises(Ambiguous) as asked:
+        own_task(data)
+    settings = dict(one.split("=") for one in single_settings(asked.value.choices[0][0]))
+    assert own_task(data, settings).read.layout.label == ("Lösung",)  # type: ignore[attr-defined]
+
+
+def test_choices_in_one_text_are_told(tmp_path: Path) -> None:
+    data = rows(
+        question=lambda i: text(i, 12), options=lambda i: f"{text(i)}; {text(i + 1)}", answer=lambda i: 1 + i % 2
+    )
+    with pytest.raises(Ambiguous, match="several choices in one text"):
+        own_task(write(tmp_path, data))

@@ -124,6 +124,19 @@ def test_flags_that_are_not_of_one_kind_are_asked_about(names: list[str], parts:
     assert {f"label={name}" for name in names} <= {*found} and len({*found}) == len(found)
 
 
+@pytest.mark.parametrize("split", ["train", "is_test", "validation"])
+def test_a_flag_that_tells_the_split_is_no_label(split: str, tmp_path: Path) -> None:
+    layout = layout_of(written(tmp_path, TEXTS, *FLAGS[:2], header=f"text\t{split}\tspam"))
+    assert (layout.shape, layout.label) == ("classification", ("spam",))
+
+
+@pytest.mark.parametrize("shape", ["classification", "regression"])
+def test_several_columns_are_not_read_as_the_first_of_them(shape: str, tmp_path: Path) -> None:
+    data = written(tmp_path, TEXTS, *FLAGS[:3], header="text\tgood\tbad\tmixed")
+    with pytest.raises(UserError, match="reads one label, and the columns good, bad, mixed are several"):
+        layout_of(data, shape=shape)
+
+
 def test_flags_of_one_kind_are_several_labels(tmp_path: Path) -> None:
     for names in ("toxic\tobscene\tthreat", "is_toxic\tis_rude\tis_sad", "is_toxic\thas_toxic\tis_spam", "new\topen"):
         layout = layout_of(written(tmp_path, TEXTS, *FLAGS[: names.count("\t") + 1], header=f"text\t{names}"))
