@@ -13,7 +13,7 @@ from finetune.data.words.lists import word_list
 from finetune.errors import UserError, nearest
 from finetune.task_types.candidates import Ambiguous, described
 from finetune.task_types.choice_labels import LETTERS, Way, choice_named, choices_of
-from finetune.task_types.column_names import first_number, is_about, is_id_name, label_tier, place_of
+from finetune.task_types.column_names import first_number, is_about, label_tier, place_of
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import Evidence
 
@@ -102,10 +102,10 @@ def _says_answer(name: str) -> bool:
 
 
 def _ways(layout: Layout, evidence: Evidence) -> list[str]:
-    """The ways in which the cells of the label name choices; none for ids, and where all cells are the same."""
+    """The ways in which the cells of the label name choices; none where all cells are the same."""
     labelled = _labelled(layout, evidence.columns)[:ROWS_TRIED]
     varied = len({as_text(row.cell) for row in labelled}) > 1
-    return _fitting(layout, labelled) if varied and not is_id_name(layout.label[0]) else []
+    return _fitting(layout, labelled) if varied else []
 
 
 def require_same_count(layout: Layout, table: Table) -> None:

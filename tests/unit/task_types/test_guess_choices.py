@@ -284,8 +284,9 @@ def test_a_right_answer_of_a_pupil_is_weaker_than_the_key(tmp_path: Path) -> Non
 
 def test_only_columns_that_are_not_choices_are_offered_as_the_label(tmp_path: Path) -> None:
     choices = {f"option_{place}": lambda i, place=place: text(i + place) for place in range(1, 5)}
-    with pytest.raises(UserError, match="Name it: label=COLUMN, one of key;"):
+    with pytest.raises(Ambiguous) as asked:
         own_task(write(tmp_path, rows(prompt=text, **choices, key=lambda i: i % 4)), {})
+    assert [setting for setting, _ in asked.value.choices] == ["label=key"]
 
 
 def quiz(folder: Path, **columns: Any) -> str:
