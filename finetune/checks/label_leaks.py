@@ -13,7 +13,7 @@ from finetune.data.issues import Issue
 from finetune.data.nested_fields import holds
 from finetune.data.values import as_number, as_text, is_missing
 
-SAMPLE_ROWS = 50_000  # rows
+SAMPLE_ROWS = 50_000
 LEAST_ROWS = 20
 EACH = 5  # mean rows a value of such a column
 WRONG = 0.05  # share of the rows without the most frequent label that the column's values may get wrong

@@ -10,7 +10,7 @@ from finetune.errors import UserError
 from finetune.task_types.own_data import OwnData, own_data
 from finetune.task_types.task import Task
 
-ROWS_SHOWN = 3  # row numbers
+ROWS_SHOWN = 3
 
 
 def require_sound_data(tasks: Iterable[Task]) -> None:

@@ -8,7 +8,7 @@ from typing import Any, overload
 
 from finetune.data.rows import Row, is_plain
 
-LEAST_ROWS = 50_000  # rows
+LEAST_ROWS = 50_000
 ROWS_AT_ONCE = 1_000  # rows whose bytes are read together
 Values = list[tuple[Any, ...]]
 

@@ -32,7 +32,7 @@ FIXED: dict[
     "chunk_size_feed_forward": 0,
     "pruned_heads": {},
 }
-MOST_TOKENS = 10_000_000  # tokens
+MOST_TOKENS = 10_000_000
 SETTINGS: dict[str, Any] = {  # types in what a run saves for prediction
     "finetune": dict,
     "task": str,

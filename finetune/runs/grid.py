@@ -10,7 +10,7 @@ from finetune.runs.recipe import OptionNames, Recipe, Train, no_options
 from finetune.runs.toml import flat
 
 VARIANT = "variant"  # the key whose values are tables of settings set together
-SETTINGS_SHOWN = 5  # settings in a message
+SETTINGS_SHOWN = 5
 MOST_RUNS = 10_000  # of one recipe
 SEEN_BY_LOGISTIC = {"solver", "precision"}  # of the settings of `train`
 

@@ -12,7 +12,7 @@ from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record, readable_records
 from finetune.storage.stored import STORE
 
-RUNS_SHOWN = 3  # runs in a message
+RUNS_SHOWN = 3
 
 
 def find_run(target: str, out: Path) -> RunFolder | None:

@@ -12,7 +12,7 @@ from finetune.data.rows import OwnRow
 from finetune.task_types.data_type import DataType
 
 DEV_SHARE = 0.1  # of the rows, held out as dev where there is no dev file
-MOST_DEV_ROWS = 10_000  # most rows of dev
+MOST_DEV_ROWS = 10_000
 
 
 def drawn_for_dev(kind: DataType, rows: Sequence[OwnRow], groups: Sequence[Any] | None = None) -> set[int]:

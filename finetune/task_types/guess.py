@@ -34,6 +34,11 @@ def guess(table: Table, given: Mapping[str, Any], *, labelled: bool = True) -> L
     layout = _first_guess(evidence)
     kind = named_type(layout.shape)
     layout = _with_roles(kind.completed(layout, evidence), evidence)
+    if evidence.choices_by and not layout.choices_by:
+        raise UserError(
+            f"choices_by= says how labels name choices, and no column has such labels (shape={layout.shape})",
+            "Leave it out",
+        )
     layout = _with_names(layout, kind, evidence.table, names)
     return replace(layout, labels=found_labels(layout, table.columns))
 

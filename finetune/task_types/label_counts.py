@@ -8,7 +8,7 @@ from finetune.runs.whole_record import LONGEST_LABEL, MOST_LABELS
 from finetune.task_types.task import Task
 from finetune.task_types.types import type_of
 
-ROWS_AT_ONCE = 1_000  # rows
+ROWS_AT_ONCE = 1_000
 NONE = "no label"
 
 

@@ -53,9 +53,9 @@ OPTIONS = (
     "keep",
     "drop",
 )  # of data
-ROWS_SHOWN = 3  # row numbers shown in a note
+ROWS_SHOWN = 3
 MOST_BYTES = 1_000_000_000  # of a split.json, which has the ids of all rows
-ROWS_AT_ONCE = 1_000  # rows whose labels are collected at once
+ROWS_AT_ONCE = 1_000  # whose labels are collected at once
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -216,9 +216,8 @@ def _usable_labels(layout: Layout, table: Table) -> tuple[str, ...]:
     if not named_type(layout.shape).closed_labels or len(layout.label) != 1:
         return every
     cells, rows, seen = table.columns.get(layout.label[0], ()), rows_of(layout, table), set[str]()
-    while len(seen) < len(every) and (
-        some := list(islice(rows, ROWS_AT_ONCE))
-    ):  # mostly the first rows have all labels
+    # Mostly the first rows have all labels.
+    while len(seen) < len(every) and (some := list(islice(rows, ROWS_AT_ONCE))):
         usable = [cells[index] for index, row in some if not isinstance(row, NoRow)]
         seen.update(found_labels(layout, {layout.label[0]: usable}))
     return tuple(name for name in every if name in seen)

@@ -7,7 +7,7 @@ from typing import Any
 from finetune.data.column_types import ColumnFacts
 from finetune.data.values import as_text, is_missing
 
-ROWS_LOOKED_AT = 400  # rows
+ROWS_LOOKED_AT = 400
 FEWEST_ROWS = 8  # rows that tell
 MORE = 0.1  # share of the shorter text that is in the other one, above what texts of different rows share: 0.3 to 0.7
 COPIES = 0.95  # with a larger share one is the other one, cleaned

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-ROWS_AT_ONCE = 2_000  # rows
+ROWS_AT_ONCE = 2_000
 NGRAMS = (("word", (1, 2)), ("char_wb", (2, 4)))
 TextTuples = Sequence[tuple[str, ...]]
 

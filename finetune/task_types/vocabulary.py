@@ -13,7 +13,7 @@ from finetune.data.words.lists import by_language
 from finetune.models.tokenizers.load import TextTokenizer
 from finetune.runs.recipe import is_new
 
-SAMPLE_TEXTS = 2_000  # texts
+SAMPLE_TEXTS = 2_000
 FIRST_TEXTS = 200  # texts of a stream, of which a spread sample would read all
 LEAST_LETTERS = 200
 MANY_UNKNOWN, SOME_UNKNOWN = 0.05, 0.001  # share of the tokens

@@ -24,7 +24,7 @@ from finetune.runs.recipe import Train
 from finetune.training.batching import share
 from finetune.training.checkpoints import Progress
 
-ROWS_SHOWN = 3  # rows in a message
+ROWS_SHOWN = 3
 DRAW = 1_000_003  # follows (data_seed, update) in the seed of what `draw` makes: dropout's is followed by a rank
 Draw = Callable[[Sequence[Feature], np.random.Generator], Sequence[Feature]]
 

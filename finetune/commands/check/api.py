@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from finetune.commands.check.trial import Estimate
 
 
-ROWS_SHOWN = 5  # row numbers
+ROWS_SHOWN = 5
 TRIAL_BYTES, TRIAL_DOCUMENTS = 4_000_000, 200  # bytes of text for a trial, and documents
 
 

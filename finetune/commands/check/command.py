@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from finetune.commands.check.trial import Estimate
 
 STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan"}
-ROWS_SHOWN = 5  # row numbers
+ROWS_SHOWN = 5
 TRIAL = "finetune.commands.check.trial"
 TRIAL_ROWS = 2_000  # of a shipped text
 

@@ -18,7 +18,7 @@ from finetune.task_types.prediction_lines import row_of_line
 from finetune.task_types.row_builder import row_of
 from finetune.task_types.trained_form import form_for
 
-IDS_SHOWN = 3  # ids in a message
+IDS_SHOWN = 3
 
 
 def row_of_texts(predictor: Predictor, texts: Sequence[str]) -> Row:

@@ -23,7 +23,7 @@ from finetune.training.run_options import RunOptions
 if TYPE_CHECKING:
     import pandas as pd
 
-FEWEST_FOLDS = 2  # folds
+FEWEST_FOLDS = 2
 CHOSEN_ON_DEV = {"train.select": "last", "train.patience": None}  # or the rows that are judged choose the epoch
 EPOCHS = 2  # longer training learns wrong labels by heart
 COLUMNS = ("id", "text", "pair", "gold", "prediction", "label_probability", "belief")

@@ -37,7 +37,7 @@ from finetune.training.run_options import RunOptions, Saving
 from finetune.training.targets import split_arguments
 from finetune.training.tracking.names import tracker_names
 
-LARGE_BYTES = 2_000_000  # bytes
+LARGE_BYTES = 2_000_000
 ALONE: dict[str, Any] = {"processes": 1, "machines": 1, "address": None}
 
 

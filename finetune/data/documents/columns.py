@@ -14,7 +14,7 @@ from finetune.errors import UserError, nearest
 
 ROWS_SEEN = 1_000  # rows that the column of texts is found in
 USUAL = "text"  # the column's name where its cells alone do not decide
-NAMES_SHOWN = 8  # names
+NAMES_SHOWN = 8
 
 
 def cells_of(path: Path, form: FileFormat, column: str = "") -> Iterator[tuple[str, str]]:

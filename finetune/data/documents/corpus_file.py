@@ -26,7 +26,7 @@ from finetune.errors import UserError
 Paths = str | PathLike[str] | Sequence[str | PathLike[str]]
 LINES = (".txt", ".text")
 TABLES = {suffix: one for one in FORMATS for suffix in one.corpus}
-NAMES_SHOWN = 8  # names
+NAMES_SHOWN = 8
 MANY_COLUMNS = 100  # that no labelled table has
 NAMED = f"{', '.join((*LINES, *TABLES))}, also as {' or '.join(PACKED)}"
 NEEDED = "Write text into it: a sentence or paragraph on a line, a blank line between documents"

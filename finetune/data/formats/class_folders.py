@@ -13,7 +13,7 @@ from finetune.data.open_files import open_bytes
 from finetune.data.paths import is_folder
 from finetune.data.records import Record
 
-FEWEST_CLASSES = 2  # classes
+FEWEST_CLASSES = 2
 NO_CLASS = re.compile(r"[._].*|unsup(ervised)?|unlabell?ed", re.IGNORECASE)
 TEXTS = ("", ".txt", ".text", ".story", ".review")  # suffixes of files that are texts
 

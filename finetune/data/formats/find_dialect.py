@@ -12,7 +12,7 @@ from finetune.data.values import NUMBER
 from finetune.data.words.lists import word_list
 
 MOST_WORDS = 50  # that cells of tags are made of
-SHARE_OF_CELLS = 0.8  # share of cells
+SHARE_OF_CELLS = 0.8
 LONGEST_NAME = 3  # words of a column's name
 MOST_ABOVE = 10  # lines that may be above the header
 RETURN = re.compile(r"\r\n?")
@@ -191,9 +191,8 @@ def _has_header(text: str, delimiter: str, *, quoted: bool) -> bool:
 def _names_columns(first: Sequence[str], rest: Sequence[Sequence[str]]) -> bool:
     """Whether the first row has the usual name of a text, or numbers of columns from 0, over texts."""
     names = [cell.strip().casefold() for cell in first]
-    counted = len(names) > 1 and names[names[0] == "" :] == [
-        str(number) for number in range(len(names) - (names[0] == ""))
-    ]
+    numbers = names[names[0] == "" :]  # pandas gives its index no name
+    counted = len(names) > 1 and numbers == list(map(str, range(len(numbers))))
     known = {*word_list("text"), *word_list("text_weak")}
     texts = [column for column, name in enumerate(names) if counted or name in known]
     return any(sum(" " in row[column] for row in rest) > SHARE_OF_CELLS * len(rest) for column in texts)

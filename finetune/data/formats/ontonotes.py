@@ -11,7 +11,7 @@ from finetune.data.records import Record
 from finetune.metrics.entities import chunks
 
 BEGIN = "#begin document"
-FEWEST_COLUMNS = 12  # columns
+FEWEST_COLUMNS = 12
 WORD, TAG, ENTITY = 3, 4, 10  # their places
 
 

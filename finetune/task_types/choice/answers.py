@@ -17,7 +17,7 @@ from finetune.task_types.column_names import first_number, is_about, label_tier,
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import Evidence
 
-ROWS_LOOKED_AT = 5_000  # rows
+ROWS_LOOKED_AT = 5_000
 ROWS_TRIED = 500  # of a column that may hold the answers
 KINDS = ("category", "number", "text", "id")  # of columns that may hold the answers
 MOST_OF_LABELS = 0.9  # share of the labels that a way of naming choices fits
@@ -103,15 +103,16 @@ def _says_answer(name: str) -> bool:
 
 def _ways(layout: Layout, evidence: Evidence) -> list[str]:
     """The ways in which the cells of the label name choices; none where all cells are the same."""
-    labelled = _labelled(layout, evidence.columns)[:ROWS_TRIED]
+    labelled = _labelled(layout, evidence.columns, most=ROWS_TRIED)
     varied = len({as_text(row.cell) for row in labelled}) > 1
     return _fitting(layout, labelled) if varied else []
 
 
 def require_same_count(layout: Layout, table: Table) -> None:
     """Raises UserError where the numbers in a file count the choices from 0 and those of the layout from 1, or so."""
-    if layout.choices_by != "number" or not layout.label or layout.label[0] not in table.columns:
-        return
+    needed = {*layout.label, *layout.text[layout.contexts :]}
+    if layout.choices_by != "number" or not layout.label or not needed <= set(table.columns):
+        return  # a missing column is told elsewhere
     labelled = _labelled(layout, table.columns)
     zeros, lasts = _ends(layout, labelled)
     found = _clear(zeros, lasts, of=len(labelled))
@@ -146,26 +147,26 @@ def signs_in(layout: Layout, columns: Mapping[str, Sequence[Any]]) -> tuple[str,
     return tuple(names.get(place, "") for place in range(max(names) + 1))
 
 
-def _labelled(layout: Layout, columns: Mapping[str, Sequence[Any]]) -> list[Labelled]:
+def _labelled(layout: Layout, columns: Mapping[str, Sequence[Any]], *, most: int = ROWS_LOOKED_AT) -> list[Labelled]:
     """The first rows that have a label."""
     choices = [columns[name] for name in layout.text[layout.contexts :]]
     rows = enumerate(zip(columns[layout.label[0]], *choices, strict=True))
     some = ((row, cell, given) for row, (cell, *given) in rows if not is_missing(cell))
-    return [
-        Labelled(cell=cell, choices=choices_of(given), row=row) for row, cell, given in islice(some, ROWS_LOOKED_AT)
-    ]
+    return [Labelled(cell=cell, choices=choices_of(given), row=row) for row, cell, given in islice(some, most)]
 
 
 def _fitting(layout: Layout, labelled: Sequence[Labelled]) -> list[str]:
-    """The ways that fit nearly all labels; both counts of numbers where the first number is open."""
+    """The ways that fit nearly all labels; both counts of numbers where the first number is open.
+
+    Where none fits, and some labels are such numbers, only these two, which are asked about.
+    """
     needed = MOST_OF_LABELS * len(labelled)
     fitting = [way for way in ("text", "letter", "column") if _count(layout, labelled, (way,)) > needed]
-    numbers = _count(layout, labelled, ("0", "1"))
-    if numbers > needed or (not fitting and numbers):
-        first = _first(layout, labelled)
-        if numbers > needed or first is None:
-            fitting += ["0", "1"] if first is None else [str(first)]
-    return fitting
+    numbers, first = _count(layout, labelled, ("0", "1")), _first(layout, labelled)
+    if numbers > needed and first is not None:
+        return [*fitting, str(first)]
+    is_open = first is None and (numbers > needed or (numbers and not fitting))
+    return [*fitting, "0", "1"] if is_open else fitting
 
 
 def _count(layout: Layout, labelled: Sequence[Labelled], ways: Sequence[str]) -> int:

@@ -58,10 +58,11 @@ def choices_in(evidence: Evidence) -> list[str]:
     facts = evidence.facts
     if found := _choice_columns(facts):
         return found
-    for name, fact in facts.items():
-        cells = [as_text(cell).strip() for cell in evidence.columns[name] if not is_missing(cell)][:ROWS_LOOKED_AT]
-        texts = [n for n in facts if n != name and facts[n].kind in ("text", "category") and not facts[n].marks]
-        group = [n for n in texts if n in cells] if fact.kind == "category" else []
+    texts = [name for name, fact in facts.items() if fact.kind in ("text", "category") and not fact.marks]
+    for name in (name for name in texts if facts[name].kind == "category"):
+        filled = (as_text(cell).strip() for cell in evidence.columns[name] if not is_missing(cell))
+        cells = list(islice(filled, ROWS_LOOKED_AT))
+        group = [other for other in texts if other != name and other in cells]
         if len(group) > 1 and sum(cell in group for cell in cells) > MOST_OF_LABELS * len(cells):
             return group
     return []

@@ -24,7 +24,7 @@ from finetune.task_types.pretraining.task import TextTask
 from finetune.task_types.task import Task
 
 OPTIONS = ("shape", "text", "dev", "encoding")  # of a text
-DOCUMENTS_SHOWN = 2  # documents
+DOCUMENTS_SHOWN = 2
 
 
 def is_text(name: str, options: Mapping[str, Any]) -> bool:

@@ -12,7 +12,7 @@ from finetune.task_types.column_names import label_tier, named
 from finetune.task_types.columns import Layout
 from finetune.task_types.span.cells import answers_of
 
-ROWS_LOOKED_AT = 5_000  # rows
+ROWS_LOOKED_AT = 5_000
 PARTS, VARIED = 0.9, 0.2  # share of the answers that are in their contexts, and of different ones
 SHORTER, ASKING = 2, 3  # times that an answer is shorter than its context; words of a question
 

@@ -32,7 +32,7 @@ SPAN = Issue(
     remedy="Fix start and end where that is not intended; an end is the position after the last character",
 )
 ISSUES = (TAG_SCHEME, TAG_TRANSITION, SPAN)
-SAMPLE_TEXTS = 1_000  # texts
+SAMPLE_TEXTS = 1_000
 MOSTLY_O = 0.99  # lowest usual share of words in no entity
 
 

@@ -9,7 +9,7 @@ from finetune.data.values import is_missing, tags_of
 from finetune.metrics.entities import chunks
 from finetune.task_types.columns import Layout
 
-ROWS_LOOKED_AT = 1_000  # rows
+ROWS_LOOKED_AT = 1_000
 IOB2 = {"letters": "BIIB", "sign": "-"}  # of the first, inner and last word, and of an entity of one word
 
 

@@ -12,7 +12,7 @@ from finetune.task_types.candidates import Ambiguous
 from finetune.task_types.choice_labels import choice_named
 from finetune.task_types.column_names import label_tier, name_words_of, numbered_order, stem_of, text_tier
 
-ROWS_LOOKED_AT = 1_000  # rows
+ROWS_LOOKED_AT = 1_000
 MOST_OF_LABELS = 0.9  # share of the labels that name a choice
 TIMES_LONGER = 5  # times longer that one choice may be than another, on average
 MOST_COUNTED = 6
@@ -28,11 +28,10 @@ def require_no_choices(
     file: str,
 ) -> None:
     """Raises Ambiguous where columns look like choices, and the guess uses some of them as a text, or none."""
-    packed = [
-        name for name in facts if facts[name].kind in ("text", "category") and name not in label and _are_packed(name)
-    ]
+    every = _texts(facts, label)
+    packed = [name for name in every if not {*name_words_of(name)}.isdisjoint(word_list("choices"))]
     if packed and label:
-        texts = [name for name in _texts(facts, label) if name not in packed]
+        texts = [name for name in every if name not in packed]
         raise Ambiguous(
             f"{file}: the column '{packed[0]}' looks like several choices in one text; write them as a JSON list",
             [(f"text={name}", f"without {packed[0]}") for name in texts[:COLUMNS_OFFERED]],
@@ -50,10 +49,6 @@ def require_no_choices(
     if found:
         what = f"the columns {', '.join(found[0][1:])} look like choices of one question"
         raise Ambiguous(f"{file}: {what}", _settings(facts, found, label))
-
-
-def _are_packed(name: str) -> bool:
-    return bool({*name_words_of(name)} & {*word_list("choices")})
 
 
 def _is_right_choice(label: ColumnFacts, choice: ColumnFacts) -> bool:

@@ -12,7 +12,7 @@ from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import Clean, DataType, NoRow
 from finetune.task_types.row_issues import EMPTY_WORD, MISSING_TEXT
 
-ROWS_LOOKED_AT = 1_000  # rows
+ROWS_LOOKED_AT = 1_000
 
 
 class WordsType(DataType):
