@@ -27,12 +27,15 @@ class FileFinding:
 
     @classmethod
     def of(cls, issue: Issue, what: str = "", *, file: str, remedy: str = "", worst: bool = False) -> Self:
-        """A finding for a whole file; `what` and `remedy` replace the issue's own texts."""
+        """A finding for a whole file; `what` and `remedy` replace the issue's own texts.
+
+        Each is one line: a newline in a column's name is written as an escape.
+        """
         return cls(
             severity=(worst and issue.worst) or issue.severity,
             code=issue.code,
-            what=what or issue.meaning,
-            remedy=remedy or issue.remedy,
+            what=(what or issue.meaning).replace("\n", "\\u000a"),
+            remedy=(remedy or issue.remedy).replace("\n", "\\u000a"),
             file=file,
         )
 

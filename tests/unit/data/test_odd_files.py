@@ -147,6 +147,7 @@ def one_tokenizer(monkeypatch: pytest.MonkeyPatch) -> None:
 @example(content=(".jsonl", b'{"text": {"\\n": null}}'))
 @example(content=(".jsonl", b'{"0\\n0": null}'))
 @example(content=(".jsonl", b'{"text": "the cat sat"}\n{"0\\n0": null}'))
+@example(content=(".jsonl", b'{"text": null, "label": "the cat sat"}\n{"0\\n0": false}'))
 def test_no_file_ends_in_a_traceback(
     tmp_path: Path, tiny_bert: Path, one_tokenizer: None, content: tuple[str, bytes]
 ) -> None:
