@@ -123,7 +123,7 @@ def _positions(sequence: Feature, engine: Engine) -> int:
 def _fingerprint(facts: Facts, sequences: Sequence[Feature], engine: Engine) -> str:
     """A hash of model, tokens and positions."""
     first = engine.model.pooled and not engine.model.backbone.bilstm
-    mean = ["mean"] * (first and engine.model.backbone.pooling == "mean")
+    mean = ["mean"] * (first and engine.model.backbone.vector == "mean")
     digest = hashlib.sha256(json.dumps([facts, first, *mean], sort_keys=True).encode())
     for sequence in sequences:
         for ids in (sequence.input_ids, sequence.token_type_ids, None if first else sequence.reads):

@@ -6,8 +6,11 @@ from typing import Any, ClassVar, Literal
 import torch
 from torch import Tensor, nn
 from transformers import PretrainedConfig, PreTrainedModel
+from transformers.activations import ACT2FN
 
-from finetune.models.families import is_left_to_right, takes_segments
+from finetune.models.families import FAMILIES, head_dropout, is_left_to_right, takes_segments
+from finetune.models.family_rows import HeadName
+from finetune.models.family_rows import Layers as HeadLayers
 from finetune.models.feature import LABEL
 from finetune.models.freezing import freeze_unread
 from finetune.models.layer_mix import LayerReader, mix_of
@@ -22,7 +25,7 @@ class Backbone(nn.Module):
     """A pretrained encoder, its weights in fp32, and which of its hidden states a head reads.
 
     `layers`, `bilstm` and `pooling` are as in a recipe; of a `frozen` encoder only the layer mix is trained. With
-    `linear_only` a head adds no layer but its output layer.
+    `linear_only` a head adds no layer but its output layer. `vector` is the one that represents a text.
     """
 
     def __init__(
@@ -40,6 +43,8 @@ class Backbone(nn.Module):
         self.frozen = frozen
         self.linear_only = linear_only
         self.pooling = pooling
+        self.vector = "cls" if pooling == "family" else pooling
+        self.has_row = self.config.model_type in FAMILIES
         self.reader: LayerReader | None = None  # its name is in saved weights
         if layers != "last" or bilstm:
             mix = mix_of(layers, depth=self.config.num_hidden_layers)
@@ -67,6 +72,14 @@ class Backbone(nn.Module):
     def left_to_right(self) -> bool:
         """Whether each token attends only to those before it, and to itself."""
         return is_left_to_right(self.config)
+
+    def family_head(self, name: HeadName) -> HeadLayers | None:
+        """The row of a head that transformers has a class for, of what this backbone reads of the encoder; or None."""
+        pools = name in ("sentence", "choice")
+        if not self.has_row or self.reader is not None or (pools and (self.left_to_right or self.pooling != "family")):
+            return None
+        row: HeadLayers | None = getattr(FAMILIES[self.config.model_type], name)
+        return row
 
     def layer_indices(self, *, pooled: bool) -> tuple[int, ...]:
         """The layers that a head reads; POOLED for the pretrained pooler. 0 is the embeddings."""
@@ -106,7 +119,7 @@ class Backbone(nn.Module):
         It is that of the first token, of a left-to-right encoder that of the last, which alone attends to all; or the
         mean over all tokens, [CLS] and [SEP] included, as sentence-transformers does (Reimers and Gurevych 2019).
         """
-        if self.pooling == "mean":
+        if self.vector == "mean":
             weights = mask.unsqueeze(-1).to(layer.dtype)
             return (layer * weights).sum(1, keepdim=True) / weights.sum(1, keepdim=True)
         return _at_positions(layer, mask.sum(1, keepdim=True) - 1) if self.left_to_right else layer[:, :1]
@@ -181,6 +194,34 @@ class Head(nn.Module):
         self.labels = tuple(labels)
         self.checkpoint_names: dict[str, str] = {"output": "classifier"}
         self.uses_pooler = False
+        self.has_class = True  # whether `auto_class` computes the same
+
+    def add_layers(self, backbone: Backbone, name: HeadName, *, outputs: int, otherwise: HeadLayers) -> HeadLayers:
+        """Adds the layers that the encoder's family has in this head, or `otherwise`; returns their row."""
+        row, config = backbone.family_head(name), backbone.config
+        layers = row or otherwise
+        self.has_class = row is not None
+        if layers.dense is not None:
+            first = nn.Dropout(head_dropout(config, layers.before))
+            self.first_dropout = first if layers.before else nn.Identity()
+            self.dense = dense_layer(config, backbone.width, backbone.width)
+            self.activation = activation(config, layers.activation)
+            self.checkpoint_names["dense"] = layers.dense
+        if layers.norm is not None:
+            self.norm = norm_layer(config, backbone.width)
+            self.checkpoint_names["norm"] = layers.norm
+        self.dropout = nn.Dropout(head_dropout(config, layers.dropout))
+        self.output = nn.Linear(backbone.width, outputs)
+        self.checkpoint_names["output"] = layers.output
+        return layers
+
+    def through_layers(self, hidden: Tensor) -> Tensor:
+        """Logits `(..., outputs)` of vectors `(..., width)`, by the layers that were added."""
+        if hasattr(self, "dense"):
+            hidden = self.activation(self.dense(self.first_dropout(hidden)))
+        if hasattr(self, "norm"):
+            hidden = self.norm(hidden)
+        return self.output(self.dropout(hidden))  # type: ignore[no-any-return]
 
     def forward(self, hidden: Tensor, mask: Tensor, pooled: Tensor | None = None) -> Any:
         """Logits `(batch, n)` of the pooled output `(batch, width)`, or `(batch, length, n)` of the sequence output.
@@ -214,7 +255,8 @@ class Head(nn.Module):
         for module in self.modules():
             if isinstance(module, nn.Linear):
                 nn.init.trunc_normal_(module.weight, std=0.02, a=-0.04, b=0.04)
-                nn.init.zeros_(module.bias)
+                if module.bias is not None:
+                    nn.init.zeros_(module.bias)
 
     def to_checkpoint(self) -> dict[str, Tensor]:
         """Parameters by the names that transformers gives them."""
@@ -227,6 +269,23 @@ class Head(nn.Module):
     def _checkpoint_name(self, name: str) -> str:
         layer, _, parameter = name.rpartition(".")
         return f"{self.checkpoint_names[layer]}.{parameter}"
+
+
+def dense_layer(config: PretrainedConfig, width: int, wanted: int) -> nn.Linear:
+    """A head's dense layer, with a bias unless the family leaves it out."""
+    return nn.Linear(width, wanted, bias=getattr(config, "classifier_bias", True))
+
+
+def activation(config: PretrainedConfig, name: str) -> nn.Module:
+    """The activation that is named, or that a setting of this name names."""
+    found: nn.Module = ACT2FN[getattr(config, name, name)]
+    return found
+
+
+def norm_layer(config: PretrainedConfig, width: int, *, epsilon: float | None = None) -> nn.LayerNorm:
+    """A head's LayerNorm as in the encoder, unless `epsilon` is another."""
+    epsilon = epsilon or getattr(config, "norm_eps", None) or config.layer_norm_eps
+    return nn.LayerNorm(width, eps=epsilon, bias=getattr(config, "norm_bias", True))
 
 
 def _layer(output: Any, index: int) -> Tensor:

@@ -1,127 +1,18 @@
-"""How each encoder family makes its pooled output: the one place where families differ.
+"""What the code needs to know of an encoder's family: its heads, its positions, and whether it is an encoder at all.
 
-BERT pools through a dense layer with tanh that was pretrained (Devlin et al. 2019, section 3.2). Other families put
-a new one there, under different names, which a saved checkpoint must use. A family is a row of `FAMILIES`; one
-without a row can still be trained, and is saved in finetune's own format.
+The families themselves are the rows of `family_rows`.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from finetune.errors import UserError
+from finetune.models.family_rows import FAMILIES as FAMILIES
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedModel
 
-# A config's names of the dropout before a head's output layer; of several, the first that a family sets.
-POOLED_DROPOUT = ("classifier_dropout", "classifier_dropout_prob", "seq_classif_dropout", "hidden_dropout_prob")
-TOKEN_DROPOUT = ("classifier_dropout", "classifier_dropout_prob", "hidden_dropout_prob", "dropout")
 POSITIONS = ("position_embeddings", "embed_positions")  # names of tables of positions
-SPAN_DROPOUT = ("qa_dropout",)  # DistilBERT's; the others have none
-
-
-@dataclass(frozen=True, kw_only=True)
-class Pooling:
-    """From the first token's vector to the logits: dropout (`drop_first`), dense, activation, dropout, output.
-
-    `dense` and `output` are the layers' names in transformers' checkpoints, `dropout` the config's names of its
-    probability. Without `dense`, the backbone's own pretrained pooler takes the place of dense and activation.
-    """
-
-    dense: str | None = None
-    activation: Literal["tanh", "gelu", "relu"] = "tanh"
-    drop_first: bool = False
-    dropout: Sequence[str] = POOLED_DROPOUT
-    output: str = "classifier"
-
-
-PRETRAINED = Pooling()
-HIDDEN_DROPOUT = Pooling(dropout=("hidden_dropout_prob",))
-NEW_TANH = Pooling(dense="classifier.dense", drop_first=True, output="classifier.out_proj")
-DISTILBERT = Pooling(dense="pre_classifier", activation="relu")
-OTHER = Pooling(dense="dense", activation="tanh")  # of a family without a row
-
-
-@dataclass(frozen=True, kw_only=True)
-class WordPrediction:
-    """From a token's vector to a logit for each token of the vocabulary: dense, activation, LayerNorm, word embeddings.
-
-    `dense`, `norm` and `output`, which has the bias, are the layers' names in transformers' checkpoints. Activation
-    and epsilon are the encoder's own where they are None.
-    """
-
-    dense: str
-    norm: str
-    output: str
-    activation: str | None = None
-    epsilon: float | None = None
-
-
-BERT_WORDS = WordPrediction(
-    dense="cls.predictions.transform.dense", norm="cls.predictions.transform.LayerNorm", output="cls.predictions"
-)
-ALBERT_WORDS = WordPrediction(dense="predictions.dense", norm="predictions.LayerNorm", output="predictions")
-ROBERTA_WORDS = WordPrediction(dense="lm_head.dense", norm="lm_head.layer_norm", output="lm_head", activation="gelu")
-ELECTRA_WORDS = WordPrediction(
-    dense="generator_predictions.dense",
-    norm="generator_predictions.LayerNorm",
-    output="generator_lm_head",
-    activation="gelu",
-)
-DISTILBERT_WORDS = WordPrediction(
-    dense="vocab_transform", norm="vocab_layer_norm", output="vocab_projector", epsilon=1e-12
-)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Family:
-    """What differs by family: how a head on the pooled output is made, for texts and for choices.
-
-    `lora_targets` are the names of the linear layers that LoRA adapts by default: the projections to queries and
-    values (Hu et al. 2022).
-    `words` is the head that predicts tokens; `next_sentence` the layer, by its name in transformers' checkpoints, that
-    tells from the pooled output whether the second text follows the first, or None; `left_to_right` says whether
-    transformers' class can attend to earlier tokens alone.
-    """
-
-    title: str
-    sentence: Pooling
-    choice: Pooling
-    words: WordPrediction
-    next_sentence: str | None = None
-    left_to_right: bool = True
-    lora_targets: Sequence[str] = ("query", "value")
-
-
-BERT = Family(
-    title="BERT", sentence=PRETRAINED, choice=PRETRAINED, words=BERT_WORDS, next_sentence="cls.seq_relationship"
-)
-ROBERTA = Family(title="RoBERTa", sentence=NEW_TANH, choice=HIDDEN_DROPOUT, words=ROBERTA_WORDS)
-FAMILIES = {
-    "bert": BERT,
-    "roberta": ROBERTA,
-    "albert": replace(
-        BERT, title="ALBERT", words=ALBERT_WORDS, next_sentence="sop_classifier.classifier", left_to_right=False
-    ),
-    "xlm-roberta": replace(ROBERTA, title="XLM-R"),
-    "electra": Family(
-        title="ELECTRA",
-        sentence=replace(NEW_TANH, activation="gelu"),
-        choice=Pooling(dense="sequence_summary.summary", activation="gelu", dropout=("summary_last_dropout",)),
-        words=ELECTRA_WORDS,
-    ),
-    "distilbert": Family(
-        title="DistilBERT",
-        sentence=DISTILBERT,
-        choice=DISTILBERT,
-        words=DISTILBERT_WORDS,
-        left_to_right=False,
-        lora_targets=("q_lin", "v_lin"),
-    ),
-}
-SENTENCE = {name: family.sentence for name, family in FAMILIES.items()}
-CHOICE = {name: family.choice for name, family in FAMILIES.items()}
 
 
 def most_tokens(encoder: "PreTrainedModel") -> int:
@@ -141,11 +32,6 @@ def positions_before(table: Any) -> int:
 def takes_segments(config: "PretrainedConfig") -> bool:
     """Whether an encoder has segment ids for the two texts of a pair; some tokenizers return them regardless."""
     return getattr(config, "type_vocab_size", 0) > 1
-
-
-def pooling(table: dict[str, Pooling], config: "PretrainedConfig") -> Pooling:
-    """The row of a model's family; for other families a new tanh layer over the first token."""
-    return table.get(config.model_type, OTHER)
 
 
 def has_own_class(config: "PretrainedConfig") -> bool:

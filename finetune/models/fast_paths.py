@@ -34,7 +34,7 @@ def take_fast_paths(model: EncoderWithHead, *, device: torch.device, precision: 
         plain = _tried(model)
         if not has_own_class(encoder.config) and not _close(_tried(model, rows=1)[0], plain[0, : LENGTHS[0]]):
             notes.append(f"vectors of type '{encoder.config.model_type}' depend on how far their batch is padded")
-    if model.pooled and not backbone.bilstm and not backbone.left_to_right and backbone.pooling != "mean":
+    if model.pooled and not backbone.bilstm and not backbone.left_to_right and backbone.vector != "mean":
         undo = last_layer_for_first_token(encoder)
         if undo is not None and not _agrees(model, plain):
             undo()

@@ -79,11 +79,13 @@ def reinitialise(part: nn.Module, *, spread: float) -> None:
     for module in part.modules():
         if isinstance(module, nn.Linear):
             nn.init.trunc_normal_(module.weight, std=spread, a=-2 * spread, b=2 * spread)
-            nn.init.zeros_(module.bias)
+            if module.bias is not None:
+                nn.init.zeros_(module.bias)
         elif isinstance(module, nn.Embedding):
             nn.init.trunc_normal_(module.weight, std=spread, a=-2 * spread, b=2 * spread)
             if module.padding_idx is not None:
                 nn.init.zeros_(module.weight.data[module.padding_idx])
         elif isinstance(module, nn.LayerNorm):
             nn.init.ones_(module.weight)
-            nn.init.zeros_(module.bias)
+            if module.bias is not None:
+                nn.init.zeros_(module.bias)

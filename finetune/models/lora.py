@@ -109,10 +109,15 @@ def merged_state(model: nn.Module) -> dict[str, Tensor]:
 
 def require_adapter(model: EncoderWithHead) -> None:
     """Raises UserError where peft could not load what `save_adapter` would save."""
+    kind = model.backbone.config.model_type
     if not has_own_class(model.backbone.config):
         raise UserError(
-            f"adapter = true needs one of the families {', '.join(FAMILIES)}, and this encoder is of type "
-            f"'{model.backbone.config.model_type}'",
+            f"adapter = true needs one of the families {', '.join(FAMILIES)}, and this encoder is of type '{kind}'",
+            "Leave adapter out: the merged model is saved",
+        )
+    if not model.head.has_class:
+        raise UserError(
+            f"adapter = true, and transformers has no {model.head.auto_class} for type '{kind}'",
             "Leave adapter out: the merged model is saved",
         )
 

@@ -27,8 +27,10 @@ from finetune.models.model import EncoderWithHead, HeadFor
 from finetune.models.pretrained_head import load_head
 from finetune.models.tokenizers.fingerprint import forget_use
 from finetune.models.untrained import is_untrained, untrained_encoder, without_dropout
-from finetune.models.weight_files import from_pretrained, own_weights, reading, some
+from finetune.models.weight_files import from_pretrained, own_weights, reading, some, weight_names
 from finetune.runs.recipe import Recipe
+
+NEW_WORDS = "lm_predictions."  # a DeBERTa's head for words in the original code, which transformers' first one was not
 
 
 def load_backbone(folder: Path, recipe: Recipe) -> tuple[Backbone, list[str]]:
@@ -136,12 +138,12 @@ def load_trained(folder: Path, head_for: HeadFor) -> EncoderWithHead:
     config = load_config(folder)
     if (folder / OWN_WEIGHTS).is_file():
         return _load_own(folder, config, head_for)
-    if not has_own_class(config):
+    probe = empty_model(config, head_for) if has_own_class(config) else None
+    if probe is None or not probe.head.has_class:
         raise UserError(
             f"{folder}: fine-tuned models of type '{config.model_type}' can be loaded only if finetune saved them",
             f"Train one with `finetune run`, or name a model of type {', '.join(FAMILIES)}",
         )
-    probe = empty_model(config, head_for)
     head_kind = probe.head.auto_class
     shell, info = from_pretrained(getattr(transformers, head_kind), folder, config=config)
     backbone = Backbone(shell.base_model)
@@ -237,12 +239,11 @@ def _save(model: EncoderWithHead, folder: Path, config: PretrainedConfig) -> Non
 
 
 def _has_class(model: EncoderWithHead) -> bool:
-    """Whether a class of transformers computes the same; none pools the last token of a left-to-right encoder, or the
-    mean.
+    """Whether a class of transformers computes the same; none reads a layer mix, the last token of a left-to-right
+    encoder, or a vector that a recipe names.
     """
     backbone = model.backbone
-    other_vector = model.pooled and (backbone.left_to_right or backbone.pooling != "family")
-    return backbone.reader is None and has_own_class(backbone.config) and not other_vector
+    return backbone.reader is None and has_own_class(backbone.config) and model.head.has_class
 
 
 def load_config(folder: Path) -> PretrainedConfig:
@@ -252,6 +253,8 @@ def load_config(folder: Path) -> PretrainedConfig:
         config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
         for name, value in FIXED.items():
             setattr(config, name, value)
+        if getattr(config, "legacy", False) and any(name.startswith(NEW_WORDS) for name in weight_names(folder)):
+            config.legacy = False  # as DeBERTa-v3 was published: its config does not say so
     except THEIRS:
         raise
     except Exception as error:  # a config of a wrong type makes transformers fail in any way
@@ -263,6 +266,7 @@ def load_config(folder: Path) -> PretrainedConfig:
 
 def _load_own(folder: Path, config: PretrainedConfig, head_for: HeadFor) -> EncoderWithHead:
     backbone = _new_backbone(config)
+    backbone.has_row = False  # else the model had been saved under the names of its family
     model = EncoderWithHead(backbone, head_for(backbone))
     try:
         model.load_state_dict(own_weights(folder))

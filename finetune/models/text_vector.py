@@ -8,13 +8,12 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from safetensors import SafetensorError, safe_open
-
 from finetune.data.paths import read_small
 from finetune.errors import UserError, first_line
 from finetune.models.config_bounds import saved_settings
-from finetune.models.families import PRETRAINED, SENTENCE, is_left_to_right
+from finetune.models.families import FAMILIES, is_left_to_right
 from finetune.models.lora import POOLER
+from finetune.models.weight_files import weight_names
 from finetune.runs.recipe import Recipe
 
 if TYPE_CHECKING:
@@ -41,7 +40,8 @@ def trained_pooling(folder: Path, config: "PretrainedConfig") -> str:
         return FAMILY  # the last token's
     if (saved := str(saved_settings(config).get("pooling", ""))) or (saved := _sentence_transformers(folder)):
         return saved
-    own = SENTENCE.get(config.model_type) == PRETRAINED and _has_pooler(folder)
+    family = FAMILIES.get(config.model_type)
+    own = family is not None and family.sentence.dense is None and _has_pooler(folder)
     return FAMILY if own else MEAN
 
 
@@ -67,13 +67,4 @@ def _json(file: Path) -> Any:
 
 def _has_pooler(folder: Path) -> bool:
     """Whether the weights in a folder have a pooler's."""
-    return any(f"{POOLER}." in name for file in folder.glob("*.safetensors") for name in _names(file))
-
-
-def _names(file: Path) -> list[str]:
-    """The names of the weights in a file. Raises UserError where it cannot be read."""
-    try:
-        with safe_open(file, framework="pt") as weights:
-            return list(weights.keys())
-    except (OSError, SafetensorError) as error:
-        raise UserError(f"{file}: cannot be read ({first_line(error)})", "Restore it") from error
+    return any(f"{POOLER}." in name for name in weight_names(folder))

@@ -1,11 +1,11 @@
 """Reads a folder's weights: by a class of transformers, or in finetune's own format."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file
 from torch import Tensor
 from transformers import PretrainedConfig, PreTrainedModel
@@ -51,6 +51,16 @@ def own_weights(folder: Path) -> dict[str, Tensor]:
         raise UserError(
             f"{folder / OWN_WEIGHTS}: the weights cannot be loaded ({first_line(error)})", "Train it again with `force`"
         ) from error
+
+
+def weight_names(folder: Path) -> Iterator[str]:
+    """The names of the weights in a folder's safetensors. Raises UserError where they cannot be read."""
+    for file in sorted(folder.glob("*.safetensors")):
+        try:
+            with safe_open(file, framework="pt") as weights:
+                yield from weights.keys()
+        except (OSError, SafetensorError) as error:
+            raise UserError(f"{file}: cannot be read ({first_line(error)})", "Restore it") from error
 
 
 def reading(config: PretrainedConfig) -> dict[str, Any]:

@@ -1,15 +1,19 @@
 """A tiny random encoder of each family, and the vocabulary that they know."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from tokenizers import ByteLevelBPETokenizer, Tokenizer, models, pre_tokenizers, processors, trainers
 from transformers import (
+    CONFIG_MAPPING,
     AlbertConfig,
     AlbertModel,
+    AutoModel,
+    AutoTokenizer,
     BertConfig,
     BertModel,
     DistilBertConfig,
@@ -161,6 +165,62 @@ def tiny_distilbert(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+BERT_TOKENS = {"cls_token": "[CLS]", "sep_token": "[SEP]", "pad_token": "[PAD]", "unk_token": "[UNK]"}
+BERT_TEMPLATE = ("[CLS]:0 $A:0 [SEP]:0", "[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1")
+
+
+def byte_level(folder: Path) -> int:
+    """Writes a byte-level vocabulary with BERT's special tokens, where a text's first word has no space before it."""
+    trained = ByteLevelBPETokenizer()
+    special = {**BERT_TOKENS, "mask_token": "[MASK]"}
+    trained.train_from_iterator([" ".join(WORDS)] * 3, vocab_size=400, special_tokens=list(special.values()))
+    inner = Tokenizer.from_str(trained.to_str())
+    ids = [(token, inner.token_to_id(token)) for token in ("[CLS]", "[SEP]")]
+    single, pair = BERT_TEMPLATE
+    inner.post_processor = processors.TemplateProcessing(single=single, pair=pair, special_tokens=ids)
+    names = ["input_ids", "attention_mask"]
+    PreTrainedTokenizerFast(
+        tokenizer_object=inner, model_max_length=128, model_input_names=names, **special
+    ).save_pretrained(folder)
+    return len(inner.get_vocab())
+
+
+def bert_pieces(folder: Path) -> int:
+    """Writes a SentencePiece vocabulary with BERT's special tokens."""
+    return sentencepiece(folder, BERT_TEMPLATE, BERT_TOKENS | {"mask_token": "[MASK]"})
+
+
+def tiny(kind: str, vocabulary: Callable[[Path], int], **settings: Any) -> Any:
+    """A fixture that writes a tiny random encoder of a type, with other settings of its config."""
+
+    @pytest.fixture(scope="session")
+    def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+        written = tmp_path_factory.mktemp(f"tiny-{kind}")
+        size = vocabulary(written)
+        tokens = AutoTokenizer.from_pretrained(written)
+        pairs = {"pad": "pad", "cls": "cls", "sep": "sep", "bos": "cls", "eos": "sep"}
+        ids = {f"{name}_token_id": getattr(tokens, f"{token}_token_id") for name, token in pairs.items()}
+        given = {"vocab_size": size, "max_position_embeddings": 128, **SIZES, **ids, **settings}
+        torch.manual_seed(0)
+        AutoModel.from_config(CONFIG_MAPPING[kind](**given)).save_pretrained(written)
+        return written
+
+    return folder
+
+
+tiny_modernbert = tiny("modernbert", byte_level, classifier_pooling="mean", local_attention=8)
+tiny_deberta_v2 = tiny(
+    "deberta-v2",
+    bert_pieces,
+    relative_attention=True,
+    pos_att_type=["p2c", "c2p"],
+    position_buckets=16,
+    share_att_key=True,
+    norm_rel_ebd="layer_norm",
+    position_biased_input=False,
+    type_vocab_size=0,
+    pooler_hidden_size=32,
+)
 NAMES = [name.replace("-", "_") for name in FAMILIES]
 
 

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from transformers import AttentionInterface
 from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS, AttentionMaskInterface
 
-from finetune.models.families import has_own_class
+from finetune.models.families import FAMILIES
 from finetune.models.kernels.malloc import keep_memory
 
 ATTENTION = "finetune_cpu"
@@ -32,7 +32,8 @@ def speed_up(model: nn.Module, encoder: Any) -> None:
         for name, child in list(parent.named_children()):
             if type(child) is nn.Dropout:
                 setattr(parent, name, FastDropout(child.p))
-    if not has_own_class(encoder.config):
+    family = FAMILIES.get(encoder.config.model_type)
+    if family is None or not family.fast_attention:
         return
     register()
     encoder.set_attn_implementation(ATTENTION)

@@ -4,7 +4,6 @@ from torch import Tensor
 from torch.nn import functional
 
 from finetune.models.backbone import Backbone
-from finetune.models.families import CHOICE
 from finetune.task_types.pooled_head import PooledHead
 
 
@@ -14,7 +13,7 @@ class ChoiceHead(PooledHead):
     auto_class = "AutoModelForMultipleChoice"
 
     def __init__(self, backbone: Backbone) -> None:
-        super().__init__(backbone, (), table=CHOICE)
+        super().__init__(backbone, (), name="choice")
 
     def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
         """Cross-entropy over each row's choices `(batch, most choices)`, summed over the batch."""

@@ -8,10 +8,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from finetune.models.backbone import Backbone
-from finetune.models.families import SENTENCE
-from finetune.task_types.pooled_head import (
-    PooledHead,
-)
+from finetune.task_types.pooled_head import PooledHead
 
 ProbabilityOfLabel = Annotated[float, Field(ge=0, le=1)]
 
@@ -23,7 +20,7 @@ class MultiLabelHead(PooledHead):
     solved_as = "flags"
 
     def __init__(self, backbone: Backbone, labels: Sequence[str]) -> None:
-        super().__init__(backbone, labels, table=SENTENCE)
+        super().__init__(backbone, labels)
 
     def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
         """Binary cross-entropy of each label `(batch, labels)`, summed over all."""

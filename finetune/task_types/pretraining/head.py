@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from transformers.activations import ACT2FN
 
 from finetune.errors import UserError
-from finetune.models.backbone import Backbone, Head
-from finetune.models.families import FAMILIES, Family, can_be_left_to_right
+from finetune.models.backbone import Backbone, Head, activation, dense_layer, norm_layer
+from finetune.models.families import FAMILIES, can_be_left_to_right
+from finetune.models.family_rows import Family, WordPrediction
 from finetune.models.feature import IGNORED
 from finetune.models.left_to_right import attend_to_the_left
 from finetune.task_types.pretraining.label_names import NEXT, WORDS
@@ -39,17 +39,15 @@ class WordHead(Head):
             raise UserError(
                 "this encoder reads from left to right, and masked words need both sides", "Set objective=ltr"
             )
-        names, config = _family(backbone).words, backbone.config
+        names, config = _words(backbone), backbone.config
         self._shared: tuple[nn.Embedding] = (
             backbone.encoder.get_input_embeddings(),
         )  # in a tuple, so that it is not a part of this module
         self.vocabulary, width = self._embeddings.shape
-        activation = names.activation or getattr(config, "hidden_act", None) or config.activation
-        epsilon = config.layer_norm_eps if names.epsilon is None else names.epsilon
-        self.dense = nn.Linear(backbone.width, width)
-        self.activation = ACT2FN[activation]
-        self.norm = nn.LayerNorm(width, eps=epsilon)
-        self.bias = nn.Parameter(torch.zeros(self.vocabulary))
+        self.dense = dense_layer(config, backbone.width, width)
+        self.activation = activation(config, names.activation or getattr(config, "hidden_act", None) or "activation")
+        self.norm = norm_layer(config, width, epsilon=names.epsilon)
+        self.bias = nn.Parameter(torch.zeros(self.vocabulary)) if getattr(config, "decoder_bias", True) else None
         self.checkpoint_names = {"dense": names.dense, "norm": names.norm, "": names.output}
 
     @property
@@ -133,6 +131,13 @@ class NextSentenceHead(WordHead):
 
     def config_settings(self) -> dict[str, Any]:
         return {"num_labels": 2}
+
+
+def _words(backbone: Backbone) -> WordPrediction:
+    """The row of the head for words."""
+    family = _family(backbone)
+    other = None if getattr(backbone.config, "legacy", True) else family.words_unless_legacy
+    return other or family.words
 
 
 def _family(backbone: Backbone) -> Family:

@@ -6,7 +6,6 @@ from torch import Tensor, tensor
 from torch.nn import functional
 
 from finetune.models.backbone import Backbone
-from finetune.models.families import SENTENCE
 from finetune.task_types.pooled_head import PooledHead
 
 
@@ -24,7 +23,7 @@ class SentenceHead(PooledHead):
         regression: bool = False,
         class_weights: Sequence[float] = (),
     ) -> None:
-        super().__init__(backbone, labels, table=SENTENCE)
+        super().__init__(backbone, labels)
         self.regression = regression
         self.solved_as = "number" if regression else "class"
         weights = tensor(class_weights) if class_weights else None

@@ -2,16 +2,19 @@
 
 from collections.abc import Sequence
 
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
 from finetune.models.backbone import Backbone, Head
-from finetune.models.families import TOKEN_DROPOUT, head_dropout
+from finetune.models.family_rows import TOKEN
 from finetune.models.feature import IGNORED
 
 
 class TaggingHead(Head):
-    """Dropout and one linear layer on the vector of each word's first sub-token (section 5.3)."""
+    """Dropout and one linear layer on the vector of each word's first sub-token (section 5.3).
+
+    Some families have more layers.
+    """
 
     inputs = frozenset({"sequence"})
     reads_words = True
@@ -20,12 +23,11 @@ class TaggingHead(Head):
 
     def __init__(self, backbone: Backbone, labels: Sequence[str]) -> None:
         super().__init__(labels)
-        self.dropout = nn.Dropout(head_dropout(backbone.config, TOKEN_DROPOUT))
-        self.output = nn.Linear(backbone.width, len(labels))
+        self.add_layers(backbone, "token", outputs=len(labels), otherwise=TOKEN)
 
     def forward(self, hidden: Tensor, mask: Tensor, pooled: Tensor | None = None) -> Tensor:
         """`(batch, words, width)` to `(batch, words, labels)`."""
-        return self.output(self.dropout(hidden))  # type: ignore[no-any-return]
+        return self.through_layers(hidden)
 
     def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
         """Cross-entropy summed over the words `(batch, words)`."""

@@ -11,7 +11,7 @@ import transformers
 from support.encoders import each_task_and_family
 from support.toys import cat_task, choice_task, labelled_shapes, tag_task
 from support.training import CPU, build, fit, logits_of
-from transformers import AutoConfig, AutoTokenizer, BertModel, ModernBertConfig, ModernBertModel
+from transformers import AutoConfig, AutoTokenizer, BertModel, RoFormerConfig, RoFormerModel
 
 from finetune.errors import UserError
 from finetune.models import layer_mix
@@ -175,13 +175,13 @@ def test_a_layer_that_the_encoder_lacks_is_an_error_that_names_those_it_has(
 
 def test_a_family_without_a_row_needs_targets_and_has_no_adapter(tiny_bert: Path, tmp_path: Path) -> None:
     sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
-    ModernBertModel(ModernBertConfig(vocab_size=400, pad_token_id=0, **sizes)).save_pretrained(tmp_path)
-    with pytest.raises(UserError, match=r"no layers are known for encoders of type 'modernbert'.*Wqkv"):
+    RoFormerModel(RoFormerConfig(vocab_size=400, **sizes)).save_pretrained(tmp_path)
+    with pytest.raises(UserError, match=r"no layers are known for encoders of type 'roformer'.*query"):
         adapted_modules(tmp_path, lora=2)
     with pytest.raises(UserError, match="adapter = true needs one of the families"):
-        adapted_modules(tmp_path, lora=2, lora_targets=["Wqkv"], adapter=True)
+        adapted_modules(tmp_path, lora=2, lora_targets=["query"], adapter=True)
     AutoTokenizer.from_pretrained(tiny_bert).save_pretrained(tmp_path)
-    model, batch = adapted(tag_task(), tmp_path, lora_targets=["Wqkv"])
+    model, batch = adapted(tag_task(), tmp_path, lora_targets=["query"])
     save_checkpoint(model, tmp_path / "model", AutoTokenizer.from_pretrained(tiny_bert), {"task": "any"})
     again = load_trained(tmp_path / "model", tag_task().head).eval()
     assert torch.allclose(logits(again, batch), logits(model, batch), atol=1e-5)

@@ -22,16 +22,19 @@ from support.toys import (
     sentences,
     span_task,
     tag_task,
+    text_task,
 )
 from support.training import CPU, build, fit, logits_of
 from transformers import (
+    AutoConfig,
     AutoModel,
     AutoTokenizer,
     BertModel,
+    DebertaV2ForMaskedLM,
     GPT2Config,
-    ModernBertConfig,
-    ModernBertModel,
     RobertaModel,
+    RoFormerConfig,
+    RoFormerModel,
     T5Config,
     pipeline,
 )
@@ -41,7 +44,8 @@ from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.models import saving as checkpoints
 from finetune.models.batch import collate
-from finetune.models.families import family_notes, most_tokens
+from finetune.models.families import FAMILIES, family_notes, most_tokens
+from finetune.models.fingerprint import OWN_WEIGHTS
 from finetune.models.kernels import cpu
 from finetune.models.model import EncoderWithHead
 from finetune.models.tokenizers.load import load_tokenizer
@@ -49,6 +53,8 @@ from finetune.runs.events import unwatched
 from finetune.runs.folder import RunFolder
 from finetune.runs.recipe import Recipe, Train
 from finetune.task_types.task import Task
+
+BUILT_LIKE_BERT = ("bert", "roberta", "xlm-roberta", "electra")
 
 
 def saved(task: Task, encoder: Path, folder: Path) -> EncoderWithHead:
@@ -213,12 +219,11 @@ def test_models_that_are_not_encoders_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("task", [cat_task(), tag_task(), span_task(), choice_task()], ids=lambda task: task.name)
 def test_a_family_without_a_row_is_trained_and_loaded_again(task: Task, tiny_bert: Path, tmp_path: Path) -> None:
-    """ModernBERT has neither a pooler nor BERT's names of layers; its models are saved in our own format."""
+    """RoFormer has no pooler; its models are saved in our own format."""
     torch.manual_seed(0)
     tokenizer = load_tokenizer(tiny_bert)
-    ids = {"pad_token_id": 0, "cls_token_id": 2, "sep_token_id": 3, "bos_token_id": 2, "eos_token_id": 3}
     sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
-    encoder = ModernBertModel(ModernBertConfig(vocab_size=len(tokenizer), max_position_embeddings=128, **ids, **sizes))
+    encoder = RoFormerModel(RoFormerConfig(vocab_size=len(tokenizer), max_position_embeddings=128, **sizes))
     encoder.save_pretrained(tmp_path / "encoder")
     tokenizer.save_pretrained(tmp_path / "encoder")
     trainer, _, _ = fit(task, tmp_path / "encoder", Train(epochs=1, layer_decay=0.9), freeze_layers=1)
@@ -229,6 +234,37 @@ def test_a_family_without_a_row_is_trained_and_loaded_again(task: Task, tiny_ber
     assert "only finetune loads" in family_notes(loaded.backbone.config)[0]
 
 
+@pytest.mark.parametrize("task", [cat_task(), tag_task(), choice_task()], ids=lambda task: task.name)
+def test_a_model_that_was_saved_before_its_family_had_a_row_is_loaded(
+    task: Task, tiny_modernbert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.delitem(FAMILIES, "modernbert")
+        ours = saved(task, tiny_modernbert, tmp_path)
+    assert (tmp_path / OWN_WEIGHTS).is_file()
+    again = checkpoints.load_trained(tmp_path, task.head).eval()
+    features = task.codec.encode(task.load(Source(), "dev").rows[:4], load_tokenizer(tiny_modernbert), 32)
+    inputs = collate(features, pad_id=0).inputs()
+    with torch.no_grad():
+        assert torch.allclose(ours(*inputs), again(*inputs), atol=1e-6)
+
+
+def test_the_head_for_words_of_a_deberta_is_the_one_in_its_weights(tiny_deberta_v2: Path, tmp_path: Path) -> None:
+    """DeBERTa-v3 was published with the original head, and a config that does not say so."""
+    config = AutoConfig.from_pretrained(tiny_deberta_v2)
+    config.legacy = False
+    torch.manual_seed(0)
+    theirs = DebertaV2ForMaskedLM(config).eval()
+    theirs.save_pretrained(tmp_path)
+    change_config(tmp_path, legacy=True)
+    ours, new = checkpoints.build_model(tmp_path, text_task().head, Recipe(task="any"), device=CPU)
+    ids = torch.arange(5, 12).unsqueeze(0)
+    with torch.no_grad():
+        expected, found = theirs(input_ids=ids).logits, ours.eval()(ids, torch.ones_like(ids))
+    assert new == []
+    assert torch.allclose(found, expected, atol=1e-5)
+
+
 def test_last_layer_for_the_first_token_alone_gives_the_same_vector(tiny_encoder: Path) -> None:
     plain, _ = checkpoints.load_backbone(tiny_encoder, Recipe(task="any"))
     ours, _ = checkpoints.build_model(tiny_encoder, cat_task().head, Recipe(task="any", seed=0), device=CPU)
@@ -236,7 +272,7 @@ def test_last_layer_for_the_first_token_alone_gives_the_same_vector(tiny_encoder
     with torch.no_grad():
         expected = plain.encoder.eval()(**batch).last_hidden_state
         found = ours.backbone.encoder.eval()(**batch).last_hidden_state
-    built_like_bert = plain.config.model_type not in ("albert", "distilbert")
+    built_like_bert = plain.config.model_type in BUILT_LIKE_BERT
     assert found.shape[1] == (1 if built_like_bert else expected.shape[1])
     assert torch.allclose(found[:, 0], expected[:, 0], atol=1e-5)
 

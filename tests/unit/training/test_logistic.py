@@ -15,7 +15,6 @@ from support.training import CPU, build, unscored
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.inference.hidden_states import with_states
-from finetune.models.families import SENTENCE
 from finetune.models.feature import Feature
 from finetune.models.saving import build_model, load_trained, save_checkpoint
 from finetune.models.tokenizers.load import load_tokenizer
@@ -127,7 +126,7 @@ def test_a_head_of_another_loss_is_not_solved_as_classes(tiny_bert: Path) -> Non
         auto_class = "AutoModelForSequenceClassification"
 
     recipe = Recipe(task="any", train=LOGISTIC, frozen=True)
-    model, _ = build_model(tiny_bert, lambda backbone: Levels(backbone, ["1", "2"], table=SENTENCE), recipe, device=CPU)
+    model, _ = build_model(tiny_bert, lambda backbone: Levels(backbone, ["1", "2"]), recipe, device=CPU)
     with pytest.raises(UserError, match="for text and word labels"):
         require_linear(model, frozen=True)
 

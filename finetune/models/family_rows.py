@@ -1,0 +1,176 @@
+"""How the heads of each encoder family are made, and what is known of it: a family is a row of `FAMILIES`.
+
+BERT pools through a dense layer with tanh that was pretrained (Devlin et al. 2019, section 3.2). Other families put
+a new one there, under different names, which a saved checkpoint must use. An encoder without a row can still be
+trained, and is saved in finetune's own format.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+HeadName = Literal["sentence", "choice", "token", "span"]
+POOLED_DROPOUT = ("classifier_dropout", "classifier_dropout_prob", "seq_classif_dropout", "hidden_dropout_prob")
+HIDDEN = ("hidden_dropout_prob",)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layers:
+    """A head, from a vector to the logits: dropout, dense, activation, LayerNorm, dropout, output.
+
+    `dense`, `norm` and `output` are the layers' names in transformers' checkpoints; without `dense` the vector is that
+    of the encoder's own pretrained pooler, or a token's. `before` and `dropout` are the config's names of the two
+    dropouts' probabilities: of several, the first that a family sets. `activation` and `vector` may name a setting of
+    the config: the activation, and whether the first token's vector is read (`cls`) or the `mean`.
+    """
+
+    vector: str = "cls"
+    before: Sequence[str] = ()
+    dense: str | None = None
+    activation: str = "tanh"
+    norm: str | None = None
+    dropout: Sequence[str] = POOLED_DROPOUT
+    output: str = "classifier"
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordPrediction:
+    """From a token's vector to a logit for each token of the vocabulary: dense, activation, LayerNorm, word embeddings.
+
+    `dense`, `norm` and `output`, which has the bias, are the layers' names in transformers' checkpoints. Activation
+    and epsilon are the encoder's own where they are None; `activation` may name a setting of the config.
+    """
+
+    dense: str
+    norm: str
+    output: str
+    activation: str | None = None
+    epsilon: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Family:
+    """What differs by family: its heads for texts, choices, tokens and spans, None where transformers has no class.
+
+    `lora_targets` are the names of the linear layers that LoRA adapts by default: the projections to queries and
+    values (Hu et al. 2022).
+    `words` is the head that predicts tokens, `words_unless_legacy` that of a config with `legacy = false`;
+    `next_sentence` is the layer, by its name in transformers' checkpoints, that tells from the pooled output whether
+    the second text follows the first, or None; `left_to_right` says whether transformers' class can attend to earlier
+    tokens alone, `fast_attention` whether the attention of `kernels.cpu` computes the same.
+    """
+
+    title: str
+    sentence: Layers
+    choice: Layers | None
+    token: Layers
+    span: Layers | None
+    words: WordPrediction
+    words_unless_legacy: WordPrediction | None = None
+    next_sentence: str | None = None
+    left_to_right: bool = False
+    fast_attention: bool = True
+    lora_targets: Sequence[str] = ("query", "value")
+
+
+PLAIN = Layers()
+HIDDEN_DROPOUT = Layers(dropout=HIDDEN)
+TOKEN = Layers(dropout=("classifier_dropout", "classifier_dropout_prob", "hidden_dropout_prob", "dropout"))
+SPAN = Layers(dropout=("qa_dropout",), output="qa_outputs")  # DistilBERT has one, the others none
+OTHER = Layers(dense="dense")  # pools the first token of an encoder without a row
+NEW_TANH = Layers(before=POOLED_DROPOUT, dense="classifier.dense", output="classifier.out_proj")
+
+BERT_WORDS = WordPrediction(
+    dense="cls.predictions.transform.dense", norm="cls.predictions.transform.LayerNorm", output="cls.predictions"
+)
+ROBERTA_WORDS = WordPrediction(dense="lm_head.dense", norm="lm_head.layer_norm", output="lm_head", activation="gelu")
+
+BERT = Family(
+    title="BERT",
+    sentence=PLAIN,
+    choice=PLAIN,
+    token=TOKEN,
+    span=SPAN,
+    words=BERT_WORDS,
+    next_sentence="cls.seq_relationship",
+    left_to_right=True,
+)
+ROBERTA = replace(
+    BERT,
+    title="RoBERTa",
+    sentence=NEW_TANH,
+    choice=HIDDEN_DROPOUT,
+    words=ROBERTA_WORDS,
+    next_sentence=None,
+)
+DISTILBERT = Layers(dense="pre_classifier", activation="relu")
+CONTEXT_POOLER = Layers(
+    before=("pooler_dropout",),
+    dense="pooler.dense",
+    activation="pooler_hidden_act",
+    dropout=("cls_dropout", *HIDDEN),
+)
+DEBERTA_V2 = Family(
+    title="DeBERTa-v2 and v3",
+    sentence=CONTEXT_POOLER,
+    choice=CONTEXT_POOLER,
+    token=HIDDEN_DROPOUT,
+    span=SPAN,
+    words=BERT_WORDS,
+    words_unless_legacy=WordPrediction(
+        dense="lm_predictions.lm_head.dense",
+        norm="lm_predictions.lm_head.LayerNorm",
+        output="lm_predictions.lm_head",
+    ),
+    fast_attention=False,
+    lora_targets=("query_proj", "value_proj"),
+)
+MODERNBERT = Layers(
+    dense="head.dense", activation="classifier_activation", norm="head.norm", dropout=("classifier_dropout",)
+)
+MODERNBERT_POOLED = replace(MODERNBERT, vector="classifier_pooling")
+FAMILIES = {
+    "bert": BERT,
+    "roberta": ROBERTA,
+    "albert": replace(
+        BERT,
+        title="ALBERT",
+        words=WordPrediction(dense="predictions.dense", norm="predictions.LayerNorm", output="predictions"),
+        next_sentence="sop_classifier.classifier",
+        left_to_right=False,
+    ),
+    "xlm-roberta": replace(ROBERTA, title="XLM-R"),
+    "electra": replace(
+        ROBERTA,
+        title="ELECTRA",
+        sentence=replace(NEW_TANH, activation="gelu"),
+        choice=Layers(dense="sequence_summary.summary", activation="gelu", dropout=("summary_last_dropout",)),
+        words=WordPrediction(
+            dense="generator_predictions.dense",
+            norm="generator_predictions.LayerNorm",
+            output="generator_lm_head",
+            activation="gelu",
+        ),
+    ),
+    "distilbert": Family(
+        title="DistilBERT",
+        sentence=DISTILBERT,
+        choice=DISTILBERT,
+        token=TOKEN,
+        span=SPAN,
+        words=WordPrediction(dense="vocab_transform", norm="vocab_layer_norm", output="vocab_projector", epsilon=1e-12),
+        lora_targets=("q_lin", "v_lin"),
+    ),
+    "modernbert": Family(
+        title="ModernBERT",
+        sentence=MODERNBERT_POOLED,
+        choice=MODERNBERT_POOLED,
+        token=MODERNBERT,
+        span=MODERNBERT,
+        words=WordPrediction(
+            dense="head.dense", norm="head.norm", output="decoder", activation="classifier_activation"
+        ),
+        lora_targets=("Wqkv",),
+    ),
+    "deberta-v2": DEBERTA_V2,
+}
