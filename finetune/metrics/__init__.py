@@ -4,6 +4,6 @@ The public names are the metrics that a task can be declared with.
 """
 
 from finetune.metrics.metric import Metric
-from finetune.metrics.scores import accuracy, f1_of, macro_f1, matthews, pearson, spearman
+from finetune.metrics.scores import accuracy, f1_from, f1_of, macro_f1, matthews, pearson, spearman
 
-__all__ = ["Metric", "accuracy", "f1_of", "macro_f1", "matthews", "pearson", "spearman"]
+__all__ = ["Metric", "accuracy", "f1_from", "f1_of", "macro_f1", "matthews", "pearson", "spearman"]

@@ -28,12 +28,20 @@ def _accuracy_sums(gold: Sequence[Any], answers: Sequence[Any]) -> Counted:
     return mean_counted([a == b for a, b in zip(gold, answers, strict=True)])
 
 
-def _f1_of_class(gold: Sequence[Any], answers: Sequence[Any], *, label: str) -> float:
+def _f1_of_class(gold: Sequence[Any], answers: Sequence[Any], *, label: Any) -> float:
     """F1 of one class, as GLUE scores MRPC and QQP: 0 without a true positive."""
     from sklearn.metrics import f1_score
 
     hits = [[value == label for value in values] for values in (gold, answers)]
     return float(f1_score(*hits, zero_division=0))
+
+
+def _f1_from(gold: Sequence[float], answers: Sequence[float], *, threshold: float) -> float:
+    return _f1_of_class(*([value >= threshold for value in values] for values in (gold, answers)), label=True)
+
+
+def _f1_from_sums(gold: Sequence[float], answers: Sequence[float], *, threshold: float) -> Counted:
+    return _class_sums(*([value >= threshold for value in values] for values in (gold, answers)), label=True, part="f1")
 
 
 def _macro_f1(gold: Sequence[Any], answers: Sequence[Any]) -> float:
@@ -190,6 +198,12 @@ def f1_of(label: str) -> Metric:
     """F1 of one class."""
     counted = partial(_class_sums, label=label, part="f1")
     return Metric("f1", partial(_f1_of_class, label=label), counted)
+
+
+def f1_from(threshold: float) -> Metric:
+    """F1 of the numbers that are at least `threshold`, as KLUE scores STS at 3: neither side is rounded before."""
+    counted = partial(_f1_from_sums, threshold=threshold)
+    return Metric("f1", partial(_f1_from, threshold=threshold), counted)
 
 
 def class_metric(label: str, part: str) -> Metric:
