@@ -47,25 +47,26 @@ class AnswerFixes:
 class Squad:
     """Reads one version of SQuAD: `Squad(...)(source, split)` returns its rows.
 
-    `splits` gives each split's file and its name on the Hub.
+    `splits` gives each split's file and its name on the Hub, `key` what the ids of questions are called.
     """
 
     splits: Mapping[str, tuple[str, str]]
     repository: str
     config: str
     folders: tuple[str, ...] = ("squad", "SQuAD")
+    key: str = "id"
 
     def __call__(self, source: Source, split: str) -> Rows:
         """The rows of a split, from the folder that the user named, else from the Hub."""
         if split not in self.splits:
-            raise UserError(f"SQuAD has no split '{split}'", f"It has {', '.join(self.splits)}")
+            raise UserError(f"{self.repository} has no split '{split}'", f"It has {', '.join(self.splits)}")
         file, hub_split = self.splits[split]
         folder = source.find(self.folders, holds=file)
         if folder is not None:
-            return read_squad(folder / file)
+            return read_squad(folder / file, key=self.key)
         fixes = AnswerFixes()
         rows = [
-            _row(fields["id"], fields["title"], fields["context"], fields["question"], _pairs(fields["answers"]), fixes)
+            _row(fields[self.key], fields["title"], fields["context"], fields["question"], _hub_answers(fields), fixes)
             for fields in hub_rows(self.repository, self.config, hub_split, looked_for=file)
         ]
         origin = f"{self.repository} ({hub_split})"
@@ -94,8 +95,8 @@ def _is_dev(title: str) -> bool:
     return int(hashlib.sha256(title.encode()).hexdigest(), 16) % PARTS == 0
 
 
-def read_squad(path: Path) -> Rows:
-    """The questions of a JSON file in SQuAD's layout, in any language.
+def read_squad(path: Path, *, key: str = "id") -> Rows:
+    """The questions of a JSON file in SQuAD's layout, in any language; `key` is what their ids are called.
 
     Raises UserError for invalid JSON, for what the layout lacks, with its path, and for a duplicate id.
     A wrong `answer_start` is fixed where the text occurs once nearby, and counted.
@@ -103,7 +104,7 @@ def read_squad(path: Path) -> Rows:
     fixes, rows = AnswerFixes(), []
     seen: dict[str, str] = {}
     for where, title, context, question in _questions(path):
-        name = _get(question, "id", str, where)
+        name = _get(question, key, str, where)
         if name in seen:
             raise UserError(f"{where}: the id '{name}' is also that of {seen[name]}", "Make the ids distinct")
         seen[name] = where
@@ -124,7 +125,7 @@ def _questions(path: Path) -> Iterator[tuple[str, str, str, dict[str, Any]]]:
     content = load_json(path, FileFormat(format=FORMAT, encoding="utf-8-sig"))
     for found in questions(_get(content, "data", list, str(path))):
         if found.fault:
-            raise UserError(f"{path}: {found.fault}", "Compare with the official SQuAD files")
+            raise UserError(f"{path}: {found.fault}", "Compare with the official files")
         paragraph = f"{path}: {found.paragraph}"
         context = _get({"context": found.context}, "context", str, paragraph)
         if not context.strip():
@@ -134,14 +135,16 @@ def _questions(path: Path) -> Iterator[tuple[str, str, str, dict[str, Any]]]:
 
 def _get(table: Any, key: str, kind: type, where: str) -> Any:
     if not isinstance(table, dict) or not isinstance(table.get(key), kind):
-        raise UserError(f"{where}: has no '{key}' of type {kind.__name__}", "Compare with the official SQuAD files")
+        raise UserError(f"{where}: has no '{key}' of type {kind.__name__}", "Compare with the official files")
     if kind is str and not table[key].isprintable() and SURROGATE.search(table[key]):
         raise UserError(f"{where}: '{key}' has a lone surrogate (half a character)", "Fix that text")
     return table[key]
 
 
-def _pairs(answers: Mapping[str, list[Any]]) -> list[tuple[str, int]]:
-    return list(zip(answers["text"], answers["answer_start"], strict=True))
+def _hub_answers(fields: Mapping[str, Any]) -> list[tuple[str, int]]:
+    """(text, start) of each answer; none of a question marked as impossible, where KLUE's are only plausible."""
+    answers = fields["answers"]
+    return [] if fields.get("is_impossible") else list(zip(answers["text"], answers["answer_start"], strict=True))
 
 
 def _row(

@@ -73,7 +73,7 @@ def some_rows(task: Task) -> Sequence[Any]:
         return [Document(str(i), (text, text)) for i, text in enumerate(sentences(24, seed=5))]
     assert isinstance(task, SentenceTask), f"give {task.name}'s shape rows here"
     pairs = sentences(24, seed=5)
-    golds: list[Any] = list(task.labels) or [0.5 * i for i in range(6)]
+    golds: list[Any] = list(task.labels) or [float(i) for i in range(6)]
     return [SentenceRow(id=str(i), text=text, pair=text, gold=golds[i % len(golds)]) for i, text in enumerate(pairs)]
 
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
@@ -12,6 +12,7 @@ from finetune.data.messages import noun, so_many
 from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.errors import UserError
+from finetune.metrics.klue import score_mrc
 from finetune.metrics.metric import Metric
 from finetune.metrics.scores import exact_match
 from finetune.metrics.squad import best_threshold, score_v1, score_v2
@@ -92,19 +93,19 @@ class SpanCodec(Codec["SpanTask"]):
 
 
 class SpanScoring(Scoring["SpanTask"]):
-    """F1 and exact match of the official scripts, with the thresholds of SQuAD 2.0."""
+    """Exact match and the task's `overlap`, as the official scripts have them, with the thresholds of SQuAD 2.0."""
 
     def labels(self, rows: Sequence[SpanRow]) -> list[Answer]:
         """The first of each row's label texts, empty where there is no answer."""
         return [Answer(value=None if row.answers is None else next(iter(row.answers), "")) for row in rows]
 
     def score(self, answers: Sequence[Answer], rows: Sequence[SpanRow]) -> dict[str, float]:
-        """F1 and exact match; for SQuAD 2.0 also over the questions with and without answer."""
+        """Overlap and exact match; for SQuAD 2.0 also over the questions with and without answer."""
         pairs = np.array(self._scores([answer.value for answer in answers], rows)).reshape(-1, 2)
-        scores = _means("", pairs)
+        scores = self._means("", pairs)
         if self.task.unanswerable:
             answerable = np.array([bool(row.answers) for row in rows])
-            scores |= _means("answerable/", pairs[answerable]) | _means("unanswerable/", pairs[~answerable])
+            scores |= self._means("answerable/", pairs[answerable]) | self._means("unanswerable/", pairs[~answerable])
         return scores
 
     def sums(self, answers: Sequence[Answer], rows: Sequence[SpanRow]) -> dict[str, Counted]:
@@ -115,11 +116,11 @@ class SpanScoring(Scoring["SpanTask"]):
         return {
             f"{group}{metric}": mean_counted(pairs[:, column], among=among.tolist())
             for group, among in groups.items()
-            for column, metric in enumerate(("em", "f1"))
+            for column, metric in enumerate(("em", self.task.overlap))
         }
 
     def calibrate(self, answers: Sequence[Answer], rows: Sequence[SpanRow]) -> dict[str, Any]:
-        """The best thresholds of SQuAD 2.0 on these rows, for F1 and for exact match (section 4.3), if not given."""
+        """The best thresholds on these rows, for the overlap and for exact match (section 4.3), if not given."""
         if not self.task.unanswerable or self.task.threshold is not None:
             return {}
         odds = [float(given.null_odds) for given in answers]  # type: ignore[attr-defined]
@@ -139,7 +140,12 @@ class SpanScoring(Scoring["SpanTask"]):
 
     def _scores(self, texts: Sequence[str], rows: Sequence[SpanRow]) -> list[tuple[float, float]]:
         score = score_v2 if self.task.unanswerable else score_v1
+        score = score_mrc if self.task.overlap == "rouge-w" else score
         return [score(row.answers or (), text) for row, text in zip(rows, texts, strict=True)]
+
+    def _means(self, group: str, pairs: np.ndarray) -> dict[str, float]:
+        em, overlap = pairs.mean(0).tolist() if len(pairs) else (0.0, 0.0)
+        return {f"{group}{self.task.overlap}": overlap, f"{group}em": em}
 
 
 class SpanBaselines(Baselines["SpanTask"]):
@@ -166,10 +172,14 @@ class SpanExplainer(Explainer["SpanTask"]):
 
 @dataclass(frozen=True, kw_only=True)
 class SpanTask(Task):
-    """Questions about contexts; with `unanswerable`, some have no answer (SQuAD 2.0)."""
+    """Questions about contexts; with `unanswerable`, some have no answer (SQuAD 2.0).
+
+    `overlap` is scored next to exact match: SQuAD's F1 of words, or KLUE-MRC's ROUGE-W of characters.
+    """
 
     read: Callable[[Source, str], Rows]
     unanswerable: bool = False
+    overlap: Literal["f1", "rouge-w"] = "f1"
     stride: Positive = option(128, "stride of the windows over a long context, in tokens")
     max_question_tokens: Positive = option(64, "of a longer question the rest is truncated")
     max_answer_tokens: Positive = option(30, "the longest span that can be an answer")
@@ -185,11 +195,11 @@ class SpanTask(Task):
     missing_is_wrong = True  # as in the official script for SQuAD 1.1
 
     def __post_init__(self) -> None:
-        """Adds scores of questions with and without answer where there are both."""
+        """Names the metrics, with those of questions with and without answer where there are both."""
         super().__post_init__()
-        if self.unanswerable:
-            kinds = (f"{kind}/{metric}" for kind in ("answerable", "unanswerable") for metric in ("f1", "em"))
-            object.__setattr__(self, "metrics", (Metric("f1"), exact_match, *map(Metric, kinds)))
+        kinds = ("answerable", "unanswerable") if self.unanswerable else ()
+        groups = (f"{kind}/{metric}" for kind in kinds for metric in (self.overlap, "em"))
+        object.__setattr__(self, "metrics", (Metric(self.overlap), exact_match, *map(Metric, groups)))
 
     def unused_options(self) -> tuple[str, ...]:
         """As for `Task`; thresholds where every question has an answer."""
@@ -236,8 +246,3 @@ class SpanTask(Task):
 def split_sentences(text: str) -> list[str]:
     """A text split after full stops, exclamation and question marks."""
     return [part for part in re.split(r"(?<=[.!?])\s+|(?<=。)\s*", text.strip()) if part]
-
-
-def _means(prefix: str, pairs: np.ndarray) -> dict[str, float]:
-    em, f1 = pairs.mean(0).tolist() if len(pairs) else (0.0, 0.0)
-    return {f"{prefix}f1": f1, f"{prefix}em": em}

@@ -11,6 +11,7 @@ from finetune.data.messages import so_many
 from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.metrics.entities import chunks, entity_scores, illegal_transitions, strict_chunks
+from finetune.metrics.klue import character_macro_f1, entity_macro_f1
 from finetune.metrics.metric import Metric
 from finetune.metrics.sums import Counted, part_counted, set_counts
 from finetune.models.feature import Feature
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
     from finetune.models.backbone import Backbone
     from finetune.task_types.tagging.head import TaggingHead
+
+OF_CHARACTERS = ("entity macro f1", "character macro f1")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,7 +109,7 @@ class TaggingCodec(Codec["TaggingTask"]):
 
 
 class TaggingScoring(Scoring["TaggingTask"]):
-    """Entities, as conlleval counts them."""
+    """Entities, as conlleval counts them; of characters also KLUE's scores."""
 
     def labels(self, rows: Sequence[TaggingRow]) -> list[Answer]:
         return [Answer(value=None if row.gold is None else list(row.gold)) for row in rows]
@@ -120,7 +123,7 @@ class TaggingScoring(Scoring["TaggingTask"]):
         for kind in self.task.types:
             precision, recall, f1 = found.get(kind, (0.0, 0.0, 0.0))
             scores |= {f"{kind}/f1": f1, f"{kind}/precision": precision, f"{kind}/recall": recall}
-        return scores
+        return {name: counted.score for name, counted in self._of_characters(gold, answers).items()} | scores
 
     def sums(self, answers: Sequence[Answer], rows: Sequence[TaggingRow]) -> dict[str, Counted]:
         """All metrics, from the numbers of right, predicted and true entities of each sentence."""
@@ -134,13 +137,20 @@ class TaggingScoring(Scoring["TaggingTask"]):
             counts = set_counts(*([[c for c in row if c[0] == kind] for row in side] for side in (there, found)))
             for part in ("f1", "precision", "recall"):
                 metrics[f"{kind}/{part}"] = part_counted(part, *counts)
-        return metrics
+        return metrics | self._of_characters(gold, answers)
 
     def notes(self, answers: Sequence[Answer], rows: Sequence[TaggingRow]) -> list[str]:
         """A note on how many tags continue an entity that no tag began."""
         illegal = sum(illegal_transitions(answer.value) for answer in answers)
         tags = so_many(sum(len(answer.value) for answer in answers), "tag")
         return [f"{so_many(illegal, 'illegal transition')} (an I-X after no X) in {tags}"] if illegal else []
+
+    def _of_characters(self, gold: Sequence[Sequence[str]], answers: Sequence[Answer]) -> dict[str, Counted]:
+        if not self.task.characters:
+            return {}
+        given = [answer.value for answer in answers]
+        counted = entity_macro_f1(gold, given), character_macro_f1(gold, given, self.task.labels)
+        return dict(zip(OF_CHARACTERS, counted, strict=True))
 
 
 class TaggingBaselines(Baselines["TaggingTask"]):
@@ -169,7 +179,8 @@ class TaggingTask(Task):
 
     `context = "document"` lets a window span several sentences of a document, as in the paper (section 5.3). With
     `running_text` a text is split into words at signs, not at spaces; with `signs_apart` the signs around a word of a
-    raw text become words, as they are in the training data.
+    raw text become words, as they are in the training data. With `characters` the words are the characters of a text
+    but for its spaces, and KLUE-NER's macro F1 of entities and of characters come first.
     """
 
     read: Callable[[Source, str], Rows]
@@ -179,6 +190,7 @@ class TaggingTask(Task):
     )
     running_text: bool = False
     signs_apart: bool = False
+    characters: bool = False
     metrics: tuple[Metric, ...] = ()
     row_type = TaggingRow
     codec_class = TaggingCodec
@@ -188,7 +200,8 @@ class TaggingTask(Task):
 
     def __post_init__(self) -> None:
         by_type = (f"{kind}/{part}" for kind in self.types for part in ("f1", "precision", "recall"))
-        names = ("f1", "precision", "recall", "strict f1", *by_type)
+        first = OF_CHARACTERS if self.characters else ()
+        names = (*first, "f1", "precision", "recall", "strict f1", *by_type)
         object.__setattr__(self, "metrics", tuple(map(Metric, names)))
         super().__post_init__()
 
@@ -213,6 +226,9 @@ class TaggingTask(Task):
 
     def row(self, words: Sequence[str] | str) -> TaggingRow:
         """A row of words, or of a text whose words are found by `segmented` or have spaces between them."""
+        if self.characters and isinstance(words, str):
+            starts = tuple(place for place, character in enumerate(words) if not character.isspace())
+            return TaggingRow(id="", words=tuple(words[start] for start in starts), text=words, starts=starts)
         if self.running_text and isinstance(words, str):
             found, starts = segmented(words)
             return TaggingRow(id="", words=found, text=words, starts=starts)
