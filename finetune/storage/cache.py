@@ -30,7 +30,7 @@ SUMS = "sha256"  # of the facts: the checksums of files by name
 Facts = dict[str, Any]  # JSON values
 Kept = TypeVar("Kept")
 DAY = 86_400  # seconds
-CacheKind = Literal["states", "features", "texts", "tokens", "corpora", "untrained", "vocabularies"]
+CacheKind = Literal["states", "features", "texts", "tokens", "corpora", "weights", "untrained", "vocabularies"]
 SMALL = ("untrained", "vocabularies")
 KINDS = tuple(kind for kind in get_args(CacheKind) if kind not in SMALL)  # that are counted and evicted
 
@@ -130,8 +130,8 @@ class Entry:
     def make_room(self, need: int, *, spare: int = SPARE_BYTES) -> bool:
         """Evicts least recently used entries until `need` bytes fit into this one; returns whether they do.
 
-        Entries in use by another process stay, as does text of the last day. If evicting all others would not be
-        enough, none is evicted. What a run cannot do without leaves no bytes to spare.
+        Entries in use by another process stay, as do text and weights of the last day. If evicting all others would not
+        be enough, none is evicted. What a run cannot do without leaves no bytes to spare.
         """
         entries = list(_entries(self.folder))
         stay = {one for one in entries if one == self.folder or _may_be_read(one)}
@@ -192,14 +192,16 @@ def _files(folder: Path) -> list[Path]:
     Files that another process removes meanwhile are skipped.
     """
     try:
-        return [file for file in folder.iterdir() if file.name != LOCK]
+        return [file for file in folder.rglob("*") if file.name != LOCK and not file.is_dir()]
     except FileNotFoundError:
         return []
 
 
 def _may_be_read(folder: Path) -> bool:
-    """Whether a run may open an entry's file again: text is a stream, what others hold is in memory or mapped."""
-    return folder.parent.name == "corpora" and time.time() - _used(folder) < DAY
+    """Whether a run may open an entry's file again: text is a stream, weights are loaded by their path, and what others
+    hold is in memory or mapped.
+    """
+    return folder.parent.name in ("corpora", "weights") and time.time() - _used(folder) < DAY
 
 
 def _size(folder: Path) -> int:

@@ -1,0 +1,173 @@
+"""Weights as torch.save wrote them (`pytorch_model.bin`): converted to safetensors once, into the cache.
+
+A pickle can run code: with `weights_only` torch builds nothing but tensors (safe from torch 2.6 on, which we require).
+A small file can ask for any memory: what it holds is compared with its size before memory is taken.
+"""
+
+import json
+import pickle
+import re
+import shutil
+import warnings
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from finetune.data.atomic import write_atomically, written_file
+from finetune.data.checksums import CHECKSUMS, sha256_of
+from finetune.data.paths import read_small
+from finetune.errors import THEIRS, UserError, first_line
+from finetune.models.fingerprint import DECISIVE, OWN_WEIGHTS, SETTINGS
+from finetune.storage.cache import Entry, entry, hash_of
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+FORMAT = 1
+WHOLE, SHARDS = "pytorch_model.bin", "pytorch_model-*-of-*.bin"
+PICKLED = (WHOLE, SHARDS)
+INDEX = "pytorch_model.bin.index.json"
+OTHERS = {"tf_model.h5": "TensorFlow", "model.ckpt*": "TensorFlow", "flax_model.msgpack": "Flax"}
+MOST_INDEX = 1 << 26  # bytes
+MOST_GROWTH = 4  # times the file's size, since each name of a tied weight is stored
+NAMED = re.compile(r"GLOBAL (\S+)")  # in torch's message: what the pickle would have built
+SAFE_COPY = "Name a copy with model.safetensors; or, if you trust the file, load it yourself and use save_pretrained"
+
+
+def pickled_files(folder: Path) -> list[Path]:
+    """A folder's weights in files of torch.save, where it has none in safetensors."""
+    if any(folder.glob("model*.safetensors")) or (folder / OWN_WEIGHTS).is_file():
+        return []
+    whole = folder / WHOLE
+    return [whole] if whole.is_file() else sorted(folder.glob(SHARDS))
+
+
+def in_safetensors(folder: Path) -> Path:
+    """A model's folder with its weights in safetensors: itself, or a copy in the cache.
+
+    Raises UserError for pickles that hold more than weights, and where the copy does not fit into the cache.
+    """
+    files = pickled_files(folder)
+    if not files:
+        return folder
+    copied = _copied(folder)
+    decisive = (*copied, *files, *folder.glob(INDEX))
+    facts = [FORMAT, *((file.relative_to(folder).as_posix(), sha256_of(file)) for file in decisive)]
+    kept = entry("weights", hash_of(facts))
+    with kept.required():
+        kept.read_or_make(read=dict, make=lambda: _convert(folder, files, copied, kept))
+    return kept.folder
+
+
+def foreign_weights(names: Sequence[str]) -> str:
+    """`TensorFlow (tf_model.h5)`, of the first file among these that another library reads; else empty."""
+    found = ((name, library) for pattern, library in OTHERS.items() for name in names if Path(name).match(pattern))
+    return next((f"{library} ({name})" for name, library in found), "")
+
+
+def _copied(folder: Path) -> list[Path]:
+    """The other files that decide, next to the weights."""
+    found = {file for pattern in (*DECISIVE, *SETTINGS) for file in folder.glob(pattern) if file.is_file()}
+    return sorted(file for file in found if file.name not in (INDEX, CHECKSUMS))
+
+
+def _convert(folder: Path, files: Sequence[Path], copied: Sequence[Path], kept: Entry) -> None:
+    size = sum(file.stat().st_size for file in (*files, *copied))
+    kept.require_room(size, what=f"the weights of {folder} are converted to safetensors there")
+    names = {file.name: _new_name(file.name) for file in files}
+    for file in files:
+        _convert_file(file, kept.folder / names[file.name])
+    for file in copied:
+        place = kept.folder / file.relative_to(folder)
+        place.parent.mkdir(exist_ok=True)
+        with written_file(place) as scratch:
+            shutil.copyfile(file, scratch)
+    made = [*names.values(), *(file.relative_to(folder).as_posix() for file in copied)]
+    if (index := folder / INDEX).is_file() and WHOLE not in names:
+        made.append(_new_name(INDEX))
+        write_atomically(kept.folder / made[-1], _new_index(index))
+    kept.seal(made)
+
+
+def _new_name(name: str) -> str:
+    """`model-00001-of-00002.safetensors`, of `pytorch_model-00001-of-00002.bin`."""
+    return name.removeprefix("pytorch_").replace(".bin", ".safetensors")
+
+
+def _new_index(index: Path) -> str:
+    """The index of shards with their new names. Raises UserError where it is no such index."""
+    try:
+        table = json.loads(read_small(index, most=MOST_INDEX))
+        table["weight_map"] = {weight: _new_name(file) for weight, file in table["weight_map"].items()}
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise UserError(f"{index}: does not name its files", "It maps each weight to a .bin file next to it") from error
+    return json.dumps(table)
+
+
+def _convert_file(file: Path, target: Path) -> None:
+    from safetensors.torch import save_file
+
+    state = _state(file)
+    seen: set[int] = set()
+    for name, tensor in state.items():  # in safetensors no two tensors share memory
+        place = tensor.untyped_storage().data_ptr()
+        state[name] = tensor.clone() if place in seen else tensor.contiguous()
+        seen.add(place)
+    with written_file(target) as scratch:
+        save_file(state, scratch, metadata={"format": "pt"})
+
+
+def _state(file: Path) -> "dict[str, Tensor]":
+    """The tensors of a file by name. Raises UserError where it holds anything else, or more than its size allows."""
+    import torch
+
+    try:
+        zipped = zipfile.is_zipfile(file)
+        if zipped:
+            _require_unpacked(file)
+        with warnings.catch_warnings(action="ignore"):  # of odd pickles, which fail
+            state = torch.load(file, map_location="cpu", weights_only=True, mmap=zipped)
+    except UserError:
+        raise
+    except THEIRS:
+        raise
+    except pickle.UnpicklingError as error:
+        named = NAMED.search(str(error))  # the rest of the message advises to run the code
+        what = f" (it names {named[1]})" if named else ""
+        raise UserError(f"{file}: is not a pickle of weights alone{what}, and is not read", SAFE_COPY) from error
+    except Exception as error:  # a damaged file makes torch fail in any way
+        raise UserError(f"{file}: the weights cannot be read ({first_line(error)})", "Fetch the file again") from error
+    if not isinstance(state, dict) or not state or not all(map(_is_weight, state, state.values())):
+        raise UserError(f"{file}: does not hold weights by their names ({_content(state)})", SAFE_COPY)
+    size, asked = file.stat().st_size, sum(tensor.numel() * tensor.element_size() for tensor in state.values())
+    if asked > MOST_GROWTH * size:
+        raise UserError(f"{file}: its weights would take {asked:,} bytes, and it has {size:,}", SAFE_COPY)
+    return dict(state)
+
+
+def _require_unpacked(file: Path) -> None:
+    """Raises UserError for a compressed file, which can be of any size; torch.save compresses nothing."""
+    with zipfile.ZipFile(file) as archive:
+        if any(part.compress_type != zipfile.ZIP_STORED for part in archive.infolist()):
+            raise UserError(f"{file}: is compressed, which torch.save never does", SAFE_COPY)
+
+
+def _is_weight(name: object, value: object) -> bool:
+    import torch
+
+    return (
+        isinstance(name, str)
+        and isinstance(value, torch.Tensor)
+        and value.layout == torch.strided
+        and value.device.type == "cpu"
+        and not value.is_quantized
+    )
+
+
+def _content(state: object) -> str:
+    """What a file holds instead of weights."""
+    if not isinstance(state, dict):
+        return f"a {type(state).__name__}"
+    odd = next((name for name, value in state.items() if not _is_weight(name, value)), None)
+    return "no tensors" if odd is None else f"{str(odd)[:40]} is a {type(state[odd]).__name__}"
