@@ -1,6 +1,6 @@
 """Named entities: CoNLL-2003 (Tjong Kim Sang and De Meulder 2003) and WNUT-17 (Derczynski et al. 2017)."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from finetune.data import Source, hub_rows
@@ -17,24 +17,26 @@ NO_DOCUMENTS = "does not mark documents: with context = document, windows span a
 class ColumnFiles:
     """Reads column files, else a Hub data set of tokens and tags: `ColumnFiles(...)(source, split)` returns its rows.
 
-    `splits` gives each split's file and its name on the Hub.
+    `splits` gives each split's file and its name on the Hub; without a `repository` there is none. `sentences` yields
+    the number of the document, words and tags of each sentence of a file.
     """
 
     folders: tuple[str, ...]
     splits: Mapping[str, tuple[str, str]]
     types: tuple[str, ...]
-    repository: str
+    repository: str = ""
     revision: str | None = None
+    sentences: Callable[..., Iterable[tuple[int, list[str], list[str]]]] = read_tagged
 
     def __call__(self, source: Source, split: str) -> Rows:
         """The rows of a split, from the folder that the user named, else from the Hub."""
         if split not in self.splits:
             raise UserError(f"there is no split '{split}'", f"There is {', '.join(self.splits)}")
         file, hub_split = self.splits[split]
-        folder = source.find(self.folders, holds=file)
+        folder = (source.find if self.repository else source.require)(self.folders, holds=file)
         if folder is None:
             return self._from_hub(split, hub_split, looked_for=file)
-        found = list(read_tagged(folder / file, types=self.types))
+        found = list(self.sentences(folder / file, types=self.types))
         return _rows(found, split, origin=str(folder / file))
 
     def _from_hub(self, split: str, hub_split: str, *, looked_for: str) -> Rows:

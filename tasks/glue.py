@@ -22,19 +22,24 @@ BINARY = ("0", "1")
 class Glue:
     """Reads one GLUE task: `Glue(...)(source, split)` returns its rows.
 
-    `text`, `pair` and `gold` are columns of the official files, `hub` those of the Hub. `spelled` has the labels as
-    the files spell them, in the order of `labels`; both are empty where the label is a number. `headless` names the
-    columns of a training or dev file without a header line. `splits` gives each split's file and its name on the Hub.
-    `skips`: malformed lines are left out and counted, which only official QQP needs; in a test file, where GLUE wants
-    a prediction for every line, they are empty rows.
+    `text`, `pair` and `gold` are columns of the official files, `hub` and `hub_gold` those of the Hub. `spelled` has
+    the labels as the files spell them, in the order of `labels`; both are empty where the label is a number. `headless`
+    names the columns of a training or dev file without a header line. `splits` gives each split's file and its name on
+    the Hub. `skips`: malformed lines are left out and counted, which only official QQP needs; in a test file, where
+    GLUE wants a prediction for every line, they are empty rows. Other sets of such files have their own
+    `repository` and `revision`; `hub_note` says how the copy there differs.
     """
 
-    folder: str
-    config: str
+    folders: tuple[str, ...]
+    config: str | None
     text: str = "sentence1"
     pair: str | None = "sentence2"
     gold: str = "label"
     hub: tuple[str, ...] = ("sentence1", "sentence2")
+    hub_gold: str = "label"
+    repository: str = REPOSITORY
+    revision: str | None = None
+    hub_note: str = ""
     labels: tuple[str, ...] = ()
     spelled: tuple[str, ...] = ()
     headless: tuple[str, ...] = ()
@@ -44,11 +49,13 @@ class Glue:
     def __call__(self, source: Source, split: str) -> Rows:
         """The rows of a split, from the folder that the user named, else from the Hub."""
         if split not in self.splits:
-            raise UserError(f"{self.config} has no split '{split}'", f"It has {', '.join(self.splits)}")
+            raise UserError(
+                f"{self.config or self.folders[-1]} has no split '{split}'", f"It has {', '.join(self.splits)}"
+            )
         file, hub_split = self.splits[split]
-        folder = source.find((f"glue/{self.folder}", self.folder), holds=file)
+        folder = source.find(self.folders, holds=file)
         if folder is None:
-            return self._from_hub(split, hub_split, looked_for=f"{self.folder}/{file}")
+            return self._from_hub(split, hub_split, looked_for=f"{self.folders[-1]}/{file}")
         return self._from_file(folder / file, split)
 
     def _from_file(self, path: Path, split: str) -> Rows:
@@ -77,17 +84,19 @@ class Glue:
         return Rows(rows=rows, origin=str(path), notes=notes)
 
     def _from_hub(self, split: str, hub_split: str, *, looked_for: str) -> Rows:
-        found = hub_rows(REPOSITORY, self.config, hub_split, looked_for=looked_for)
+        found = hub_rows(self.repository, self.config, hub_split, looked_for=looked_for, revision=self.revision)
         rows = [
             SentenceRow(
                 id=f"{split}-{index}",
                 text=fields[self.hub[0]],
                 pair=None if self.pair is None else fields[self.hub[1]],
-                gold=self._hub_gold(fields["label"]),
+                gold=self._hub_gold(fields[self.hub_gold]),
             )
             for index, fields in enumerate(found)
         ]
-        return Rows(rows=rows, origin=f"{REPOSITORY} ({self.config}, {hub_split})")
+        part = ", ".join(name for name in (self.config, hub_split) if name)
+        origin = f"{self.repository} ({part})"
+        return Rows(rows=rows, origin=origin, notes=(f"{origin}: {self.hub_note}",) if self.hub_note else ())
 
     def _gold(self, fields: dict[str, str], where: str, *, hidden: bool) -> str | float | None:
         if hidden and self.gold not in fields:
@@ -138,7 +147,7 @@ def _task(name: str, read: Glue, metrics: tuple[Metric, ...], dev_splits: tuple[
 
 MNLI_LABELS = ("entailment", "neutral", "contradiction")
 MNLI = Glue(
-    folder="MNLI",
+    folders=("glue/MNLI", "MNLI"),
     config="mnli",
     gold="gold_label",
     hub=("premise", "hypothesis"),
@@ -153,14 +162,14 @@ MNLI = Glue(
     },
 )
 AX = Glue(
-    folder="diagnostic",
+    folders=("glue/diagnostic", "diagnostic"),
     config="ax",
     hub=("premise", "hypothesis"),
     labels=MNLI_LABELS,
     splits={"test": ("diagnostic.tsv", "test")},
 )
 AX_LABELLED = Glue(
-    folder="diagnostic",
+    folders=("glue/diagnostic", "diagnostic"),
     config="ax",
     text="Premise",
     pair="Hypothesis",
@@ -175,7 +184,7 @@ TASKS = [
     _task(
         "cola",
         Glue(
-            folder="CoLA",
+            folders=("glue/CoLA", "CoLA"),
             config="cola",
             text="sentence",
             pair=None,
@@ -189,7 +198,7 @@ TASKS = [
     _task(
         "sst2",
         Glue(
-            folder="SST-2",
+            folders=("glue/SST-2", "SST-2"),
             config="sst2",
             text="sentence",
             pair=None,
@@ -202,7 +211,7 @@ TASKS = [
     _task(
         "mrpc",
         Glue(
-            folder="MRPC",
+            folders=("glue/MRPC", "MRPC"),
             config="mrpc",
             text="#1 String",
             pair="#2 String",
@@ -214,13 +223,13 @@ TASKS = [
     ),
     _task(
         "stsb",
-        Glue(folder="STS-B", config="stsb", gold="score"),
+        Glue(folders=("glue/STS-B", "STS-B"), config="stsb", gold="score"),
         (spearman, pearson),
     ),
     _task(
         "qqp",
         Glue(
-            folder="QQP",
+            folders=("glue/QQP", "QQP"),
             config="qqp",
             text="question1",
             pair="question2",
@@ -236,7 +245,7 @@ TASKS = [
     _task(
         "qnli",
         Glue(
-            folder="QNLI",
+            folders=("glue/QNLI", "QNLI"),
             config="qnli",
             text="question",
             pair="sentence",
@@ -248,12 +257,12 @@ TASKS = [
     ),
     _task(
         "rte",
-        Glue(folder="RTE", config="rte", labels=ENTAILMENT, spelled=ENTAILMENT),
+        Glue(folders=("glue/RTE", "RTE"), config="rte", labels=ENTAILMENT, spelled=ENTAILMENT),
         (accuracy,),
     ),
     _task(
         "wnli",
-        Glue(folder="WNLI", config="wnli", labels=("not_entailment", "entailment"), spelled=BINARY),
+        Glue(folders=("glue/WNLI", "WNLI"), config="wnli", labels=("not_entailment", "entailment"), spelled=BINARY),
         (accuracy,),
     ),
     SentenceTask(

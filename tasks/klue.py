@@ -14,6 +14,7 @@ from finetune.data.file_format import FileFormat
 from finetune.data.formats.json_document import FORMAT, load_json
 from finetune.errors import UserError
 from finetune.metrics import Metric, accuracy, f1_from, macro_f1, pearson
+from finetune.metrics.klue import score_mrc
 from finetune.task_types import SentenceRow, SentenceTask, SpanTask, TaggingRow, TaggingTask
 from finetune.tasks.squad import Squad
 
@@ -209,6 +210,7 @@ TASKS = [
     SpanTask(
         name="klue-mrc",
         unanswerable=True,
+        scored=score_mrc,
         overlap="rouge-w",
         read=Squad(
             splits={split: (official_file("klue-mrc", split), HUB[split]) for split in HUB},

@@ -73,7 +73,7 @@ class Squad:
         return Rows(rows=rows, origin=origin, notes=fixes.notes(origin))
 
 
-PARTS = 5  # of the articles, of which one is dev
+ARTICLES = 5  # to one of dev
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,12 +87,13 @@ class ByArticle:
         if split not in ("train", "dev"):
             raise UserError(f"SQuAD by article has no split '{split}'", "It has train, dev")
         loaded = self.read(source, "dev")
-        rows = [row for row in loaded.rows if _is_dev(row.title) == (split == "dev")]
+        rows = [row for row in loaded.rows if drawn_by_hash(row.title, of=ARTICLES) == (split == "dev")]
         return replace(loaded, rows=rows)
 
 
-def _is_dev(title: str) -> bool:
-    return int(hashlib.sha256(title.encode()).hexdigest(), 16) % PARTS == 0
+def drawn_by_hash(text: str, *, of: int) -> bool:
+    """Whether the hash of a text draws it, as it does one in `of`."""
+    return int(hashlib.sha256(text.encode()).hexdigest(), 16) % of == 0
 
 
 def read_squad(path: Path, *, key: str = "id") -> Rows:

@@ -16,7 +16,7 @@ from finetune.data.documents.lines import filled_lines
 from finetune.storage.cache import entry
 from finetune.task_types import Rows, Task, TextTask
 from finetune.task_types.pretraining.reader import CorpusReader
-from finetune.tasks import codah, conll, glue, squad, swag
+from finetune.tasks import codah, conll, glue, korean, squad, swag
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +75,7 @@ def _reader(path: Path) -> CorpusReader:
     return CorpusReader(path=path)
 
 
-LABELLED = [task for module in (codah, conll, glue, squad, swag) for task in module.TASKS if task.name != "ax"]
+LABELLED = [task for module in (codah, conll, glue, korean, squad, swag) for task in module.TASKS if task.name != "ax"]
 
 TASKS = [
     TextTask(name="simplewiki", read=TextFile(file="simplewiki.txt.xz")),

@@ -1,4 +1,7 @@
-"""SQuAD's scores, equal to those of the official evaluate-v1.1 and evaluate-v2.0 (Rajpurkar et al. 2016, 2018)."""
+"""SQuAD's scores, equal to those of the official evaluate-v1.1 and evaluate-v2.0 (Rajpurkar et al. 2016, 2018).
+
+KorQuAD 1.0 (Lim et al. 2018) has a script of its own: characters in place of words, and other signs.
+"""
 
 import re
 import string
@@ -7,6 +10,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 PUNCTUATION = str.maketrans("", "", string.punctuation)
+BLANKS = str.maketrans(dict.fromkeys("'\"《》<>〈〉()‘’", " "))  # of KorQuAD's script, before punctuation goes
 ARTICLES = re.compile(r"\b(a|an|the)\b")
 
 
@@ -39,6 +43,15 @@ def score_v2(golds: Sequence[str], answer: str) -> tuple[float, float]:
     return _best(wanted, given)
 
 
+def score_korquad(golds: Sequence[str], answer: str) -> tuple[float, float]:
+    """(exact match, F1 of characters) of one prediction against the best of its labels, as in KorQuAD 1.0's script."""
+    given = _without_signs(answer)
+    wanted = [_without_signs(gold) for gold in golds]
+    characters = " ".join(given.replace(" ", ""))
+    f1 = max((overlap_f1(" ".join(gold.replace(" ", "")), characters) for gold in wanted), default=0.0)
+    return float(given in wanted), f1
+
+
 def best_threshold(
     scores: Sequence[float], odds: Sequence[float], answerable: Sequence[bool], answered: Sequence[bool]
 ) -> tuple[float, float | None]:
@@ -58,6 +71,12 @@ def best_threshold(
         if current > best:
             best, threshold = current, odds[index]
     return best / len(scores), threshold
+
+
+@lru_cache(maxsize=1 << 17)
+def _without_signs(text: str) -> str:
+    """Normalises a text as KorQuAD's script does: quotes and brackets part words, other punctuation is deleted."""
+    return " ".join(text.translate(BLANKS).lower().translate(PUNCTUATION).split())
 
 
 def _best(golds: Sequence[str], answer: str) -> tuple[float, float]:

@@ -75,7 +75,7 @@ def _notes_on_runs(table: PaperTable, lines: Sequence[TableLine]) -> list[str]:
         rule(table),
         *about_runs(lines),
     ]
-    if any(line.published_test for line in lines):
+    if any(anchor.hidden for line in lines for anchor in line.published_test):
         notes.append(f"{HIDDEN} scored by a server on hidden labels; not comparable with dev.")
     if any(anchor.outdated for line in lines for anchor in (*line.published_dev, *line.published_test)):
         notes.append("(rows) or (first version) after a score: it is of an older version of the data set.")

@@ -34,6 +34,7 @@ def paper_form(table: PaperTable, lines: Sequence[TableLine]) -> Form:
     common = [key for key in every if ours and all(key in scores for scores in ours.values())]
     some = common if 1 < len(common) < len(every) else []
     averages = {"Avg": every} | ({f"Avg of {len(some)}": some} if some else {})
+    averages = {name: keys for name, keys in averages.items() if any(_average(one, keys) for one in systems.values())}
     columns: dict[str, list[Key]] = {}
     for row in rows:
         columns.setdefault(row.column, []).append((row.name, row.metric))
@@ -47,7 +48,7 @@ def paper_form(table: PaperTable, lines: Sequence[TableLine]) -> Form:
     ]
     return Form(
         title=table.title, header=("scores", "system", *columns, *averages), rows=cells, left=2, grouped=True,
-        notes=list(_notes(rows, mine, ours, some)), behind=runs_behind(mine),
+        notes=list(_notes(rows, mine, ours, averages)), behind=runs_behind(mine),
     )  # fmt: skip
 
 
@@ -88,7 +89,10 @@ def _average(scores: Scores, keys: Sequence[Key]) -> str:
 
 
 def _notes(
-    rows: Sequence[TableRow], lines: Sequence[TableLine], ours: Mapping[str, Scores], some: Sequence[Key]
+    rows: Sequence[TableRow],
+    lines: Sequence[TableLine],
+    ours: Mapping[str, Scores],
+    averages: Mapping[str, Sequence[Key]],
 ) -> Iterator[str]:
     metrics: dict[str, list[str]] = {}
     for row in rows:
@@ -96,12 +100,15 @@ def _notes(
         names += [row.name] * (row.name not in names)
     of = "; ".join(f"{metric} of {', '.join(names)}" for metric, names in metrics.items())
     yield f"Scores in points: {of}. Ours are means of our runs."
-    yield f"Avg: of all {len(rows)} scores, as in the paper; empty where a system lacks one{_lacking(rows, ours)}."
-    if some:
-        yield f"Avg of {len(some)}: of {', '.join(name for name, _ in some)}, which all of ours have."
+    for name, keys in averages.items():
+        if len(keys) == len(rows):
+            lacking = _lacking(rows, ours)
+            yield f"{name}: of all {len(rows)} scores, as in the paper; empty where a system lacks one{lacking}."
+        else:
+            yield f"{name}: of {', '.join(row for row, _ in keys)}, which all of ours have."
     yield from _numbers_of_runs(lines)
     yield from about_runs(lines)
-    if any(line.published_test for line in lines):
+    if any(anchor.hidden for line in lines for anchor in line.published_test):
         yield "On test: scored by a server on hidden labels; not comparable with dev."
     old = [line.name for line in lines if any(one.outdated for one in (*line.published_dev, *line.published_test))]
     if old:

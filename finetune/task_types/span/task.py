@@ -12,7 +12,6 @@ from finetune.data.messages import noun, so_many
 from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.metrics.klue import score_mrc
 from finetune.metrics.metric import Metric
 from finetune.metrics.scores import exact_match
 from finetune.metrics.squad import best_threshold, score_v1, score_v2
@@ -139,8 +138,7 @@ class SpanScoring(Scoring["SpanTask"]):
         return [SpanAnswer(value=value, null_odds=odd) for value, odd in zip(values, odds, strict=True)]
 
     def _scores(self, texts: Sequence[str], rows: Sequence[SpanRow]) -> list[tuple[float, float]]:
-        score = score_v2 if self.task.unanswerable else score_v1
-        score = score_mrc if self.task.overlap == "rouge-w" else score
+        score = self.task.scored or (score_v2 if self.task.unanswerable else score_v1)
         return [score(row.answers or (), text) for row, text in zip(rows, texts, strict=True)]
 
     def _means(self, group: str, pairs: np.ndarray) -> dict[str, float]:
@@ -174,11 +172,13 @@ class SpanExplainer(Explainer["SpanTask"]):
 class SpanTask(Task):
     """Questions about contexts; with `unanswerable`, some have no answer (SQuAD 2.0).
 
-    `overlap` is scored next to exact match: SQuAD's F1 of words, or KLUE-MRC's ROUGE-W of characters.
+    `scored` gives (exact match, overlap) of an answer by a question's labels, without it SQuAD's scripts do; `overlap`
+    is the name of the second: SQuAD's F1 of words, or KLUE-MRC's ROUGE-W of characters.
     """
 
     read: Callable[[Source, str], Rows]
     unanswerable: bool = False
+    scored: Callable[[Sequence[str], str], tuple[float, float]] | None = None
     overlap: Literal["f1", "rouge-w"] = "f1"
     stride: Positive = option(128, "stride of the windows over a long context, in tokens")
     max_question_tokens: Positive = option(64, "of a longer question the rest is truncated")
