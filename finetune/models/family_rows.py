@@ -38,7 +38,8 @@ class WordPrediction:
     """From a token's vector to a logit for each token of the vocabulary: dense, activation, LayerNorm, word embeddings.
 
     `dense`, `norm` and `output`, which has the bias, are the layers' names in transformers' checkpoints. Activation
-    and epsilon are the encoder's own where they are None; `activation` may name a setting of the config.
+    and epsilon are the encoder's own where they are None; `activation` may name a setting of the config. With
+    `own_matrix` the output is a layer of its own, unless the config ties it to the word embeddings.
     """
 
     dense: str
@@ -46,6 +47,7 @@ class WordPrediction:
     output: str
     activation: str | None = None
     epsilon: float | None = None
+    own_matrix: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,4 +175,38 @@ FAMILIES = {
         lora_targets=("Wqkv",),
     ),
     "deberta-v2": DEBERTA_V2,
+    "mpnet": replace(
+        ROBERTA,
+        title="MPNet",
+        sentence=replace(NEW_TANH, before=HIDDEN, dropout=HIDDEN),
+        token=HIDDEN_DROPOUT,
+        left_to_right=False,
+        fast_attention=False,
+        lora_targets=("q", "v"),
+    ),
+    "camembert": replace(ROBERTA, title="CamemBERT"),
+    "data2vec-text": replace(ROBERTA, title="data2vec"),
+    "ernie": replace(BERT, title="ERNIE"),
+    "big_bird": replace(
+        BERT,
+        title="BigBird",
+        sentence=replace(NEW_TANH, activation="hidden_act"),
+        choice=HIDDEN_DROPOUT,
+        span=None,  # transformers' class has a whole feed-forward block there, and masks the question
+        left_to_right=False,
+        fast_attention=False,
+    ),
+    "rembert": replace(
+        BERT,
+        title="RemBERT",
+        words=WordPrediction(
+            dense="cls.predictions.dense",
+            norm="cls.predictions.LayerNorm",
+            output="cls.predictions.decoder",
+            own_matrix=True,
+        ),
+        next_sentence=None,
+        left_to_right=False,
+        fast_attention=False,
+    ),
 }

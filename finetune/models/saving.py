@@ -18,7 +18,7 @@ from finetune.errors import THEIRS, UserError, first_line
 from finetune.models.backbone import Backbone, Head
 from finetune.models.config_bounds import FIXED, REMEDY, require_config
 from finetune.models.device import resolve_precision
-from finetune.models.families import FAMILIES, has_own_class, require_encoder, set_dropout
+from finetune.models.families import FAMILIES, has_own_class, is_left_to_right, require_encoder, set_dropout
 from finetune.models.fast_paths import take_fast_paths
 from finetune.models.fingerprint import OWN_WEIGHTS
 from finetune.models.freezing import set_trainable
@@ -105,7 +105,20 @@ def build_model(
         if is_untrained(folder) and recipe.train.dropout is None:
             without_dropout(model)
     model.notes = take_fast_paths(model, device=device, precision=resolve_precision(recipe.train.precision, device))
+    model.notes += _format_notes(model, recipe)
     return model, new
+
+
+def _format_notes(model: EncoderWithHead, recipe: Recipe) -> list[str]:
+    """A note where transformers has classes for a family, but none for this head."""
+    config, kind = model.backbone.config, model.head.auto_class
+    own = recipe.layers != "last" or recipe.bilstm or recipe.pooling != "family" or is_left_to_right(config)
+    if model.head.has_class or own or not has_own_class(config):
+        return []  # what the user asked for, or noted elsewhere
+    return [
+        f"transformers has no {kind} that computes the same for type '{config.model_type}': the model is saved in a "
+        "format that only finetune loads"
+    ]
 
 
 def _that_are_kept(names: Sequence[str], encoder: PreTrainedModel) -> list[str]:
@@ -148,7 +161,8 @@ def load_trained(folder: Path, head_for: HeadFor) -> EncoderWithHead:
     shell, info = from_pretrained(getattr(transformers, head_kind), folder, config=config)
     backbone = Backbone(shell.base_model)
     head = head_for(backbone)
-    if missing := sorted(info["missing_keys"]):
+    unread = () if head.uses_pooler else (f"{shell.base_model_prefix}.{POOLER}.",)
+    if missing := sorted(name for name in info["missing_keys"] if not name.startswith(tuple(unread))):
         raise UserError(
             f"{folder}: does not contain a fully trained model ({some(missing)} missing)",
             "Train one with `finetune run`, or name a fine-tuned checkpoint",
@@ -233,9 +247,13 @@ def _save(model: EncoderWithHead, folder: Path, config: PretrainedConfig) -> Non
     state |= model.head.to_checkpoint()
     state |= {name: state[source] for name, source in (shell._tied_weights_keys or {}).items() if name not in state}
     own = shell.state_dict().keys()
-    shell.load_state_dict({name: state[name] for name in state if name in own}, strict=True, assign=True)
+    unread = {name for name in own - state.keys() if name.startswith(f"{shell.base_model_prefix}.{POOLER}.")}
+    missing, _ = shell.load_state_dict({n: t for n, t in state.items() if n in own}, strict=False, assign=True)
+    if lacking := sorted(set(missing) - unread):
+        raise RuntimeError(f"{type(shell).__name__} has {some(lacking)}, and the model has not")
     beyond = {name: tensor for name, tensor in state.items() if name not in own}  # a pooler, for the next training
-    shell.save_pretrained(folder, state_dict=shell.state_dict() | beyond)
+    kept = {name: tensor for name, tensor in shell.state_dict().items() if name not in unread}
+    shell.save_pretrained(folder, state_dict=kept | beyond)
 
 
 def _has_class(model: EncoderWithHead) -> bool:

@@ -25,6 +25,7 @@ from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.inference.engine import Engine
 from finetune.models.device import build_accelerator
+from finetune.models.family_rows import FAMILIES
 from finetune.models.feature import Feature
 from finetune.models.model import EncoderWithHead
 from finetune.models.saving import build_model, load_trained, save_checkpoint
@@ -48,8 +49,8 @@ TOYS: list[Task] = [*every_shape(), tag_task(context="document"), late_task()]
 
 
 UNABLE = {
-    "toy-text-mlm-nsp": ("roberta", "xlm-roberta", "electra", "distilbert"),
-    "toy-text-ltr": ("albert", "distilbert"),
+    "toy-text-mlm-nsp": [name for name, family in FAMILIES.items() if family.next_sentence is None],
+    "toy-text-ltr": [name for name, family in FAMILIES.items() if not family.left_to_right],
 }  # families that refuse an objective
 LENGTH = 24
 

@@ -127,8 +127,7 @@ def tiny_albert(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def tiny_xlm_roberta(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A random XLM-R of two layers."""
     folder = tmp_path_factory.mktemp("tiny-xlm-roberta")
-    special = {"cls_token": "<s>", "pad_token": "<pad>", "sep_token": "</s>", "unk_token": "<unk>"}
-    size = sentencepiece(folder, ("<s> $A </s>", "<s> $A </s> </s> $B </s>"), special | {"mask_token": "<mask>"})
+    size = roberta_pieces(folder)
     torch.manual_seed(0)
     config = XLMRobertaConfig(vocab_size=size, max_position_embeddings=130, type_vocab_size=1, pad_token_id=1, **SIZES)
     XLMRobertaModel(config).save_pretrained(folder)
@@ -190,6 +189,17 @@ def bert_pieces(folder: Path) -> int:
     return sentencepiece(folder, BERT_TEMPLATE, BERT_TOKENS | {"mask_token": "[MASK]"})
 
 
+def roberta_pieces(folder: Path) -> int:
+    """Writes a SentencePiece vocabulary with RoBERTa's special tokens, of which the padding token is the second."""
+    special = {"cls_token": "<s>", "pad_token": "<pad>", "sep_token": "</s>", "unk_token": "<unk>"}
+    return sentencepiece(folder, ("<s> $A </s>", "<s> $A </s> </s> $B </s>"), special | {"mask_token": "<mask>"})
+
+
+def bert_words(folder: Path) -> int:
+    """Writes BERT's vocabulary of whole words and letters."""
+    return wordpiece(folder, "BertTokenizer")
+
+
 def tiny(kind: str, vocabulary: Callable[[Path], int], **settings: Any) -> Any:
     """A fixture that writes a tiny random encoder of a type, with other settings of its config."""
 
@@ -221,23 +231,33 @@ tiny_deberta_v2 = tiny(
     type_vocab_size=0,
     pooler_hidden_size=32,
 )
+tiny_mpnet = tiny("mpnet", roberta_pieces, max_position_embeddings=130)
+tiny_camembert = tiny("camembert", roberta_pieces, max_position_embeddings=130, type_vocab_size=1)
+tiny_data2vec_text = tiny("data2vec-text", roberta_pieces, max_position_embeddings=130, type_vocab_size=1)
+tiny_ernie = tiny("ernie", bert_words)
+tiny_big_bird = tiny("big_bird", bert_pieces, block_size=16)
+tiny_rembert = tiny("rembert", bert_pieces, input_embedding_size=16, output_embedding_size=24)
 NAMES = [name.replace("-", "_") for name in FAMILIES]
+ALIKE = ("mpnet", "camembert", "data2vec_text", "ernie", "big_bird", "rembert")
+"""Families that are built like another: one task with each is fast, all else slow."""
 
 
-@pytest.fixture(params=NAMES)
+@pytest.fixture(params=[pytest.param(name, marks=[pytest.mark.slow] if name in ALIKE else []) for name in NAMES])
 def tiny_encoder(request: pytest.FixtureRequest) -> Path:
     """One tiny encoder of each family: for saving, loading and pooling."""
     return request.getfixturevalue(f"tiny_{request.param}")
 
 
-def each_task_and_family(tasks: Sequence[Task], *, families: Sequence[str] = NAMES) -> pytest.MarkDecorator:
-    """`task` and `tiny_encoder`: each task with BERT, and the first with these families; the other pairs are slow."""
+def each_task_and_family(
+    tasks: Sequence[Task], *, families: Sequence[str] = NAMES, all_with: Sequence[str] = ("bert",)
+) -> pytest.MarkDecorator:
+    """`task` and `tiny_encoder`: each task `all_with` these families, the first with `families`; others are slow."""
     pairs = [
         pytest.param(
             task,
             name,
             id=f"{task.name}-{name}",
-            marks=[] if name == "bert" or (at == 0 and name in families) else pytest.mark.slow,
+            marks=[] if name in all_with or (at == 0 and name in families) else pytest.mark.slow,
         )
         for at, task in enumerate(tasks)
         for name in NAMES

@@ -25,7 +25,8 @@ class WordHead(Head):
     """A logit for each token of the vocabulary, at the positions that are read and no others.
 
     Dense, activation and LayerNorm; then the word embeddings are the output matrix. They are the encoder's: this head
-    does not own them, so that they are one tensor for the optimizer, in a checkpoint, and in every process.
+    does not own them, so that they are one tensor for the optimizer, in a checkpoint, and in every process. Some
+    families have a matrix of their own there, the `decoder`.
     """
 
     inputs = frozenset({"sequence"})
@@ -44,11 +45,16 @@ class WordHead(Head):
             backbone.encoder.get_input_embeddings(),
         )  # in a tuple, so that it is not a part of this module
         self.vocabulary, width = self._embeddings.shape
+        own = names.own_matrix and not config.tie_word_embeddings
+        width = getattr(config, "output_embedding_size", width) if own else width
         self.dense = dense_layer(config, backbone.width, width)
         self.activation = activation(config, names.activation or getattr(config, "hidden_act", None) or "activation")
         self.norm = norm_layer(config, width, epsilon=names.epsilon)
-        self.bias = nn.Parameter(torch.zeros(self.vocabulary)) if getattr(config, "decoder_bias", True) else None
-        self.checkpoint_names = {"dense": names.dense, "norm": names.norm, "": names.output}
+        self.decoder = nn.Linear(width, self.vocabulary) if own else None
+        biased = not own and getattr(config, "decoder_bias", True)
+        self.bias = nn.Parameter(torch.zeros(self.vocabulary)) if biased else None
+        layers = {"dense": names.dense, "norm": names.norm}
+        self.checkpoint_names = layers | {"decoder" if own else "": names.output}
 
     @property
     def _embeddings(self) -> Tensor:
@@ -56,7 +62,10 @@ class WordHead(Head):
 
     def forward(self, hidden: Tensor, mask: Tensor, pooled: Tensor | None = None) -> Any:
         """`(batch, positions, width)` to `(batch, positions, vocabulary)`."""
-        return functional.linear(self.norm(self.activation(self.dense(hidden))), self._embeddings, self.bias)
+        hidden = self.norm(self.activation(self.dense(hidden)))
+        if self.decoder is not None:
+            return self.decoder(hidden)
+        return functional.linear(hidden, self._embeddings, self.bias)
 
     def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
         """Cross-entropy summed over the positions `(batch, positions)`."""

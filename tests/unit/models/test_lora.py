@@ -58,7 +58,11 @@ def test_what_is_saved_gives_the_same_logits_in_transformers_and_in_peft(
     task: Task, tiny_encoder: Path, tmp_path: Path
 ) -> None:
     recipe = Recipe(task="any", model=str(tiny_encoder), lora=4, adapter=True)
-    ours, batch = adapted(task, tiny_encoder, adapter=True)
+    try:
+        ours, batch = adapted(task, tiny_encoder, adapter=True)
+    except UserError as error:  # a head that transformers lacks
+        assert "transformers has no AutoModelFor" in str(error) and tiny_encoder.name.startswith("tiny-big_bird")
+        return
     expected = logits(ours, batch)
     save_checkpoint(ours, tmp_path, AutoTokenizer.from_pretrained(tiny_encoder), {"task": task.name})
     save_adapter(ours, tmp_path / "adapter", recipe, base=recipe.model)

@@ -35,10 +35,11 @@ from finetune.task_types.pretraining.head import NextWordHead, WordHead
 from finetune.task_types.task import Task
 
 FAMILIES = ["bert", "roberta", "xlm_roberta", "electra"]
+ALIKE = ["camembert", "data2vec_text", "ernie"]
 TEXTS = ["the cat sat on a house", "a dog", "the big old moon was not under a tree"]
 
 
-@pytest.fixture(params=FAMILIES)
+@pytest.fixture(params=[*FAMILIES, *(pytest.param(name, marks=pytest.mark.slow) for name in ALIKE)])
 def encoder(request: pytest.FixtureRequest) -> Path:
     return request.getfixturevalue(f"tiny_{request.param}")  # type: ignore[no-any-return]
 
