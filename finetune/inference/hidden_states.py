@@ -124,7 +124,8 @@ def _fingerprint(facts: Facts, sequences: Sequence[Feature], engine: Engine) -> 
     """A hash of model, tokens and positions."""
     first = engine.model.pooled and not engine.model.backbone.bilstm
     mean = ["mean"] * (first and engine.model.backbone.vector == "mean")
-    digest = hashlib.sha256(json.dumps([facts, first, *mean], sort_keys=True).encode())
+    apart = ["lengths apart"] * (engine.model.backbone.padded_up_to is not None)
+    digest = hashlib.sha256(json.dumps([facts, first, *mean, *apart], sort_keys=True).encode())
     for sequence in sequences:
         for ids in (sequence.input_ids, sequence.token_type_ids, None if first else sequence.reads):
             digest.update(b"-" if ids is None else np.asarray(ids, dtype=np.int32).tobytes() + b";")

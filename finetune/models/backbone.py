@@ -5,14 +5,15 @@ from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 from transformers import PretrainedConfig, PreTrainedModel
 from transformers.activations import ACT2FN
+from transformers.modeling_outputs import BaseModelOutputWithPooling
 
 from finetune.models.families import FAMILIES, head_dropout, is_left_to_right, takes_segments
 from finetune.models.family_rows import HeadName
 from finetune.models.family_rows import Layers as HeadLayers
 from finetune.models.feature import LABEL
-from finetune.models.freezing import freeze_unread
 from finetune.models.layer_mix import LayerReader, mix_of
 from finetune.runs.recipe import Layers
 
@@ -25,7 +26,9 @@ class Backbone(nn.Module):
     """A pretrained encoder, its weights in fp32, and which of its hidden states a head reads.
 
     `layers`, `bilstm` and `pooling` are as in a recipe; of a `frozen` encoder only the layer mix is trained. With
-    `linear_only` a head adds no layer but its output layer. `vector` is the one that represents a text.
+    `linear_only` a head adds no layer but its output layer. `vector` is the one that represents a text. Texts of more
+    than `padded_up_to` tokens are encoded with those of their own length alone, so that none is padded; None is without
+    a limit.
     """
 
     def __init__(
@@ -45,11 +48,11 @@ class Backbone(nn.Module):
         self.pooling = pooling
         self.vector = "cls" if pooling == "family" else pooling
         self.has_row = self.config.model_type in FAMILIES
+        self.padded_up_to: int | None = None
         self.reader: LayerReader | None = None  # its name is in saved weights
         if layers != "last" or bilstm:
             mix = mix_of(layers, depth=self.config.num_hidden_layers)
             self.reader = LayerReader(mix, width=self.config.hidden_size, bilstm=bilstm)
-            freeze_unread(encoder, above=max(mix.layers))
         if frozen:
             encoder.requires_grad_(False)
 
@@ -85,8 +88,7 @@ class Backbone(nn.Module):
         """The layers that a head reads; POOLED for the pretrained pooler. 0 is the embeddings."""
         if self.reader is not None:
             return self.reader.mix.layers
-        has_pooler = getattr(self.encoder, "pooler", None) is not None
-        return (POOLED,) if pooled and has_pooler else (self.config.num_hidden_layers,)
+        return (POOLED,) if pooled and _has_pooler(self.encoder) else (self.config.num_hidden_layers,)
 
     def hidden_states(
         self, layers: Sequence[int], *, pooled: bool, positions: Tensor | None, **inputs: Tensor | None
@@ -111,7 +113,18 @@ class Backbone(nn.Module):
             given["output_hidden_states"] = True
         if self.left_to_right:
             given["use_cache"] = False  # of keys and values, for generation
-        return self.encoder(**given)
+        return self.encoder(**given) if self.padded_up_to is None else self._by_length(given, above=self.padded_up_to)
+
+    def _by_length(self, given: dict[str, Any], *, above: int) -> Any:
+        """The encoder's output where longer texts than `above` go through it with those of their own length alone.
+
+        In here rather than where batches are made: a row's choices are of different lengths, too.
+        """
+        lengths = given["attention_mask"].sum(1)
+        kinds = lengths * (lengths > above)
+        places = [(kinds == kind).nonzero().squeeze(1) for kind in kinds.unique().tolist()]
+        outputs = [self.encoder(**_rows_of(given, rows, length=int(lengths[rows].max()))) for rows in places]
+        return _joined(outputs, torch.cat(places), length=given["attention_mask"].shape[1])
 
     def _pooled_vector(self, layer: Tensor, mask: Tensor) -> Tensor:
         """The vector of a layer `(batch, length, width)` that represents the text, `(batch, 1, width)`.
@@ -168,8 +181,8 @@ class Backbone(nn.Module):
 
     def drop_pooler(self) -> None:
         """Removes a pretrained pooler that no head reads; unused weights make distributed training fail."""
-        if getattr(self.encoder, "pooler", None) is not None:
-            self.encoder.pooler = None
+        if _has_pooler(self.encoder):
+            self.encoder.pooler = nn.Identity()  # None is called by some (LayoutLM, SqueezeBERT)
 
 
 class Head(nn.Module):
@@ -288,6 +301,12 @@ def norm_layer(config: PretrainedConfig, width: int, *, epsilon: float | None = 
     return nn.LayerNorm(width, eps=epsilon, bias=getattr(config, "norm_bias", True))
 
 
+def _has_pooler(encoder: PreTrainedModel) -> bool:
+    """Whether an encoder has a pooler; one that was dropped is without weights."""
+    pooler = getattr(encoder, "pooler", None)
+    return pooler is not None and any(True for _ in pooler.parameters())
+
+
 def _layer(output: Any, index: int) -> Tensor:
     """A layer of an encoder's output `(batch, length, width)`; the length is 1 for the pooled output."""
     if index == POOLED:
@@ -295,6 +314,29 @@ def _layer(output: Any, index: int) -> Tensor:
     if output.hidden_states is None:
         return output.last_hidden_state  # type: ignore[no-any-return]
     return output.hidden_states[index]  # type: ignore[no-any-return]
+
+
+def _rows_of(inputs: Mapping[str, Any], rows: Tensor, *, length: int) -> dict[str, Any]:
+    """Some rows of an encoder's inputs, without padding beyond `length`."""
+    return {name: value[rows, :length] if isinstance(value, Tensor) else value for name, value in inputs.items()}
+
+
+def _joined(outputs: Sequence[Any], places: Tensor, *, length: int) -> BaseModelOutputWithPooling:
+    """One output of those of some rows, padded to `length`; `places` are the rows' own, one output after another."""
+    order = places.argsort()
+
+    def joined(parts: Sequence[Tensor]) -> Any:
+        padded = [functional.pad(part, (0, 0, 0, length - part.shape[1])) for part in parts]
+        return torch.cat(padded)[order]
+
+    pooled: list[Any] = [getattr(output, "pooler_output", None) for output in outputs]
+    layers = [getattr(output, "hidden_states", None) for output in outputs]
+    has_pooler = pooled[0] is not None and pooled[0].ndim == 2  # a dropped one returns all tokens
+    return BaseModelOutputWithPooling(
+        last_hidden_state=joined([output.last_hidden_state for output in outputs]),
+        pooler_output=torch.cat(pooled)[order] if has_pooler else None,
+        hidden_states=None if layers[0] is None else tuple(map(joined, zip(*layers, strict=True))),
+    )
 
 
 def _stacked(layers: Sequence[Tensor]) -> Tensor:

@@ -55,16 +55,27 @@ def require_encoder(config: "PretrainedConfig") -> None:
 
     Of any other decoder, the pooled token would not attend to the whole text.
     """
-    from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES as MASKED
-
-    reads_another = getattr(config, "add_cross_attention", False) or not can_be_left_to_right(config)
-    decoder = config.is_encoder_decoder or (is_left_to_right(config) and reads_another)
-    of_text = all(hasattr(config, name) for name in ("vocab_size", "hidden_size", "num_hidden_layers"))
-    if config.model_type not in MASKED or decoder or not of_text:
+    if reason := _why_not(config):
         raise UserError(
-            f"models of type '{config.model_type}' are not supported: not a bidirectional encoder of text",
+            f"models of type '{config.model_type}' are not supported: {reason}",
             f"Choose an encoder, such as one of the types {', '.join(FAMILIES)}",
         )
+
+
+def _why_not(config: "PretrainedConfig") -> str:
+    """Why a model cannot be an encoder of text here; empty where it can."""
+    from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES as MASKED
+
+    if config.is_encoder_decoder:
+        return "they have an encoder and a decoder"
+    if config.model_type not in MASKED:
+        return "transformers has no class of them that predicts masked words, as encoders of text have"
+    if is_left_to_right(config) and getattr(config, "add_cross_attention", False):
+        return "as its config says, this one reads the output of another model"
+    if is_left_to_right(config) and not can_be_left_to_right(config):
+        return "their config says is_decoder, and this type cannot attend to earlier tokens alone"
+    lacking = [name for name in ("vocab_size", "hidden_size", "num_hidden_layers") if not hasattr(config, name)]
+    return f"their config has no {' or '.join(lacking)}, as an encoder's of text has" if lacking else ""
 
 
 def family_notes(config: "PretrainedConfig") -> list[str]:
@@ -86,6 +97,6 @@ def head_dropout(config: "PretrainedConfig", names: Sequence[str]) -> float:
 
 def set_dropout(config: "PretrainedConfig", probability: float) -> None:
     """Sets every dropout of the encoder and of the head to one probability."""
-    for name in config.to_dict():
-        if "dropout" in name:
+    for name, value in config.to_dict().items():
+        if "dropout" in name and not isinstance(value, bool):  # ESM's token_dropout is a switch
             setattr(config, name, probability)

@@ -33,28 +33,16 @@ def set_trainable(encoder: PreTrainedModel, *, freeze: int, reinit: int) -> None
                 reinitialise(part, spread=encoder.config.initializer_range)
 
 
-def freeze_unread(encoder: PreTrainedModel, *, above: int) -> None:
-    """Freezes the layers above the highest that is read: weights without a gradient make distributed training fail."""
-    for layer in (_own_layers(encoder) or ())[above:]:
-        layer.requires_grad_(False)
-
-
 def layers_of(encoder: PreTrainedModel) -> Sequence[nn.Module]:
     """The transformer layers from the first to the last. Raises UserError where they share their weights."""
-    layers = _own_layers(encoder)
-    if layers is None:
-        raise UserError(
-            f"an encoder of type '{encoder.config.model_type}' has no layers with separate weights",
-            "Leave out freeze_layers, reinit_layers and train.layer_decay",
-        )
-    return layers
-
-
-def _own_layers(encoder: PreTrainedModel) -> Sequence[nn.Module] | None:
-    """The encoder's transformer layers; None where layers share their weights."""
     stacks = [getattr(encoder, name, None) for name in ("encoder", "transformer")] + [encoder]
-    found = (getattr(stack, name, None) for stack in stacks for name in ("layer", "layers"))
-    return next((list(layers) for layers in found if isinstance(layers, nn.ModuleList)), None)
+    for layers in (getattr(stack, name, None) for stack in stacks for name in ("layer", "layers")):
+        if isinstance(layers, nn.ModuleList):
+            return list(layers)
+    raise UserError(
+        f"an encoder of type '{encoder.config.model_type}' has no layers with separate weights",
+        "Leave out freeze_layers, reinit_layers and train.layer_decay",
+    )
 
 
 def depths(encoder: PreTrainedModel) -> Iterator[tuple[nn.Parameter, int]]:

@@ -26,6 +26,7 @@ from finetune.models.lora import POOLER, add_lora, merged_state, require_adapter
 from finetune.models.model import EncoderWithHead, HeadFor
 from finetune.models.pretrained_head import load_head
 from finetune.models.tokenizers.fingerprint import forget_use
+from finetune.models.trial import freeze_unreached
 from finetune.models.untrained import is_untrained, untrained_encoder, without_dropout
 from finetune.models.weight_files import from_pretrained, own_weights, reading, some, weight_names
 from finetune.runs.recipe import Recipe
@@ -96,6 +97,7 @@ def build_model(
             f"{folder}: lacks {some(new)}, which would stay random in a frozen encoder",
             f"layers=[{backbone.config.num_hidden_layers}] reads the last layer through a new one that is trained",
         )
+    freeze_unreached(model)
     if recipe.lora:
         _add_lora(model, recipe, [name for name in new if not name.startswith(f"{POOLER}.")], folder)
     if model.head.pretrains:

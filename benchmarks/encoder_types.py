@@ -1,0 +1,251 @@
+"""What becomes of every type of encoder: whether it is accepted and equals transformers, its lengths and LoRA.
+
+python benchmarks/encoder_types.py --out results/benchmarks/encoder_types.json
+
+A type is built tiny and random, and goes through our own build and through transformers on the same weights, a row at a
+time and without padding; `tests/contract/test_encoder_types.py` asserts what is recorded here.
+"""
+
+import argparse
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import machine
+import torch
+import transformers
+from tiny_encoders import TYPES, batch_of, save_random, tiny, tokenizer
+from torch import Tensor
+from transformers import CONFIG_MAPPING, AutoModel, PretrainedConfig
+
+from finetune.errors import UserError
+from finetune.models.batch import Batch
+from finetune.models.families import FAMILIES, most_tokens, require_encoder
+from finetune.models.fast_paths import take_fast_paths
+from finetune.models.lora import lora_targets
+from finetune.models.model import EncoderWithHead, HeadFor
+from finetune.models.saving import build_model, load_trained, save_checkpoint
+from finetune.runs.recipe import Recipe, Train
+from finetune.task_types.choice.head import ChoiceHead
+from finetune.task_types.multilabel.head import MultiLabelHead
+from finetune.task_types.sentence.head import SentenceHead
+from finetune.task_types.span.head import SpanHead
+from finetune.task_types.tagging.head import TaggingHead
+
+ABOUT = "Every type of encoder in transformers' mapping of masked language models, tiny and random, through our build"
+CPU = torch.device("cpu")
+PADDINGS = (0, 1)  # ids of the padding token
+LENGTHS, COUNTS = (9, 5, 7), (2, 1)  # tokens of the sequences; of choices, how many a row has
+HEADS: dict[str, HeadFor] = {
+    "pooled": lambda backbone: SentenceHead(backbone, ("no", "yes")),
+    "several labels": lambda backbone: MultiLabelHead(backbone, ("a", "b", "c")),
+    "choices": ChoiceHead,
+    "sequence": lambda backbone: TaggingHead(backbone, ("O", "B", "I")),
+    "spans": SpanHead,
+}
+
+
+@dataclass(kw_only=True)
+class Found:
+    """What became of a type: why it is refused, or what was measured of it.
+
+    `differences` are from transformers, by head; `reloaded` and `lora` from what is saved, with LoRA merged; `lost` are
+    trained weights without a gradient, `unread` the weights that texts do not reach.
+    """
+
+    refused: str = ""
+    own_class: bool = False
+    longest: int = 0
+    lengths_apart: bool = False
+    differences: dict[str, float] = field(default_factory=dict)
+    reloaded: dict[str, float] = field(default_factory=dict)
+    lost: list[str] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)
+    lora_targets: list[str] = field(default_factory=list)
+    lora: float = 0.0
+    no_lora: str = ""
+    bf16: str = ""
+
+
+def found_of(kind: str, folder: Path, *, padding: int) -> Found:
+    """Builds a type in a folder and measures it."""
+    try:
+        require_encoder(config := tiny(kind, padding=padding))
+        save_random(config, folder)
+        build(folder, "pooled")
+    except UserError as error:
+        return Found(refused=error.what)
+    found = Found(own_class=kind in FAMILIES)
+    for name in HEADS:
+        _compare(found, name, folder, config)
+    _try_lora(found, folder, config)
+    _try_bf16(found, folder, config)
+    return found
+
+
+def build(folder: Path, head: str, *, precision: str = "fp32", **settings: Any) -> EncoderWithHead:
+    """Our model of an encoder without dropout, and with a head that is not small, so that differences show."""
+    recipe = Recipe(task="any", train=Train(precision=precision, dropout=0.0), **settings)  # type: ignore[arg-type]
+    model = build_model(folder, HEADS[head], recipe, device=CPU)[0].eval()
+    with torch.no_grad():
+        for parameter in model.head.parameters():
+            parameter.add_(torch.randn_like(parameter) * 0.3)
+    return model
+
+
+def _compare(found: Found, name: str, folder: Path, config: PretrainedConfig) -> None:
+    """Logits of a head here and in transformers, saved and loaded; gradients; and the longest text."""
+    model, batch = build(folder, name), a_batch(name, config)
+    save_checkpoint(model, folder / name, tokenizer(), {})
+    again = load_trained(folder / name, HEADS[name]).eval()
+    found.longest = most_tokens(model.backbone.encoder)
+    found.lengths_apart = model.backbone.padded_up_to is not None
+    long = batch_of(config, [found.longest, 3], counts=[2] if name == "choices" else None)
+    take_fast_paths(again, device=CPU, precision="fp32")
+    with torch.no_grad():
+        found.reloaded[name] = apart(logits_of_rows(again, batch), logits_of_rows(model, batch))
+        found.differences[name] = max(
+            apart(logits_of_rows(model, each), reference(model, folder, folder / name, each)) for each in (batch, long)
+        )
+    sum(logits.square().sum() for logits in logits_of_rows(model, batch)).backward()  # type: ignore[union-attr]
+    encoder = dict(model.backbone.encoder.named_parameters())
+    found.lost += [f"{name}: {each}" for each, p in model.named_parameters() if p.requires_grad and p.grad is None]
+    found.unread = sorted(each for each, parameter in encoder.items() if not parameter.requires_grad)
+
+
+def a_batch(head: str, config: PretrainedConfig) -> Batch:
+    """A batch of texts of several lengths for a head."""
+    return batch_of(config, LENGTHS, counts=COUNTS if head == "choices" else None)
+
+
+def logits_of_rows(model: EncoderWithHead, batch: Batch) -> list[Tensor]:
+    """The logits of each sequence, without padding."""
+    logits: Tensor = model(*batch.inputs())
+    if batch.counts is not None:
+        logits = torch.cat([row[:count] for row, count in zip(logits, batch.counts.tolist(), strict=True)]).unsqueeze(1)
+    if model.pooled:
+        return list(logits)
+    return [row[:length] for row, length in zip(logits, batch.attention_mask.sum(1).tolist(), strict=True)]
+
+
+def reference(model: EncoderWithHead, folder: Path, saved: Path, batch: Batch) -> list[Tensor]:
+    """The same by transformers, a sequence at a time: by the class that we save, else by our head on its encoder."""
+    own = (saved / "model.safetensors").is_file()
+    kind = getattr(transformers, model.head.auto_class) if own else AutoModel
+    theirs = kind.from_pretrained(saved if own else folder, dtype=torch.float32).eval()
+    rows = [one_row(batch, row) for row in range(len(batch.attention_mask))]
+    if not own:
+        return [_through_head(model, theirs(**inputs)) for inputs in rows]
+    if batch.counts is not None:
+        rows = [{name: tensor.unsqueeze(1) for name, tensor in inputs.items()} for inputs in rows]
+    return [_logits(theirs(**inputs)) for inputs in rows]
+
+
+def one_row(batch: Batch, row: int) -> dict[str, Tensor]:
+    """The inputs of one sequence without padding."""
+    given = {name: tensor for name, tensor in batch.for_encoder().items() if tensor is not None}
+    return {name: tensor[row : row + 1, : int(batch.attention_mask[row].sum())] for name, tensor in given.items()}
+
+
+def _through_head(model: EncoderWithHead, output: Any) -> Tensor:
+    states = output.last_hidden_state
+    read = (output.pooler_output if model.head.uses_pooler else states[:, 0]) if model.pooled else states
+    logits: Tensor = model.head(read, torch.ones(states.shape[:2], dtype=torch.long))
+    return logits[0]
+
+
+def _logits(output: Any) -> Tensor:
+    if "start_logits" in output:
+        return torch.stack([output.start_logits, output.end_logits], -1)[0]
+    return output.logits[0]  # type: ignore[no-any-return]
+
+
+def apart(found: list[Tensor], expected: list[Tensor]) -> float:
+    """The largest difference, as a share of the largest number or of 1."""
+    size = max(1.0, max(float(each.detach().abs().max()) for each in expected))
+    return max(float((a - b).detach().abs().max()) for a, b in zip(found, expected, strict=True)) / size
+
+
+def _try_lora(found: Found, folder: Path, config: PretrainedConfig) -> None:
+    """LoRA with weights as after training: every one has a gradient, and merged it gives the same logits."""
+    try:
+        model = build(folder, "pooled", lora=2)
+    except UserError as error:
+        found.no_lora = error.what
+        return
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if ".lora_B." in name:
+                parameter.normal_(std=0.1)
+    logits = logits_of_rows(model, batch := a_batch("pooled", config))
+    sum(each.square().sum() for each in logits).backward()  # type: ignore[union-attr]
+    found.lost += [f"LoRA: {name}" for name, p in model.named_parameters() if p.requires_grad and p.grad is None]
+    save_checkpoint(model, folder / "lora", tokenizer(), {})
+    again = load_trained(folder / "lora", HEADS["pooled"]).eval()
+    take_fast_paths(again, device=CPU, precision="fp32")
+    found.lora = apart(logits_of_rows(again, batch), logits)
+    plain = build(folder, "pooled")
+    targets = lora_targets(plain.backbone.encoder, Recipe(task="any", lora=2))
+    found.lora_targets = list(dict.fromkeys(target.rpartition(".")[2] for target in targets))
+
+
+def _try_bf16(found: Found, folder: Path, config: PretrainedConfig) -> None:
+    """An update in half precision."""
+    try:
+        model = build(folder, "pooled", precision="bf16").train()
+    except UserError as error:
+        found.bf16 = error.what
+        return
+    with torch.autocast("cpu", torch.bfloat16):
+        loss = model(*a_batch("pooled", config).inputs()).float().square().sum()
+    loss.backward()
+    if not loss.isfinite():
+        found.bf16 = "its logits are not numbers"
+
+
+def longest_by_default(kind: str) -> int:
+    """The longest text of an encoder with transformers' default config of a type."""
+    with torch.device("meta"):
+        return most_tokens(AutoModel.from_config(CONFIG_MAPPING[kind]()))
+
+
+def record_of(kind: str) -> dict[str, Any]:
+    """What became of a type with each padding id; the largest differences of both."""
+    both = []
+    for padding in PADDINGS:
+        with TemporaryDirectory() as folder:
+            both.append(found_of(kind, Path(folder), padding=padding))
+    for one, other in pairwise(both):
+        if (one.refused, one.lora_targets, one.bf16) != (other.refused, other.lora_targets, other.bf16):
+            raise ValueError(f"{kind}: differs with the id of the padding token: {one}, {other}")
+    return asdict(both[-1]) | {
+        "differences": _largest([each.differences for each in both]),
+        "reloaded": _largest([each.reloaded for each in both]),
+        "longest": 0 if both[0].refused else longest_by_default(kind),
+    }
+
+
+def _largest(several: list[dict[str, float]]) -> Mapping[str, float]:
+    return {name: float(f"{max(each[name] for each in several):.2g}") for name in several[0]}
+
+
+def main() -> None:
+    """Measures every type and writes the record."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--only", nargs="+", default=TYPES, help="types, to try the script")
+    given = parser.parse_args()
+    torch.set_num_threads(1)
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+    measured = {kind: record_of(kind) for kind in given.only}
+    record = {"about": ABOUT, **machine.facts(), "types": measured}
+    given.out.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
