@@ -5,7 +5,7 @@ the run.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,12 @@ from finetune.runs.recipe import Recipe
 
 NAME = "default"  # of the one adapter, in peft
 POOLER = "pooler"
+# Of a family without a row: the projections to queries and values, or to queries, keys and values at once.
+ATTENTION = frozenset(
+    [f"{letter}{end}" for letter in "qv" for end in ("", "_proj", "_lin", "_head")]
+    + [f"{word}{end}" for word in ("query", "value") for end in ("", "_proj")]
+    + ["Wqkv", "qkv", "qkv_proj", "in_proj", "query_key_value"]
+)
 
 
 def require_peft() -> None:
@@ -53,18 +59,21 @@ def add_lora(encoder: PreTrainedModel, recipe: Recipe) -> None:
 def lora_targets(encoder: PreTrainedModel, recipe: Recipe) -> list[str]:
     """The names of the modules that LoRA adapts: of all with a wanted name, those that would be trained without it.
 
-    Raises UserError for a name that no linear layer of the encoder has, and where none of them is trained.
+    Without wanted names they are those of the family, or its `ATTENTION`; without attention, as in FNet, all linear
+    layers. Raises UserError for a name that no linear layer of the encoder has, and where none of them is trained.
     """
     linear = {
         name: module
         for name, module in encoder.named_modules()
         if isinstance(module, nn.Linear) and name.split(".")[0] != POOLER
     }
-    kind, wanted = encoder.config.model_type, recipe.lora_targets
-    family = FAMILIES.get(kind)
-    if not wanted and family is None:
-        raise UserError(f"lora = {recipe.lora}: no layers are known for encoders of type '{kind}'", _choose(linear))
-    wanted = wanted or list(family.lora_targets if family else ())
+    kind = encoder.config.model_type
+    if not linear:
+        raise UserError(
+            f"lora = {recipe.lora}: encoders of type '{kind}' have no linear layers of torch, which LoRA needs",
+            "Leave lora out",
+        )
+    wanted = recipe.lora_targets or _by_default(kind, linear)
     if lacking := [target for target in wanted if not any(_is_named(name, target) for name in linear)]:
         raise UserError(f"lora_targets: this encoder has no linear layer '{lacking[0]}'", _choose(linear))
     named = {name: module for name, module in linear.items() if any(_is_named(name, target) for target in wanted)}
@@ -75,6 +84,14 @@ def lora_targets(encoder: PreTrainedModel, recipe: Recipe) -> list[str]:
             "Lower freeze_layers, or read a higher layer with layers=[...]",
         )
     return found
+
+
+def _by_default(kind: str, linear: Iterable[str]) -> list[str]:
+    """The names of layers that LoRA adapts where a recipe names none."""
+    if kind in FAMILIES:
+        return list(FAMILIES[kind].lora_targets)
+    ends = list(dict.fromkeys(name.rpartition(".")[2] for name in linear))
+    return [end for end in ends if end in ATTENTION] or ends
 
 
 @contextmanager
