@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from finetune.errors import THEIRS, UserError, first_line
 from finetune.models.config_bounds import require_config
+from finetune.models.tokenizers.sentencepiece import other_pieces, sentencepiece_tokenizer
 from finetune.models.tokenizers.template import pair_template
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 AS_THEY_ARE = ("PreTrainedTokenizerFast", "TokenizersBackend")  # classes that use tokenizer.json unchanged
+REBUILT = ("DebertaV2Tokenizer",)  # classes that drop the normalization of tokenizer.json: full-width letters unknown
 UNKNOWN = {"WordPiece": "[UNK]", "BPE": "<unk>"}  # by model type, where tokenizer_config.json does not name one
 SPECIAL_TOKENS = {"WordPiece": (2, 3), "BPE": (2, 4)}  # around one text and around a pair, of BERT's and RoBERTa's
 
@@ -40,11 +42,13 @@ def load_tokenizer(folder: Path) -> "PreTrainedTokenizerBase":
 
 def read_tokenizer(folder: Path, *, vocabulary: int | None = None) -> "PreTrainedTokenizerBase":
     """The fast tokenizer of a folder, for a model with so many tokens. Raises UserError where it has none."""
-    from transformers import AutoTokenizer
-
     try:
-        tokenizer = AutoTokenizer.from_pretrained(folder, use_fast=True, trust_remote_code=False)
-        fault = _fault(tokenizer, vocabulary)
+        settings = _read(folder / "tokenizer_config.json")
+        made = sentencepiece_tokenizer(folder, _read(folder / "config.json"), settings)
+        tokenizer = made or _from_transformers(folder)
+        fault = _fault(tokenizer, vocabulary) or ("" if made else other_pieces(folder, tokenizer))
+    except UserError:
+        raise
     except THEIRS:
         raise
     except Exception as error:  # files of a wrong type make transformers and tokenizers fail in any way
@@ -52,6 +56,17 @@ def read_tokenizer(folder: Path, *, vocabulary: int | None = None) -> "PreTraine
     if fault:
         raise UserError(
             f"{folder}: the tokenizer cannot be loaded ({fault})", "The folder needs tokenizer.json, or the vocabulary"
+        )
+    return tokenizer
+
+
+def _from_transformers(folder: Path) -> "PreTrainedTokenizerBase":
+    from transformers import AutoTokenizer, PreTrainedTokenizerFast
+
+    tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(folder, use_fast=True, trust_remote_code=False)
+    if type(tokenizer).__name__ in REBUILT and (folder / "tokenizer.json").is_file():
+        return PreTrainedTokenizerFast.from_pretrained(
+            folder, model_input_names=tokenizer.model_input_names, **tokenizer.special_tokens_map
         )
     return tokenizer
 

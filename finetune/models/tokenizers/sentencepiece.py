@@ -1,0 +1,249 @@
+"""Fast tokenizers of SentencePiece vocabularies, for model folders without tokenizer.json.
+
+transformers 5 reads those of XLM-R and CamemBERT as SentencePiece does. Of those that put a text between [CLS] and
+[SEP] it drops parts (DeBERTa's and BigBird's table of characters, so that full-width letters are unknown; RemBERT's
+[CLS]), and it knows nothing of KoBERT's. These are made here from the same file.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from finetune.data.paths import read_small
+from finetune.errors import UserError
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer, models, normalizers
+    from transformers import PreTrainedTokenizerBase
+
+MOST_BYTES = 1 << 26  # of a vocabulary
+SPACE = "▁"  # before a piece that begins a word
+KINDS = ("", "Unigram", "BPE", "words", "characters")  # model types of SentencePiece by their numbers
+UNKNOWN, CONTROL, DEFINED = 2, 3, 4  # types of pieces; those of the last two are found in a text before it is split
+SPECIAL = {  # by transformers' names; the first that the vocabulary has
+    "unk_token": ("[UNK]", "<unk>"),
+    "pad_token": ("[PAD]", "<pad>"),
+    "cls_token": ("[CLS]",),
+    "sep_token": ("[SEP]",),
+    "mask_token": ("[MASK]",),
+}
+PROBE = "1  Ａ b"  # with what is easily lost: two spaces, a full-width letter
+FEWER = 100  # subtracted from the score of pieces such as `9,`: the comma is a piece of its own
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spelling:
+    """What a family does to a text before SentencePiece: lower case, accents kept, ``quotes'' and numbers cleaned."""
+
+    lower: bool = False
+    accents: bool = True
+    cleaned: bool = False
+
+
+KOBERT = Spelling(accents=False, cleaned=True)
+SPELLINGS = {
+    "albert": Spelling(lower=True, accents=False, cleaned=True),
+    "bert": KOBERT,
+    "distilbert": KOBERT,
+    "fnet": Spelling(cleaned=True),
+    "rembert": Spelling(cleaned=True),
+}
+
+
+def sentencepiece_tokenizer(
+    folder: Path, config: Mapping[str, Any], settings: Mapping[str, Any]
+) -> "PreTrainedTokenizerBase | None":
+    """The tokenizer of a folder whose vocabulary is SentencePiece's alone, with [CLS] and [SEP]; None for others.
+
+    `config` is the model's, `settings` are those of tokenizer_config.json. Ids are those of vocab.txt, where KoBERT
+    has one, or the places of the pieces. Raises UserError where sentencepiece is not installed.
+    """
+    file = vocabulary_file(folder)
+    if file is None:
+        return None
+    model = _read(file)
+    tokens = _tokens(folder / "vocab.txt", {piece.piece: None for piece in model.pieces})
+    if not {"[CLS]", "[SEP]"} <= set(tokens):
+        return None
+    special = {name: next((one for one in some if one in tokens), some[0]) for name, some in SPECIAL.items()}
+    tokens += [one for one in special.values() if one not in tokens]  # DeBERTa's [MASK] is after its pieces
+    spelling = _spelling(config, settings)
+    backend = _untrained(model, tokens, special["unk_token"], spelling)
+    backend.normalizer = _normalizer(model.normalizer_spec, spelling)
+    _frame(backend, model, special, punctuation=bool(settings.get("split_by_punct")))
+    return _fast(backend, special, config, settings)
+
+
+def _tokens(listed: Path, pieces: Collection[str]) -> list[str]:
+    """The tokens in the order of their ids. Raises UserError for a list of other tokens than the pieces."""
+    if not listed.is_file():
+        return list(pieces)
+    tokens = [line.strip() for line in read_small(listed, most=MOST_BYTES).decode().rstrip("\n").split("\n")]
+    if 2 * sum(token in pieces for token in tokens) < len(tokens):
+        raise UserError(
+            f"{listed}: most of its tokens are not in the SentencePiece vocabulary next to it",
+            "Leave the one that the model was trained with",
+        )
+    return tokens
+
+
+def other_pieces(folder: Path, tokenizer: "PreTrainedTokenizerBase") -> str:
+    """How a tokenizer that transformers made of a folder's vocabulary differs from SentencePiece; empty if it does not.
+
+    It makes an empty one, or one of another kind, without a word.
+    """
+    file = vocabulary_file(folder)
+    if file is None:
+        return ""
+    kinds = (KINDS[_read(file).trainer_spec.model_type], type(tokenizer.backend_tokenizer.model).__name__)
+    if len({*kinds}) > 1:
+        return f"transformers reads the {kinds[0]} of {file.name} as {kinds[1]}"
+    from sentencepiece import SentencePieceProcessor
+
+    processor = SentencePieceProcessor(model_file=str(file))
+    known = {processor.id_to_piece(place) for place in range(processor.get_piece_size())}
+    theirs = [piece if piece in known else "?" for piece in processor.encode(PROBE, out_type=str)]
+    ours = [piece if piece in known and piece != tokenizer.unk_token else "?" for piece in tokenizer.tokenize(PROBE)]
+    same = [key for key, _ in groupby(theirs)] == [key for key, _ in groupby(ours)]  # unknown pieces are one or several
+    return "" if same else f"'{PROBE}' is {' '.join(ours)}, and {' '.join(theirs)} in {file.name}"
+
+
+def vocabulary_file(folder: Path) -> Path | None:
+    """The SentencePiece model of a folder that has no other file of its tokenizer. Raises UserError for several."""
+    if any((folder / name).is_file() for name in ("tokenizer.json", "vocab.json")):
+        return None
+    files = sorted(folder.glob("*.model"))
+    if len(files) > 1:
+        names = ", ".join(file.name for file in files)
+        raise UserError(
+            f"{folder}: has several vocabularies ({names})", "Leave the one that the model was trained with"
+        )
+    return files[0] if files else None
+
+
+def _read(file: Path) -> Any:
+    """The protocol buffer of a vocabulary. Raises UserError where a package that reads it is not installed."""
+    _require_installed(file)
+    from sentencepiece import sentencepiece_model_pb2
+
+    model = sentencepiece_model_pb2.ModelProto()  # type: ignore[attr-defined]
+    model.ParseFromString(read_small(file, most=MOST_BYTES))
+    return model
+
+
+def _require_installed(file: Path) -> None:
+    missing = [name for name in ("sentencepiece", "google.protobuf") if not _is_installed(name)]
+    if missing:
+        raise UserError(
+            f"{file}: is a SentencePiece vocabulary, and a package that reads it is not installed "
+            f"({', '.join(missing).removeprefix('google.')})",
+            "Install it: pip install 'bert-finetune[sentencepiece]'",
+        )
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except (ModuleNotFoundError, ValueError):  # the package around it is not there, or it is blocked
+        return False
+
+
+def _spelling(config: Mapping[str, Any], settings: Mapping[str, Any]) -> Spelling:
+    """A family's, with what the settings say otherwise."""
+    own = SPELLINGS.get(str(config.get("model_type")), Spelling())
+    lower, accents = settings.get("do_lower_case", own.lower), settings.get("keep_accents", own.accents)
+    return Spelling(lower=bool(lower), accents=bool(accents), cleaned=own.cleaned)
+
+
+def _untrained(model: Any, tokens: Sequence[str], unknown: str, spelling: Spelling) -> "Tokenizer":
+    """A tokenizer with the model's pieces, whose ids are their places in `tokens`."""
+    from tokenizers import AddedToken, Tokenizer
+
+    scores = {
+        piece.piece: piece.score - FEWER * (spelling.cleaned and _ends_number(piece.piece)) for piece in model.pieces
+    }
+    make = {"Unigram": _unigram, "BPE": _bpe}[KINDS[model.trainer_spec.model_type]]
+    backend = Tokenizer(make(scores, tokens, unknown, byte_fallback=model.trainer_spec.byte_fallback))
+    found = [piece for piece in model.pieces if piece.type in (CONTROL, DEFINED) and piece.piece in tokens]
+    backend.add_tokens([AddedToken(one.piece, normalized=False, special=one.type == CONTROL) for one in found])
+    return backend
+
+
+def _ends_number(piece: str) -> bool:
+    return len(piece) > 1 and piece[-1] == "," and piece[-2].isdigit()
+
+
+def _unigram(
+    scores: Mapping[str, float], tokens: Sequence[str], unknown: str, *, byte_fallback: bool
+) -> "models.Unigram":
+    from tokenizers import models
+
+    return models.Unigram(
+        [(token, scores.get(token, 0.0)) for token in tokens], tokens.index(unknown), byte_fallback=byte_fallback
+    )
+
+
+def _bpe(scores: Mapping[str, float], tokens: Sequence[str], unknown: str, *, byte_fallback: bool) -> "models.BPE":
+    """SentencePiece's BPE merges those neighbours first whose whole has the best score."""
+    from tokenizers import models
+
+    ids = {token: place for place, token in enumerate(tokens)}
+    wholes = sorted((piece for piece in scores if piece in ids), key=lambda piece: -scores[piece])
+    merges = [
+        (piece[:cut], piece[cut:])
+        for piece in wholes
+        for cut in range(1, len(piece))
+        if piece[:cut] in ids and piece[cut:] in ids
+    ]
+    return models.BPE(ids, merges, unk_token=unknown, fuse_unk=True, byte_fallback=byte_fallback)
+
+
+def _normalizer(spec: Any, spelling: Spelling) -> "normalizers.Normalizer":
+    """What is done to the characters of a text.
+
+    NFC comes first, since the library looks up single characters in the table: of the letters of Hangul, into which
+    some systems divide syllables, it would make none.
+    """
+    from tokenizers import Regex, normalizers
+
+    steps: list[normalizers.Normalizer] = []
+    if spelling.cleaned:
+        steps += [normalizers.Replace("``", '"'), normalizers.Replace("''", '"')]
+    if not spelling.accents:
+        steps += [normalizers.NFKD(), normalizers.StripAccents()]
+    steps.append(normalizers.NFC())
+    if spelling.lower:
+        steps.append(normalizers.Lowercase())
+    if spec.precompiled_charsmap:
+        steps.append(normalizers.Precompiled(spec.precompiled_charsmap))
+    if spec.remove_extra_whitespaces:
+        steps += [normalizers.Replace(Regex(r"\s+" if spelling.cleaned else " {2,}"), " "), normalizers.Strip()]
+    return normalizers.Sequence(steps)
+
+
+def _frame(backend: "Tokenizer", model: Any, special: Mapping[str, str], *, punctuation: bool) -> None:
+    """Sets how a text is divided into words, and BERT's special tokens around it."""
+    from tokenizers import decoders, pre_tokenizers, processors
+
+    scheme = "always" if model.normalizer_spec.add_dummy_prefix else "never"
+    words = pre_tokenizers.Metaspace(SPACE, prepend_scheme=scheme)
+    apart = [pre_tokenizers.Punctuation("isolated")] if punctuation else []
+    backend.pre_tokenizer = pre_tokenizers.Sequence([*apart, words])
+    backend.decoder = decoders.Metaspace(SPACE, prepend_scheme=scheme)
+    sep, cls = ((special[name], backend.token_to_id(special[name]) or 0) for name in ("sep_token", "cls_token"))
+    backend.post_processor = processors.BertProcessing(sep, cls)
+
+
+def _fast(
+    backend: "Tokenizer", special: Mapping[str, str], config: Mapping[str, Any], settings: Mapping[str, Any]
+) -> "PreTrainedTokenizerBase":
+    """transformers' tokenizer around it, whose tokenizer.json is read as it is wherever it is saved."""
+    from transformers import PreTrainedTokenizerFast
+
+    segments = ["token_type_ids"] if config.get("type_vocab_size", 2 * ("model_type" not in config)) > 1 else []
+    longest = {name: settings[name] for name in ("model_max_length",) if name in settings}
+    names = ["input_ids", *segments, "attention_mask"]
+    return PreTrainedTokenizerFast(tokenizer_object=backend, model_input_names=names, **special, **longest)
