@@ -147,11 +147,12 @@ def _gemma(folder: Path) -> int:
     """BPE of Gemma 2: spaces are letters, unknown letters are bytes."""
     special = {"pad": "<pad>", "eos": "<eos>", "bos": "<bos>", "unk": "<unk>", "mask": "<mask>"}
     made = Tokenizer(models.BPE(unk_token="<unk>", byte_fallback=True, fuse_unk=True))
-    made.normalizer = normalizers.Replace(" ", "▁")
-    made.pre_tokenizer = pre_tokenizers.Split(" ", "merged_with_previous")
+    made.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="never")  # to train, so that no piece is of two words
     made.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()])
     bytes_ = [f"<0x{byte:02X}>" for byte in range(256)]
     made.train_from_iterator(TEXTS, trainers.BpeTrainer(vocab_size=700, special_tokens=[*special.values(), *bytes_]))
+    made.normalizer = normalizers.Replace(" ", "▁")
+    made.pre_tokenizer = pre_tokenizers.Split(" ", "merged_with_previous")
     roles = {f"{role}_token": token for role, token in special.items()} | {"cls_token": "<bos>", "sep_token": "<eos>"}
     return _framed(folder, made, "<bos>", "<eos>", roles, tokenizer_class="GemmaTokenizer")
 

@@ -1,18 +1,22 @@
 """Spans: scores equal the official scorers', the search equals a search by hand, thresholds are found and kept."""
 
 import random
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unicodedata import normalize
 
 import numpy as np
 import pytest
+from support.published import PUBLISHED
 from support.toys import span_task, toy
 from transformers import AutoTokenizer
 
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.metrics.squad import best_threshold
+from finetune.models.tokenizers.load import load_tokenizer
 from finetune.task_types.options import configured
 from finetune.task_types.span.answers import SpanAnswer
 from finetune.task_types.span.search import Window, best_spans, null_logits
@@ -112,6 +116,38 @@ def test_what_is_labelled_is_found_again(unanswerable: bool, max_length: int, st
         if row not in lost:
             assert answer.value == next(iter(row.answers), "")
             assert answer.value == ("" if answer.start is None else row.context[answer.start : answer.end])
+
+
+KOREAN = (  # two spaces, tabs, full-width signs that become others, letters and their marks apart, an odd space
+    "서울은  대한민국의 수도이다. 인구는 9,411,260명이고 한강이 흐른다.",
+    "세종대왕은\t1443년에 ＡＢＣ（１２３）\u3000훈민정음을 ①번 만들었다…",
+    " e\u0301te\u0301 caf\u0065\u0301  "
+    + normalize("NFD", "한강이 흐른다.")
+    + "\n영화가 ½정도 ﬁne ㈜서울 재미있었다!  ",
+    "이모지 🙂🙂 그리고 漢字 \u200b없는 폭\u00a0공백",
+)
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+@pytest.mark.parametrize("max_length", [128, 300])
+def test_answers_are_cut_from_the_context_exactly(name: str, max_length: int, tmp_path: Path) -> None:
+    """With each vocabulary as it is published, whatever its normalization does to spaces and signs."""
+    PUBLISHED[name].write(tmp_path)
+    tokenizer = load_tokenizer(tmp_path)
+    rows = []
+    for text in KOREAN:
+        places = [match.span() for match in re.finditer(r"[^\s\u200b]+", text)]
+        for (start, end), (_, later) in zip(places, [*places[1:], places[-1]], strict=True):
+            for answer in {text[start:end], text[start:later]}:
+                rows.append(SpanRow(id="", question="어디 ?", context=text, answers=(answer,), start=start))
+    task: SpanTask = toy(SpanTask, rows, name="toy", stride=40, max_answer_tokens=60)
+    features = task.codec.encode(rows, tokenizer, max_length)
+    answers = task.codec.decode(perfect(task, features, rows), features, rows)
+    found = {feature.row for feature in features if feature.label != (0, 0)}
+    assert len(found) > 0.9 * len(rows)  # an answer of many tokens may not fit into a window
+    for index in found:
+        assert answers[index].value == rows[index].answers[0]
+        assert answers[index].value == rows[index].context[answers[index].start : answers[index].end]
 
 
 def test_inputs_are_those_of_the_tokenizer(tiny_encoder: Path) -> None:

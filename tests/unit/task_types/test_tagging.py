@@ -3,13 +3,16 @@
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from unicodedata import normalize
 
 import numpy as np
 import pytest
+from support.published import PUBLISHED
 from support.toys import tag_task
 from transformers import AutoTokenizer
 
 from finetune.data.source import Source
+from finetune.models.tokenizers.load import load_tokenizer
 from finetune.models.tokenizers.windows import most_context, window_starts
 from finetune.task_types.options import configured
 from finetune.task_types.parts import Answer
@@ -61,6 +64,40 @@ def test_the_first_token_of_a_word_carries_its_tag(tiny_bert: Path) -> None:
     assert len(tokens) > 3 + 2
     expected = tokenizer(list(row.words), is_split_into_words=True)
     assert feature.input_ids == expected["input_ids"]
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+@pytest.mark.parametrize("running", [False, True])
+def test_published_vocabularies_begin_each_word_at_its_first_token(name: str, running: bool, tmp_path: Path) -> None:
+    """Where words begin with a space of their own or none, and a sign becomes several; one token after the other."""
+    PUBLISHED[name].write(tmp_path)
+    tokenizer = load_tokenizer(tmp_path)
+    words = (
+        "서울은",
+        "한강,",
+        "①번",
+        "e\u0301te\u0301",
+        normalize("NFD", "훈민정음"),
+        "ＡＢＣ（１）",
+        "…",
+        "river",
+        "9,411",
+        "漢字🙂",
+    )
+    text = " ".join(words)
+    starts = tuple(len(" ".join((*words[:place], ""))) for place in range(len(words)))
+    given = {"text": text, "starts": starts} if running else {}
+    row = TaggingRow(id="", words=words, gold=("O",) * len(words), **given)
+    (feature,) = tag_task().codec.encode([row], tokenizer, 400)
+    plain = tokenizer(text, return_offsets_mapping=True)
+    assert list(feature.input_ids) == plain["input_ids"]
+    assert feature.note[:, 1].tolist() == list(range(len(words)))
+    for place, start, word in zip(feature.reads, starts, words, strict=True):
+        first, after = plain["offset_mapping"][place]
+        assert start - 1 <= first <= start and after <= start + len(word)
+        assert running is False or after > start  # a token of the space alone says nothing of a running text's word
+        before = plain["offset_mapping"][place - 1][1]
+        assert place == 1 or before <= start
 
 
 def test_decoding_puts_each_word_back(tiny_bert: Path) -> None:
