@@ -45,6 +45,11 @@ SETTINGS: dict[str, Any] = {  # types in what a run saves for prediction
     "precision": str,
     "options": dict,
 }
+SIBLINGS = {  # by the class of a config whose code is not run: the type that transformers has for it, and who has that
+    "NewConfig": ("gte", "alibaba-nlp-community/gte-multilingual-base"),
+    "NomicBertConfig": ("nomic_bert", "nomic-ai/nomic-embed-text-v1.5"),
+    "XLMRobertaFlashConfig": ("jina_embeddings_v3", "jinaai/jina-embeddings-v3-hf"),
+}
 FEW_PARAMETERS = 1 << 26  # that any config may ask for
 PARAMETERS_PER_BYTE = 4  # of the weights' files; more than 2 would be of no known precision
 
@@ -67,6 +72,7 @@ def require_config(folder: Path) -> dict[str, Any]:
         if "dropout" in name or name.endswith("_eps"):
             _require_share(file, name, table[name])
     _require_names(file, table)
+    _require_no_code(file, table)
     _require_weights(folder, table)
     return table
 
@@ -124,6 +130,33 @@ def _require_names(file: Path, table: Mapping[str, Any]) -> None:
         or not all(isinstance(v, str | int) for v in labels.values())
     ):
         raise UserError(f"{file}: id2label is {str(labels)[:40]}", "It has the name of each label, from 0 on")
+
+
+def _require_no_code(file: Path, table: Mapping[str, Any]) -> None:
+    """Raises UserError for an encoder that code in its folder computes, unless transformers has taken that code over.
+
+    Of another architecture with a name that transformers has, as Jina's `bert`, it would compute something else.
+    """
+    code = table.get("auto_map") or {}
+    if not isinstance(code, dict):
+        raise UserError(f"{file}: auto_map is {str(code)[:40]}", "Leave it out")
+    named = {kind: str(code[kind]).rpartition(".")[2] for kind in ("AutoConfig", "AutoModel") if kind in code}
+    if not named:
+        return
+    from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
+    from transformers.models.auto.modeling_auto import MODEL_MAPPING_NAMES
+
+    own = {"AutoConfig": CONFIG_MAPPING_NAMES, "AutoModel": MODEL_MAPPING_NAMES}
+    kind, name = next(iter(named.items()))
+    if own[kind].get(table["model_type"]) == name and "hidden_size" in table:
+        return
+    sibling = SIBLINGS.get(name)
+    raise UserError(
+        f"{file}: the encoder is computed by code of its own ({str(code[kind])[:100]}), which is never run",
+        f"Name a copy for transformers' own {sibling[0]}, such as {sibling[1]}"
+        if sibling
+        else "Name an encoder that transformers computes itself",
+    )
 
 
 def _require_weights(folder: Path, table: Mapping[str, Any]) -> None:

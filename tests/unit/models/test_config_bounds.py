@@ -19,7 +19,7 @@ from support.training import CPU
 from finetune.errors import UserError
 from finetune.inference.predictor import load_predictor
 from finetune.models.pretrained import resolve
-from finetune.models.saving import build_model, load_config, load_trained
+from finetune.models.saving import build_model, load_config, load_encoder, load_trained
 from finetune.models.tokenizers.load import load_text_tokenizer, load_tokenizer
 from finetune.runs.recipe import Recipe
 
@@ -310,3 +310,40 @@ def test_damaged_folders_end_in_one_line(finished_run: FinishedRun, tiny_bert: P
     assert (found.tried, found.survived) == (60, 60)
     assert found.refused > 20
     assert found.accepted > 3
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"model_type": "new", "auto_map": {"AutoConfig": "configuration.NewConfig"}}, "own gte, such as alibaba-nlp"),
+        (
+            {"auto_map": {"AutoConfig": "jinaai/x--configuration_xlm_roberta.XLMRobertaFlashConfig"}},
+            "own jina_embeddings_v3, such as jinaai/jina-embeddings-v3-hf",
+        ),
+        (
+            {"model_type": "nomic_bert", "hidden_size": None, "auto_map": {"AutoConfig": "a.NomicBertConfig"}},
+            "own nomic_bert, such as nomic-ai/nomic-embed-text-v1.5",
+        ),
+        ({"auto_map": {"AutoConfig": "configuration_bert.JinaBertConfig"}}, "Name an encoder that transformers"),
+        ({"auto_map": {"AutoModel": "modeling.MyBert"}}, r"\(modeling.MyBert\), which is never run"),
+        ({"auto_map": {"AutoModel": ["x", 5]}}, "which is never run"),
+        ({"auto_map": ["configuration.NewConfig"]}, "auto_map is"),
+    ],
+)
+def test_an_encoder_that_its_own_code_computes_is_refused(
+    tiny_bert: Path, tmp_path: Path, values: dict[str, Any], said: str
+) -> None:
+    folder = Path(shutil.copytree(tiny_bert, tmp_path / "model"))
+    config(**values)(folder)
+    if values.get("hidden_size", 0) is None:
+        table = json.loads((folder / "config.json").read_text())
+        (folder / "config.json").write_text(json.dumps({k: v for k, v in table.items() if k != "hidden_size"}))
+    with pytest.raises(UserError, match=said):
+        load_config(folder)
+
+
+def test_code_that_transformers_has_taken_over_or_of_a_head_is_not_missed(tiny_bert: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(tiny_bert, tmp_path / "model"))
+    for code in ({"AutoConfig": "x.BertConfig"}, {"AutoModelForSequenceClassification": "x.Head"}, {}):
+        config(auto_map=code)(folder)
+        assert load_encoder(folder)[1] == []
