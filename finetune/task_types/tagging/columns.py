@@ -43,7 +43,7 @@ from finetune.task_types.tagging.guess import (
 from finetune.task_types.tagging.raw_text import signs_are_apart, split_words
 from finetune.task_types.tagging.row import TaggingRow
 from finetune.task_types.tagging.schemes import ROWS_LOOKED_AT, in_scheme, scheme_of
-from finetune.task_types.tagging.segments import segmented
+from finetune.task_types.tagging.segments import characters_of, segmented
 from finetune.task_types.tagging.task import TaggingTask, entities_of
 from finetune.task_types.tagging.view import TagsView
 from finetune.task_types.task import Task
@@ -140,9 +140,11 @@ class Tagging(WordsType):
         return findings.tagging_findings(rows)
 
     def without_labels(self, layout: Layout, task: Task) -> Layout:
-        """As for every type; signs are split off the words of texts that have no tags."""
-        apart = isinstance(task, TaggingTask) and task.signs_apart and not layout.label
-        return replace(super().without_labels(layout, task), signs_apart=apart)
+        """As for every type; texts that have no tags are split as the task's words are."""
+        new = super().without_labels(layout, task)
+        if not isinstance(task, TaggingTask) or layout.label:
+            return replace(new, signs_apart=False)
+        return replace(new, signs_apart=task.signs_apart, characters=new.characters or task.characters)
 
     def row(self, layout: Layout, values: Mapping[str, Any], name: str) -> TaggingRow:
         """The words with their tags. Raises NoRow for an empty word, and for tags that do not match the words."""
@@ -207,14 +209,18 @@ def _of_words(layout: Layout, values: Mapping[str, Any], name: str) -> TaggingRo
 def _words(layout: Layout, cell: Any) -> dict[str, Any]:
     """The fields of a row that hold its words; of single characters also the text that they make.
 
-    A text without tags is raw, and signs are split off its words if the training data has them apart.
+    A text without tags is raw: its words are characters, or signs are split off them, as in the training data.
     """
     words = words_in(cell, layout.text[0], blanks=layout.characters)
+    raw = not layout.label and isinstance(cell, str) and as_list(cell) is None
+    if layout.characters and raw and any(len(word) > 1 for word in words):
+        found, starts = characters_of(cell)
+        return {"words": found, "text": cell, "starts": starts}
     if layout.characters:
         words = [word or " " for word in words]
         starts = tuple(accumulate(map(len, words[:-1]), initial=0))
         return {"words": tuple(words), "text": "".join(words), "starts": starts}
-    if layout.signs_apart and not layout.label and isinstance(cell, str) and as_list(cell) is None:
+    if layout.signs_apart and raw:
         found, starts = split_words(cell)
         return {"words": found, "raw": cell, "starts": starts}
     return {"words": tuple(words)}

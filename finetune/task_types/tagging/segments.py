@@ -19,6 +19,12 @@ def segmented(text: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
     return tuple(match[0] for match in found), tuple(match.start() for match in found)
 
 
+def characters_of(text: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """The characters of a text without its spaces, and the index of each."""
+    found = [(character, place) for place, character in enumerate(text) if not character.isspace()]
+    return tuple(character for character, _ in found), tuple(place for _, place in found)
+
+
 def unit(words: Iterable[str]) -> str:
     """What these words are called: `character` where most that have letters are single ones, else `word`."""
     lengths = [len(word) for word in words if word.isalnum()]

@@ -22,7 +22,7 @@ from finetune.task_types.parts import Answer, Baselines, Codec, Explainer, Scori
 from finetune.task_types.tagging import explained
 from finetune.task_types.tagging.raw_text import split_words
 from finetune.task_types.tagging.row import TaggingRow
-from finetune.task_types.tagging.segments import segmented
+from finetune.task_types.tagging.segments import characters_of, segmented
 from finetune.task_types.task import Task
 from finetune.task_types.words.encoding import encode_words, same_document
 
@@ -79,7 +79,7 @@ class TaggingCodec(Codec["TaggingTask"]):
                 tags[row][word], sure[row][word], labels[row][word] = self.task.labels[label], float(p), float(q)
         for given_tags, given_chances, row in zip(tags, sure, rows, strict=True):
             if row.text:
-                _continue(given_tags, given_chances)
+                _continue(row.words, given_tags, given_chances)
         return [
             TagsAnswer(
                 value=t, probabilities=p, label_probabilities=None if row.gold is None else _labels(row.gold, t, p, q)
@@ -227,8 +227,8 @@ class TaggingTask(Task):
     def row(self, words: Sequence[str] | str) -> TaggingRow:
         """A row of words, or of a text whose words are found by `segmented` or have spaces between them."""
         if self.characters and isinstance(words, str):
-            starts = tuple(place for place, character in enumerate(words) if not character.isspace())
-            return TaggingRow(id="", words=tuple(words[start] for start in starts), text=words, starts=starts)
+            found, starts = characters_of(words)
+            return TaggingRow(id="", words=found, text=words, starts=starts)
         if self.running_text and isinstance(words, str):
             found, starts = segmented(words)
             return TaggingRow(id="", words=found, text=words, starts=starts)
@@ -262,11 +262,19 @@ def _labels(gold: Sequence[str], tags: Sequence[str], sure: Sequence[float], own
     return [p if tag == label and math.isnan(q) else q for label, tag, p, q in zip(gold, tags, sure, own, strict=True)]
 
 
-def _continue(tags: list[str], chances: list[float]) -> None:
-    """Gives words that share another word's token the entity of the word before them, or none."""
+def _continue(words: Sequence[str], tags: list[str], chances: list[float]) -> None:
+    """Gives words that share another word's token the entity of the word before them, or none.
+
+    A blank, which has no token, belongs to an entity only where the next word continues it.
+    """
     before, chance = "O", 1.0
     for place, tag in enumerate(tags):
         if not tag:
             tags[place] = "O" if before == "O" else f"I-{before.partition('-')[2]}"
             chances[place] = chance
         before, chance = tags[place], chances[place]
+    after = "O"
+    for place in reversed(range(len(tags))):
+        if not words[place].strip() and tags[place] != after:
+            tags[place] = "O"
+        after = tags[place]

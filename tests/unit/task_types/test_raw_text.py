@@ -5,8 +5,10 @@ from pathlib import Path
 import pytest
 
 from finetune.data.reading import table_of
+from finetune.task_types.columns import Layout
 from finetune.task_types.guess import guess
 from finetune.task_types.parts import Answer
+from finetune.task_types.registry import find
 from finetune.task_types.row_builder import rows_of
 from finetune.task_types.tagging.raw_text import signs_are_apart, split_words
 from finetune.task_types.types import named_type, trained_task
@@ -55,3 +57,13 @@ def test_an_entity_ends_before_the_full_stop(tmp_path: Path) -> None:
     assert cells["entities"] == [{"type": "LOC", "text": "Paris", "start": 10, "end": 15}]
     assert cells["characters"] == [[0, 3], [4, 8], [10, 15], [15, 16]]
     assert row.input == "She left Paris ."  # what the encoder reads, as in training
+
+
+def test_a_raw_text_becomes_characters_where_the_task_has_them() -> None:
+    """Its spaces are only in the text; a text of single characters is taken to be split already."""
+    kind = named_type("tagging")
+    layout = kind.without_labels(Layout(shape="tagging", text=("text",)), find("klue-ner"))
+    first, second = (kind.row(layout, {"text": text}, "1") for text in ("김 구는 2번 갔다.", "김 구 는"))
+    assert ("".join(first.words), first.text) == ("김구는2번갔다.", "김 구는 2번 갔다.")
+    assert [first.text[start] for start in first.starts] == list(first.words)
+    assert (second.words, second.text) == (("김", "구", "는"), "김구는")

@@ -116,6 +116,20 @@ def test_decoding_puts_each_word_back(tiny_bert: Path) -> None:
     assert answers[0].probabilities == pytest.approx([sure] * len(rows[0].words))
 
 
+@pytest.mark.parametrize("after", ["O", "B-PLACE", "I-PLACE", "I-ANIMAL"])
+def test_a_blank_belongs_to_an_entity_that_goes_on_after_it(after: str, tiny_bert: Path) -> None:
+    """Words that are characters, blanks among them: a blank has no token, and must not prolong the entity before it."""
+    task = tag_task()
+    row = TaggingRow(id="", words=tuple("cat the"), text="cat the", starts=tuple(range(7)))
+    features = task.codec.encode([row], AutoTokenizer.from_pretrained(tiny_bert), 16)
+    logits = np.zeros((2, len(task.labels)))
+    logits[0, task.labels.index("B-ANIMAL")] = logits[1, task.labels.index(after)] = 5.0
+    (answer,) = task.codec.decode([logits], features, [row])
+    goes_on = "O" if after == "O" else f"I-{after[2:]}"
+    blank = "I-ANIMAL" if after == "I-ANIMAL" else "O"
+    assert answer.value == ["B-ANIMAL", "I-ANIMAL", "I-ANIMAL", blank, after, goes_on, goes_on]
+
+
 def test_the_probability_of_a_words_own_tag_is_told(tiny_bert: Path) -> None:
     """Not what the predicted tag leaves: that is shared by all others."""
     task = tag_task()
