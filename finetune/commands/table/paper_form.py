@@ -103,7 +103,7 @@ def _notes(
     for name, keys in averages.items():
         if len(keys) == len(rows):
             lacking = _lacking(rows, ours)
-            yield f"{name}: of all {len(rows)} scores, as in the paper; empty where a system lacks one{lacking}."
+            yield f"{name}: of all {len(rows)} scores; empty where a system lacks one{lacking}."
         else:
             yield f"{name}: of {', '.join(row for row, _ in keys)}, which all of ours have."
     yield from _numbers_of_runs(lines)

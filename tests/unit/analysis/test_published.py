@@ -16,3 +16,18 @@ def test_published_scores_are_shown_with_the_same_model_alone() -> None:
     frozen = {"frozen": True, "bilstm": True, "layers": "concat-last-4"}
     assert [anchor.score for anchor in anchors(task="conll-2003", settings=frozen)] == [0.961]
     assert 0.961 not in {anchor.score for anchor in anchors(task="conll-2003")}
+
+
+def test_klue_has_scores_on_dev_and_on_hidden_labels_apart() -> None:
+    from finetune.analysis.published import anchors
+
+    base = [anchor for anchor in anchors(task="klue-ner") if anchor.model == "klue/roberta-base"]
+    assert {(anchor.split, anchor.metric, round(anchor.score, 4)) for anchor in base} == {
+        ("dev", "entity macro f1", 0.8381),
+        ("dev", "character macro f1", 0.9109),
+        ("server", "entity macro f1", 0.8513),
+        ("server", "character macro f1", 0.9152),
+    }
+    assert all(anchor.is_of("dev", 5_000) for anchor in base if not anchor.hidden)
+    (kf,) = {anchor.split for anchor in anchors(task="klue-mrc") if anchor.model == "kakaobank/kf-deberta-base"}
+    assert kf == "dev"
