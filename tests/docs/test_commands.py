@@ -101,8 +101,10 @@ class Reader:
 
     def type(self, command: str) -> str:
         """What the command prints; it may end with 1 only where it checks data."""
-        for named, folder in (("path/to/glue", self.data), ("path/to/conll2003", self.data.parent / "conll2003")):
-            command = command.replace(named, str(folder))
+        every = self.data.parent
+        named = {"path/to/glue": self.data, "path/to/conll2003": every / "conll2003", "path/to/klue": every}
+        for place, folder in named.items():
+            command = command.replace(place, str(folder))
         arguments = shlex.split(command)
         read, written = file_after("<", arguments), file_after(">", arguments)
         arguments = [self._here(argument, arguments[0]) for argument in arguments]

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from support.klue import write_klue
 from support.toys import sentences, write_columns, write_squad, write_swag
 
 
@@ -48,6 +49,7 @@ def write_other_shapes(folder: Path) -> None:
     for version in ("v1.1", "v2.0"):
         write_squad(folder, version)
     write_swag(folder)
+    write_klue(folder)
     (folder / "codah/cv_split/fold_1").mkdir(parents=True)
     for split in ("train", "dev", "test"):
         lines = [f"n\tThe cat {i}\tsat.\tran.\tflew.\tsang.\t{i % 4}" for i in range(20)]
