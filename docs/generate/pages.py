@@ -13,6 +13,7 @@ from typing import Any
 
 import benchmark_tables
 import declared
+import korean_tables
 import pretraining_tables
 import record_tables
 import reference
@@ -63,6 +64,8 @@ def blocks() -> dict[str, str]:
             "ablations": record_tables.ablations_table(every),
             "pretraining-growth": pretraining_tables.growth_table(every),
             "pretraining-korean": pretraining_tables.korean_table(every),
+            "korean-published": korean_tables.published_table(),
+            "korean-encoder": korean_tables.encoder_table(every),
             "pretraining-curve": pretraining_tables.curve_table(every),
             **{
                 name: pretraining_tables.recipe_table(name, ROOT / "results")

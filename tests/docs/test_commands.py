@@ -66,8 +66,10 @@ def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The user's own files that the pages speak of."""
+    """The user's own files that the pages speak of, and those that they tell to save."""
     folder = tmp_path_factory.mktemp("files")
+    for page in DOCUMENTS:
+        save_files(page, folder)
     write_own_data(folder)
     return folder
 

@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from support.klue import write_klue
+from support.korean import write_korean
 from support.toys import sentences, write_columns, write_squad, write_swag
 
 
@@ -36,6 +37,7 @@ def page_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "diagnostic").mkdir()
     (folder / "diagnostic" / "diagnostic.tsv").write_text("index\tsentence1\tsentence2\n" + "0\ta cat\ta dog\n" * 20)
     write_other_shapes(folder.parent)
+    write_korean(folder.parent)
     return folder
 
 

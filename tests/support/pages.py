@@ -19,9 +19,19 @@ DOCUMENTS = [  # docs/test_your_own_task.py runs all of the pages on custom task
 ]
 SAME_COMMANDS = {  # Korean pages that have the commands of the English page, and no code that it lacks
     README_KO: README,
+    KOREAN / "tutorials" / "dialect.md": DOCS / "tutorials" / "dialect.md",
     **{
         KOREAN / "how-to" / name: DOCS / "how-to" / name
-        for name in ("lora.md", "search.md", "several-gpus.md", "several-runs.md", "tokenizer.md", "trackers.md")
+        for name in (
+            "company-bert.md",
+            "korean.md",
+            "lora.md",
+            "search.md",
+            "several-gpus.md",
+            "several-runs.md",
+            "tokenizer.md",
+            "trackers.md",
+        )
     },
 }
 SAVED = r"(?:as\s`(?P<name>[\w./-]+)`|`(?P<name_ko>[\w./-]+)`로\s저장)[^`]*?:\n\n```\w+\n(?P<content>.*?)```"

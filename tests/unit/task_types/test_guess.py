@@ -37,6 +37,10 @@ SHAPES: list[tuple[dict[str, Any], dict[str, Any]]] = [
         {"id": str, "document": text, "label": lambda i: i % 2},
         {"id": "id", "text": ("document",), "labels": ("0", "1")},
     ),
+    (
+        {"발화": text, "방언": lambda i: ["경상", "전라"][i % 2], "화자": lambda i: f"s{i // 2}"},
+        {"text": ("발화",), "label": ("방언",)},
+    ),
     ({"a": text, "b": lambda i: text(i + 1), "y": lambda i: i % 2}, {"text": ("a", "b"), "label": ("y",)}),
     ({"title": text, "body": text, "topic": lambda i: "ab"[i % 2]}, {"text": ("title", "body"), "label": ("topic",)}),
     ({"premise": text, "hypothesis": text, "gold_label": lambda i: "en"[i % 2]}, {"text": ("premise", "hypothesis")}),
