@@ -4,6 +4,19 @@ The public names are the metrics that a task can be declared with.
 """
 
 from finetune.metrics.metric import Metric
+from finetune.metrics.relations import auprc, directed_macro_f1, micro_f1_without
 from finetune.metrics.scores import accuracy, f1_from, f1_of, macro_f1, matthews, pearson, spearman
 
-__all__ = ["Metric", "accuracy", "f1_from", "f1_of", "macro_f1", "matthews", "pearson", "spearman"]
+__all__ = [
+    "Metric",
+    "accuracy",
+    "auprc",
+    "directed_macro_f1",
+    "f1_from",
+    "f1_of",
+    "macro_f1",
+    "matthews",
+    "micro_f1_without",
+    "pearson",
+    "spearman",
+]
