@@ -14,6 +14,7 @@ from finetune.models.families import FAMILIES, head_dropout, is_left_to_right, t
 from finetune.models.family_rows import HeadName
 from finetune.models.family_rows import Layers as HeadLayers
 from finetune.models.feature import LABEL
+from finetune.models.kernels.half_precision import stay_in_half_precision
 from finetune.models.layer_mix import LayerReader, mix_of
 from finetune.runs.recipe import Layers
 
@@ -26,9 +27,10 @@ class Backbone(nn.Module):
     """A pretrained encoder, its weights in fp32, and which of its hidden states a head reads.
 
     `layers`, `bilstm` and `pooling` are as in a recipe; of a `frozen` encoder only the layer mix is trained. With
-    `linear_only` a head adds no layer but its output layer. `vector` is the one that represents a text. Texts of more
-    than `padded_up_to` tokens are encoded with those of their own length alone, so that none is padded; None is without
-    a limit.
+    `linear_only` a head adds no layer but its output layer. `vector` is the one that represents a text;
+    `attends_to_all` the tokens that do, of an encoder whose others read their neighbours. Texts of more than
+    `padded_up_to` tokens are encoded with those of their own length alone, so that none is padded; None is without a
+    limit.
     """
 
     def __init__(
@@ -42,11 +44,13 @@ class Backbone(nn.Module):
         linear_only: bool = False,
     ) -> None:
         super().__init__()
+        stay_in_half_precision(encoder)
         self.encoder = encoder
         self.frozen = frozen
         self.linear_only = linear_only
         self.pooling = pooling
         self.vector = "cls" if pooling == "family" else pooling
+        self.attends_to_all = "none"
         self.has_row = self.config.model_type in FAMILIES
         self.padded_up_to: int | None = None
         self.reader: LayerReader | None = None  # its name is in saved weights
@@ -111,6 +115,9 @@ class Backbone(nn.Module):
         given: dict[str, Any] = {name: value for name, value in inputs.items() if value is not None}
         if inner:
             given["output_hidden_states"] = True
+        if self.attends_to_all != "none":
+            sep: Any = self.config.sep_token_id
+            given["global_attention_mask"] = _attending(self.attends_to_all, given["input_ids"], sep=sep)
         if self.left_to_right:
             given["use_cache"] = False  # of keys and values, for generation
         return self.encoder(**given) if self.padded_up_to is None else self._by_length(given, above=self.padded_up_to)
@@ -214,6 +221,7 @@ class Head(nn.Module):
         row, config = backbone.family_head(name), backbone.config
         layers = row or otherwise
         self.has_class = row is not None
+        backbone.attends_to_all = layers.attends_to_all
         if layers.dense is not None:
             first = nn.Dropout(head_dropout(config, layers.before))
             self.first_dropout = first if layers.before else nn.Identity()
@@ -282,6 +290,20 @@ class Head(nn.Module):
     def _checkpoint_name(self, name: str) -> str:
         layer, _, parameter = name.rpartition(".")
         return f"{self.checkpoint_names[layer]}.{parameter}"
+
+
+def _attending(tokens: str, ids: Tensor, *, sep: int) -> Tensor:
+    """Marks in token ids `(batch, length)` those that attend to all others, as transformers' classes do.
+
+    The first text is all before the first [SEP], the second all behind the one that follows it.
+    """
+    place = torch.arange(ids.shape[1], device=ids.device).expand_as(ids)
+    if tokens == "cls":
+        return (place == 0).long()
+    is_sep = ids == sep
+    if tokens == "first text":
+        return (is_sep.cumsum(1) == 0).long()
+    return (place > is_sep.int().argmax(1, keepdim=True) + 1).long()
 
 
 def dense_layer(config: PretrainedConfig, width: int, wanted: int) -> nn.Linear:

@@ -21,10 +21,12 @@ class Layers:
     `dense`, `norm` and `output` are the layers' names in transformers' checkpoints; without `dense` the vector is that
     of the encoder's own pretrained pooler, or a token's. `before` and `dropout` are the config's names of the two
     dropouts' probabilities: of several, the first that a family sets. `activation` and `vector` may name a setting of
-    the config: the activation, and whether the first token's vector is read (`cls`) or the `mean`.
+    the config: the activation, and whether the first token's vector is read (`cls`) or the `mean`. Of an encoder whose
+    tokens read their neighbours, those in `attends_to_all` read the whole text, and are read by all.
     """
 
     vector: str = "cls"
+    attends_to_all: Literal["none", "cls", "first text", "second text"] = "none"
     before: Sequence[str] = ()
     dense: str | None = None
     activation: str = "tanh"
@@ -39,12 +41,14 @@ class WordPrediction:
 
     `dense`, `norm` and `output`, which has the bias, are the layers' names in transformers' checkpoints. Activation
     and epsilon are the encoder's own where they are None; `activation` may name a setting of the config. With
-    `own_matrix` the output is a layer of its own, unless the config ties it to the word embeddings.
+    `own_matrix` the output is a layer of its own, unless the config ties it to the word embeddings; `bias` is the
+    setting that says whether the output has one. Without `dense` the output is all.
     """
 
-    dense: str
-    norm: str
+    dense: str | None = None
+    norm: str = ""
     output: str
+    bias: str = "decoder_bias"
     activation: str | None = None
     epsilon: float | None = None
     own_matrix: bool = False
@@ -175,6 +179,7 @@ FAMILIES = {
         lora_targets=("Wqkv",),
     ),
     "deberta-v2": DEBERTA_V2,
+    "deberta": replace(DEBERTA_V2, title="DeBERTa", choice=None, lora_targets=("in_proj",)),
     "mpnet": replace(
         ROBERTA,
         title="MPNet",
@@ -206,6 +211,48 @@ FAMILIES = {
             own_matrix=True,
         ),
         next_sentence=None,
+        left_to_right=False,
+        fast_attention=False,
+    ),
+    "eurobert": Family(
+        title="EuroBERT",
+        sentence=Layers(vector="classifier_pooling", dense="dense", activation="gelu", dropout=()),
+        choice=None,
+        token=TOKEN,
+        span=None,
+        words=WordPrediction(output="lm_head", bias="mlp_bias", own_matrix=True),
+        fast_attention=False,
+        lora_targets=("q_proj", "v_proj"),
+    ),
+    "nomic_bert": Family(
+        title="Nomic",
+        sentence=Layers(dense="nomic_bert.pooler.dense"),
+        choice=None,
+        token=TOKEN,
+        span=None,
+        words=WordPrediction(
+            dense="cls.predictions.transform.dense",
+            norm="cls.predictions.transform.layer_norm",
+            output="cls.predictions",
+        ),
+        lora_targets=("q_proj", "v_proj"),
+    ),
+    "gte": Family(
+        title="GTE",
+        sentence=Layers(dense="gte.pooler.dense"),
+        choice=None,
+        token=TOKEN,
+        span=None,
+        words=replace(ROBERTA_WORDS, output="lm_head.decoder"),
+        lora_targets=("q_proj", "v_proj"),
+    ),
+    "longformer": replace(
+        ROBERTA,
+        title="Longformer",
+        sentence=replace(NEW_TANH, before=HIDDEN, dropout=HIDDEN, attends_to_all="cls"),
+        choice=replace(HIDDEN_DROPOUT, attends_to_all="second text"),
+        token=HIDDEN_DROPOUT,
+        span=replace(SPAN, attends_to_all="first text"),
         left_to_right=False,
         fast_attention=False,
     ),

@@ -24,7 +24,8 @@ def set_trainable(encoder: PreTrainedModel, *, freeze: int, reinit: int) -> None
                 f"{name}: {count}, and this encoder has {so_many(len(layers), 'layer')}", "Give a smaller number"
             )
     if freeze:
-        for part in (encoder.embeddings, getattr(encoder, "embeddings_project", None), *layers[:freeze]):
+        embeddings = getattr(encoder, "embeddings", None) or encoder.get_input_embeddings()
+        for part in (embeddings, getattr(encoder, "embeddings_project", None), *layers[:freeze]):
             if part is not None:
                 part.requires_grad_(False)
     if reinit:

@@ -113,13 +113,13 @@ def build_model(
 
 def _format_notes(model: EncoderWithHead, recipe: Recipe) -> list[str]:
     """A note where transformers has classes for a family, but none for this head."""
-    config, kind = model.backbone.config, model.head.auto_class
+    config = model.backbone.config
     own = recipe.layers != "last" or recipe.bilstm or recipe.pooling != "family" or is_left_to_right(config)
     if model.head.has_class or own or not has_own_class(config):
         return []  # what the user asked for, or noted elsewhere
     return [
-        f"transformers has no {kind} that computes the same for type '{config.model_type}': the model is saved in a "
-        "format that only finetune loads"
+        f"transformers has no {model.head.auto_class} that computes the same for type '{config.model_type}': the "
+        "model is saved in a format that only finetune loads"
     ]
 
 
@@ -207,6 +207,8 @@ def _forget_head(config: PretrainedConfig) -> None:
     """Removes what a run saved of its head: labels, the kind of problem, and how it was read."""
     if getattr(config, "finetune", None) is not None:
         del config.finetune
+    if getattr(config, "classifier_pooling", "") == "late":
+        config.classifier_pooling = "mean"  # of the vectors, not of the tokens' logits
     config.problem_type = config.id2label = None
     config.num_labels = 2  # transformers' default, with names that it makes
 

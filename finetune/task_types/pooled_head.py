@@ -3,9 +3,13 @@
 from collections.abc import Sequence
 
 from torch import Tensor
+from transformers import PretrainedConfig
 
+from finetune.errors import UserError
 from finetune.models.backbone import Backbone, Head
 from finetune.models.family_rows import OTHER, PLAIN, HeadName, Layers
+
+VECTORS = {"cls": "cls", "bos": "cls", "mean": "mean"}  # as configs name them
 
 
 class PooledHead(Head):
@@ -18,11 +22,22 @@ class PooledHead(Head):
         layers = self.add_layers(backbone, name, outputs=max(1, len(labels)), otherwise=own_layers(backbone))
         self.uses_pooler = self.has_class and layers.dense is None
         if self.has_class:
-            backbone.vector = getattr(backbone.config, layers.vector, layers.vector)
+            backbone.vector = _vector(backbone.config, layers.vector)
 
     def forward(self, hidden: Tensor, mask: Tensor, pooled: Tensor | None = None) -> Tensor:
         """`(batch, width)` to `(batch, labels)`, or to `(batch, 1)` for a head without label names."""
         return self.through_layers(hidden)
+
+
+def _vector(config: PretrainedConfig, name: str) -> str:
+    """The vector that is named, or that a setting of this name names. Raises UserError for one that is not known."""
+    found = getattr(config, name, name)
+    if found not in VECTORS:
+        raise UserError(
+            f"config.json: {name} = '{found}' is not supported; it must be one of {', '.join(VECTORS)}",
+            "Train a new model from it (model=FOLDER), which reads the mean, or name another checkpoint",
+        )
+    return VECTORS[found]
 
 
 def own_layers(backbone: Backbone) -> Layers:

@@ -237,9 +237,29 @@ tiny_data2vec_text = tiny("data2vec-text", roberta_pieces, max_position_embeddin
 tiny_ernie = tiny("ernie", bert_words)
 tiny_big_bird = tiny("big_bird", bert_pieces, block_size=16)
 tiny_rembert = tiny("rembert", bert_pieces, input_embedding_size=16, output_embedding_size=24)
+tiny_deberta = tiny(
+    "deberta",
+    byte_level,
+    relative_attention=True,
+    pos_att_type=["c2p", "p2c"],
+    position_biased_input=False,
+    type_vocab_size=0,
+    pooler_hidden_size=32,
+)
+tiny_eurobert = tiny("eurobert", byte_level, num_key_value_heads=1, classifier_pooling="mean")
+tiny_nomic_bert = tiny("nomic_bert", bert_words)
+tiny_gte = tiny("gte", roberta_pieces)
+tiny_longformer = tiny("longformer", roberta_pieces, max_position_embeddings=130, attention_window=8)
 NAMES = [name.replace("-", "_") for name in FAMILIES]
-ALIKE = ("mpnet", "camembert", "data2vec_text", "ernie", "big_bird", "rembert")
+ALIKE = ("deberta", "nomic_bert", "gte", "mpnet", "camembert", "data2vec_text", "ernie", "big_bird", "rembert")
 """Families that are built like another: one task with each is fast, all else slow."""
+
+WITHOUT_CLASS = {
+    ("big_bird", "QuestionAnswering"),
+    ("deberta", "MultipleChoice"),
+    *((name, head) for name in ("eurobert", "nomic_bert", "gte") for head in ("QuestionAnswering", "MultipleChoice")),
+}
+"""Families and heads that transformers has no class for, or none that computes the same."""
 
 
 @pytest.fixture(params=[pytest.param(name, marks=[pytest.mark.slow] if name in ALIKE else []) for name in NAMES])

@@ -47,14 +47,16 @@ class WordHead(Head):
         self.vocabulary, width = self._embeddings.shape
         own = names.own_matrix and not config.tie_word_embeddings
         width = getattr(config, "output_embedding_size", width) if own else width
-        self.dense = dense_layer(config, backbone.width, width)
-        self.activation = activation(config, names.activation or getattr(config, "hidden_act", None) or "activation")
-        self.norm = norm_layer(config, width, epsilon=names.epsilon)
-        self.decoder = nn.Linear(width, self.vocabulary) if own else None
-        biased = not own and getattr(config, "decoder_bias", True)
-        self.bias = nn.Parameter(torch.zeros(self.vocabulary)) if biased else None
-        layers = {"dense": names.dense, "norm": names.norm}
-        self.checkpoint_names = layers | {"decoder" if own else "": names.output}
+        self.checkpoint_names = {"decoder" if own else "": names.output}
+        if names.dense is not None:
+            self.dense = dense_layer(config, backbone.width, width)
+            own_activation = names.activation or getattr(config, "hidden_act", None)
+            self.activation = activation(config, own_activation or "activation")
+            self.norm = norm_layer(config, width, epsilon=names.epsilon)
+            self.checkpoint_names |= {"dense": names.dense, "norm": names.norm}
+        biased = getattr(config, names.bias, True)
+        self.decoder = nn.Linear(width, self.vocabulary, bias=biased) if own else None
+        self.bias = nn.Parameter(torch.zeros(self.vocabulary)) if biased and not own else None
 
     @property
     def _embeddings(self) -> Tensor:
@@ -62,7 +64,8 @@ class WordHead(Head):
 
     def forward(self, hidden: Tensor, mask: Tensor, pooled: Tensor | None = None) -> Any:
         """`(batch, positions, width)` to `(batch, positions, vocabulary)`."""
-        hidden = self.norm(self.activation(self.dense(hidden)))
+        if hasattr(self, "dense"):
+            hidden = self.norm(self.activation(self.dense(hidden)))
         if self.decoder is not None:
             return self.decoder(hidden)
         return functional.linear(hidden, self._embeddings, self.bias)

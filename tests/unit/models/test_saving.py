@@ -11,7 +11,7 @@ import pytest
 import torch
 import transformers
 from safetensors.torch import load_file, save_file
-from support.encoders import ALIKE, NAMES, each_task_and_family
+from support.encoders import ALIKE, NAMES, WITHOUT_CLASS, each_task_and_family
 from support.records import change_config
 from support.toys import (
     cat_rows,
@@ -56,7 +56,6 @@ from finetune.runs.recipe import Recipe, Train
 from finetune.task_types.task import Task
 
 BUILT_LIKE_BERT = ("bert", "roberta", "xlm-roberta", "electra", "camembert", "data2vec-text", "ernie")
-WITHOUT_CLASS = {("big_bird", "QuestionAnswering")}  # in transformers, or none that computes the same
 
 
 def saved(task: Task, encoder: Path, folder: Path) -> EncoderWithHead:
@@ -98,7 +97,7 @@ def require_loaded_again(ours: EncoderWithHead, task: Task, folder: Path) -> Non
     features = task.codec.encode(task.load(Source(), "dev").rows[:4], load_tokenizer(folder), 32)
     inputs = collate(features, pad_id=again.backbone.config.pad_token_id).inputs()
     with torch.no_grad():
-        assert torch.equal(ours(*inputs), again(*inputs))
+        assert torch.allclose(ours(*inputs), again(*inputs), atol=1e-6)
 
 
 def test_what_is_saved_says_what_kind_of_problem_it_is(tiny_bert: Path, tmp_path: Path) -> None:
@@ -265,6 +264,19 @@ def test_a_model_that_was_saved_before_its_family_had_a_row_is_loaded(
     inputs = collate(features, pad_id=0).inputs()
     with torch.no_grad():
         assert torch.allclose(ours(*inputs), again(*inputs), atol=1e-6)
+
+
+def test_a_mean_of_logits_is_trained_as_a_mean_of_vectors_and_refused_where_it_was_trained(
+    tiny_eurobert: Path, tmp_path: Path
+) -> None:
+    """EuroBERT's `late`, which transformers' class computes for each token."""
+    shutil.copytree(tiny_eurobert, tmp_path / "encoder")
+    change_config(tmp_path / "encoder", classifier_pooling="late")
+    ours = saved(cat_task(), tmp_path / "encoder", tmp_path / "model")
+    assert ours.backbone.vector == checkpoints.load_config(tmp_path / "model").classifier_pooling == "mean"
+    change_config(tmp_path / "model", classifier_pooling="late")
+    with pytest.raises(UserError, match=r"classifier_pooling = 'late'.* one of cls, bos, mean"):
+        checkpoints.load_trained(tmp_path / "model", cat_task().head)
 
 
 def test_the_head_for_words_of_a_deberta_is_the_one_in_its_weights(tiny_deberta_v2: Path, tmp_path: Path) -> None:
