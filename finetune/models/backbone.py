@@ -10,6 +10,7 @@ from transformers import PretrainedConfig, PreTrainedModel
 from transformers.activations import ACT2FN
 from transformers.modeling_outputs import BaseModelOutputWithPooling
 
+from finetune.errors import UserError
 from finetune.models.families import FAMILIES, head_dropout, is_left_to_right, takes_segments
 from finetune.models.family_rows import HeadName
 from finetune.models.family_rows import Layers as HeadLayers
@@ -312,9 +313,12 @@ def dense_layer(config: PretrainedConfig, width: int, wanted: int) -> nn.Linear:
 
 
 def activation(config: PretrainedConfig, name: str) -> nn.Module:
-    """The activation that is named, or that a setting of this name names."""
-    found: nn.Module = ACT2FN[getattr(config, name, name)]
-    return found
+    """The activation that is named, or that a setting of this name names. Raises UserError for an unknown one."""
+    found = getattr(config, name, name)
+    if found not in ACT2FN:
+        raise UserError(f"config.json: {name} = '{found}' is unknown", f"Choose one of {', '.join(sorted(ACT2FN))}")
+    layer: nn.Module = ACT2FN[found]
+    return layer
 
 
 def norm_layer(config: PretrainedConfig, width: int, *, epsilon: float | None = None) -> nn.LayerNorm:

@@ -279,6 +279,13 @@ def test_a_mean_of_logits_is_trained_as_a_mean_of_vectors_and_refused_where_it_w
         checkpoints.load_trained(tmp_path / "model", cat_task().head)
 
 
+def test_an_unknown_activation_in_a_config_is_an_error_that_names_it(tiny_deberta_v2: Path, tmp_path: Path) -> None:
+    shutil.copytree(tiny_deberta_v2, tmp_path / "encoder")
+    change_config(tmp_path / "encoder", pooler_hidden_act="gelly")
+    with pytest.raises(UserError, match="pooler_hidden_act = 'gelly' is unknown.*gelu"):
+        checkpoints.build_model(tmp_path / "encoder", cat_task().head, Recipe(task="any"), device=CPU)
+
+
 def test_the_head_for_words_of_a_deberta_is_the_one_in_its_weights(tiny_deberta_v2: Path, tmp_path: Path) -> None:
     """DeBERTa-v3 was published with the original head, and a config that does not say so."""
     config = AutoConfig.from_pretrained(tiny_deberta_v2)
