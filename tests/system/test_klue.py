@@ -39,6 +39,6 @@ def test_toys_go_from_official_files_to_the_table(here: Finetune, tiny_bert: Pat
     )
     assert ours < shown.stdout.index(tiny_bert.name) < published_dev < published_test
     assert published_dev < shown.stdout.index("kakaobank/kf-deberta-base") < published_test  # which has no test scores
-    assert published_test < shown.stdout.index("klue/bert-base ")  # and this one none on dev
+    assert published_test < shown.stdout.index("FacebookAI/xlm-roberta-base")  # and this one none on dev
     runs = here("table", "klue", "--form", "runs")
     assert "character macro f1" in runs.stdout

@@ -29,5 +29,7 @@ def test_klue_has_scores_on_dev_and_on_hidden_labels_apart() -> None:
         ("server", "character macro f1", 0.9152),
     }
     assert all(anchor.is_of("dev", 5_000) for anchor in base if not anchor.hidden)
+    inference = {anchor.model: anchor.score for anchor in anchors(task="klue-nli") if anchor.split == "dev"}
+    assert (inference["monologg/kobigbird-bert-base"], inference["klue/bert-base"]) == (0.8717, 0.8133)
     (kf,) = {anchor.split for anchor in anchors(task="klue-mrc") if anchor.model == "kakaobank/kf-deberta-base"}
     assert kf == "dev"
