@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.klue import ner, nli, sts, write_hub, write_klue, write_official, ynat
+from support.klue import mrc, ner, nli, sts, write_hub, write_klue, write_official, ynat
 from transformers import AutoTokenizer
 
 from finetune.data.source import Source
@@ -145,6 +145,23 @@ def test_faults_of_entities_name_file_and_line(text: str, expected: str, tmp_pat
     write_official(tmp_path, "klue-ner-v1.1_train.tsv", text)
     with pytest.raises(UserError, match=expected) as raised:
         find("klue-ner").load(Source(folder=tmp_path, explicit=True), "train")
+    assert raised.value.way_out
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"guid": None}, r"qas\[0\]: has no 'guid'"),
+        ({"is_impossible": True}, r"qas\[0\]: question 'klue-mrc-v1_00000' has 2 answers and is_impossible true"),
+        ({"guid": "klue-mrc-v1_00001"}, r"data\[1\].*'klue-mrc-v1_00001' is also that of .*data\[0\]"),
+    ],
+)
+def test_faults_of_questions_name_file_and_place(change: dict[str, Any], expected: str, tmp_path: Path) -> None:
+    content = mrc()
+    content["data"][0]["paragraphs"][0]["qas"][0].update(change)
+    write_official(tmp_path, "klue-mrc-v1.1_train.json", json.dumps(content))
+    with pytest.raises(UserError, match=expected) as raised:
+        find("klue-mrc").load(Source(folder=tmp_path, explicit=True), "train")
     assert raised.value.way_out
 
 
