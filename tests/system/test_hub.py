@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import pytest
 from datasets import ClassLabel, Dataset, Features, List, Value
 from safetensors.torch import load_file, save_file
 from support.hub_server import HubServer, Kind
+from support.published import PUBLISHED
 from transformers import BertConfig, BertForPreTraining, BertTokenizerFast
 
 pytestmark = pytest.mark.slow
@@ -108,9 +109,9 @@ def test_the_recipe_runs_from_the_hub(visit: Visit) -> None:
 
 
 def test_only_the_files_that_are_used_are_fetched(visit: Visit) -> None:
-    model = _fetched(visit, f"/{MODEL}/")
+    model = _fetched(visit.requests, f"/{MODEL}/")
     assert model == {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "vocab.txt"}
-    tables = {path for path in _fetched(visit, f"/datasets/{DATA}/") if path.endswith(".parquet")}
+    tables = {path for path in _fetched(visit.requests, f"/datasets/{DATA}/") if path.endswith(".parquet")}
     assert tables >= {_table("mrpc", "train"), _table("mrpc", "validation")}
     assert all(path.startswith("mrpc/") for path in tables)
 
@@ -213,10 +214,53 @@ def test_the_other_shapes_are_read_from_the_hub(other_shapes: User, recipe: str,
     assert facts["examples"][0]["label"].startswith(label)
 
 
-def _fetched(visit: Visit, repository: str) -> set[str]:
+def test_published_encoders_are_taken_from_the_hub(tmp_path: Path) -> None:
+    """Each is trained by an update and predicts; of weights only those are fetched that are read."""
+    folders: dict[tuple[Kind, str], Path] = {("model", name): tmp_path / "served" / name for name in PUBLISHED}
+    for (_, name), folder in folders.items():
+        PUBLISHED[name].write(folder)
+    foreign = tmp_path / "served" / "tensorflow"
+    shutil.copytree(folders["model", "beomi/KcELECTRA-base"], foreign)
+    (foreign / "pytorch_model.bin").unlink()
+    user = User(tmp_path / "user", "")
+    user.folder.mkdir()
+    texts = (("영화가 재미있었다", "good"), ("돈이 아깝다", "bad"))
+    rows = [f"{number}번째 {text},{label}" for number in range(20) for text, label in texts]
+    (user.folder / "rows.csv").write_text("\n".join(["text,label", *rows]), encoding="utf-8")
+    grid = f'task = "rows.csv"\n[train]\nupdates = 1\n[grid]\nmodel = {json.dumps(list(PUBLISHED))}\n'
+    (user.folder / "grid.toml").write_text(grid)
+    with HubServer({**folders, ("model", "some/tensorflow"): foreign}) as hub:
+        user = replace(user, url=hub.url)
+        run = user.finetune("run", "grid.toml")
+        refused = user.finetune("run", "rows.csv", "model=some/tensorflow")
+    assert run.returncode == 0, run.stderr
+    assert refused.returncode == 2
+    assert "its weights are for TensorFlow (tf_model.h5) alone" in refused.stderr.splitlines()[-1]
+    records = [json.loads(file.read_text()) for file in user.results.glob("*/*/record.json")]
+    assert {record["model"] for record in records} == {*PUBLISHED}
+    for record in records:
+        name = record["model"]
+        assert record["weights"] == hub.repositories["model", name].commit
+        assert all(weight.startswith("pooler") for weight in record["new_weights"])
+        weights = "model.safetensors" if PUBLISHED[name].safe else "pytorch_model.bin"
+        files = _fetched(hub.requests, f"/{name}/")
+        assert {file for file in files if Path(file).suffix in (".safetensors", ".bin", ".h5", ".ot", ".py")} == {
+            weights
+        }
+    again = user.finetune("run", "rows.csv", "model=microsoft/deberta-v3-base", "train.updates=1", "seed=7")
+    assert again.returncode == 0, again.stderr  # from the cache, without the Hub
+    (folder,) = [
+        file.parent for file in user.results.glob("*/*/record.json") if '"monologg/kobert"' in file.read_text()
+    ]
+    predicted = user.finetune("predict", str(folder), "rows.csv", "-o", "predicted.jsonl")
+    assert predicted.returncode == 0, predicted.stderr
+    assert len((user.folder / "predicted.jsonl").read_text().splitlines()) == len(rows)
+
+
+def _fetched(requests: list[str], repository: str) -> set[str]:
     """Paths of the files that were fetched from a repository, at the one commit that it has."""
     resolved = re.compile(rf"GET {repository}resolve/[0-9a-f]{{40}}/(.+)")
-    return {found[1] for request in visit.requests if (found := resolved.fullmatch(request))}
+    return {found[1] for request in requests if (found := resolved.fullmatch(request))}
 
 
 def _only_error(finished: Finished) -> str:

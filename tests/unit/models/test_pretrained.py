@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Callable
+from fnmatch import fnmatch
 from itertools import chain
 from pathlib import Path
 
@@ -51,6 +52,36 @@ def test_a_repository_that_does_not_fit_is_refused_before_it_is_fetched(
     with pytest.raises(UserError, match=r"1,000\.0 GB.*smaller encoder" if refused else "lacks config.json"):
         resolve("somebody/model")
     assert fetched == ([True] if refused else [True, False])
+
+
+@pytest.mark.parametrize(
+    ("weights", "fetched"),
+    [
+        (["model.safetensors", "pytorch_model.bin"], ["model.safetensors"]),
+        (["model-00001-of-00002.safetensors", "tf_model.h5"], ["model-00001-of-00002.safetensors"]),
+        (["pytorch_model.bin", "pytorch_model.generator.bin", "tf_model.h5"], ["pytorch_model.bin"]),
+        (["pytorch_model-00001-of-00001.bin"], ["pytorch_model-00001-of-00001.bin"]),
+        (["flax_model.msgpack"], None),
+    ],
+)
+def test_of_a_repository_s_weights_those_are_fetched_that_are_read(
+    weights: list[str], fetched: list[str] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fetch(name: str, *, dry_run: bool = False, allow_patterns: list[str], **_: object) -> object:
+        if not dry_run:
+            assert allow_patterns == ["config.json", *(fetched or [])]
+            raise UserError("fetched")
+        files = [name for name in ("config.json", *weights) if any(fnmatch(name, one) for one in allow_patterns)]
+        return [
+            DryRunFileInfo(
+                commit_hash="c", file_size=1, filename=file, local_path="", is_cached=False, will_download=True
+            )
+            for file in files
+        ]
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", fetch)
+    with pytest.raises(UserError, match="fetched" if fetched else r"are for Flax \(flax_model\.msgpack\) alone"):
+        resolve("somebody/model")
 
 
 @pytest.mark.parametrize(
