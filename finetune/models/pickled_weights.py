@@ -96,7 +96,7 @@ def _new_name(name: str) -> str:
 
 
 def _new_index(index: Path) -> str:
-    """The index of shards with their new names. Raises UserError where it is no such index."""
+    """The index of shards with their new names. Raises UserError for a file of another form."""
     try:
         table = json.loads(read_small(index, most=MOST_INDEX))
         table["weight_map"] = {weight: _new_name(file) for weight, file in table["weight_map"].items()}
