@@ -169,7 +169,7 @@ class Engine:
         return sizes
 
     def _unpadded(self, logits: np.ndarray, features: Sequence[Feature]) -> list[np.ndarray]:
-        if not self.model.pooled:
+        if self.model.by_position:
             return [row[:count] for row, count in zip(logits, read_positions(features), strict=True)]
         return [row[: len(feature.choices) or None] for row, feature in zip(logits, features, strict=True)]
 

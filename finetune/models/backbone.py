@@ -204,6 +204,7 @@ class Head(nn.Module):
 
     inputs: ClassVar[frozenset[Output]]
     reads_words: ClassVar[bool] = False  # whether the head reads only the first sub-token of each word
+    joins: ClassVar[bool] = False  # whether a text has logits of all positions together, not of each
     pretrains: ClassVar[bool] = False  # whether the checkpoint's own head is kept
     auto_class: ClassVar[str]
     output: nn.Linear

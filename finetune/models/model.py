@@ -28,6 +28,11 @@ class EncoderWithHead(nn.Module):
         """Whether the head reads the pooled output alone."""
         return self.head.inputs == {"pooled"}
 
+    @property
+    def by_position(self) -> bool:
+        """Whether each position that is read has logits."""
+        return not self.pooled and not self.head.joins
+
     def forward(
         self,
         input_ids: Tensor | None,

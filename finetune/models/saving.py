@@ -25,6 +25,7 @@ from finetune.models.freezing import set_trainable
 from finetune.models.lora import POOLER, add_lora, merged_state, require_adapter
 from finetune.models.model import EncoderWithHead, HeadFor
 from finetune.models.pretrained_head import load_head
+from finetune.models.tokenizers.added_tokens import grow_embeddings
 from finetune.models.tokenizers.fingerprint import forget_use
 from finetune.models.trial import freeze_unreached
 from finetune.models.untrained import is_untrained, untrained_encoder, without_dropout
@@ -72,16 +73,22 @@ def _encoder(folder: Path, config: PretrainedConfig, recipe: Recipe) -> tuple[Pr
 
 
 def build_model(
-    folder: Path, head_for: HeadFor, recipe: Recipe, *, device: torch.device
+    folder: Path, head_for: HeadFor, recipe: Recipe, *, device: torch.device, tokens: Sequence[str] = ()
 ) -> tuple[EncoderWithHead, list[str]]:
     """A pretrained encoder with a new head, and the names of the encoder's weights that are new.
 
-    A head for pre-training is the checkpoint's own; where that has none, its weights are among those that are new.
+    Its embeddings grow by those of `tokens` that its tokenizer lacks. A head for pre-training is the checkpoint's own;
+    where that has none, its weights are among those that are new.
     Raises UserError for a folder without a readable encoder, of a family that the head does not support, or where the
     head would read new weights of a frozen encoder.
     """
     torch.manual_seed(recipe.seeds[0])
     backbone, new = load_backbone(folder, recipe)
+    if grow_embeddings(backbone.encoder, folder, tokens) and recipe.adapter:
+        raise UserError(
+            "adapter = true: an adapter has no vectors of new tokens, such as the markers of spans",
+            "Leave adapter out: the merged model is saved",
+        )
     pooler = getattr(backbone.encoder, POOLER, None)
     untrained = is_untrained(folder) or any(name.startswith(POOLER) for name in new)
     model = EncoderWithHead(backbone, head_for(backbone))
@@ -262,7 +269,7 @@ def _save(model: EncoderWithHead, folder: Path, config: PretrainedConfig) -> Non
 
 def _has_class(model: EncoderWithHead) -> bool:
     """Whether a class of transformers computes the same; none reads a layer mix, the last token of a left-to-right
-    encoder, or a vector that a recipe names.
+    encoder, a vector that a recipe names, or the markers of spans.
     """
     backbone = model.backbone
     return backbone.reader is None and has_own_class(backbone.config) and model.head.has_class

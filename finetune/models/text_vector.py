@@ -25,12 +25,12 @@ MOST_BYTES = 1_000_000
 CLS, MEAN, FAMILY = "cls", "mean", "family"
 
 
-def fitting_pooling(recipe: Recipe, folder: Path, config: "PretrainedConfig", *, rows: int) -> str:
-    """A recipe's `pooling` for so many training rows, `auto` resolved."""
+def fitting_pooling(recipe: Recipe, folder: Path, config: "PretrainedConfig", *, rows: int, pooled: bool = True) -> str:
+    """A recipe's `pooling` for so many training rows, `auto` resolved; `pooled`: a head reads the vector of a text."""
     if recipe.pooling != "auto":
         return recipe.pooling
     many = rows >= FEW_ROWS and not recipe.frozen
-    other = recipe.bilstm or recipe.layers != "last" or recipe.adapter
+    other = not pooled or recipe.bilstm or recipe.layers != "last" or recipe.adapter
     return FAMILY if many or other else trained_pooling(folder, config)
 
 

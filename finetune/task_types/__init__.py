@@ -17,6 +17,7 @@ from finetune.task_types.span.task import SpanTask
 from finetune.task_types.tagging.row import TaggingRow
 from finetune.task_types.tagging.task import TaggingTask
 from finetune.task_types.task import Task
+from finetune.task_types.text_inputs.markers import EntitySpan, with_markers
 from finetune.task_types.view import View
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "ChoiceTask",
     "Codec",
     "DataType",
+    "EntitySpan",
     "Evidence",
     "Explainer",
     "Layout",
@@ -45,4 +47,5 @@ __all__ = [
     "TextTask",
     "View",
     "option",
+    "with_markers",
 ]

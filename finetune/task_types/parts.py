@@ -1,7 +1,7 @@
 """The parts of a task, each with one concern, of which general code asks: a type writes those in which it differs."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
@@ -73,6 +73,10 @@ class Codec(Part[AnyTask], ABC):
         memory; then features must not depend on rows of another part, nor notes hold a row's number.
         """
         return True
+
+    def tokens(self, rows: Iterable[Row]) -> Sequence[str]:
+        """Tokens that rows have and a pretrained tokenizer may lack, such as the markers of spans."""
+        return ()
 
     def truncation_note(self, max_length: int) -> str:
         """What happens to rows with a truncated feature, in words that follow `3 rows`."""

@@ -114,6 +114,11 @@ class Task(ABC):
         return True
 
     @property
+    def pooled(self) -> bool:
+        """Whether its head can read the vector of a text that `pooling = auto` chooses."""
+        return True
+
+    @property
     def splits_in_training(self) -> tuple[str, ...]:
         """Those of `dev_splits` that are scored after each epoch."""
         return tuple(split for split in self.dev_splits if split != TEST)

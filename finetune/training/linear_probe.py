@@ -39,7 +39,9 @@ def probe_engine(planned: PlannedRun, built: BuiltRun, engine: Engine) -> Engine
     settings: dict[str, Any] = {"pooling": MEAN if built.model.pooled else FAMILY}
     train = Train(solver="logistic", precision=recipe.train.precision)
     read = Recipe(task=recipe.task, model=recipe.model, frozen=True, train=train, **settings)
-    model, _ = build_model(planned.weights.folder, planned.task.head, read, device=planned.device)
+    model, _ = build_model(
+        planned.weights.folder, planned.task.head, read, device=planned.device, tokens=planned.tokens
+    )
     try:
         require_linear(model, frozen=True)
     except UserError:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ from finetune.models.model import EncoderWithHead
 from finetune.models.pretrained import ModelFiles
 from finetune.models.saving import build_model, load_config
 from finetune.models.text_vector import FAMILY, fitting_pooling
+from finetune.models.tokenizers.added_tokens import add_tokens
 from finetune.models.tokenizers.fingerprint import tokenizer_hash
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.models.tokenizers.own_vocabulary import trained_size, training_notes
@@ -85,6 +87,11 @@ class PlannedRun:
         return self.recipe.model_copy(update={"pooling": self.pooling})
 
     @cached_property
+    def tokens(self) -> Sequence[str]:
+        """The tokens that the rows of any split have, and a tokenizer may lack."""
+        return self.task.codec.tokens(chain.from_iterable(self.rows.values()))
+
+    @cached_property
     def rows(self) -> dict[str, Sequence[Row]]:
         """The rows of each split."""
         return {split: loaded.rows for split, loaded in self.splits.items()}
@@ -139,7 +146,9 @@ def plan_run(
     vocabulary = str(task.stream.vocabulary(train.rows, watch, size=size) or "") if size else str(recipe.tokenizer)
     weights = weights or _weights(recipe, resolved.encoder, vocabulary, watch)
     task = task.with_training_statistics(train.rows)
-    pooling = fitting_pooling(recipe, weights.folder, load_config(weights.folder), rows=len(train.rows))
+    pooling = fitting_pooling(
+        recipe, weights.folder, load_config(weights.folder), rows=len(train.rows), pooled=task.pooled
+    )
     return PlannedRun(
         recipe=recipe, default=resolved.default, task=task, source=source, splits=splits, data=data, weights=weights,
         vocabulary=vocabulary, pooling=pooling, lineage=lineage_at(weights.folder), device=where, precision=precision,
@@ -162,13 +171,14 @@ def build_run(planned: PlannedRun, watch: Watcher) -> BuiltRun:
     """Builds the model and encodes the rows. Raises UserError where encoder, head, solver and rows do not fit."""
     recipe, task = planned.built_recipe, planned.task
     watch(Working("loading the encoder"))
-    model, new = build_model(planned.weights.folder, task.head, recipe, device=planned.device)
+    model, new = build_model(planned.weights.folder, task.head, recipe, device=planned.device, tokens=planned.tokens)
     if model.head.pretrains and (recipe.frozen or recipe.train.solver == "logistic"):
         given = "frozen=true" if recipe.frozen else "train.solver=logistic"
         raise UserError(f"{given}: pre-training on a text changes the encoder", "Leave it out, or set lora")
     if recipe.train.solver == "logistic":
         require_linear(model, frozen=recipe.frozen)
     tokenizer = load_tokenizer(planned.weights.folder)
+    add_tokens(tokenizer, planned.tokens)
     require_positions(tokenizer, recipe.max_length, model.backbone.encoder)
     features: dict[str, Sequence[Feature]] = {
         split: _features(planned, split, tokenizer, watch) for split in planned.rows

@@ -15,6 +15,7 @@ import pytest
 from support.encoders import each_task_and_family
 from support.new_types import NEW_SHAPES, AnimalTags
 from support.paths import ROOT
+from support.relations import marked_task
 from support.toys import cat_task, choice_task, every_shape, late_task, length_task, sentences, span_task, tag_task
 from support.training import CPU, fit
 from transformers import AutoConfig, AutoTokenizer
@@ -29,6 +30,7 @@ from finetune.models.family_rows import FAMILIES
 from finetune.models.feature import Feature
 from finetune.models.model import EncoderWithHead
 from finetune.models.saving import build_model, load_trained, save_checkpoint
+from finetune.models.tokenizers.added_tokens import add_tokens
 from finetune.runs.events import unwatched
 from finetune.runs.recipe import Recipe, Train
 from finetune.task_types.choice.task import ChoiceTask
@@ -45,7 +47,13 @@ from finetune.task_types.tagging.task import TaggingTask
 from finetune.task_types.task import Task
 from finetune.training.evaluation import DevEvaluation, Evaluated
 
-TOYS: list[Task] = [*every_shape(), tag_task(context="document"), late_task()]
+TOYS: list[Task] = [
+    *every_shape(),
+    tag_task(context="document"),
+    late_task(),
+    marked_task(),
+    marked_task(name="toy-markers", read_at="markers"),
+]
 
 
 UNABLE = {
@@ -74,8 +82,13 @@ def some_rows(task: Task) -> Sequence[Any]:
         return [Document(str(i), (text, text)) for i, text in enumerate(sentences(24, seed=5))]
     assert isinstance(task, SentenceTask), f"give {task.name}'s shape rows here"
     pairs = sentences(24, seed=5)
+    if task.spans:
+        pairs = [f"{text} {' and '.join(f'{one}cat{one[0]}/{one[1:]}' for one in task.spans)}" for text in pairs]
     golds: list[Any] = list(task.labels) or [float(i) for i in range(6)]
-    return [SentenceRow(id=str(i), text=text, pair=text, gold=golds[i % len(golds)]) for i, text in enumerate(pairs)]
+    return [
+        SentenceRow(id=str(i), text=text, pair=None if task.spans else text, gold=golds[i % len(golds)])
+        for i, text in enumerate(pairs)
+    ]
 
 
 SHIPPED = [*available().values(), *TOYS]
@@ -112,7 +125,8 @@ def test_contract_of_new_shapes(task: Task, tiny_bert: Path, tmp_path: Path) -> 
 def assert_contract(task: Task, encoder: Path, folder: Path) -> None:
     rows = some_rows(task)
     words = {"add_prefix_space": True} if isinstance(task, AnimalTags) else {}
-    tokenizer = AutoTokenizer.from_pretrained(encoder, **words)
+    tokenizer, tokens = AutoTokenizer.from_pretrained(encoder, **words), task.codec.tokens(rows)
+    add_tokens(tokenizer, tokens)
     features = task.codec.encode(rows, tokenizer, LENGTH)
     owners = {feature.row for feature in features}
     assert owners == set(range(len(rows))) or (getattr(task, "context", "") == "document" and len(owners) > 20)
@@ -127,7 +141,7 @@ def assert_contract(task: Task, encoder: Path, folder: Path) -> None:
     assert task.metric_names[0] in there
     assert all(score == pytest.approx(1.0) for score in there.values())
 
-    model, _ = build_model(encoder, task.head, Recipe(task="any", seed=0), device=CPU)
+    model, _ = build_model(encoder, task.head, Recipe(task="any", seed=0), device=CPU, tokens=tokens)
     logits = logits_of(model, features, tokenizer.pad_token_id)
     answers = task.codec.decode(logits, features, rows)
     assert len(answers) == len(rows)
@@ -179,9 +193,10 @@ def test_the_final_scores_are_the_tasks_own(task: Task, tiny_bert: Path) -> None
     """The values go through a library's metric, which must not change their type."""
     rows = task.load(Source(), "dev").rows
     words = {"add_prefix_space": True} if isinstance(task, AnimalTags) else {}
-    tokenizer = AutoTokenizer.from_pretrained(tiny_bert, **words)
+    tokenizer, tokens = AutoTokenizer.from_pretrained(tiny_bert, **words), task.codec.tokens(rows)
+    add_tokens(tokenizer, tokens)
     features = task.codec.encode(rows, tokenizer, LENGTH)
-    model, _ = build_model(tiny_bert, task.head, Recipe(task="any", seed=0), device=CPU)
+    model, _ = build_model(tiny_bert, task.head, Recipe(task="any", seed=0), device=CPU, tokens=tokens)
     logits = logits_of(model, features, tokenizer.pad_token_id)
     answers = task.codec.decode(logits, features, rows)
     scores = {"dev": task.scoring.score(answers, rows)}

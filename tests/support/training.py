@@ -16,6 +16,7 @@ from finetune.models.batch import Batch
 from finetune.models.device import build_accelerator
 from finetune.models.feature import IGNORED, Feature
 from finetune.models.saving import build_model
+from finetune.models.tokenizers.added_tokens import add_tokens
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.events import Event, Updates, Watcher, unwatched
 from finetune.runs.recipe import Recipe, Train
@@ -61,8 +62,11 @@ def build(
 ) -> tuple[Trainer, list[Feature]]:
     """A trainer with a new model, and the features of the training split. `reading` is a recipe's frozen, layers ..."""
     recipe = Recipe(task="any", train=settings, init_seed=seeds[0], data_seed=seeds[1], **reading)
-    model, _ = build_model(folder, task.head, recipe, device=CPU)
+    rows = task.load(Source(), "train").rows
+    tokens = task.codec.tokens(rows)
+    model, _ = build_model(folder, task.head, recipe, device=CPU, tokens=tokens)
     tokenizer = load_tokenizer(folder)
+    add_tokens(tokenizer, tokens)
     engine = Engine(model=model, accelerator=build_accelerator(CPU, "fp32"), pad_id=tokenizer.pad_token_id, watch=watch)
     trainer = Trainer(
         engine=engine,
@@ -70,7 +74,7 @@ def build(
         data_seed=seeds[1],
         checkpoints=None if checkpoint is None else Checkpoints(folder=checkpoint, saving=Saving(updates=1)),
     )
-    return trainer, task.codec.encode(task.load(Source(), "train").rows, tokenizer, max_length)
+    return trainer, task.codec.encode(rows, tokenizer, max_length)
 
 
 @dataclass(frozen=True, kw_only=True)

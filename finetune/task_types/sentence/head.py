@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 
-from torch import Tensor, tensor
+from torch import Tensor, nn, tensor
 from torch.nn import functional
 
-from finetune.models.backbone import Backbone
+from finetune.models.backbone import Backbone, Head
+from finetune.models.families import head_dropout
+from finetune.models.family_rows import POOLED_DROPOUT
 from finetune.task_types.pooled_head import PooledHead
 
 
@@ -31,11 +33,55 @@ class SentenceHead(PooledHead):
 
     def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
         """Cross-entropy of logits `(batch, labels)`, or squared error of `(batch, 1)`; summed over the batch."""
-        if self.regression:
-            return functional.mse_loss(logits.squeeze(-1), labels.to(logits.dtype), reduction="sum")
-        return functional.cross_entropy(logits, labels, weight=self.class_weights, reduction="sum")
+        return _loss(logits, labels, regression=self.regression, weights=self.class_weights)
 
     def config_settings(self) -> dict[str, object]:
         """Label names, and the kind of problem, which transformers' classes and pipelines go by."""
-        kind = "regression" if self.regression else "single_label_classification"
-        return {**super().config_settings(), "problem_type": kind}
+        return {**super().config_settings(), "problem_type": _problem(self.regression)}
+
+
+class MarkerHead(Head):
+    """Dropout and one linear layer on the vectors of two opening markers (Baldini Soares et al. 2019: entity start)."""
+
+    inputs = frozenset({"sequence"})
+    auto_class = "AutoModelForSequenceClassification"
+    joins = True
+    class_weights: Tensor | None
+
+    def __init__(
+        self,
+        backbone: Backbone,
+        labels: Sequence[str],
+        *,
+        regression: bool = False,
+        class_weights: Sequence[float] = (),
+    ) -> None:
+        super().__init__(labels)
+        self.regression = regression
+        self.dropout = nn.Dropout(head_dropout(backbone.config, POOLED_DROPOUT))
+        self.has_class = False
+        self.output = nn.Linear(2 * backbone.width, max(1, len(labels)))
+        weights = tensor(class_weights) if class_weights else None
+        self.register_buffer("class_weights", weights, persistent=False)  # for training only
+
+    def forward(self, hidden: Tensor, mask: Tensor, pooled: Tensor | None = None) -> Tensor:
+        """`(batch, 2, width)` to `(batch, labels)`."""
+        return self.output(self.dropout(hidden.flatten(1)))  # type: ignore[no-any-return]
+
+    def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """As that of `SentenceHead`."""
+        return _loss(logits, labels, regression=self.regression, weights=self.class_weights)
+
+    def config_settings(self) -> dict[str, object]:
+        """As those of `SentenceHead`."""
+        return {**super().config_settings(), "problem_type": _problem(self.regression)}
+
+
+def _loss(logits: Tensor, labels: Tensor, *, regression: bool, weights: Tensor | None) -> Tensor:
+    if regression:
+        return functional.mse_loss(logits.squeeze(-1), labels.to(logits.dtype), reduction="sum")
+    return functional.cross_entropy(logits, labels, weight=weights, reduction="sum")
+
+
+def _problem(regression: bool) -> str:
+    return "regression" if regression else "single_label_classification"

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from finetune.data.rows import Rows
 from finetune.data.source import Source
+from finetune.metrics.relations import auprc, mean_area
 from finetune.models.feature import Feature
 from finetune.task_types import baselines
 from finetune.task_types.declared_options import option
@@ -25,15 +26,19 @@ from finetune.task_types.pooled import (
     text_features,
     tfidf_notes,
 )
+from finetune.task_types.sentence.marked import CUT_AROUND, encode_marked
 from finetune.task_types.task import Task
 from finetune.task_types.text_inputs import explained
+from finetune.task_types.text_inputs.markers import distinct_markers, marker_fault, without_types
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
     from finetune.models.backbone import Backbone
-    from finetune.task_types.sentence.head import SentenceHead
+    from finetune.task_types.sentence.head import MarkerHead, SentenceHead
 
+READ_AT = "of two marked spans the head reads `cls`, the vector of the text, or `markers`, those of both"
+ENTITY_TYPES = "the markers of spans say the type of the entity, where the data has one: `<subj:PER>`"
 CLASS_WEIGHT = "`balanced`: rare labels get as much weight in the loss as frequent ones"
 
 
@@ -53,9 +58,44 @@ class SentenceCodec(Codec["SentenceTask"]):
     def encode(
         self, rows: Sequence[SentenceRow], tokenizer: "PreTrainedTokenizerBase", max_length: int
     ) -> list[Feature]:
-        """`[CLS] text [SEP]` or `[CLS] text [SEP] pair [SEP]`, the longer of a pair truncated first; or windows."""
+        """`[CLS] text [SEP]` or `[CLS] text [SEP] pair [SEP]`, the longer of a pair truncated first; or windows.
+
+        A text with two marked spans is cut around them.
+        """
         labels = [self._label(row) for row in rows]
+        if self.task.spans:
+            return self._marked(rows, labels, tokenizer, max_length)
         return text_features(rows, labels, tokenizer, max_length, windows=self.task.windows)
+
+    def tokens(self, rows: Iterable[SentenceRow]) -> Sequence[str]:
+        """The markers of spans in the rows."""
+        return distinct_markers(map(self._read, rows), self.task.spans) if self.task.spans else ()
+
+    def truncation_note(self, max_length: int) -> str:
+        if not self.task.spans:
+            return super().truncation_note(max_length)
+        return f"are longer than max_length {max_length}: {CUT_AROUND}"
+
+    def _marked(
+        self, rows: Sequence[SentenceRow], labels: Sequence[Any], tokenizer: "PreTrainedTokenizerBase", max_length: int
+    ) -> list[Feature]:
+        encoded = encode_marked([self._read(row) for row in rows], tokenizer, max_length, self.task.spans)
+        at_markers = self.task.read_at == "markers"
+        return [
+            Feature(
+                row=index,
+                input_ids=one.ids,
+                token_type_ids=one.segments,
+                label=labels[index],
+                reads=one.reads if at_markers else None,
+                truncated=one.truncated,
+            )
+            for index, one in enumerate(encoded)
+        ]
+
+    def _read(self, row: SentenceRow) -> str:
+        """The text with the markers that the model knows."""
+        return row.text if self.task.entity_types else without_types(row.text, self.task.spans)
 
     def decode(
         self, logits: Sequence[np.ndarray], features: Sequence[Feature], rows: Sequence[SentenceRow]
@@ -88,6 +128,18 @@ class SentenceScoring(Scoring["SentenceTask"]):
 
     def labels(self, rows: Sequence[SentenceRow]) -> list[Answer]:
         return [Answer(value=row.gold) for row in rows]
+
+    def score(self, answers: Sequence[Answer], rows: Sequence[SentenceRow]) -> dict[str, float]:
+        """Every metric; the area under precision-recall curves from probabilities, where the task has it."""
+        found = super().score(answers, rows)
+        if auprc.name in self.task.metric_names:
+            gold = [str(row.gold) for row in rows]
+            found[auprc.name] = mean_area(gold, np.array([self._chances(one) for one in answers]), self.task.labels)
+        return found
+
+    def _chances(self, answer: Answer) -> Sequence[float]:
+        """The probability of each label; a label without them is certain."""
+        return answer.probabilities or [float(label == answer.value) for label in self.task.labels]
 
     def notes(self, answers: Sequence[Answer], rows: Sequence[SentenceRow]) -> list[str]:
         """Notes where constant labels or predictions leave correlation undefined."""
@@ -125,7 +177,9 @@ class SentenceExplainer(Explainer["SentenceTask"]):
     """The logit of a label, or the score."""
 
     def texts(self, row: SentenceRow) -> list[list[NamedText]]:
-        return explained.texts(row)
+        """The text, or both texts of a pair, with the markers that the model reads."""
+        shown = without_types(row.text, self.task.spans) if self.task.spans and not self.task.entity_types else row.text
+        return explained.texts(replace(row, text=shown))
 
     def wanted(self, row: SentenceRow, answer: Answer, features: Sequence[Feature], asked: Asked) -> ExplainTarget:
         if self.task.regression:
@@ -140,13 +194,17 @@ class SentenceTask(Task):
     `read(source, split)` returns the rows.
     With `class_weight = "balanced"` all classes have equal weight in the loss, however many rows they have. With
     `windows` a single text that is longer than `max_length` is read in windows that overlap by a quarter, and their
-    logits are averaged; a pair is always truncated.
+    logits are averaged; a pair is always truncated. `spans` are the opening markers of the two spans that each text
+    has, such as `("<subj>", "<obj>")`: they become tokens, which are never cut off.
     """
 
     read: Callable[[Source, str], Rows]
     labels: tuple[str, ...] = ()
     class_weight: Literal["none", "balanced"] = option("none", CLASS_WEIGHT)
     windows: bool = option(False, WINDOWS)
+    spans: tuple[str, ...] = ()
+    entity_types: bool = option(True, ENTITY_TYPES)
+    read_at: Literal["cls", "markers"] = option("cls", READ_AT)
     class_weights: tuple[float, ...] = ()  # one per label, set by `with_training_statistics` from the training rows
     row_type = SentenceRow
     codec_class = SentenceCodec
@@ -155,8 +213,14 @@ class SentenceTask(Task):
     explainer_class = SentenceExplainer
 
     def unused_options(self) -> tuple[str, ...]:
-        """As for `Task`; regression has no class weights."""
-        return ("class_weight",) if self.regression else ()
+        """As for `Task`; regression has no class weights, and texts with two spans no windows."""
+        of_spans = ("windows",) if self.spans else ("entity_types", "read_at")
+        return (*(("class_weight",) if self.regression else ()), *of_spans)
+
+    @property
+    def pooled(self) -> bool:
+        """Whether the head reads the vector of a text, not those of markers."""
+        return not self.spans or self.read_at == "cls"
 
     @property
     def regression(self) -> bool:
@@ -177,6 +241,8 @@ class SentenceTask(Task):
         return replace(task, class_weights=tuple(each / counts.get(label, each) for label in self.labels))
 
     def fault(self, row: SentenceRow) -> str:
+        if self.spans and (fault := marker_fault(row.text, self.spans)):
+            return fault
         if row.gold is None or self.fits(row.gold, row):
             return ""
         expected = f"one of {', '.join(self.labels)}" if self.labels else "a number"
@@ -191,11 +257,11 @@ class SentenceTask(Task):
         """A sentence, or a pair."""
         return SentenceRow(id="", text=text, pair=pair)
 
-    def head(self, backbone: "Backbone") -> "SentenceHead":
-        """The head of Figure 4 (a) and (b)."""
-        from finetune.task_types.sentence.head import SentenceHead
+    def head(self, backbone: "Backbone") -> "SentenceHead | MarkerHead":
+        """The head of Figure 4 (a) and (b), or that of two markers."""
+        from finetune.task_types.sentence.head import MarkerHead, SentenceHead
 
-        return SentenceHead(
+        return (SentenceHead if self.pooled else MarkerHead)(
             backbone, self.labels or ("score",), regression=self.regression, class_weights=self.class_weights
         )
 

@@ -1,0 +1,91 @@
+"""Two spans of a text, marked in it: `<subj:PER>Ann</subj:PER> founded <obj>Acme</obj>` (Baldini Soares et al. 2019).
+
+A marked text is an ordinary text, so that whatever reads texts reads it: baselines, reports, predictions of a stream.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+Opening = tuple[str, ...]  # the two opening markers; `<e1>` is closed by `</e1>`
+SUBJECT_OBJECT: Opening = ("<subj>", "<obj>")  # KLUE's, for spans that are not marked in the text
+IN_TEXT = re.compile(r"<[A-Za-z]\w*>|\[[A-Za-z]\w*\]")  # an opening marker without a type
+BRACKETS = re.compile(r"[<>\[\]\s]")  # which the type of an entity has none of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntitySpan:
+    """Characters of a text, from `start` up to `end`, and the type of the entity there, if it is known."""
+
+    start: int
+    end: int
+    type: str = ""
+
+
+@lru_cache(maxsize=64)
+def _pattern(opening: Opening) -> re.Pattern[str]:
+    """Any marker, with or without a type."""
+    each = (f"{re.escape(one[0])}/?{re.escape(one[1:-1])}(?::[^<>\\[\\]]+)?{re.escape(one[-1])}" for one in opening)
+    return re.compile("|".join(each))
+
+
+def plain(marker: str) -> str:
+    """A marker without its type: `</subj>` for `</subj:PER>`."""
+    return marker.partition(":")[0] + marker[-1] if ":" in marker else marker
+
+
+def closing(opening: str) -> str:
+    """The marker that ends what this one begins."""
+    return f"{opening[0]}/{opening[1:]}"
+
+
+def markers_in(text: str, opening: Opening) -> list[str]:
+    """The markers of a text, in order."""
+    return _pattern(opening).findall(text)
+
+
+def with_markers(text: str, spans: Sequence[EntitySpan], opening: Opening) -> str:
+    """A text with its spans marked; one within the other is marked within its markers."""
+    places = []
+    for span, marker in zip(spans, opening, strict=True):
+        typed = f"{marker[:-1]}:{span.type}{marker[-1]}" if span.type else marker
+        places += [(span.start, 1, -span.end, typed), (span.end, 0, -span.start, closing(typed))]
+    parts, done = [], 0
+    for place, _, _, marker in sorted(places):
+        parts += [text[done:place], marker]
+        done = place
+    return "".join([*parts, text[done:]])
+
+
+def without_markers(text: str, opening: Opening, instead: str = "") -> str:
+    """A text with `instead` for each of its markers."""
+    return _pattern(opening).sub(lambda _: instead, text)
+
+
+def without_types(text: str, opening: Opening) -> str:
+    """A text whose markers do not say the type of an entity."""
+    return _pattern(opening).sub(lambda found: plain(found[0]), text)
+
+
+def distinct_markers(texts: Iterable[str], opening: Opening) -> list[str]:
+    """The markers that occur in some texts, in alphabetical order."""
+    return sorted({marker for text in texts for marker in markers_in(text, opening)})
+
+
+def marker_fault(text: str, opening: Opening) -> str:
+    """Why a text does not have both spans marked, in words that follow `row 5`; empty where it does."""
+    found = markers_in(text, opening)
+    counts, bare = Counter(map(plain, found)), [plain(one) for one in found]
+    for marker in (one for pair in opening for one in (pair, closing(pair))):
+        if counts[marker] != 1:
+            return f"has no {marker}" if not counts[marker] else f"has {marker} {counts[marker]} times"
+    for marker in opening:
+        first, last = bare.index(marker), bare.index(closing(marker))
+        if last < first:
+            return f"has {closing(marker)} before {marker}"
+        inside = without_markers(text.partition(found[first])[2].partition(found[last])[0], opening)
+        if not inside.strip():
+            return f"has no text between {marker} and {closing(marker)}"
+    return ""
