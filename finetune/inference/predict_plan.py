@@ -27,12 +27,14 @@ from finetune.task_types.data_type import DataType
 from finetune.task_types.guess import guess, named_columns
 from finetune.task_types.pretraining.columns import Text
 from finetune.task_types.task import Task
+from finetune.task_types.text_inputs.find_spans import ENDS, NONE, named_spans
 from finetune.task_types.trained_form import form_for
 from finetune.task_types.types import layout_from, named_type, type_of
 from finetune.task_types.words.columns import WordsType
 
+NAMING = ("text", "label", "spans", "span_ends")  # settings that name columns
 SAMPLE_ROWS = 1_000  # rows from which columns are inferred
-SETTINGS = ("text", "label", "encoding", "sheet", "temperature")
+SETTINGS = ("text", "label", "spans", "span_ends", "encoding", "sheet", "temperature")
 COLUMNS_SHOWN = 12  # names of columns in a message
 
 
@@ -50,7 +52,7 @@ def require_predictable(
     output = output or default_output(path, form)
     require_output_for(path, output, form, force=force)
     if layout is not None:
-        columns = {name: str(value) for name, value in options.items() if name in ("text", "label")}
+        columns = {name: str(value) for name, value in options.items() if name in NAMING}
         layout_for(named_type(layout.shape), layout, first_rows(path, form, most=SAMPLE_ROWS), columns)
     return output
 
@@ -130,13 +132,13 @@ def layout_for(
     that a shipped task declares. Raises UserError for a missing column, and if the number of texts differs from
     training.
     """
-    columns = set(sample.columns)
+    columns, options = set(sample.columns), _with_spans(options, trained, sample)
     if trained is None and inputs and "text" not in options and set(inputs) <= columns:
         options = {**options, "text": ",".join(inputs)}
     if trained is not None and "text" not in options and set(trained.text) <= columns:
         given = named_columns(options["label"], sample.columns, "label", sample) if options.get("label") else []
         kept = tuple(given) or (trained.label if set(trained.label) <= columns else ())
-        return _scored(kind, replace(trained, label=kept, id=""), sample)
+        return _scored(kind, replace(_marked(trained, options, sample), label=kept, id=""), sample)
     if not columns:
         raise UserError(f"{sample.path}: none of its first rows can be read", "Check it with `finetune check`")
     if trained is not None and "text" not in options and isinstance(kind, WordsType | Text) and len(columns) == 1:
@@ -153,11 +155,29 @@ def layout_for(
         if len(trained.text) != len(found.text) and not kind.any_columns:
             raise _lacks(sample, trained)
         kept = trained.label if "label" not in options and set(trained.label) <= columns else found.label
-        found = replace(trained, text=found.text, label=kept, group="", rest=found.rest)
+        spans = _marked(trained, options, sample)
+        found = replace(spans, text=found.text, label=kept, group="", rest=found.rest)
     elif len(found.text) != len(inputs or found.text):
         raise _lacks(sample, Layout(shape=kind.name, text=inputs))
     sure = "text" in options or len(columns) == 1
     return replace(found, id=""), [] if sure else [f"text column: {', '.join(found.text)} (text=COLUMN names another)"]
+
+
+def _with_spans(options: Mapping[str, str], trained: Layout | None, sample: Table) -> Mapping[str, str]:
+    """The options with the spans of training, where they name no others."""
+    if trained is None or "spans" in options or not set(trained.marked) <= set(sample.columns):
+        return options
+    return {**options, "spans": ",".join(trained.marked or trained.markers) or NONE, "span_ends": trained.span_ends}
+
+
+def _marked(trained: Layout, options: Mapping[str, str], sample: Table) -> Layout:
+    """The layout of training, with the columns of spans that are named."""
+    if not trained.markers or not options.get("spans"):
+        return trained
+    names = named_spans(options["spans"], sample.columns, str(sample.path))
+    marked = names if set(names) <= set(sample.columns) else ()
+    ends = options.get("span_ends") or trained.span_ends
+    return replace(trained, marked=marked, span_ends=ENDS.get(ends, trained.span_ends))
 
 
 def _scored(kind: DataType, layout: Layout, sample: Table) -> tuple[Layout, list[str]]:

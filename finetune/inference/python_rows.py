@@ -199,7 +199,7 @@ def called_row(predictor: Predicts, inputs: tuple[Any, ...], named: Mapping[str,
         if inputs and named:
             raise NoRow("has inputs with and without a name")
         values, layout = _called_values(predictor, kind, given)
-        if named and (more := [name for name in values if name not in layout.text]):
+        if named and (more := [name for name in values if name not in layout.inputs]):
             raise NoRow(f"has '{more[0]}', which the model does not read")
         row: Row = row_of(kind.without_labels(layout, predictor.task), whole(Record(row=1, line=1, values=values)))
         fault = predictor.task.fault(row)

@@ -32,6 +32,7 @@ NAMES = frozenset(  # settings whose value is the name of a column, a label, a f
         "sheet",
         "shape",
         "choices_by",
+        "span_ends",
     ]
 )
 NO_KEY = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*'|#[^\n]*")  # quoted, or a comment: dots in these nest nothing

@@ -28,7 +28,9 @@ class Layout:
     without a name that a text runs on
     into, with `delimiter` between them; `no_label` is a sign that means none, and `mistakes` are labels that are
     left out and `doubts` those that may be mistakes, each with the reason. Of choices, the first `contexts`
-    columns are their context. `rivals` are other columns that could hold the label. `file` says how the file was read.
+    columns are their context. `marked` are the columns of two spans of the text, whose last character belongs to them
+    or not (`span_ends`), and `markers` the opening markers of both in a row's text. `rivals` are other columns that
+    could hold the label. `file` says how the file was read.
     """
 
     shape: str
@@ -56,12 +58,16 @@ class Layout:
     mistakes: Mapping[str, str] = field(default_factory=dict)
     doubts: Mapping[str, str] = field(default_factory=dict)
     contexts: int = 1
+    marked: tuple[str, ...] = ()
+    markers: tuple[str, ...] = ()
+    span_ends: Literal["", "inclusive", "exclusive"] = ""
     reasons: Mapping[str, str] = field(default_factory=dict)
     file: Mapping[str, Any] = field(default_factory=dict)
 
     def options(self) -> dict[str, Any]:
         """The layout as options of a recipe."""
         given: dict[str, Any] = {"shape": self.shape, "text": ",".join(self.text), "label": ",".join(self.label)}
+        given |= {"spans": ",".join(self.marked or self.markers), "span_ends": self.span_ends}
         given |= {"id": self.id, "group": self.group, "labels": dict(self.names)}
         given |= {"decimal": self.decimal} if self.decimal != "." else {}
         return {name: value for name, value in given.items() if value}
@@ -70,6 +76,11 @@ class Layout:
         """The tags in a cell as O, B-X and so on: from a list, or a space-separated text."""
         form = TagForm(form=self.tag_form, outside=self.outside)
         return [form.standard(self.names.get(tag, tag)) for tag in tags_of(cell)]
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The columns that a row is made of, without its label."""
+        return (*self.text, *self.marked)
 
     def lacks(self, cell: Any) -> bool:
         """Whether a label cell is empty."""

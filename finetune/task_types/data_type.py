@@ -41,7 +41,8 @@ class NoRow(Exception):
 class Evidence:
     """The input of a guess: a table, the facts of its columns, and the columns that the user named, by role.
 
-    `shape` is the name of the type where the user gave it; then only that type guesses.
+    `shape` is the name of the type where the user gave it; then only that type guesses. `marked`, `markers` and
+    `span_ends` are as in `Layout`, where the texts have two spans; their columns are not in `facts`.
     """
 
     table: Table
@@ -50,6 +51,10 @@ class Evidence:
     shape: str | None = None
     decimal: Literal[".", ","] | None = None
     choices_by: str = ""
+    marked: tuple[str, ...] = ()
+    markers: tuple[str, ...] = ()
+    span_ends: Literal["", "inclusive", "exclusive"] = ""
+    spans_given: bool = False
 
     @property
     def columns(self) -> Mapping[str, Sequence[Any]]:
@@ -76,8 +81,8 @@ class DataType(ABC):
 
     `pooled`: its heads read a vector of the text. `batch_size` and `max_length` are those of the starting recipe; a
     `max_length` of None is fitted to the texts. `capped` is the option of its tasks that limits the tokens of the first
-    input. `issues` are those that its `findings` may report, and `row_issues` the reasons for which `row` raises NoRow,
-    each with the shared ones.
+    input. `marks`: texts may have two marked spans. `issues` are those that its `findings` may report, and `row_issues`
+    the reasons for which `row` raises NoRow, each with the shared ones.
     """
 
     name: ClassVar[str]
@@ -94,6 +99,7 @@ class DataType(ABC):
     empty_is_label: ClassVar[bool] = False
     capped: ClassVar[str] = ""
     pooled: ClassVar[bool] = False
+    marks: ClassVar[bool] = False
     by_text: ClassVar[bool] = False
     any_columns: ClassVar[bool] = False
     batch_size: ClassVar[int] = 16
@@ -231,7 +237,11 @@ class DataType(ABC):
 
     def without_labels(self, layout: Layout, task: Task) -> Layout:
         """The layout of rows to predict for a task, whose labels are not read."""
-        return replace(layout, label=())
+        return replace(self.fitted(layout, task), label=())
+
+    def fitted(self, layout: Layout, task: Task) -> Layout:
+        """The layout of rows for a trained task, which may read less of them than they have."""
+        return layout
 
     @abstractmethod
     def row(self, layout: Layout, values: Mapping[str, Any], name: str) -> OwnRow:

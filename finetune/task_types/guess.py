@@ -13,13 +13,14 @@ from finetune.errors import UserError, nearest
 from finetune.task_types.column_names import id_names, named
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import DataType, Evidence
+from finetune.task_types.text_inputs.find_spans import named_spans, with_spans
 from finetune.task_types.types import data_types, named_type
 
 ROLES = ("text", "label", "id", "group")  # settings that name columns
 
 
 def guess(table: Table, given: Mapping[str, Any], *, labelled: bool = True) -> Layout:
-    """Guesses what `given` (the settings text, label, shape, id, group, labels, decimal, choices_by) leaves open.
+    """Guesses what `given` (settings such as text, label, shape, spans, id, group, labels) leaves open.
 
     Without `labelled` only a given label is used.
 
@@ -27,6 +28,9 @@ def guess(table: Table, given: Mapping[str, Any], *, labelled: bool = True) -> L
     layouts are equally likely.
     """
     evidence = _evidence(table, given, labelled=labelled)
+    spans = named_spans(given.get("spans", ""), table.columns, evidence.file)
+    if spans or evidence.shape is None or named_type(evidence.shape).marks:
+        evidence = with_spans(evidence, spans, given.get("span_ends", ""))
     names = names_given(given["labels"]) if given.get("labels") else {}
     if names:
         columns = evidence.chosen.get("label") or table.columns
@@ -78,7 +82,11 @@ def _evidence(table: Table, given: Mapping[str, Any], *, labelled: bool) -> Evid
 
 def _first_guess(evidence: Evidence) -> Layout:
     """The guess of the type that the user named, or of the first type that finds its columns."""
-    asked = data_types().values() if evidence.shape is None else [named_type(evidence.shape)]
+    asked = list(data_types().values()) if evidence.shape is None else [named_type(evidence.shape)]
+    if evidence.markers and not (asked := [kind for kind in asked if kind.marks]):
+        raise UserError(
+            f"spans= marks two spans of a text, and shape={evidence.shape} has none", "Leave one of them out"
+        )
     found = (kind.guess(evidence) for kind in asked)
     return next(layout for layout in found if layout is not None)
 

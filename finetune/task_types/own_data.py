@@ -9,6 +9,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
+from finetune.data.characters import same_text
 from finetune.data.files import split_files
 from finetune.data.formats.excel import MOST_NAMED, Sheet, hint_of, named_sheet
 from finetune.data.messages import places, so_many
@@ -32,6 +33,7 @@ from finetune.task_types.pretraining.own import is_text, text_task
 from finetune.task_types.row_builder import rows_of
 from finetune.task_types.slices import slices_of
 from finetune.task_types.task import Task
+from finetune.task_types.text_inputs.markers import without_markers
 from finetune.task_types.trained_form import form_facts, form_for
 from finetune.task_types.types import data_types, named_type, trained_task
 from finetune.task_types.unknown_labels import UnknownLabels
@@ -42,6 +44,8 @@ OPTIONS = (
     "label",
     "labels",
     "decimal",
+    "spans",
+    "span_ends",
     "choices_by",
     "id",
     "group",
@@ -101,7 +105,7 @@ class OwnData:
         )
         splits = {split: (rows, notes)}
         if read.drawn:
-            groups = [table.columns[self.layout.group][index] for index in indexes] if self.layout.group else None
+            groups = self._groups(table, rows, indexes)
             chosen = self._given(rows) if self.split else drawn_for_dev(named_type(self.layout.shape), rows, groups)
             dev = [rows[index] for index in sorted(chosen)]
             rows = [row for index, row in enumerate(rows) if index not in chosen]
@@ -116,6 +120,13 @@ class OwnData:
         if any(isinstance(split.rows, PackedRows) for split in found.values()):
             forget_tables()
         return found
+
+    def _groups(self, table: Table, rows: Sequence[Row], indexes: Sequence[int]) -> list[Any] | None:
+        """What rows on one side share besides equal texts: their group, or the text in which two spans are marked."""
+        if self.layout.group:
+            return [table.columns[self.layout.group][index] for index in indexes]
+        markers = self.layout.markers
+        return [same_text(without_markers(row.text, markers)) for row in rows] if markers else None
 
     def _given(self, rows: Sequence[Row]) -> set[int]:
         """The indexes of the dev rows of an earlier run. Raises UserError where they are not in the data."""
@@ -234,7 +245,7 @@ def task_on(
     sheet: str = "",
 ) -> Task:
     """A trained task that reads other files, with the columns of `layout` and with `scored` as dev splits."""
-    bare = replace(layout, id="", group="")
+    bare = named_type(layout.shape).fitted(replace(layout, id="", group=""), task)
     read = OwnData(layout=bare, files=files, encoding=encoding, sheet=sheet, model=task)
     reader: Any = {"read": read}
     return replace(task, name=data_name(name), dev_splits=scored, **reader)

@@ -78,7 +78,8 @@ def layout_of(task: Task) -> dict[str, Any] | None:
     if not isinstance(layout, Layout):
         return None
     saved = {**asdict(layout), "reasons": {}, "rivals": ()}
-    left_out = ("mistakes", "doubts", *(() if layout.file else ("file",)))
+    of_spans = () if layout.markers else ("marked", "markers", "span_ends")
+    left_out = ("mistakes", "doubts", *of_spans, *(() if layout.file else ("file",)))
     return {name: value for name, value in saved.items() if name not in left_out}
 
 

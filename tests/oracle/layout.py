@@ -20,6 +20,7 @@ CLASSES = {  # folder in layouts/: title
     "plain-tables": "plain tables",
     "words-with-tags": "words with tags in columns",
     "character-spans": "entities as character spans",
+    "marked-spans": "two spans of a text",
     "numbers-and-lists": "numbers, commas, several labels",
     "rival-labels": "several columns that could be the label",
     "ids-and-dates": "ids, counters, dates and urls",

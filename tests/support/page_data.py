@@ -1,5 +1,6 @@
 """The files that the documents speak of, made up and small."""
 
+import json
 import random
 from pathlib import Path
 
@@ -11,6 +12,11 @@ from support.klue import write_klue
 from support.korean import write_korean
 from support.relations import write_klue_re, write_semeval
 from support.toys import sentences, write_columns, write_squad, write_swag
+
+
+def pet(number: int) -> dict[str, object]:
+    """A text with two spans by characters."""
+    return {"text": f"the cat saw the dog {number}", "e1": [4, 7], "e2": [16, 19], "label": "ab"[number % 2]}
 
 
 @pytest.fixture(scope="session")
@@ -89,6 +95,8 @@ def write_own_data(folder: Path) -> None:
         "tickets.csv": ["title,body,topic,user_id", *tickets],
         "new.csv": ["text", *texts],
         "other.csv": ["comment", *texts],
+        "people.csv": ["head,tail,text,relation", *(f"Ann{n},Bo{n},Ann{n} saw Bo{n},{'ab'[n % 2]}" for n in range(24))],
+        "pets.jsonl": [json.dumps(pet(row)) for row in range(24)],
         "lines.txt": texts,
         "corpus.txt": _corpus(),
         "sentence-pairs.txt": [f"{text}\t한 남자" for text in texts],

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from finetune.models.encoder_sizes import size_of
 from finetune.models.feature import Feature
 from finetune.models.lora import lora_targets, require_peft
 from finetune.models.saving import empty_model, load_config
+from finetune.models.tokenizers.added_tokens import add_tokens
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.models.tokenizers.own_vocabulary import trained_size
 from finetune.runs.recipe import Recipe
@@ -59,6 +61,7 @@ def check_recipe(run: ResolvedRun, *, source: Source, device: str | None = None,
         return Preview(facts=facts | pre_training, findings=read.findings)
     files = pretrained.resolve(first.model, tokenizer=first.tokenizer_folder)
     config, tokenizer = load_config(files.folder), load_tokenizer(files.folder)
+    add_tokens(tokenizer, task.codec.tokens(chain.from_iterable(loaded.rows for loaded in splits.values())))
     probe = empty_model(config, task.head)
     if recipe.lora:
         lora_targets(probe.backbone.encoder, recipe)

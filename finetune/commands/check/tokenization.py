@@ -16,6 +16,7 @@ from finetune.errors import UserError
 from finetune.models import pretrained
 from finetune.models.tokenizers.load import TextTokenizer, load_text_tokenizer
 from finetune.runs.recipe import Recipe
+from finetune.task_types.text_inputs.markers import CUT_AROUND
 from finetune.task_types.vocabulary import MANY_UNKNOWN, SOME_UNKNOWN, misfit
 
 SAMPLE_ROWS = 20_000  # rows that are tokenized
@@ -34,7 +35,7 @@ TOKEN_LENGTHS = Issue(
 TRUNCATED = Issue(
     code="cut",
     severity="warning",
-    meaning="pairs or choices longer than max_length: the longer text is truncated",
+    meaning="pairs, choices or texts with two spans longer than max_length: they are truncated",
     remedy="Set a larger max_length if the end matters",
 )
 WINDOWS = Issue(
@@ -112,7 +113,8 @@ def _lengths(part: SplitFile, tokenized: TokenCounted, max_length: int) -> Itera
     how_many = percent(len(longer) / len(tokenized.rows))
     share = f"{how_many} of the rows{tokenized.sampled} are longer than max_length {max_length}"
     if part.kind.truncates(part.layout):
-        yield part.found(TRUNCATED, longer, what=f"{share}: the longer text is truncated")
+        how = CUT_AROUND if part.layout.markers else "the longer text is truncated"
+        yield part.found(TRUNCATED, longer, what=f"{share}: {how}")
     else:
         yield part.found(WINDOWS, longer, what=f"{share}: they are split into overlapping windows")
 

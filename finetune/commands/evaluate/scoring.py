@@ -12,7 +12,7 @@ from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.data.table import Table
 from finetune.errors import UserError, nearest
-from finetune.inference.predict_plan import SAMPLE_ROWS, known_type, layout_for, shown_names
+from finetune.inference.predict_plan import NAMING, SAMPLE_ROWS, known_type, layout_for, shown_names
 from finetune.inference.predictor import load_predictor, saved
 from finetune.metrics.scores import Scores
 from finetune.runs.dev_choices import chosen_for_model
@@ -31,7 +31,7 @@ from finetune.task_types.task import Task
 from finetune.task_types.trained_form import form_for
 
 OUTPUTS = (".parquet",), (".json",)  # endings of predictions, and of those in a task's official format
-OPTIONS = ("text", "label", "encoding", "sheet")
+OPTIONS = (*NAMING, "encoding", "sheet")
 
 
 def evaluate_model(
@@ -139,7 +139,7 @@ def task_of_data(model: str, data: str, out: Path, options: Mapping[str, str]) -
         return of_text
     files = split_files(Path(data)) if is_folder(Path(data)) else {"dev": Path(data)}
     scored = tuple(split for split in ("dev", "test") if split in files) or ("train",)
-    columns = {name: value for name, value in options.items() if name in ("text", "label")}
+    columns = {name: value for name, value in options.items() if name in NAMING}
     task, layouts = found.task(), list[Layout]()
     for file in (files[split] for split in scored):
         sample = first_rows(file, form_for(file, found.layout, options, inputs=task.inputs), most=SAMPLE_ROWS)

@@ -112,7 +112,7 @@ class Plan:
 
     def read(self, file: InputFile) -> list[str]:
         """The columns of a file that the model reads."""
-        wanted = {source_column(name, file.columns) for name in (*self.layout.text, *self.layout.rest)}
+        wanted = {source_column(name, file.columns) for name in (*self.layout.inputs, *self.layout.rest)}
         return [name for name in file.columns if name in wanted]
 
     def place(self, shard: Shard, suffix: str) -> Path:

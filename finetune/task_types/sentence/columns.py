@@ -3,15 +3,15 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
-from finetune.data.issues import Finding
+from finetune.data.issues import Finding, Issue
 from finetune.data.table import Table
 from finetune.data.values import as_number, as_text, is_missing, is_nested
 from finetune.metrics.metric import Metric
 from finetune.metrics.scores import accuracy, class_metric, macro_f1, pearson, spearman
 from finetune.task_types.columns import DROPPED, Layout
-from finetune.task_types.data_type import Evidence, NoRow, short
+from finetune.task_types.data_type import Clean, Evidence, NoRow, short
 from finetune.task_types.findings import ONE_LABEL, SplitRows, of_single_labels
 from finetune.task_types.number_labels import number_strata, number_summary
 from finetune.task_types.row_issues import NO_NUMBER
@@ -27,22 +27,41 @@ from finetune.task_types.sentence.task import SentenceRow, SentenceTask
 from finetune.task_types.sentence.view import LabelView, NumberView
 from finetune.task_types.task import Task
 from finetune.task_types.text_inputs.columns import TextType, label_cell, texts_of
+from finetune.task_types.text_inputs.spans import ISSUES as span_issues
+from finetune.task_types.text_inputs.spans import moved_spans
 
 MOST_CLASSES = 50  # most classes with scores for each
 RARE_SHARE = 0.1  # share of the rows up to which `-` is not a class
 
 
-class Classification(TextType):
+class SentenceType(TextType):
+    """One label per row, of a text that may have two marked spans."""
+
+    task_class = SentenceTask
+    marks = True
+    row_issues: ClassVar[tuple[Issue, ...]] = span_issues
+
+    def fitted(self, layout: Layout, task: Task) -> Layout:
+        """The layout with the markers that the task reads."""
+        markers = task.spans if isinstance(task, SentenceTask) else ()
+        return replace(layout, markers=markers, marked=layout.marked if markers else ())
+
+    def fixed(self, layout: Layout, values: dict[str, Any], clean: Clean, done: list[str]) -> dict[str, Any]:
+        """As for `DataType`; offsets of spans are adjusted where characters of the text are removed."""
+        moved = moved_spans(layout, values, clean) if layout.marked else {}
+        return super().fixed(layout, values, clean, done) | moved
+
+
+class Classification(SentenceType):
     """One of several classes per row."""
 
     name = "classification"
-    task_class = SentenceTask
     view = LabelView
     closed_labels = True
     respelled = True
     droppable = True
     issues = (LABEL_UNLIKE,)
-    row_issues = (LABEL_MISTAKE, LABEL_DROPPED)
+    row_issues = (*span_issues, LABEL_MISTAKE, LABEL_DROPPED)
 
     def completed(self, layout: Layout, evidence: Evidence) -> Layout:
         """The layout with the sign that means no label."""
@@ -94,17 +113,16 @@ class Classification(TextType):
         if len(layout.labels) <= MOST_CLASSES:
             parts = ("f1", "precision", "recall")
             metrics += tuple(class_metric(label, part) for label in layout.labels for part in parts)
-        return SentenceTask(name=name, read=read, labels=layout.labels, metrics=metrics, windows=True)
+        return SentenceTask(name=name, read=read, labels=layout.labels, metrics=metrics, **_reading(layout))
 
     def reads_for(self, task: Task) -> bool:
         return isinstance(task, SentenceTask) and not task.regression
 
 
-class Regression(TextType):
+class Regression(SentenceType):
     """A number per row."""
 
     name = "regression"
-    task_class = SentenceTask
     view = NumberView
     labels_are = "numbers"
 
@@ -135,10 +153,15 @@ class Regression(TextType):
 
     def task(self, layout: Layout, *, name: str, read: Any = None) -> SentenceTask:
         """The task, with Spearman's correlation as headline."""
-        return SentenceTask(name=name, read=read, metrics=(spearman, pearson), windows=True)
+        return SentenceTask(name=name, read=read, metrics=(spearman, pearson), **_reading(layout))
 
     def reads_for(self, task: Task) -> bool:
         return isinstance(task, SentenceTask) and task.regression
+
+
+def _reading(layout: Layout) -> dict[str, Any]:
+    """How a task reads long texts: around two marked spans, or in windows."""
+    return {"spans": layout.markers} if layout.markers else {"windows": True}
 
 
 def sign_of_none(cells: Sequence[Any]) -> str:

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 ROWS_AT_ONCE = 2_000  # tokenized at once, to bound memory
-CUT_AROUND = "what is far from the two spans is left out"
 LEAST_TOKENS = 12  # four markers, what they mark, three gaps
 
 

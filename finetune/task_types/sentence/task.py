@@ -26,10 +26,10 @@ from finetune.task_types.pooled import (
     text_features,
     tfidf_notes,
 )
-from finetune.task_types.sentence.marked import CUT_AROUND, encode_marked
+from finetune.task_types.sentence.marked import encode_marked
 from finetune.task_types.task import Task
 from finetune.task_types.text_inputs import explained
-from finetune.task_types.text_inputs.markers import distinct_markers, marker_fault, without_types
+from finetune.task_types.text_inputs.markers import CUT_AROUND, distinct_markers, marker_fault, without_types
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase

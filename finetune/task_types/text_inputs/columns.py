@@ -11,6 +11,8 @@ from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import TEXT_CHARS_SHOWN, DataType, Evidence, NoRow, short
 from finetune.task_types.row_issues import MISSING_TEXT
 from finetune.task_types.text_inputs.guess import text_layout
+from finetune.task_types.text_inputs.markers import without_markers
+from finetune.task_types.text_inputs.spans import marked_text
 
 
 class TextType(DataType):
@@ -41,15 +43,21 @@ class TextType(DataType):
     def sequences(
         self, layout: Layout, table: Table, texts: Sequence[str], rows: Sequence[int]
     ) -> tuple[list[str], list[str] | None]:
-        """The texts, or both texts of pairs."""
+        """The texts, or both texts of pairs; a marker is a token, in whose place is a comma."""
+        if layout.markers:
+            return [without_markers(texts[row], layout.markers, ",") for row in rows], None
         if len(layout.text) == 1:
             return super().sequences(layout, table, texts, rows)
         firsts, seconds = ([as_text(table.columns[name][row]) for row in rows] for name in layout.text)
         return firsts, seconds
 
     def truncates(self, layout: Layout) -> bool:
-        """Whether it is a pair, which is truncated."""
-        return len(layout.text) > 1
+        """Whether it is a pair, or a text with two spans: both are truncated."""
+        return len(layout.text) > 1 or bool(layout.markers)
+
+    def units(self, layout: Layout, table: Table, texts: Sequence[str]) -> Sequence[str]:
+        """The texts, without the markers of spans."""
+        return [without_markers(text, layout.markers) for text in texts] if layout.markers else texts
 
     def input_names(self, names: tuple[str, ...]) -> Sequence[tuple[str, ...]]:
         """Those of transformers too; first those of a pair."""
@@ -67,11 +75,13 @@ class TextType(DataType):
 
 
 def texts_of(layout: Layout, values: Mapping[str, Any]) -> tuple[str, str | None]:
-    """The text, or both texts of a pair. Raises NoRow for a missing one."""
+    """The text, with its spans marked, or both texts of a pair. Raises NoRow for a missing text, and a missing span."""
     for name in layout.text:
         if is_missing(cell_at(values, name)):
             raise NoRow(f"has no text in the column '{name}'", MISSING_TEXT)
     texts = [layout.text_of(values, name) for name in layout.text]
+    if layout.markers:
+        return marked_text(layout, values, texts[0]), None
     return texts[0], texts[1] if len(texts) > 1 else None
 
 

@@ -14,8 +14,9 @@ from finetune.task_types.column_names import is_id_name
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import Evidence, short
 from finetune.task_types.text_candidates import best_texts
-from finetune.task_types.text_inputs.label_kinds import CLASSES, NUMBER, label_kind
+from finetune.task_types.text_inputs.label_kinds import CLASSES, NUMBER, SEVERAL, label_kind
 from finetune.task_types.text_inputs.not_choices import require_no_choices
+from finetune.task_types.text_inputs.spans import ends_of
 
 SELDOM = 0.05  # share of the rows in which an object among labels is a mistake
 NESTED = (
@@ -45,10 +46,29 @@ def text_layout(evidence: Evidence) -> Layout:
             f"{len(text)} text columns were given: {', '.join(text)}",
             "Give one, or two that make a pair; for a context and its choices set shape=choice",
         )
+    if evidence.markers and len(text) > 1:
+        raise UserError(
+            f"{file}: two spans are marked in one text, not in {' and '.join(text)}", "Name one: text=COLUMN"
+        )
     rest = _rest(table, facts, text, label, given="text" in chosen)
     delimiter = dialect_of(table.form).delimiter or ","
     layout = Layout(shape=evidence.shape or CLASSES, text=tuple(text), rest=rest, delimiter=delimiter, rivals=rivals)
-    return replace(_labelled(layout, evidence, label, reasons) if label else layout, reasons=reasons)
+    layout = _with_spans(_labelled(layout, evidence, label, reasons) if label else layout, evidence, reasons)
+    return replace(layout, reasons=reasons)
+
+
+def _with_spans(layout: Layout, evidence: Evidence, reasons: dict[str, str]) -> Layout:
+    """The layout with its spans; adds the reason. Raises UserError for several labels of spans."""
+    if not evidence.markers:
+        return layout
+    if layout.shape == SEVERAL:
+        raise UserError(
+            f"{evidence.file}: two marked spans have one label, and the labels are several", "Name one: label=COLUMN"
+        )
+    what = "their names, and spans in their cells" if evidence.marked else "markers in its texts"
+    reasons["spans"] = "given" if evidence.spans_given else what
+    ends = evidence.span_ends or ends_of(evidence.columns, evidence.marked, layout.text[0], evidence.file)
+    return replace(layout, marked=evidence.marked, markers=evidence.markers, span_ends=ends)
 
 
 def _label(

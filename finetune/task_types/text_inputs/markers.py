@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+CUT_AROUND = "what is far from the two spans is left out"
 Opening = tuple[str, ...]  # the two opening markers; `<e1>` is closed by `</e1>`
 SUBJECT_OBJECT: Opening = ("<subj>", "<obj>")  # KLUE's, for spans that are not marked in the text
 IN_TEXT = re.compile(r"<[A-Za-z]\w*>|\[[A-Za-z]\w*\]")  # an opening marker without a type
