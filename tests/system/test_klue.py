@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from support.cli import Finetune
 from support.klue import write_klue
+from support.relations import write_klue_re
 
 from finetune.runs.predictions import read_predictions
 
@@ -14,6 +15,7 @@ RECIPES = {
     "klue-sts": {"pearson", "f1"},
     "klue-nli": {"accuracy"},
     "klue-ner": {"entity macro f1", "character macro f1"},
+    "klue-re": {"micro f1", "auprc"},
     "klue-mrc": {"em", "rouge-w", "unanswerable/em"},
 }
 
@@ -21,6 +23,7 @@ RECIPES = {
 @pytest.mark.slow
 def test_toys_go_from_official_files_to_the_table(here: Finetune, tiny_bert: Path, tmp_path: Path) -> None:
     data = write_klue(tmp_path / "data")
+    write_klue_re(data / "klue_benchmark" / "klue-re-v1.1")
     short = ["train.epochs=1", "train.batch_size=4", "max_length=64"]
     for recipe, metrics in RECIPES.items():
         done = here("run", recipe, f"model={tiny_bert}", *short, data=data)
@@ -30,7 +33,7 @@ def test_toys_go_from_official_files_to_the_table(here: Finetune, tiny_bert: Pat
         assert metrics <= set(record["scores"]["dev"])
         name = recipe.replace("klue-ynat", "ynat")
         lines = read_predictions(folder / "predictions-dev.parquet")
-        assert all(line["id"].startswith(f"{name}-v1_000") for line in lines)
+        assert all(line["id"].startswith(f"{name}-v1_") for line in lines)
         assert len({line["id"] for line in lines}) == 12
     shown = here("table", "klue")
     assert (shown.returncode, shown.stderr) == (0, "")
