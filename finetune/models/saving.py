@@ -22,6 +22,7 @@ from finetune.models.families import FAMILIES, has_own_class, is_left_to_right, 
 from finetune.models.fast_paths import take_fast_paths
 from finetune.models.fingerprint import OWN_WEIGHTS
 from finetune.models.freezing import set_trainable
+from finetune.models.gradient_checkpointing import checkpoint_gradients
 from finetune.models.lora import POOLER, add_lora, merged_state, require_adapter
 from finetune.models.model import EncoderWithHead, HeadFor
 from finetune.models.pretrained_head import load_head
@@ -114,6 +115,8 @@ def build_model(
         if is_untrained(folder) and recipe.train.dropout is None:
             without_dropout(model)
     model.notes = take_fast_paths(model, device=device, precision=resolve_precision(recipe.train.precision, device))
+    if recipe.train.gradient_checkpointing:
+        checkpoint_gradients(backbone.encoder)
     model.notes += _format_notes(model, recipe)
     return model, new
 

@@ -91,6 +91,11 @@ class Train(Settings):
     accumulation: int = Field(
         1, ge=1, le=65_536, description="parts of at least one row in which a batch goes through the model"
     )
+    gradient_checkpointing: bool = Field(
+        False,
+        description="keep the input of each layer alone, and compute the rest twice: less memory, slower, the same "
+        "gradients",
+    )
     layer_decay: float = Field(
         1.0, ge=0.001, le=1, description="factor of the learning rate from each layer to the one below it"
     )
@@ -217,6 +222,12 @@ class Recipe(Settings):
         """With a grid, each of its points is checked instead."""
         if not self.grid and (fault := lora_fault(self.model_dump())):
             raise ValueError(fault)
+        return self
+
+    @model_validator(mode="after")
+    def _has_gradients(self) -> Self:
+        if self.train.gradient_checkpointing and self.frozen:
+            raise ValueError("train.gradient_checkpointing and frozen: a frozen encoder has no gradients; leave it out")
         return self
 
     @model_validator(mode="after")

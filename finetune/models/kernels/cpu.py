@@ -4,6 +4,8 @@ Measured with benchmarks/cpu_parts.py. The results are the same except for the r
 """
 
 import os
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -49,6 +51,21 @@ def seed(value: int) -> None:
     """Sets the generator of dropout masks."""
     global _generator
     _generator = np.random.SFC64(value)
+
+
+def repeatable() -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
+    """Contexts for a computation that comes next and for its repetition, which then draws the same dropout masks."""
+    return nullcontext(), _drawing_from(_generator.state)
+
+
+@contextmanager
+def _drawing_from(state: Any) -> Iterator[None]:
+    after = _generator.state
+    _generator.state = state
+    try:
+        yield
+    finally:
+        _generator.state = after
 
 
 def dropout(x: Tensor, p: float) -> Tensor:

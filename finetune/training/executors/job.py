@@ -88,7 +88,10 @@ def _failure(error: Exception, name: str) -> UserError | None:
     if isinstance(error, OSError):
         return UserError(f"{prefix}{error}", "Free space, or choose another folder with `out`")
     if isinstance(error, RuntimeError) and is_out_of_memory(error):
-        return UserError(f"{prefix}out of memory", "Lower train.batch_size or max_length, or raise train.accumulation")
+        return UserError(
+            f"{prefix}out of memory",
+            "Set train.gradient_checkpointing=true, raise train.accumulation, or lower train.batch_size or max_length",
+        )
     if "deterministic" in str(error):
         return UserError(f"{prefix}{first_line(error)}", "Leave deterministic = true out, or train on the CPU")
     return None
