@@ -1,5 +1,5 @@
-"""Gradient checkpointing (Chen et al. 2016): of each layer only the input is kept, and the rest is computed again in the
-backward pass. It takes less memory and more time, and gives the same gradients.
+"""Gradient checkpointing (Chen et al. 2016): of each layer only the input is kept, and the rest is computed again in
+the backward pass. It takes less memory and more time, and gives the same gradients.
 """
 
 from transformers import PreTrainedModel

@@ -26,10 +26,10 @@ def run_id(
 ) -> str:
     """Ten hex digits: a hash of all that decides the result.
 
-    Settings at their defaults are left out, so that a new setting keeps old ids; so are the names of recipe
-    and model, the output folder, the number of processes, gradient checkpointing and the versions of libraries. `task`
-    is its name, `options` those that are not at their defaults, `columns` what the model keeps of a user's own data, which is more
-    than the rows say. `task_file` is a hash of the user's own file, for a task that is in one.
+    Settings at their defaults are left out, so that a new setting keeps old ids; so are the names of recipe and
+    model, the output folder, the number of processes, gradient checkpointing and the versions of libraries. `task` is
+    its name, `options` those that are not at their defaults, `columns` what the model keeps of a user's own data, which
+    is more than the rows say. `task_file` is a hash of the user's own file, for a task that is in one.
     """
     settings = recipe.model_dump(
         exclude_defaults=True,

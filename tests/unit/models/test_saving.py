@@ -282,7 +282,7 @@ def test_a_mean_of_logits_is_trained_as_a_mean_of_vectors_and_refused_where_it_w
 def test_an_unknown_activation_in_a_config_is_an_error_that_names_it(tiny_deberta_v2: Path, tmp_path: Path) -> None:
     shutil.copytree(tiny_deberta_v2, tmp_path / "encoder")
     change_config(tmp_path / "encoder", pooler_hidden_act="gelly")
-    with pytest.raises(UserError, match="pooler_hidden_act = 'gelly' is unknown.*gelu"):
+    with pytest.raises(UserError, match=r"pooler_hidden_act = 'gelly' is unknown.*gelu"):
         checkpoints.build_model(tmp_path / "encoder", cat_task().head, Recipe(task="any"), device=CPU)
 
 
