@@ -19,7 +19,7 @@ from finetune.data.checksums import CHECKSUMS, sha256_of
 from finetune.data.paths import read_small
 from finetune.errors import THEIRS, UserError, first_line
 from finetune.models.fingerprint import DECISIVE, OWN_WEIGHTS, SETTINGS
-from finetune.storage.cache import Entry, entry, hash_of
+from finetune.storage.cache import Entry, cache_folder, hash_of
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -29,6 +29,7 @@ WHOLE, SHARDS = "pytorch_model.bin", "pytorch_model-*-of-*.bin"
 PICKLED = (WHOLE, SHARDS)
 INDEX = "pytorch_model.bin.index.json"
 OTHERS = {"tf_model.h5": "TensorFlow", "model.ckpt*": "TensorFlow", "flax_model.msgpack": "Flax"}
+NOT_IN_NAMES, LABEL_CHARS = re.compile(r"[^\w.-]"), 40
 MOST_INDEX = 1 << 26  # bytes
 MOST_GROWTH = 4  # times the file's size, since each name of a tied weight is stored
 NAMED = re.compile(r"GLOBAL (\S+)")  # in torch's message: what the pickle would have built
@@ -43,8 +44,9 @@ def pickled_files(folder: Path) -> list[Path]:
     return [whole] if whole.is_file() else sorted(folder.glob(SHARDS))
 
 
-def in_safetensors(folder: Path) -> Path:
-    """A model's folder with its weights in safetensors: itself, or a copy in the cache.
+def in_safetensors(folder: Path, name: str) -> Path:
+    """A model's folder with its weights in safetensors: itself, or a copy in the cache, whose own name has the model's,
+    for messages.
 
     Raises UserError for pickles that hold more than weights, and where the copy does not fit into the cache.
     """
@@ -54,7 +56,8 @@ def in_safetensors(folder: Path) -> Path:
     copied = _copied(folder)
     decisive = (*copied, *files, *folder.glob(INDEX))
     facts = [FORMAT, *((file.relative_to(folder).as_posix(), sha256_of(file)) for file in decisive)]
-    kept = entry("weights", hash_of(facts))
+    label = NOT_IN_NAMES.sub("-", Path(name).name)[:LABEL_CHARS]
+    kept = Entry(cache_folder("weights") / f"{label}-{hash_of(facts)[:20]}")
     with kept.required():
         kept.read_or_make(read=dict, make=lambda: _convert(folder, files, copied, kept))
     return kept.folder

@@ -88,7 +88,7 @@ def resolve(name: str, *, tokenizer: str = "") -> ModelFiles:
             if file.exists() and not file.is_dir():
                 require_file(file)
         _require_files(folder)
-        read = in_safetensors(folder)
+        read = in_safetensors(folder, name)
         return ModelFiles(name=name, folder=read, fingerprint=fingerprint_of(read), source=folder)
     if name.startswith((".", "/", "~")) or name.count("/") > 1:
         raise UserError(
@@ -155,7 +155,7 @@ def _from_hub(name: str) -> ModelFiles:
                 why=why,
             ) from error
     _require_files(folder)
-    return ModelFiles(name=name, folder=in_safetensors(folder), fingerprint=folder.name, fetched=True)
+    return ModelFiles(name=name, folder=in_safetensors(folder, name), fingerprint=folder.name, fetched=True)
 
 
 def _fetched_before(fetch: Callable[..., str]) -> Path:

@@ -232,6 +232,7 @@ OF_MODERN = {
     "tie_word_embeddings": True,
     "pad_token_id": 0,
 }
+OF_BERT = {"bos_token_id": 2, "cls_token_id": 2, "eos_token_id": 3, "sep_token_id": 3}
 PUBLISHED = {
     "microsoft/deberta-v3-base": Published(
         kind=DebertaV2ForMaskedLM, vocabulary=_deberta_v3, config=OF_DEBERTA, safe=False, dtype=torch.float16
@@ -261,11 +262,13 @@ PUBLISHED = {
     "skt/A.X-Encoder-base": Published(
         kind=ModernBertForMaskedLM,
         vocabulary=_modern,
-        config=OF_MODERN,
+        config=OF_MODERN | OF_BERT,
         pickled=False,
         dtype=torch.bfloat16,
     ),
-    "answerdotai/ModernBERT-base": Published(kind=ModernBertForMaskedLM, vocabulary=_modern, config=OF_MODERN),
+    "answerdotai/ModernBERT-base": Published(
+        kind=ModernBertForMaskedLM, vocabulary=_modern, config=OF_MODERN | OF_BERT
+    ),
     "jhu-clsp/mmBERT-base": Published(
         kind=ModernBertForMaskedLM,
         vocabulary=_gemma,

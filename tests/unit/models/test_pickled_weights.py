@@ -36,6 +36,7 @@ def test_it_is_the_encoder_of_the_same_weights_in_safetensors(tiny_bert: Path, p
     found, safe = resolve(str(published)), resolve(str(tiny_bert))
     assert found.fingerprint == safe.fingerprint
     assert found.loadable == str(published)
+    assert found.folder.name.startswith("published-")  # in messages
     _assert_equal(load_encoder(found.folder)[0].state_dict(), load_encoder(safe.folder)[0].state_dict())
 
 
