@@ -7,6 +7,7 @@ from finetune.data.paths import is_folder
 from finetune.errors import THEIRS, UserError, first_line
 from finetune.models.tokenizers.kinds import KINDS
 from finetune.models.tokenizers.load import read_tokenizer
+from finetune.models.tokenizers.sentencepiece import vocabulary_file
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -28,9 +29,9 @@ def tokenizer_files(given: Path) -> list[Path]:
     if not is_folder(folder):
         raise UserError(f"tokenizer folder {folder} does not exist", "`finetune tokenizer TEXTS -o FOLDER` makes one")
     files = sorted({file for pattern in PARTS for file in folder.glob(pattern)})
-    if not any(file.name in (TOKENIZER_JSON, "vocab.txt", "vocab.json") for file in files):
+    if not any(file.name in (TOKENIZER_JSON, "vocab.txt", "vocab.json") or file.suffix == ".model" for file in files):
         raise UserError(
-            f"folder {folder} has no tokenizer (tokenizer.json or vocab.txt)",
+            f"folder {folder} has no tokenizer (tokenizer.json, vocab.txt or a SentencePiece .model)",
             "`finetune tokenizer TEXTS -o FOLDER` makes one",
         )
     return files
@@ -38,7 +39,7 @@ def tokenizer_files(given: Path) -> list[Path]:
 
 def given_tokenizer(folder: Path, given: str) -> "PreTrainedTokenizerBase":
     """The tokenizer of a folder; of a tokenizer.json alone, with the special tokens of a kind that has them."""
-    if (folder / "tokenizer_config.json").is_file():
+    if (folder / "tokenizer_config.json").is_file() or vocabulary_file(folder):
         return read_tokenizer(folder)
     from transformers import PreTrainedTokenizerFast
 

@@ -13,7 +13,8 @@ from tokenizers import Tokenizer
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from finetune.errors import UserError
-from finetune.models.tokenizers.load import load_text_tokenizer, read_tokenizer
+from finetune.models.pretrained import resolve
+from finetune.models.tokenizers.load import load_text_tokenizer, load_tokenizer, read_tokenizer
 
 NAMES = {"deberta": "spm.model", "albert": "spiece.model", "kobert": "tokenizer_78b3253a26.model"}
 TYPES = {"deberta": "deberta-v2", "albert": "big_bird", "kobert": "bert"}
@@ -156,3 +157,10 @@ def test_a_vocabulary_that_transformers_leaves_empty_is_refused(tmp_path: Path) 
     (folder / "config.json").write_text('{"model_type": "bert", "vocab_size": 1000}')
     with pytest.raises(UserError, match=r"the tokenizer cannot be loaded \(transformers reads the Unigram"):
         read_tokenizer(folder)
+
+
+def test_a_new_encoder_takes_it_as_its_vocabulary(tmp_path: Path) -> None:
+    folder = folder_with(tmp_path, "deberta")
+    (folder / "config.json").unlink()  # of the vocabulary alone
+    found = resolve("new:tiny", tokenizer=str(folder))
+    assert load_tokenizer(found.folder)(TEXTS[0]) == read_tokenizer(folder)(TEXTS[0])
