@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 AS_THEY_ARE = ("PreTrainedTokenizerFast", "TokenizersBackend")  # classes that use tokenizer.json unchanged
-REBUILT = ("DebertaV2Tokenizer",)  # classes that drop the normalization of tokenizer.json: full-width letters unknown
+TABLE = "Precompiled("  # of characters, as `tokenizers` shows SentencePiece's
 UNKNOWN = {"WordPiece": "[UNK]", "BPE": "<unk>"}  # by model type, where tokenizer_config.json does not name one
 SPECIAL_TOKENS = {"WordPiece": (2, 3), "BPE": (2, 4)}  # around one text and around a pair, of BERT's and RoBERTa's
 
@@ -64,11 +64,23 @@ def _from_transformers(folder: Path) -> "PreTrainedTokenizerBase":
     from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
     tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(folder, use_fast=True, trust_remote_code=False)
-    if type(tokenizer).__name__ in REBUILT and (folder / "tokenizer.json").is_file():
+    if _lost_characters(tokenizer, folder / "tokenizer.json"):
         return PreTrainedTokenizerFast.from_pretrained(
             folder, model_input_names=tokenizer.model_input_names, **tokenizer.special_tokens_map
         )
     return tokenizer
+
+
+def _lost_characters(tokenizer: "PreTrainedTokenizerBase", file: Path) -> bool:
+    """Whether transformers built a tokenizer without its file's table of characters, as those of DeBERTa and BigBird:
+    a full-width letter would be unknown.
+    """
+    from tokenizers import Tokenizer
+
+    built = tokenizer.backend_tokenizer
+    if type(built.model).__name__ != "Unigram" or TABLE in repr(built.normalizer) or not file.is_file():
+        return False
+    return TABLE in repr(Tokenizer.from_file(str(file)).normalizer)
 
 
 def _fault(tokenizer: "PreTrainedTokenizerBase", vocabulary: int | None) -> str:

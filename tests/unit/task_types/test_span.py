@@ -9,14 +9,14 @@ from unicodedata import normalize
 
 import numpy as np
 import pytest
-from support.published import PUBLISHED
+from support.published import PUBLISHED, train_pieces
 from support.toys import span_task, toy
 from transformers import AutoTokenizer
 
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.metrics.squad import best_threshold
-from finetune.models.tokenizers.load import load_tokenizer
+from finetune.models.tokenizers.load import read_tokenizer
 from finetune.task_types.options import configured
 from finetune.task_types.span.answers import SpanAnswer
 from finetune.task_types.span.search import Window, best_spans, null_logits
@@ -128,12 +128,15 @@ KOREAN = (  # two spaces, tabs, full-width signs that become others, letters and
 )
 
 
-@pytest.mark.parametrize("name", PUBLISHED)
+@pytest.mark.parametrize("name", [*PUBLISHED, "BPE of SentencePiece"])
 @pytest.mark.parametrize("max_length", [128, 300])
 def test_answers_are_cut_from_the_context_exactly(name: str, max_length: int, tmp_path: Path) -> None:
     """With each vocabulary as it is published, whatever its normalization does to spaces and signs."""
-    PUBLISHED[name].write(tmp_path)
-    tokenizer = load_tokenizer(tmp_path)
+    PUBLISHED.get(name, PUBLISHED["monologg/kobert"]).write(tmp_path)
+    if name not in PUBLISHED:
+        (tmp_path / "vocab.txt").unlink()
+        train_pieces(*tmp_path.glob("*.model"), "kobert", kind="bpe")
+    tokenizer = read_tokenizer(tmp_path)
     rows = []
     for text in KOREAN:
         places = [match.span() for match in re.finditer(r"[^\s\u200b]+", text)]
