@@ -23,6 +23,7 @@ from torch import Tensor
 from transformers import CONFIG_MAPPING, AutoModel, PretrainedConfig
 
 from finetune.errors import UserError
+from finetune.models.backbone import attending
 from finetune.models.batch import Batch
 from finetune.models.families import FAMILIES, most_tokens, require_encoder
 from finetune.models.fast_paths import take_fast_paths
@@ -138,6 +139,9 @@ def reference(model: EncoderWithHead, folder: Path, saved: Path, batch: Batch) -
     kind = getattr(transformers, model.head.auto_class) if own else AutoModel
     theirs = kind.from_pretrained(saved if own else folder, dtype=torch.float32).eval()
     rows = [one_row(batch, row) for row in range(len(batch.attention_mask))]
+    if (tokens := model.backbone.attends_to_all) != "none":  # random tokens are not separated as theirs must be
+        for inputs in rows:
+            inputs["global_attention_mask"] = attending(tokens, inputs["input_ids"], sep=theirs.config.sep_token_id)
     if not own:
         return [_through_head(model, theirs(**inputs)) for inputs in rows]
     if batch.counts is not None:

@@ -118,7 +118,7 @@ class Backbone(nn.Module):
             given["output_hidden_states"] = True
         if self.attends_to_all != "none":
             sep: Any = self.config.sep_token_id
-            given["global_attention_mask"] = _attending(self.attends_to_all, given["input_ids"], sep=sep)
+            given["global_attention_mask"] = attending(self.attends_to_all, given["input_ids"], sep=sep)
         if self.left_to_right:
             given["use_cache"] = False  # of keys and values, for generation
         return self.encoder(**given) if self.padded_up_to is None else self._by_length(given, above=self.padded_up_to)
@@ -294,7 +294,7 @@ class Head(nn.Module):
         return f"{self.checkpoint_names[layer]}.{parameter}"
 
 
-def _attending(tokens: str, ids: Tensor, *, sep: int) -> Tensor:
+def attending(tokens: str, ids: Tensor, *, sep: int) -> Tensor:
     """Marks in token ids `(batch, length)` those that attend to all others, as transformers' classes do.
 
     The first text is all before the first [SEP], the second all behind the one that follows it.

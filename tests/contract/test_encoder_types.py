@@ -33,13 +33,12 @@ REFUSED = {
 LENGTHS_APART = {"big_bird", "convbert", "fnet", "funnel", "mobilebert", "nystromformer", "yoso"}
 UNREAD = {  # parts of names of weights that no text reaches
     "esm": ("contact_head.",),
-    "longformer": ("_global.",),
     "luke": ("entity_embeddings.", "e2e_query.", "e2w_query.", "w2e_query."),
     "neomme": ("patch_embeddings.",),
     "roformer": ("embed_positions.",),
 }
 NO_LORA = {"ibert", "squeezebert"}  # their layers are of classes of their own, and convolutions
-NO_BF16 = {"deberta", "xmod"}
+NO_BF16 = {"xmod"}
 
 
 @pytest.mark.parametrize(("kind", "padding"), CASES)
