@@ -75,7 +75,7 @@ def _why_not(config: "PretrainedConfig") -> str:
     if is_left_to_right(config) and not can_be_left_to_right(config):
         return "their config says is_decoder, and this type cannot attend to earlier tokens alone"
     lacking = [name for name in ("vocab_size", "hidden_size", "num_hidden_layers") if not hasattr(config, name)]
-    return f"their config has no {' or '.join(lacking)}, as an encoder's of text has" if lacking else ""
+    return f"their config has no {' or '.join(lacking)}, which an encoder of text has" if lacking else ""
 
 
 def family_notes(config: "PretrainedConfig") -> list[str]:

@@ -11,12 +11,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from finetune.errors import THEIRS, UserError
+from finetune.errors import THEIRS
 from finetune.models.families import has_own_class
 from finetune.models.kernels import cpu
 from finetune.models.kernels.first_token import last_layer_for_first_token
 from finetune.models.model import EncoderWithHead
-from finetune.models.trial import LENGTHS, refused, tried
+from finetune.models.trial import LENGTHS, refused, tried, unusable
 
 MOST_DIFFERENCE = 1e-4  # of a vector's largest number, or of 1
 HALF = {"bf16": torch.bfloat16, "fp16": torch.float16}
@@ -52,10 +52,8 @@ def _of_other_tokens(model: EncoderWithHead, plain: Tensor) -> list[str]:
     kind = model.backbone.config.model_type
     embeddings = model.backbone.layer_indices(pooled=model.pooled) == (0,)
     if not embeddings and torch.equal(plain[-1, 0], tried(model, last=1)[-1, 0]):
-        raise UserError(
-            f"encoders of type '{kind}' cannot be used: transformers has no code for their attention here, and "
-            "without it no token reads another",
-            "Choose an encoder of another type, such as bert",
+        raise unusable(
+            model, "transformers has no code for their attention here, and without it no token reads another"
         )
     if _close(tried(model, rows=1)[0], plain[0, : LENGTHS[0]]):
         return []

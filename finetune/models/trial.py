@@ -14,6 +14,7 @@ from finetune.models.device import is_out_of_memory
 from finetune.models.families import has_own_class, takes_segments
 from finetune.models.model import EncoderWithHead
 
+OTHER_TYPE = "Choose an encoder of another type, such as bert"
 LENGTHS = (4, 6)  # tokens of the two rows that are tried, of which the shorter is padded
 
 
@@ -28,7 +29,7 @@ def refused(model: EncoderWithHead, precision: str = "") -> Iterator[None]:
         if isinstance(error, UserError) or memory or has_own_class(model.backbone.config):
             raise
         how = f"in {precision} " if precision else ""
-        remedy = "Set train.precision=fp32" if precision else "Choose an encoder of another type, such as bert"
+        remedy = "Set train.precision=fp32" if precision else OTHER_TYPE
         raise UserError(f"encoders of type '{kind}' cannot be used {how}({first_line(error)})", remedy) from error
 
 
@@ -43,11 +44,18 @@ def tried(model: EncoderWithHead, *, rows: int = len(LENGTHS), last: int = 0) ->
         states, _ = backbone.hidden_states(
             backbone.layer_indices(pooled=model.pooled), pooled=model.pooled, **batch.for_encoder()
         )
-    if states.shape[:2] != (rows, 1 if model.pooled and not backbone.bilstm else batch.attention_mask.shape[1]):
-        raise ValueError(f"its output is {tuple(states.shape)}")
+    wanted = 1 if model.pooled and not backbone.bilstm else batch.attention_mask.shape[1]
+    if states.shape[1] != wanted:
+        raise unusable(model, f"of {wanted} tokens they give {states.shape[1]} vectors")
     if states.shape[-1] != backbone.config.hidden_size:
-        raise ValueError(f"its vectors are {states.shape[-1]} wide, not {backbone.config.hidden_size} as in its config")
+        width = backbone.config.hidden_size
+        raise unusable(model, f"their vectors are {states.shape[-1]} wide, not {width} as in their config")
     return states
+
+
+def unusable(model: EncoderWithHead, reason: str) -> UserError:
+    """The error for an encoder whose vectors cannot be used."""
+    return UserError(f"encoders of type '{model.backbone.config.model_type}' cannot be used: {reason}", OTHER_TYPE)
 
 
 def tried_batch(model: EncoderWithHead, *, rows: int = len(LENGTHS), last: int = 0) -> Batch:

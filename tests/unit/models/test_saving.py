@@ -31,12 +31,14 @@ from transformers import (
     AutoModel,
     AutoTokenizer,
     BertModel,
+    CanineConfig,
     DebertaV2ForMaskedLM,
     GPT2Config,
     RobertaModel,
     RoFormerConfig,
     RoFormerModel,
     T5Config,
+    XLNetConfig,
     pipeline,
 )
 
@@ -228,9 +230,15 @@ def test_positions_of_each_family(tiny_bert: Path, tiny_roberta: Path) -> None:
 
 
 def test_models_that_are_not_encoders_are_refused(tmp_path: Path) -> None:
-    for config in (T5Config(vocab_size=10, d_model=8), GPT2Config(vocab_size=10, n_embd=8)):
+    masked = "transformers has no class of them that predicts masked words"
+    for config, reason in (
+        (T5Config(vocab_size=10, d_model=8), "they have an encoder and a decoder"),
+        (GPT2Config(vocab_size=10, n_embd=8), masked),
+        (CanineConfig(hidden_size=8), masked),
+        (XLNetConfig(vocab_size=10, d_model=8, n_head=2), masked),
+    ):
         config.save_pretrained(tmp_path)
-        with pytest.raises(UserError, match="are not supported: "):
+        with pytest.raises(UserError, match=f"models of type '{config.model_type}' are not supported: {reason}"):
             checkpoints.load_backbone(tmp_path, Recipe(task="any"))
 
 
