@@ -1,4 +1,4 @@
-"""What becomes of every type of encoder: whether it is accepted and equals transformers, its lengths and LoRA.
+"""What becomes of every type of encoder: whether it is accepted and equals transformers, its lengths, LoRA and speed.
 
 python benchmarks/encoder_types.py --out results/benchmarks/encoder_types.json
 
@@ -8,6 +8,8 @@ time and without padding; `tests/contract/test_encoder_types.py` asserts what is
 
 import argparse
 import json
+import re
+import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from itertools import pairwise
@@ -18,7 +20,7 @@ from typing import Any
 import machine
 import torch
 import transformers
-from tiny_encoders import TYPES, batch_of, save_random, tiny, tokenizer
+from tiny_encoders import TYPES, VOCABULARY, batch_of, save_random, tiny, tokenizer
 from torch import Tensor
 from transformers import CONFIG_MAPPING, AutoModel, PretrainedConfig
 
@@ -40,6 +42,7 @@ from finetune.task_types.tagging.head import TaggingHead
 ABOUT = "Every type of encoder in transformers' mapping of masked language models, tiny and random, through our build"
 CPU = torch.device("cpu")
 PADDINGS = (0, 1)  # ids of the padding token
+TEXTS, UPDATES = 32, 20  # of a batch that is timed; the fastest counts, since other processes may run
 LENGTHS, COUNTS = (9, 5, 7), (2, 1)  # tokens of the sequences; of choices, how many a row has
 HEADS: dict[str, HeadFor] = {
     "pooled": lambda backbone: SentenceHead(backbone, ("no", "yes")),
@@ -61,7 +64,7 @@ class Found:
     refused: str = ""
     own_class: bool = False
     longest: int = 0
-    lengths_apart: bool = False
+    padded_up_to: int | None = None
     differences: dict[str, float] = field(default_factory=dict)
     reloaded: dict[str, float] = field(default_factory=dict)
     lost: list[str] = field(default_factory=list)
@@ -104,7 +107,7 @@ def _compare(found: Found, name: str, folder: Path, config: PretrainedConfig) ->
     save_checkpoint(model, folder / name, tokenizer(), {})
     again = load_trained(folder / name, HEADS[name]).eval()
     found.longest = most_tokens(model.backbone.encoder)
-    found.lengths_apart = model.backbone.padded_up_to is not None
+    found.padded_up_to = model.backbone.padded_up_to
     long = batch_of(config, [found.longest, 3], counts=[2] if name == "choices" else None)
     take_fast_paths(again, device=CPU, precision="fp32")
     with torch.no_grad():
@@ -211,30 +214,57 @@ def _try_bf16(found: Found, folder: Path, config: PretrainedConfig) -> None:
         found.bf16 = "its logits are not numbers"
 
 
+def examples_per_second(folder: Path, config: PretrainedConfig) -> float:
+    """Texts of several lengths in a second of training without the optimizer, in the fastest of some updates."""
+    model = build(folder, "pooled").train()
+    batch = batch_of(config, [5 + length % 28 for length in range(0, 7 * TEXTS, 7)])
+    seconds = list[float]()
+    for _ in range(UPDATES):
+        started = time.process_time()  # of this thread alone, whatever else runs
+        model(*batch.inputs()).square().sum().backward()
+        seconds.append(time.process_time() - started)
+    return TEXTS / min(seconds)
+
+
 def longest_by_default(kind: str) -> int:
     """The longest text of an encoder with transformers' default config of a type."""
+    config = CONFIG_MAPPING[kind]()
+    for name, value in (("vocab_size", VOCABULARY), ("pad_token_id", 1), ("architectures", [])):  # what files have
+        if getattr(config, name, None) is None:
+            setattr(config, name, value)
     with torch.device("meta"):
-        return most_tokens(AutoModel.from_config(CONFIG_MAPPING[kind]()))
+        return most_tokens(AutoModel.from_config(config))
 
 
 def record_of(kind: str) -> dict[str, Any]:
     """What became of a type with each padding id; the largest differences of both."""
-    both = []
+    both, speed = list[Found](), 0.0
     for padding in PADDINGS:
         with TemporaryDirectory() as folder:
             both.append(found_of(kind, Path(folder), padding=padding))
+            if not both[0].refused:
+                speed = examples_per_second(Path(folder), tiny(kind, padding=padding))
     for one, other in pairwise(both):
         if (one.refused, one.lora_targets, one.bf16) != (other.refused, other.lora_targets, other.bf16):
             raise ValueError(f"{kind}: differs with the id of the padding token: {one}, {other}")
+    if both[0].refused:
+        return {"refused": both[0].refused}
     return asdict(both[-1]) | {
         "differences": _largest([each.differences for each in both]),
         "reloaded": _largest([each.reloaded for each in both]),
-        "longest": 0 if both[0].refused else longest_by_default(kind),
+        "longest": longest_by_default(kind),
+        "unread": sorted({_part(name) for name in both[-1].unread}),
+        "examples_per_second": float(f"{speed:.3g}"),
     }
 
 
 def _largest(several: list[dict[str, float]]) -> Mapping[str, float]:
     return {name: float(f"{max(each[name] for each in several):.2g}") for name in several[0]}
+
+
+def _part(name: str) -> str:
+    """A weight's part of an encoder: its name without what all encoders have."""
+    return next(part for part in name.split(".") if not re.fullmatch(r"encoder|layer|\d+|attention|self", part))
 
 
 def main() -> None:

@@ -19,6 +19,7 @@ import record_tables
 import reference
 import scale_tables
 from decisions import decisions
+from encoder_types_table import encoder_types_table, encoder_types_table_ko
 from few_rows_table import few_rows_table
 from memory_chart import memory_chart
 
@@ -77,6 +78,8 @@ def blocks() -> dict[str, str]:
             "reliability-pretraining": benchmark_tables.reliability_table(_benchmark("reliability_pretraining.json")),
             "reliability-figures": benchmark_tables.reliability_figures(_benchmark("reliability.json")["figures"]),
             "api-start": benchmark_tables.api_start_table(_benchmark("api_start.json")),
+            "encoder-types": encoder_types_table(_benchmark("encoder_types.json")),
+            "encoder-types-ko": encoder_types_table_ko(_benchmark("encoder_types.json")),
             "label-errors": benchmark_tables.label_errors_table(_benchmark("label_errors.json")),
             "few-rows": few_rows_table(_benchmark("few_rows.json"), _benchmark("setfit_few_rows.json")),
             "report-page": benchmark_tables.report_page_table(_benchmark("report_page.json")),
