@@ -58,7 +58,7 @@ class Found:
     """What became of a type: why it is refused, or what was measured of it.
 
     `differences` are from transformers, by head; `reloaded` and `lora` from what is saved, with LoRA merged; `lost` are
-    trained weights without a gradient, `unread` the weights that texts do not reach.
+    trained weights without a gradient, `unread` the weights that no head reads.
     """
 
     refused: str = ""
@@ -108,7 +108,7 @@ def _compare(found: Found, name: str, folder: Path, config: PretrainedConfig) ->
     again = load_trained(folder / name, HEADS[name]).eval()
     found.longest = most_tokens(model.backbone.encoder)
     found.padded_up_to = model.backbone.padded_up_to
-    long = batch_of(config, [found.longest, 3], counts=[2] if name == "choices" else None)
+    long = batch_of(config, [found.longest, 5], counts=[2] if name == "choices" else None)
     take_fast_paths(again, device=CPU, precision="fp32")
     with torch.no_grad():
         found.reloaded[name] = apart(logits_of_rows(again, batch), logits_of_rows(model, batch))
@@ -118,7 +118,8 @@ def _compare(found: Found, name: str, folder: Path, config: PretrainedConfig) ->
     sum(logits.square().sum() for logits in logits_of_rows(model, batch)).backward()  # type: ignore[union-attr]
     encoder = dict(model.backbone.encoder.named_parameters())
     found.lost += [f"{name}: {each}" for each, p in model.named_parameters() if p.requires_grad and p.grad is None]
-    found.unread = sorted(each for each, parameter in encoder.items() if not parameter.requires_grad)
+    unread = {each for each, parameter in encoder.items() if not parameter.requires_grad}
+    found.unread = sorted(unread & set(found.unread) if len(found.differences) > 1 else unread)
 
 
 def a_batch(head: str, config: PretrainedConfig) -> Batch:

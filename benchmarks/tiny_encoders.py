@@ -20,7 +20,7 @@ from finetune.models.batch import Batch
 from finetune.models.families import takes_segments
 
 TYPES = tuple(MODEL_FOR_MASKED_LM_MAPPING_NAMES)
-POSITIONS, VOCABULARY = 40, 100
+POSITIONS, VOCABULARY, SEPARATOR = 40, 100, 3
 SIZES = {
     **dict.fromkeys(("hidden_size", "d_model", "dim", "emb_dim"), 32),
     **dict.fromkeys(("intermediate_size", "hidden_dim", "d_ff", "encoder_ffn_dim", "decoder_ffn_dim"), 64),
@@ -42,7 +42,7 @@ CONFIGS: dict[str, dict[str, Any]] = {  # what a type needs besides SIZES
         **dict.fromkeys(("q_groups", "k_groups", "v_groups", "post_attention_groups"), 1),
         **dict.fromkeys(("intermediate_groups", "output_groups"), 1),
     },
-    "longformer": {"attention_window": 8},
+    "longformer": {"attention_window": 8, "sep_token_id": SEPARATOR},
     "xmod": {"languages": ["en"], "default_language": "en"},
     "tapas": {"type_vocab_sizes": [3, 4, 4, 2, 4, 4, 4]},
     "roc_bert": {"pronunciation_vocab_size": 20, "shape_vocab_size": 20},
@@ -70,10 +70,15 @@ def save_random(config: PretrainedConfig, folder: Path) -> None:
 
 
 def batch_of(config: PretrainedConfig, lengths: Sequence[int], *, counts: Sequence[int] | None = None) -> Batch:
-    """Tokens of so many sequences, padded on the right; `counts` says how many choices each row has."""
+    """Pairs of so many tokens, at least 5, padded on the right; `counts` says how many choices each row has.
+
+    As in RoBERTa's, two separators are between the texts and one at the end, by which Longformer finds the question.
+    """
     torch.manual_seed(1)
     mask = (torch.arange(max(lengths)) < torch.tensor(lengths).unsqueeze(1)).long()
     ids = torch.where(mask > 0, torch.randint(4, VOCABULARY - 1, mask.shape), config.pad_token_id)
+    for row, length in enumerate(lengths):
+        ids[row, [2, 3, length - 1]] = SEPARATOR
     segments = mask * (torch.arange(max(lengths)) > 2) if takes_segments(config) else None
     return Batch(ids, mask, segments, None if counts is None else torch.tensor(counts))
 

@@ -31,7 +31,7 @@ REFUSED = {
     "reformer": "their vectors are 64 wide, not 32 as in their config",
 }
 LENGTHS_APART = {"big_bird", "convbert", "fnet", "funnel", "mobilebert", "nystromformer", "yoso"}
-UNREAD = {  # parts of names of weights that no text reaches
+UNREAD = {  # parts of names of weights that no head reads
     "esm": ("contact_head.",),
     "luke": ("entity_embeddings.", "e2e_query.", "e2w_query.", "w2e_query."),
     "neomme": ("patch_embeddings.",),
