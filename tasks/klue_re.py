@@ -1,7 +1,7 @@
 """KLUE's relation extraction (Park et al. 2021): which of 30 relations a sentence gives two entities, in Korean.
 
 From the official JSON files, or the Hub's `klue/klue` (`re`). The two entities are marked as KLUE's own code does;
-`entity_types = true` adds their types to the markers. The test file has no labels: published test scores are not dev's.
+`entity_types = true` adds their types to the markers. The labels of the test set are hidden.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,9 +15,8 @@ from finetune.data.messages import so_many
 from finetune.errors import UserError
 from finetune.metrics import auprc, micro_f1_without
 from finetune.task_types import EntitySpan, Rows, SentenceRow, SentenceTask, with_markers
-from finetune.tasks.klue import REPOSITORY, folders
+from finetune.tasks.klue import HUB, REPOSITORY, folders, official_file
 
-SPLITS = {"train": "train", "dev": "validation", "test": ""}  # the Hub has no test rows
 MARKERS = ("<subj>", "<obj>")
 NO_RELATION = "no_relation"
 LABELS = (
@@ -33,17 +32,13 @@ LABELS = (
 
 def read(source: Source, split: str) -> Rows:
     """The rows of a split, from the folder that the user named, else from the Hub."""
-    if split not in SPLITS:
-        raise UserError(f"KLUE-RE has no split '{split}'", f"It has {', '.join(SPLITS)}")
-    file = f"klue-re-v1.1_{split}.json"
+    file = official_file("klue-re", split)
     folder = source.find(folders("klue-re"), holds=file)
     if folder is not None:
         return _rows(load_official(folder / file), str(folder / file))
-    if not SPLITS[split]:
-        raise UserError(f"no data: looked for {file} in {', '.join(folders('klue-re'))}", "Name it with `data_folder`")
-    found = hub_rows(REPOSITORY, "re", SPLITS[split], looked_for=file)
+    found = hub_rows(REPOSITORY, "re", HUB[split], looked_for=file)
     named = ({**fields, "label": LABELS[fields["label"]]} for fields in found)
-    return _rows(named, f"{REPOSITORY} (re, {SPLITS[split]})")
+    return _rows(named, f"{REPOSITORY} (re, {HUB[split]})")
 
 
 def load_official(path: Path) -> list[dict[str, Any]]:

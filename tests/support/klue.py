@@ -6,6 +6,9 @@ from typing import Any
 
 from datasets import ClassLabel, Dataset, Features, List
 
+from finetune.tasks.klue_re import LABELS
+from support.relations import klue_rows
+
 TOPICS = {"정치": "국회 대통령", "경제": "주가 환율", "스포츠": "야구 결승골"}
 RELATIONS = {"entailment": "비가 온다", "contradiction": "비가 오지 않는다", "neutral": "우산을 산다"}
 SENTENCES = (  # with KLUE-NER's marks
@@ -110,7 +113,8 @@ def mrc() -> dict[str, Any]:
 
 def write_klue(folder: Path) -> Path:
     """The official files, train and dev alike, in the folders of the official repository."""
-    for name, content in (("ynat", ynat()), ("klue-sts", sts()), ("klue-nli", nli()), ("klue-mrc", mrc())):
+    files = ("ynat", ynat()), ("klue-sts", sts()), ("klue-nli", nli()), ("klue-re", klue_rows(12)), ("klue-mrc", mrc())
+    for name, content in files:
         for split in ("train", "dev"):
             write_official(folder, f"{name}-v1.1_{split}.json", json.dumps(content, ensure_ascii=False))
     for split in ("train", "dev"):
@@ -143,7 +147,9 @@ def write_hub(folder: Path) -> None:
         ],
         "mrc": [_hub_question(article) for article in mrc()["data"]],
     }
+    configs["re"] = [{**row, "label": LABELS.index(row["label"])} for row in klue_rows(12)]
     kinds = {
+        "re": {"label": ClassLabel(names=list(LABELS))},
         "ynat": {"label": ClassLabel(names=topics)},
         "nli": {"label": ClassLabel(names=relations)},
         "ner": {"ner_tags": List(ClassLabel(names=tags))},

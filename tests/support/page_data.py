@@ -10,7 +10,7 @@ import pytest
 
 from support.klue import write_klue
 from support.korean import write_korean
-from support.relations import write_klue_re, write_semeval
+from support.relations import write_semeval
 from support.toys import sentences, write_columns, write_squad, write_swag
 
 
@@ -59,7 +59,6 @@ def write_other_shapes(folder: Path) -> None:
         write_squad(folder, version)
     write_swag(folder)
     write_klue(folder)
-    write_klue_re(folder)
     write_semeval(folder)
     (folder / "codah/cv_split/fold_1").mkdir(parents=True)
     for split in ("train", "dev", "test"):

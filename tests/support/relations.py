@@ -48,7 +48,7 @@ def klue_rows(count: int) -> list[dict[str, Any]]:
         ]
         rows.append(
             {
-                "guid": f"klue-re-v1_train_{index:05d}",
+                "guid": f"klue-re-v1_{index:05d}",
                 "sentence": sentence,
                 "subject_entity": entities[0],
                 "object_entity": entities[1],

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from support.klue import write_hub
 from support.relations import klue_rows, write_klue_re, write_semeval
 
 from finetune.data.source import Source
@@ -19,7 +20,20 @@ def test_klue_marks_both_entities_whose_ends_are_inclusive(tmp_path: Path) -> No
     assert loaded.rows[2].text == "2번째로 <obj:LOC>서울</obj:LOC>에서 <subj:PER>손흥민</subj:PER>은 노래했다."
     assert loaded.rows[2].gold == "per:place_of_birth"
     assert task.codec.tokens(loaded.rows) == ["</obj>", "</subj>", "<obj>", "<subj>"]  # as KLUE's own code has them
-    assert {row.gold for row in task.load(source, "test").rows} == {None}
+    with pytest.raises(UserError, match="klue-re has no split 'test'"):
+        task.load(source, "test")
+
+
+def test_the_hub_has_the_same_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_klue_re(tmp_path / "official")
+    write_hub(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    here, there = (
+        find("klue-re").load(Source(), "dev"),
+        find("klue-re").load(Source(folder=tmp_path / "official"), "dev"),
+    )
+    assert here.origin == "klue/klue (re, validation)"
+    assert here.rows == there.rows
 
 
 def test_what_is_wrong_with_an_official_file_is_told(tmp_path: Path) -> None:
