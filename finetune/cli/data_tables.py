@@ -11,6 +11,7 @@ def layout_table(layout: Layout) -> FittedTable:
     given = {
         "shape": layout.shape,
         "text": ", ".join(layout.text),
+        "spans": ", ".join(layout.marked or layout.markers) + (f" (ends {ends})" if (ends := layout.span_ends) else ""),
         "label": ", ".join(layout.label) or "none was found",
         "id": layout.id,
         "group": layout.group,

@@ -225,7 +225,8 @@ def _called_values(predictor: Predicts, kind: DataType, given: Any) -> tuple[dic
 
 def how_to_call(predictor: Predicts, kind: DataType) -> str:
     """What to write instead of a call with wrong inputs."""
-    example = kind.example(_columns_of(predictor))
+    columns = _columns_of(predictor)
+    example = kind.example(columns and kind.fitted(columns, predictor.task))
     words = ("tokens",) in kind.input_names(tuple(signature(predictor.task.row).parameters))
     tokens = ', or model(tokens=["a", "text"])' if words else ""
     row = f"({example})" if ", " in example else example

@@ -63,7 +63,7 @@ def test_a_file_is_predicted_scored_and_explained_with_its_columns(
     assert model.predict([rows[0]])[0]["prediction"] == named.value
     with pytest.raises(UserError, match=r"has no <subj>, and no column 'e1' or 'e2'"):
         model({"text": "the dog saw the cat"})
-    with pytest.raises(UserError, match="has the marker </obj:PLANT>, and the model knows </obj:ANIMAL>"):
+    with pytest.raises(UserError, match="has the marker <obj:PLANT>, and the model knows <obj:ANIMAL>"):
         model(marked.replace("obj:ANIMAL", "obj:PLANT"))
     renamed = [{"text": row["text"], "a": row["e1"], "b": row["e2"], "relation": row["relation"]} for row in rows[3:]]
     other = written(tmp_path / "other.jsonl", renamed)

@@ -60,7 +60,7 @@ def _marker_ids(texts: Sequence[str], tokenizer: "PreTrainedTokenizerBase", open
     """The token of each marker. Raises UserError for one that the tokenizer does not have."""
     known = tokenizer.get_added_vocab()
     found = distinct_markers(texts, opening)
-    if missing := [marker for marker in found if marker not in known]:
+    if missing := sorted((marker for marker in found if marker not in known), key=lambda marker: "/" in marker):
         kinds = sorted({marker for marker in known if plain(marker) == plain(missing[0])})
         raise UserError(
             f"has the marker {missing[0]}, and the model knows {', '.join(kinds) or 'no markers'}",

@@ -11,7 +11,7 @@ from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import TEXT_CHARS_SHOWN, DataType, Evidence, NoRow, short
 from finetune.task_types.row_issues import MISSING_TEXT
 from finetune.task_types.text_inputs.guess import text_layout
-from finetune.task_types.text_inputs.markers import without_markers
+from finetune.task_types.text_inputs.markers import closing, without_markers
 from finetune.task_types.text_inputs.spans import marked_text
 
 
@@ -64,6 +64,9 @@ class TextType(DataType):
         return [names, ("text", "text_pair"), names[:1]]
 
     def example(self, layout: Layout | None) -> str:
+        if layout is not None and layout.markers:
+            one, two = layout.markers
+            return f'"{one}Ann{closing(one)} saw {two}Bo{closing(two)}"'
         return '"a text"' if layout is None or len(layout.text) == 1 else '"a text", "another text"'
 
     def inputs_fault(self, layout: Layout, count: int) -> str:

@@ -51,7 +51,7 @@ def with_spans(evidence: Evidence, given: Sequence[str], ends: str) -> Evidence:
         marked, markers = (), marked
     elif not marked and not (markers := _markers(evidence)):
         return evidence
-    own = {name for name in evidence.facts if name.partition(".")[0] in marked or name in marked}
+    own = {name for name in evidence.facts for one in marked if name == one or name.startswith(f"{one}.")}
     facts = {name: fact for name, fact in evidence.facts.items() if name not in own}
     return replace(evidence, facts=facts, marked=marked, markers=markers, span_ends=ENDS[ends], spans_given=bool(given))
 
