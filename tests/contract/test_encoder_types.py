@@ -3,11 +3,13 @@
 What is measured of a type is in benchmarks/encoder_types.py, which records it for the documents.
 """
 
+import json
 from pathlib import Path
 
 import pytest
 import torch
 from encoder_types import CPU, Found, build, found_of
+from support.paths import ROOT
 from tiny_encoders import CONFIGS, TYPES, tokenizer
 
 from finetune.errors import UserError
@@ -75,6 +77,14 @@ def test_a_trial_changes_no_random_state(tmp_path: Path) -> None:
     state = torch.get_rng_state()
     take_fast_paths(model, device=CPU, precision="fp32")
     assert torch.equal(state, torch.get_rng_state())
+
+
+def test_the_record_of_the_documents_is_of_these_types_and_families() -> None:
+    """`python benchmarks/encoder_types.py --out results/benchmarks/encoder_types.json` renews it."""
+    recorded = json.loads((ROOT / "results" / "benchmarks" / "encoder_types.json").read_text())["types"]
+    assert set(recorded) == set(TYPES)
+    assert {kind for kind, found in recorded.items() if found["refused"]} == set(REFUSED)
+    assert {kind for kind, found in recorded.items() if found.get("own_class")} == set(FAMILIES)
 
 
 def test_types_are_counted() -> None:
