@@ -1,9 +1,14 @@
-"""The sizes of new encoders: `new:mini` or `new:4x256`, a BERT of that size for the vocabulary of a tokenizer."""
+"""The sizes of new encoders, `new:mini` or `new:4x256`: a BERT of that size for the vocabulary of a tokenizer; and how
+long the texts are that a pretrained one reads.
+"""
 
+import json
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from finetune.data.paths import is_file, read_small
 from finetune.errors import UserError, nearest
 from finetune.runs.recipe import NEW
 
@@ -21,6 +26,9 @@ SIZES = {
 HEAD_WIDTH = 64
 SPREAD, BASE_WIDTH = 0.02, 768  # of the weights of BERT base; outputs are as large at other widths
 POSITIONS = 512  # tokens of the longest input
+LONG = {"answerdotai/ModernBERT-base": 8_192, "answerdotai/ModernBERT-large": 8_192}  # tokens, by names on the Hub
+LONG_TEXTS = (("config.json", "max_position_embeddings"), ("tokenizer_config.json", "model_max_length"))
+MOST_BYTES = 10_000_000  # of a file of settings
 MOST_WEIGHTS = 4_000_000_000  # in the layers
 
 
@@ -69,6 +77,27 @@ def size_of(name: str) -> EncoderSize:
             f"Choose a smaller size, of at most {MOST_WEIGHTS:,}",
         )
     return EncoderSize(layers=layers, width=width, heads=heads)
+
+
+def longest_input(encoder: str) -> int:
+    """Tokens of the longest text that an encoder is known to read, by its folder or its name; else those of BERT.
+
+    Nothing is fetched for it, so that a run has the same settings before and after its encoder was.
+    """
+    folder = Path(encoder)
+    if not is_file(folder / LONG_TEXTS[0][0]):
+        return LONG.get(encoder, POSITIONS)
+    counts = [_saved_count(folder / file, name) for file, name in LONG_TEXTS]
+    return max(POSITIONS, min((count for count in counts if count), default=POSITIONS))
+
+
+def _saved_count(file: Path, name: str) -> int:
+    """A number of tokens in a file of settings; 0 where it has none, or cannot be read, which loading reports."""
+    try:
+        found = json.loads(read_small(file, most=MOST_BYTES)).get(name)
+    except (UserError, ValueError, RecursionError, AttributeError):
+        return 0
+    return found if isinstance(found, int) else 0
 
 
 def _default_heads(name: str, layers: int, width: int) -> int:

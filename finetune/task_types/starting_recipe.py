@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from finetune.data.values import as_text
-from finetune.models.encoder_sizes import size_of
+from finetune.models.encoder_sizes import POSITIONS, longest_input, size_of
 from finetune.runs.recipe import LARGEST, Recipe, is_new, parse
 from finetune.task_types import registry
 from finetune.task_types.columns import Layout
@@ -21,6 +21,8 @@ MODEL = "minilm"  # small enough to train in minutes without a GPU
 RATES = {MODEL: 1e-4}  # small encoders need a higher learning rate than the paper's
 NARROW, NARROW_RATE = 384, 5e-4  # new encoders less wide learn nothing at the paper's
 SAMPLE_ROWS = 2_000
+LENGTHS, LONG_LENGTHS = (64, 128, 256), (512, 1_024, 2_048, 4_096, 8_192)  # tokens; the long for encoders that are
+TOKENS_AT_ONCE = 32 * LENGTHS[-1]
 # Few rows need small batches and a least number of updates, or training ends while the head is still random: 24 rows in
 # batches of 32 made 10 updates, and a model below TF-IDF. docs/how-to/few-rows.md has what was measured.
 LEAST_UPDATES = 100
@@ -43,7 +45,7 @@ def starting_recipe(path: str, settings: Mapping[str, Any], *, checkpoint: str =
     if read is None:
         table = text_recipe(path, model, settings, given)
     else:
-        table = _table(path, read, settings, model=model, rate=default_rate(checkpoint or model))
+        table = _table(path, read, settings, model=model, encoder=checkpoint or model)
     recipe = parse(table, origin=path)
     return recipe.with_settings(dict(settings), origin="settings", options=lambda _: every_option()), task
 
@@ -55,18 +57,22 @@ def default_rate(encoder: str) -> float:
     return RATES.get(encoder, 2e-5)
 
 
-def _table(path: str, read: OwnData, settings: Mapping[str, Any], *, model: str, rate: float) -> dict[str, Any]:
-    """The recipe for labelled data, before the settings are applied."""
+def _table(path: str, read: OwnData, settings: Mapping[str, Any], *, model: str, encoder: str) -> dict[str, Any]:
+    """The recipe for labelled data, before the settings are applied; training began with the `encoder`."""
     kind, columns = named_type(read.layout.shape), _columns(read, "train")
     names = ("dev", "test", "split", "encoding")
     given = {name: str(settings[f"options.{name}"]) for name in names if f"options.{name}" in settings}
+    length = fitting_length(read.layout, columns, encoder)
+    training = _training(kind, *_counts(read, settings), settings)
+    chosen = any(key.endswith(("batch_size", "max_length")) for key in settings)
+    parts = {} if chosen else _parts(training["batch_size"], length)
     return {
         "task": f"./{path}" if path in registry.available() else path,
         "model": model,
-        "max_length": fitting_length(read.layout, columns),
+        "max_length": length,
         **({"pooling": "auto"} if kind.pooled else {}),
         "options": {**read.layout.options(), **given},
-        "train": {"learning_rate": rate, **_training(kind, *_counts(read, settings), settings)},
+        "train": {"learning_rate": default_rate(encoder), **training, **parts},
     }
 
 
@@ -82,6 +88,12 @@ def _training(kind: DataType, rows: int, dev: int, settings: Mapping[str, Any]) 
         **({"select": "best"} if dev >= DEV_TO_CHOOSE else {}),
         **({"patience": PATIENCE} if patient else {}),
     }
+
+
+def _parts(batch_size: int, length: int) -> dict[str, int]:
+    """The parts in which a batch of long texts goes through the model, so that it takes no more memory than others."""
+    parts = min(batch_size, -(-batch_size * length // TOKENS_AT_ONCE))
+    return {"accumulation": parts} if length > LENGTHS[-1] and parts > 1 else {}
 
 
 def _counts(read: OwnData, settings: Mapping[str, Any]) -> tuple[int, int]:
@@ -120,8 +132,11 @@ def _columns(read: OwnData, split: str) -> Mapping[str, list[Any]]:
     return read.table(read.files[split]).columns
 
 
-def fitting_length(layout: Layout, columns: Mapping[str, Sequence[Any]]) -> int:
-    """A max_length that fits nearly all texts, estimated from words and characters; longer ones are windowed."""
+def fitting_length(layout: Layout, columns: Mapping[str, Sequence[Any]], encoder: str) -> int:
+    """A max_length that fits nearly all texts, estimated from words and characters; longer ones are windowed.
+
+    It is at most 256, unless the encoder is one for long texts.
+    """
     fixed = named_type(layout.shape).max_length
     if fixed is not None:
         return fixed
@@ -131,7 +146,9 @@ def fitting_length(layout: Layout, columns: Mapping[str, Sequence[Any]]) -> int:
         for cells in ([as_text(columns[name][row]) for name in layout.text] for row in range(min(SAMPLE_ROWS, rows)))
     )
     nearly_all = sizes[int(0.95 * len(sizes))] if sizes else 0
-    return next((length for length in (64, 128, 256) if nearly_all < length - 4), 256)
+    most = longest_input(encoder)
+    lengths = [*LENGTHS, *(length for length in LONG_LENGTHS if most > POSITIONS and length <= most)]
+    return next((length for length in lengths if nearly_all < length - 4), lengths[-1])
 
 
 def _about_tokens(text: str) -> float:

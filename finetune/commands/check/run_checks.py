@@ -69,7 +69,8 @@ def check_data(path: str, settings: Mapping[str, Any]) -> CheckReport:
     tables = {split: own_table(file, encoding, sheet) for split, file in files.items()}
     layout = with_mistakes(guessed(tables["train"], given), list(tables.values()), keep, drop)
     parts = tuple(part_of(split, layout, table) for split, table in tables.items())
-    length = recipe.max_length if "max_length" in settings else fitting_length(layout, tables["train"].columns)
+    fitting = fitting_length(layout, tables["train"].columns, recipe.model)
+    length = recipe.max_length if "max_length" in settings else fitting
     most = _capped(layout, recipe)
     of_tokens = tokens([part for part in parts if part.has(layout.text)], recipe, length, most)
     return CheckReport(layout=layout, parts=parts, findings=tuple(worst_first([*findings(parts, CHECKS), *of_tokens])))

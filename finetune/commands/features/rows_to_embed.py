@@ -65,7 +65,7 @@ def rows_of_file(path: Path, settings: Mapping[str, Any], *, trained: Layout | N
     table = {
         "task": str(path),
         "model": settings["model"],
-        "max_length": length or fitting_length(layout, sample.columns),
+        "max_length": length or fitting_length(layout, sample.columns, str(settings["model"])),
     }
     rest = {key: value for key, value in settings.items() if key not in OPTIONS}
     recipe = parse(table, origin=str(path)).with_settings(rest, origin="settings", options=lambda _: every_option())
