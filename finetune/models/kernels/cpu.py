@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import scaled_dot_product_attention
 from transformers import AttentionInterface
 from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS, AttentionMaskInterface
 
@@ -22,6 +23,8 @@ COMPILED = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "32", "LRU_CACHE_CAPACITY": "16"}
 """How many matrix products, by shape, oneDNN and torch's layer above it keep the compiled code and buffers of in half
 precision. They read it at their first use; their default, 1,024 each, takes several hundred MB.
 """
+MOST_IN_TWO = 512  # tokens of the longest text whose attention is computed in two products
+MASKED = -30_000.0  # a mask that is finite in half precision, so that a row of padding alone is no division of 0 by 0
 _generator = np.random.SFC64(0)
 
 
@@ -97,8 +100,13 @@ def attention(
 ) -> tuple[Tensor, None]:
     """Scaled dot-product attention: `(batch, heads, length, width)` to `(batch, length, heads, width)` in two products.
 
-    torch's fused kernel for CPUs is slower in training, and samples its dropout from torch's generator.
+    torch's fused kernel for CPUs is slower in training, and samples its dropout from torch's generator. Long texts go
+    through it where there is no dropout: it keeps no weights of `(length, length)`, 3 GB a layer and text at 8,192.
     """
+    if query.shape[2] > MOST_IN_TWO and not dropout:
+        mask = None if attention_mask is None else attention_mask.clamp(min=MASKED)
+        fused = scaled_dot_product_attention(query, key, value, attn_mask=mask, scale=scaling)
+        return fused.transpose(1, 2), None
     weights = torch.matmul(query * scaling, key.transpose(2, 3))
     if attention_mask is not None:
         weights = weights + attention_mask
