@@ -63,7 +63,8 @@ def require_settings(options: Mapping[str, Any]) -> None:
         near = nearest(unknown[0], [*SETTINGS])
         raise UserError(
             f"unknown setting '{unknown[0]}'",
-            f"{near}Set text=COLUMN, label=COLUMN, encoding=NAME, sheet=NAME or temperature=dev; all columns are kept",
+            f"{near}Set text=COLUMN, label=COLUMN, spans=A,B, encoding=NAME, sheet=NAME or temperature=dev; all "
+            "columns are kept",
         )
 
 

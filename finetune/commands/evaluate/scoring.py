@@ -123,7 +123,8 @@ def require_options(data: str, options: Mapping[str, str]) -> None:
         if name not in OPTIONS:
             near = nearest(name, [*OPTIONS])
             raise UserError(
-                f"unknown setting '{name}'", f"{near}Set text=COLUMN, label=COLUMN, encoding=NAME or sheet=NAME"
+                f"unknown setting '{name}'",
+                f"{near}Set text=COLUMN, label=COLUMN, spans=A,B, encoding=NAME or sheet=NAME",
             )
         if not is_data(data):
             raise UserError(f"{name}= does not apply to the task {data}", "It is for a data file; leave it out")

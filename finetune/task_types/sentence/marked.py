@@ -28,15 +28,21 @@ class EncodedSpans:
 
 
 def encode_marked(
-    texts: Sequence[str], tokenizer: "PreTrainedTokenizerBase", max_length: int, opening: Opening
+    texts: Sequence[str],
+    tokenizer: "PreTrainedTokenizerBase",
+    max_length: int,
+    opening: Opening,
+    *,
+    names: Sequence[str] = (),
 ) -> Iterator[EncodedSpans]:
     """Encodes each text as `[CLS] text [SEP]`, with all four markers.
 
-    Raises UserError for a marker that the tokenizer does not have, and a `max_length` without room for the spans.
+    Raises UserError for a marker that the tokenizer does not have, with the row's name where it has one of `names`,
+    and for a `max_length` without room for the spans.
     """
     for begin in range(0, len(texts), ROWS_AT_ONCE):
         part = list(texts[begin : begin + ROWS_AT_ONCE])
-        places = _marker_ids(part, tokenizer, opening)
+        places = _marker_ids(part, tokenizer, opening, names=names[begin : begin + ROWS_AT_ONCE])
         encoded = tokenizer(part, return_special_tokens_mask=True, verbose=False)
         segments = encoded.get("token_type_ids", [None] * len(part))
         for text, ids, types, special in zip(
@@ -56,14 +62,18 @@ def _openers(text: str, opening: Opening) -> list[str]:
     return [found[marker] for marker in opening]
 
 
-def _marker_ids(texts: Sequence[str], tokenizer: "PreTrainedTokenizerBase", opening: Opening) -> dict[str, int]:
+def _marker_ids(
+    texts: Sequence[str], tokenizer: "PreTrainedTokenizerBase", opening: Opening, *, names: Sequence[str]
+) -> dict[str, int]:
     """The token of each marker. Raises UserError for one that the tokenizer does not have."""
     known = tokenizer.get_added_vocab()
     found = distinct_markers(texts, opening)
     if missing := sorted((marker for marker in found if marker not in known), key=lambda marker: "/" in marker):
         kinds = sorted({marker for marker in known if plain(marker) == plain(missing[0])})
+        name = next((name for name, text in zip(names, texts, strict=False) if missing[0] in text), "")
+        row = f"row '{name}'" if name else "the row"
         raise UserError(
-            f"has the marker {missing[0]}, and the model knows {', '.join(kinds) or 'no markers'}",
+            f"{row} has the marker {missing[0]}, and the model knows {', '.join(kinds) or 'no markers'}",
             "Mark it as the training rows do, or train on rows that have it",
         )
     return {marker: known[marker] for marker in found}

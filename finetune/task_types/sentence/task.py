@@ -79,7 +79,8 @@ class SentenceCodec(Codec["SentenceTask"]):
     def _marked(
         self, rows: Sequence[SentenceRow], labels: Sequence[Any], tokenizer: "PreTrainedTokenizerBase", max_length: int
     ) -> list[Feature]:
-        encoded = encode_marked([self._read(row) for row in rows], tokenizer, max_length, self.task.spans)
+        texts, names = [self._read(row) for row in rows], [row.id for row in rows]
+        encoded = encode_marked(texts, tokenizer, max_length, self.task.spans, names=names)
         at_markers = self.task.read_at == "markers"
         return [
             Feature(

@@ -101,5 +101,6 @@ def test_too_few_tokens_and_an_unknown_marker_are_told(tiny_bert: Path) -> None:
         cut(tiny_bert, f"<e1>cat</e1>{' red' * 60} <e2>dog</e2>", 10)
     tokenizer = load_tokenizer(tiny_bert)
     add_tokens(tokenizer, ["<e1>", "</e1>", "<e2:A>", "</e2:A>"])
-    with pytest.raises(UserError, match=r"has the marker <e2:B>, and the model knows <e2:A>"):
-        list(encode_marked(["<e1>cat</e1> <e2:B>dog</e2:B>"], tokenizer, 32, E1))
+    texts = ["<e1>cat</e1> <e2:A>dog</e2:A>", "<e1>cat</e1> <e2:B>dog</e2:B>"]
+    with pytest.raises(UserError, match=r"row '7' has the marker <e2:B>, and the model knows <e2:A>"):
+        list(encode_marked(texts, tokenizer, 32, E1, names=["6", "7"]))
