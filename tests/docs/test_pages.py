@@ -129,8 +129,17 @@ def test_spans_of_the_korean_page_leave_particles_outside() -> None:
     named = []
     for line in re.findall(r'^{"text": .*"label": .*}$', OWN_DATA_KO.read_text(encoding="utf-8"), re.MULTILINE):
         row = json.loads(line)
-        named += [row["text"][start:end] for start, end, _ in row["label"]]
+        named += [row["text"][start:end] for start, end, _ in row["label"]] if isinstance(row["label"], list) else []
     assert named == ["김철수", "서울", "이영희", "한빛전자", "부산"]
+
+
+@pytest.mark.parametrize("page", [OWN_DATA, OWN_DATA_KO], ids=page_name)
+def test_the_words_of_two_spans_are_where_their_offsets_say(page: Path) -> None:
+    lines = re.findall(r'^{"text": .*"e2": .*}$', page.read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(lines) == 2
+    for row in map(json.loads, lines):
+        for span in (row["e1"], row["e2"]):
+            assert row["text"][span["start"] : span["end"]] == span["word"]
 
 
 def links(document: Path) -> Iterator[tuple[Path, str]]:

@@ -9,12 +9,15 @@ import pytest
 from support.relations import klue_rows
 
 from finetune.data.reading import table_of
+from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.task_types.candidates import Ambiguous
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import NoRow
 from finetune.task_types.guess import guess
+from finetune.task_types.own_data import own_task
 from finetune.task_types.row_builder import rows_of
+from finetune.task_types.text_inputs.markers import SUBJECT_OBJECT, without_markers
 from finetune.task_types.types import columns_of, layout_from, layout_of, trained_task
 
 TEXTS = ["Ann met Bo in Rome", "Bo saw Cleo in Paris", "Cleo wrote to Ann Lee"]
@@ -195,3 +198,21 @@ def test_what_a_model_keeps_of_columns_is_unchanged_without_spans(tmp_path: Path
     assert not {"marked", "markers", "span_ends"} & {*saved, *decisive}
     saved, decisive = kept(data(tmp_path, ("e1", objects(0)), ("e2", objects(1))))
     assert (saved["marked"], decisive["markers"]) == (("e1", "e2"), ("<subj>", "<obj>"))
+
+
+def test_a_text_is_on_one_side_of_dev_whatever_is_marked_in_it(tmp_path: Path) -> None:
+    rows = []
+    for number in range(120):
+        names = [f"Ann{number}", f"Bo{number}", f"Cleo{number}"]
+        text = " met ".join(names)
+        for one, two, label in ((0, 1, "a"), (1, 2, "b"), (2, 0, "a")):
+            spans = [{"word": names[place], "start": text.index(names[place])} for place in (one, two)]
+            ends = [span | {"end": int(str(span["start"])) + len(str(span["word"]))} for span in spans]
+            rows.append({"text": text, "e1": ends[0], "e2": ends[1], "label": label})
+    task = own_task(str(file_of(tmp_path, rows)), {})
+    sides = [
+        {without_markers(row.text, SUBJECT_OBJECT) for row in task.load(Source(), split).rows}
+        for split in ("train", "dev")
+    ]
+    assert len(sides[1]) > 5
+    assert not sides[0] & sides[1]
