@@ -16,7 +16,7 @@ from finetune.models.families import has_own_class
 from finetune.models.kernels import cpu
 from finetune.models.kernels.first_token import last_layer_for_first_token
 from finetune.models.model import EncoderWithHead
-from finetune.models.trial import LENGTHS, refused, tried, unusable
+from finetune.models.trial import LENGTHS, last_layer, refused, tried, unusable
 
 MOST_DIFFERENCE = 1e-4  # of a vector's largest number, or of 1
 HALF = {"bf16": torch.bfloat16, "fp16": torch.float16}
@@ -33,7 +33,7 @@ def take_fast_paths(model: EncoderWithHead, *, device: torch.device, precision: 
     with refused(model):
         plain = tried(model)
         if not has_own_class(encoder.config):
-            notes += _of_other_tokens(model, plain)
+            notes += _of_other_tokens(model)
     every_token = backbone.bilstm or backbone.left_to_right or backbone.vector == "mean"
     if model.pooled and not sparse and not every_token:
         notes += _first_token_alone(model, plain)
@@ -45,17 +45,16 @@ def take_fast_paths(model: EncoderWithHead, *, device: torch.device, precision: 
     return notes
 
 
-def _of_other_tokens(model: EncoderWithHead, plain: Tensor) -> list[str]:
+def _of_other_tokens(model: EncoderWithHead) -> list[str]:
     """Notes on what a vector takes from padding, from then on nothing; raises UserError where it takes nothing from
     the text's other tokens, as where transformers computes attention by a kernel for GPUs alone.
     """
-    kind = model.backbone.config.model_type
-    embeddings = model.backbone.layer_indices(pooled=model.pooled) == (0,)
-    if not embeddings and torch.equal(plain[-1, 0], tried(model, last=1)[-1, 0]):
+    kind, plain = model.backbone.config.model_type, last_layer(model)
+    if torch.equal(plain[-1, 0], last_layer(model, last=1)[-1, 0]):
         raise unusable(
             model, "transformers has no code for their attention here, and without it no token reads another"
         )
-    if _close(tried(model, rows=1)[0], plain[0, : LENGTHS[0]]):
+    if _close(last_layer(model, rows=1)[0], plain[0, : LENGTHS[0]]):
         return []
     model.backbone.padded_up_to = 0
     return [f"encoders of type '{kind}' read padding, too: each text is encoded with those of its own length alone"]

@@ -34,12 +34,12 @@ def refused(model: EncoderWithHead, precision: str = "") -> Iterator[None]:
 
 
 @torch.no_grad()
-def tried(model: EncoderWithHead, *, rows: int = len(LENGTHS), last: int = 0) -> Tensor:
+def tried(model: EncoderWithHead) -> Tensor:
     """What a head reads of the rows that are tried: `(rows, 1 or most tokens, layers, width)`.
 
-    `last` is added to the id of the last token.
+    Raises UserError where these are not the vectors of an encoder.
     """
-    backbone, batch = model.backbone, tried_batch(model, rows=rows, last=last)
+    backbone, batch = model.backbone, tried_batch(model)
     with _evaluated(backbone.encoder):
         states, _ = backbone.hidden_states(
             backbone.layer_indices(pooled=model.pooled), pooled=model.pooled, **batch.for_encoder()
@@ -51,6 +51,18 @@ def tried(model: EncoderWithHead, *, rows: int = len(LENGTHS), last: int = 0) ->
         width = backbone.config.hidden_size
         raise unusable(model, f"their vectors are {states.shape[-1]} wide, not {width} as in their config")
     return states
+
+
+@torch.no_grad()
+def last_layer(model: EncoderWithHead, *, rows: int = len(LENGTHS), last: int = 0) -> Tensor:
+    """The last layer's vectors of rows that are tried, whatever a head reads: `(rows, most tokens, width)`.
+
+    `last` is added to the id of the last token.
+    """
+    backbone, batch = model.backbone, tried_batch(model, rows=rows, last=last)
+    with _evaluated(backbone.encoder):
+        states, _ = backbone.hidden_states((backbone.config.num_hidden_layers,), pooled=False, **batch.for_encoder())
+    return states[:, :, 0]
 
 
 def unusable(model: EncoderWithHead, reason: str) -> UserError:

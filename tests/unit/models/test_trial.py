@@ -3,6 +3,7 @@
 import copy
 import pickle
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -11,6 +12,7 @@ from support.toys import cat_task, choice_task, tag_task
 from support.training import CPU, Losses, build, fit
 from tiny_encoders import batch_of, save_random, tiny
 
+from finetune.errors import UserError
 from finetune.models.model import EncoderWithHead
 from finetune.models.saving import build_model
 from finetune.runs.recipe import Recipe, Train
@@ -78,6 +80,14 @@ def test_a_long_text_is_read_sparsely_after_a_short_one_too(tmp_path: Path) -> N
         torch.set_rng_state(drawn)
         model(*batch.inputs())
         assert torch.equal(torch.get_rng_state(), drawn)  # a change of attention draws no weights
+
+
+@pytest.mark.parametrize("reading", [{"pooling": "mean"}, {"layers": [0]}])
+def test_an_encoder_without_attention_is_refused_whatever_is_read(reading: dict[str, Any], tmp_path: Path) -> None:
+    """MRA's attention is zero without a kernel for GPUs; a mean still depends on all tokens."""
+    recipe = Recipe(task="any", **reading)
+    with pytest.raises(UserError, match="type 'mra' cannot be used: transformers has no code for their attention"):
+        build_model(save_tiny("mra", tmp_path), cat_task().head, recipe, device=CPU)
 
 
 def test_weights_that_no_text_reaches_are_not_trained(tiny_bert: Path, tmp_path: Path) -> None:
