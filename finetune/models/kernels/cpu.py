@@ -24,7 +24,7 @@ COMPILED = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "32", "LRU_CACHE_CAPACITY": "16"}
 precision. They read it at their first use; their default, 1,024 each, takes several hundred MB.
 """
 MOST_IN_TWO = 512  # tokens of the longest text whose attention is computed in two products
-MASKED = -30_000.0  # a mask that is finite in half precision, so that a row of padding alone is no division of 0 by 0
+MASKED = -30_000.0  # a mask that is finite in half precision: a row of padding alone would divide 0 by 0
 _generator = np.random.SFC64(0)
 
 
