@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from comparing import compare
 from datasets import Dataset
-from measuring import MAX_LENGTH, MODEL, MRPC, TRAIN, Job, Measurement, Meter, as_in_a_run, sample, train_ours
+from measuring import MAX_LENGTH, MRPC, Job, Measurement, Meter, as_in_a_run, sample, train_ours
 from torch import Tensor, nn
 from transformers import (
     AutoModelForSequenceClassification,
@@ -52,7 +52,12 @@ class EndOfUpdate(TrainerCallback):  # type: ignore[misc]
 
 def train_theirs(job: Job, *, grouped: bool, bf16: bool) -> Measurement:
     """One epoch of Trainer; without grouping by length, rows are padded to the maximum, run_glue.py's default."""
-    folder = weights.resolve(MODEL).folder
+    return trained_theirs(job, grouped=grouped, bf16=bf16)[0]
+
+
+def trained_theirs(job: Job, *, grouped: bool, bf16: bool) -> tuple[Measurement, Trainer]:
+    """What `train_theirs` measures, and the Trainer with the trained model and its data set."""
+    folder = weights.resolve(job.model).folder
     tokenizer = load_tokenizer(folder)
     torch.manual_seed(job.seed)
     model: nn.Module = AutoModelForSequenceClassification.from_pretrained(
@@ -62,7 +67,7 @@ def train_theirs(job: Job, *, grouped: bool, bf16: bool) -> Measurement:
     with TemporaryDirectory() as scratch:
         trainer = LossTrainer(
             model=model,
-            args=arguments(scratch, seed=job.seed, grouped=grouped, bf16=bf16),
+            args=arguments(scratch, job, grouped=grouped, bf16=bf16),
             train_dataset=dataset(job, tokenizer, padding=False if grouped else "max_length"),
             data_collator=DataCollatorWithPadding(tokenizer) if grouped else default_data_collator,
             processing_class=tokenizer,
@@ -71,24 +76,26 @@ def train_theirs(job: Job, *, grouped: bool, bf16: bool) -> Measurement:
         trainer.remove_callback(PrinterCallback)
         trainer.losses = []
         trainer.train()
-    return meter.measurement([float(loss) for loss in trainer.losses])
+    return meter.measurement([float(loss) for loss in trainer.losses], job.warm_up), trainer
 
 
-def arguments(folder: str, *, seed: int, grouped: bool, bf16: bool) -> TrainingArguments:
+def arguments(folder: str, job: Job, *, grouped: bool, bf16: bool) -> TrainingArguments:
     """Our optimizer settings, otherwise Trainer's defaults; no logging, saving or evaluation."""
+    train = job.train
     return TrainingArguments(
         output_dir=folder,
-        per_device_train_batch_size=TRAIN.batch_size,
-        num_train_epochs=TRAIN.epochs,
-        learning_rate=TRAIN.learning_rate,
-        lr_scheduler_type=TRAIN.schedule,
-        warmup_steps=TRAIN.warmup,  # below 1, a share of all updates
-        weight_decay=TRAIN.weight_decay,
-        adam_epsilon=TRAIN.adam_epsilon,
-        max_grad_norm=TRAIN.clip_norm,
+        per_device_train_batch_size=train.batch_size,
+        per_device_eval_batch_size=64,  # about as many tokens as in our batches
+        num_train_epochs=train.epochs,
+        learning_rate=train.learning_rate,
+        lr_scheduler_type=train.schedule,
+        warmup_steps=train.warmup,  # below 1, a share of all updates
+        weight_decay=train.weight_decay,
+        adam_epsilon=train.adam_epsilon,
+        max_grad_norm=train.clip_norm,
         train_sampling_strategy="group_by_length" if grouped else "random",
         bf16=bf16,
-        seed=seed,
+        seed=job.seed,
         use_cpu=True,
         logging_strategy="no",
         save_strategy="no",

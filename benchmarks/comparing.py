@@ -2,20 +2,17 @@
 
 import argparse
 import json
-import multiprocessing
 import statistics
 from collections.abc import Callable, Mapping
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import machine
-from measuring import MAX_LENGTH, MODEL, TRAIN, WARM_UP, Job, Measurement, sample
+from measuring import MAX_LENGTH, MODEL, TRAIN, WARM_UP, Job, Measurement, fresh, sample
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Column, Table
-from transformers.utils import logging
 
 from finetune.errors import UserError
 
@@ -59,17 +56,10 @@ def _measure(contestants: Contestants, *, data: Path | None, updates: int, round
     for number in range(rounds):
         job = Job(data=data, updates=updates, seed=number)
         for name in list(contestants)[:: -1 if number % 2 else 1]:
-            # Spawned, not forked: allocator and thread settings must not carry over.
-            with ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), initializer=_quiet) as fresh:
-                found = fresh.submit(contestants[name], job).result()
+            found = fresh(contestants[name], job)
             results[name].append(found)
             console.print(f"round {number + 1}  {name}: {found.examples_per_second:.1f} examples/s")
     return results
-
-
-def _quiet() -> None:
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
 
 
 def _facts(updates: int, rounds: int) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import machine
+from dated import resumed
 
 from finetune.data.source import source_of
 from finetune.runs.events import EpochDone, Event
@@ -112,16 +112,6 @@ def summary(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def finished(file: Path, settings: dict[str, Any]) -> dict[str, Any]:
-    """What an earlier command measured with these settings; else nothing yet."""
-    if file.is_file():
-        result: dict[str, Any] = json.loads(file.read_text())
-        if result["settings"] == settings:
-            return result
-        raise SystemExit(f"{file} was measured with {result['settings']}: give another --out, or remove it")
-    return {"about": ABOUT, **machine.facts(), "settings": settings, "runs": []}
-
-
 def main() -> None:
     """Measures what the file lacks, and writes it after each run."""
     parser = argparse.ArgumentParser(description="LoRA compared with full fine-tuning")
@@ -138,7 +128,8 @@ def main() -> None:
         recipe = recipe_of(*json.loads(options.one), model=options.model, limit=options.limit)
         print(json.dumps(measured(recipe, options.data, options.runs)))
         return
-    result = finished(options.out, {"model": options.model, "limit": options.limit, "tasks": TASKS, "methods": METHODS})
+    settings = {"model": options.model, "limit": options.limit, "tasks": TASKS, "methods": METHODS}
+    result = resumed(options.out, ABOUT, settings)
     options.out.parent.mkdir(parents=True, exist_ok=True)
     for seed in range(FIRST_SEED, FIRST_SEED + options.seeds):
         for task in options.tasks:

@@ -1,8 +1,10 @@
 """Measurement of training: one epoch over a sample of MRPC, timed per update; and our trainer on it."""
 
+import multiprocessing
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -10,6 +12,7 @@ from typing import Any, cast
 import torch
 from torch import nn
 from torch.optim.optimizer import register_optimizer_step_post_hook
+from transformers.utils import logging
 
 from finetune.data.source import source_of
 from finetune.errors import UserError
@@ -20,10 +23,11 @@ from finetune.models import pretrained as weights
 from finetune.models.backbone import Backbone, Head
 from finetune.models.device import build_accelerator
 from finetune.models.fast_paths import take_fast_paths
+from finetune.models.feature import Feature
 from finetune.models.model import EncoderWithHead
 from finetune.models.saving import load_backbone
 from finetune.models.tokenizers.load import load_tokenizer
-from finetune.runs.events import Event, Updates
+from finetune.runs.events import Event, Updates, Watcher, unwatched
 from finetune.runs.recipe import Recipe, Train
 from finetune.task_types import registry
 from finetune.task_types.prepare import encode_rows, load_splits
@@ -35,6 +39,8 @@ MODEL, MAX_LENGTH = "minilm", 128
 TRAIN = Train(batch_size=32, epochs=1, learning_rate=2e-4, precision="fp32")
 WARM_UP = 3  # updates at the start that are not timed
 
+Build = Callable[[Backbone, Head], EncoderWithHead]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
@@ -43,6 +49,9 @@ class Job:
     data: Path | None
     updates: int
     seed: int
+    model: str = MODEL
+    train: Train = TRAIN
+    warm_up: int = WARM_UP
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,11 +94,11 @@ class Meter:
         """Call at the end of each update."""
         self.ends.append(time.perf_counter())
 
-    def measurement(self, losses: Sequence[float]) -> Measurement:
-        """All updates after the first WARM_UP. Raises ValueError unless each update had one batch and one loss."""
-        updates = list(zip(self.batches, losses, self.ends, strict=True))[WARM_UP:]
+    def measurement(self, losses: Sequence[float], warm_up: int = WARM_UP) -> Measurement:
+        """All updates after the first `warm_up`. Raises ValueError unless each update had one batch and one loss."""
+        updates = list(zip(self.batches, losses, self.ends, strict=True))[warm_up:]
         examples, tokens, padded = (sum(counts) for counts in zip(*(batch for batch, _, _ in updates), strict=True))
-        seconds = self.ends[-1] - self.ends[WARM_UP - 1]
+        seconds = self.ends[-1] - self.ends[warm_up - 1]
         return Measurement(
             examples=examples,
             seconds=seconds,
@@ -107,12 +116,12 @@ class Meter:
 
 def sample(job: Job) -> Sequence[SentenceRow]:
     """As many rows as the updates need, sampled from the training set. Raises UserError if it has too few."""
-    wanted = (job.updates + WARM_UP) * TRAIN.batch_size
+    wanted = (job.updates + job.warm_up) * job.train.batch_size
     rows = load_splits(MRPC, source_of(job.data), limit=wanted, names=[MRPC.train_split])[MRPC.train_split].rows
     if len(rows) < wanted:
         raise UserError(
-            f"{job.updates} timed updates and {WARM_UP} before them need {wanted} rows; MRPC has {len(rows)}",
-            f"Set --updates to at most {len(rows) // TRAIN.batch_size - WARM_UP}",
+            f"{job.updates} timed updates and {job.warm_up} before them need {wanted} rows; MRPC has {len(rows)}",
+            f"Set --updates to at most {len(rows) // job.train.batch_size - job.warm_up}",
         )
     return rows
 
@@ -124,23 +133,47 @@ def as_in_a_run(backbone: Backbone, head: Head) -> EncoderWithHead:
     return model
 
 
-def train_ours(build: Callable[[Backbone, Head], EncoderWithHead], job: Job) -> Measurement:
+def train_ours(build: Build, job: Job) -> Measurement:
     """One epoch as in `finetune.training.run`, with the model that `build` returns."""
-    folder = weights.resolve(MODEL).folder
+    return trained_ours(build, job)[0]
+
+
+def trained_ours(build: Build, job: Job) -> tuple[Measurement, Engine, Sequence[Feature]]:
+    """What `train_ours` measures, the engine with the trained model, and the features."""
     losses: list[float] = []
+
+    def watch(event: Event) -> None:
+        losses.extend(event.losses if isinstance(event, Updates) else [])
+
+    engine, features = untrained_ours(build, job, watch)
+    meter = Meter(engine.model)
+    register_optimizer_step_post_hook(lambda *_: meter.note_end())
+    Trainer(engine=engine, settings=job.train, data_seed=job.seed).fit(features, unscored)
+    return meter.measurement(losses, job.warm_up), engine, features
+
+
+def untrained_ours(build: Build, job: Job, watch: Watcher = unwatched) -> tuple[Engine, Sequence[Feature]]:
+    """An engine with the model that `build` returns, and the features of the job."""
+    folder = weights.resolve(job.model).folder
     tokenizer = load_tokenizer(folder)
     torch.manual_seed(job.seed)
     backbone, _ = load_backbone(folder, Recipe(task="any"))
     features = encode_rows(MRPC, sample(job), tokenizer, MAX_LENGTH, backbone.encoder)
     model = build(backbone, MRPC.head(backbone))
     model.head.initialise()
+    accelerator = build_accelerator(torch.device("cpu"), job.train.precision)
+    return Engine(model=model, accelerator=accelerator, pad_id=tokenizer.pad_token_id, watch=watch), features
 
-    def watch(event: Event) -> None:
-        losses.extend(event.losses if isinstance(event, Updates) else [])
 
-    meter = Meter(model)
-    register_optimizer_step_post_hook(lambda *_: meter.note_end())
-    accelerator = build_accelerator(torch.device("cpu"), TRAIN.precision)
-    engine = Engine(model=model, accelerator=accelerator, pad_id=tokenizer.pad_token_id, watch=watch)
-    Trainer(engine=engine, settings=TRAIN, data_seed=job.seed).fit(features, unscored)
-    return meter.measurement(losses)
+def fresh(function: Callable[..., Any], *given: Any) -> Any:
+    """Calls it in a new process, so that settings of allocator and threads are not carried over."""
+    # Forked from a process that has imported the libraries and computed nothing.
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["finetune.training.trainer", "transformers.trainer"])
+    with ProcessPoolExecutor(1, context, initializer=_quiet) as process:
+        return process.submit(function, *given).result()
+
+
+def _quiet() -> None:
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()

@@ -1,19 +1,15 @@
-"""Pre-training as `finetune run` does it, timed, each time in a new process."""
+"""Pre-training as `finetune run` does it, timed."""
 
-import multiprocessing
 import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import machine
 import numpy as np
 import torch
 from measuring import Measurement, Meter, unscored
 from torch.optim.optimizer import register_optimizer_step_post_hook
-from transformers.utils import logging
 
 from finetune.data.source import Source
 from finetune.inference.engine import Engine
@@ -86,14 +82,3 @@ def train_ours(job: Job) -> Result:
     found = meter.measurement(losses)
     masks = sum(drawing[-len(losses) :]) / (meter.ends[-1] - meter.ends[0]) if len(losses) > 1 else 0.0
     return Result(measured=found, masks=masks, memory=machine.memory()["VmHWM"], first_update=firsts[0])
-
-
-def fresh(function: Callable[..., Any], *given: Any) -> Any:
-    """Calls it in a new process, so that settings of allocator and threads are not carried over."""
-    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), initializer=_quiet) as fresh:
-        return fresh.submit(function, *given).result()
-
-
-def _quiet() -> None:
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()

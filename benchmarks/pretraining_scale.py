@@ -9,7 +9,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import machine
-from pretraining_job import Job, fresh, train_ours
+from measuring import fresh
+from pretraining_job import Job, train_ours
 
 ROOT = Path(__file__).resolve().parents[1]
 WHOLE = 400  # updates of a whole run; with fewer a CPU's library has compiled less

@@ -22,8 +22,8 @@ import numpy as np
 import torch
 from against_trainer import EndOfUpdate, LossTrainer
 from datasets import Dataset
-from measuring import Meter
-from pretraining_job import Job, Result, fresh, train_ours
+from measuring import Meter, fresh
+from pretraining_job import Job, Result, train_ours
 from pretraining_scale import large_text, many_sequences
 from transformers import BertForMaskedLM, DataCollatorForLanguageModeling, PrinterCallback, TrainingArguments
 

@@ -21,12 +21,21 @@ from finetune.models.families import takes_segments
 
 TYPES = tuple(MODEL_FOR_MASKED_LM_MAPPING_NAMES)
 POSITIONS, VOCABULARY, SEPARATOR = 40, 100, 3
+
+
+def sizes(*, width: int, inner: int, layers: int, heads: int) -> dict[str, int]:
+    """A shape under the names that configs have for it; `inner` is the width within the feed-forward layers."""
+    return {
+        **dict.fromkeys(("hidden_size", "d_model", "dim", "emb_dim"), width),
+        **dict.fromkeys(("intermediate_size", "hidden_dim", "d_ff", "encoder_ffn_dim", "decoder_ffn_dim"), inner),
+        **dict.fromkeys(("num_hidden_layers", "n_layers", "encoder_layers", "decoder_layers"), layers),
+        **dict.fromkeys(("num_attention_heads", "n_heads", "num_key_value_heads"), heads),
+        **dict.fromkeys(("encoder_attention_heads", "decoder_attention_heads"), heads),
+    }
+
+
 SIZES = {
-    **dict.fromkeys(("hidden_size", "d_model", "dim", "emb_dim"), 32),
-    **dict.fromkeys(("intermediate_size", "hidden_dim", "d_ff", "encoder_ffn_dim", "decoder_ffn_dim"), 64),
-    **dict.fromkeys(("num_hidden_layers", "n_layers", "encoder_layers", "decoder_layers"), 2),
-    **dict.fromkeys(("num_attention_heads", "n_heads", "num_key_value_heads"), 2),
-    **dict.fromkeys(("encoder_attention_heads", "decoder_attention_heads"), 2),
+    **sizes(width=32, inner=64, layers=2, heads=2),
     "embedding_size": 16,
     "max_position_embeddings": POSITIONS,
     "vocab_size": VOCABULARY,
@@ -53,10 +62,14 @@ CONFIGS: dict[str, dict[str, Any]] = {  # what a type needs besides SIZES
 
 def tiny(kind: str, *, padding: int) -> PretrainedConfig:
     """The config of a tiny encoder of a type, whose padding token has the id `padding`."""
+    return config_of(kind, SIZES, {"pad_token_id": padding} | CONFIGS.get(kind, {}))
+
+
+def config_of(kind: str, wanted: dict[str, int], others: dict[str, Any]) -> PretrainedConfig:
+    """The config of a type with what it knows of the wanted sizes, and with others."""
     declared = CONFIG_MAPPING[kind]
     known = set(declared().to_dict()) | set(declared.attribute_map)
-    given = {name: value for name, value in SIZES.items() if name in known}
-    return declared(**given | {"pad_token_id": padding} | CONFIGS.get(kind, {}))
+    return declared(**{name: value for name, value in wanted.items() if name in known} | others)
 
 
 def save_random(config: PretrainedConfig, folder: Path) -> None:

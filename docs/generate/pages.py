@@ -20,6 +20,7 @@ import reference
 import scale_tables
 from decisions import decisions
 from encoder_types_table import encoder_types_table, encoder_types_table_ko
+from families_table import families_table
 from few_rows_table import few_rows_table
 from memory_chart import memory_chart
 
@@ -28,6 +29,7 @@ from finetune.runs.record_files import all_records
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "results" / "benchmarks"
 SCALE = {
+    "families-speed": ("families.json", families_table),
     "lora": ("lora.json", benchmark_tables.lora_table),
     "many-runs": ("many_runs.json", scale_tables.many_runs_table),
     "pretraining-speed": ("pretraining_speed.json", pretraining_tables.speed_table),

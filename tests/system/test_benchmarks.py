@@ -20,14 +20,16 @@ def write_cola(folder: Path) -> None:
         (folder / "CoLA" / f"{split}.tsv").write_text("\n".join(lines) + "\n")
 
 
-def run_twice(*command: str | Path, lines: int, table: str) -> tuple[dict[str, Any], str]:
+def run_twice(
+    *command: str | Path, lines: int, table: str, module: str = "benchmark_tables"
+) -> tuple[dict[str, Any], str]:
     """(what a benchmark measured, the table of it): first it prints so many lines, and when all is there none."""
     out = command[-1]
     for expected in (lines, 0):
         done = subprocess.run([sys.executable, *command], cwd=ROOT / "benchmarks", capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         assert len(done.stdout.splitlines()) == expected
-    return json.loads(Path(out).read_text()), shown(out, "benchmark_tables", table)
+    return json.loads(Path(out).read_text()), shown(out, module, table)
 
 
 def shown(out: str | Path, module: str, table: str) -> str:
@@ -67,6 +69,22 @@ def test_the_benchmark_of_lora_resumes_and_has_a_table(tmp_path: Path, tiny_bert
     assert full["checkpoint_bytes"] > 3 * small["checkpoint_bytes"] > 0
     assert full["adapter_bytes"] is None and small["adapter_bytes"] < 0.5 * small["model_bytes"]
     assert table.count("| cola |") == 2
+
+
+@pytest.mark.slow
+def test_the_benchmark_of_families_resumes_and_has_a_table(tmp_path: Path, tiny_bert: Path) -> None:
+    """With two tiny encoders on rows that are made up here; transformers has no gradient checkpointing of one."""
+    lines = [f"{i % 2}\t{i}\t{i}\tthe cat sat\t{'the dog ran ' * (i % 7 + 1)}" for i in range(40)]
+    (tmp_path / "MRPC").mkdir()
+    (tmp_path / "MRPC" / "train.tsv").write_text("\n".join(["Quality\t#1 ID\t#2 ID\t#1 String\t#2 String", *lines]))
+    measured, table = run_twice(
+        *("families.py", "--families", "bert", "mpnet", "--sizes", "tiny", "--tiny-updates", "2"),
+        *("--tokenizer", tiny_bert, "--precisions", "fp32", "--data", tmp_path, "--out", tmp_path / "families.json"),
+        lines=8, table="families_table", module="families_table",
+    )  # fmt: skip
+    assert all(found.get(each, 1) > 0 for found in measured["runs"] for each in ("bytes", "trained_per_second"))
+    assert [found["family"] for found in measured["runs"] if "refused" in found] == ["mpnet"]
+    assert table.count("| BERT |") == 1 and table.count("not in transformers") == 1
 
 
 SCRIPTS = sorted(
