@@ -16,7 +16,7 @@ from finetune.models.families import has_own_class
 from finetune.models.kernels import cpu
 from finetune.models.kernels.first_token import last_layer_for_first_token
 from finetune.models.model import EncoderWithHead
-from finetune.models.trial import LENGTHS, last_layer, refused, tried, unusable
+from finetune.models.trial import LENGTHS, last_layer, or_refused, refusal, tried
 
 MOST_DIFFERENCE = 1e-4  # of a vector's largest number, or of 1
 HALF = {"bf16": torch.bfloat16, "fp16": torch.float16}
@@ -30,7 +30,7 @@ def take_fast_paths(model: EncoderWithHead, *, device: torch.device, precision: 
     backbone, notes = model.backbone, list[str]()
     encoder = backbone.encoder
     sparse = _sparse_when_long(model)
-    with refused(model):
+    with or_refused(model):
         plain = tried(model)
         if not has_own_class(encoder.config):
             notes += _of_other_tokens(model)
@@ -40,7 +40,7 @@ def take_fast_paths(model: EncoderWithHead, *, device: torch.device, precision: 
     if device.type == "cpu":
         cpu.speed_up(model, encoder)
     if precision in HALF and not has_own_class(encoder.config):
-        with refused(model, precision), torch.autocast("cpu", HALF[precision]):
+        with or_refused(model, precision), torch.autocast("cpu", HALF[precision]):
             tried(model)
     return notes
 
@@ -51,9 +51,7 @@ def _of_other_tokens(model: EncoderWithHead) -> list[str]:
     """
     kind, plain = model.backbone.config.model_type, last_layer(model)
     if torch.equal(plain[-1, 0], last_layer(model, last=1)[-1, 0]):
-        raise unusable(
-            model, "transformers has no code for their attention here, and without it no token reads another"
-        )
+        raise refusal(model, "transformers has no code for their attention here, and without it no token reads another")
     if _close(last_layer(model, rows=1)[0], plain[0, : LENGTHS[0]]):
         return []
     model.backbone.padded_up_to = 0

@@ -19,7 +19,7 @@ LENGTHS = (4, 6)  # tokens of the two rows that are tried, of which the shorter 
 
 
 @contextmanager
-def refused(model: EncoderWithHead, precision: str = "") -> Iterator[None]:
+def or_refused(model: EncoderWithHead, precision: str = "") -> Iterator[None]:
     """Turns an error of an encoder without a row in `families` into a UserError that names its type."""
     kind = model.backbone.config.model_type
     try:
@@ -46,10 +46,10 @@ def tried(model: EncoderWithHead) -> Tensor:
         )
     wanted = 1 if model.pooled and not backbone.bilstm else batch.attention_mask.shape[1]
     if states.shape[1] != wanted:
-        raise unusable(model, f"of {wanted} tokens they give {states.shape[1]} vectors")
+        raise refusal(model, f"of {wanted} tokens they give {states.shape[1]} vectors")
     if states.shape[-1] != backbone.config.hidden_size:
         width = backbone.config.hidden_size
-        raise unusable(model, f"their vectors are {states.shape[-1]} wide, not {width} as in their config")
+        raise refusal(model, f"their vectors are {states.shape[-1]} wide, not {width} as in their config")
     return states
 
 
@@ -65,7 +65,7 @@ def last_layer(model: EncoderWithHead, *, rows: int = len(LENGTHS), last: int = 
     return states[:, :, 0]
 
 
-def unusable(model: EncoderWithHead, reason: str) -> UserError:
+def refusal(model: EncoderWithHead, reason: str) -> UserError:
     """The error for an encoder whose vectors cannot be used."""
     return UserError(f"encoders of type '{model.backbone.config.model_type}' cannot be used: {reason}", OTHER_TYPE)
 
@@ -89,7 +89,7 @@ def freeze_unreached(model: EncoderWithHead) -> None:
     These are layers above those that are read, or LUKE's of entities: weights without a gradient make distributed
     training fail, and would be counted as trained.
     """
-    with refused(model), _evaluated(model.backbone.encoder), torch.enable_grad():
+    with or_refused(model), _evaluated(model.backbone.encoder), torch.enable_grad():
         read = model.hidden(tried_batch(model))
     reached = _reached([states for states in read if states.grad_fn is not None])
     for parameter in model.backbone.encoder.parameters():

@@ -90,7 +90,7 @@ def _kept(
         raise UserError(f"max_length is {max_length}: too few tokens for two spans", f"Set max_length={least} at least")
     places = [index - before for index in inner if ids[index] in markers]
     for cut in range(len(places)):  # between four markers there are at most three gaps
-        chosen = nearest(len(inner), places, room - cut * gaps)
+        chosen = nearest_tokens(len(inner), places, room - cut * gaps)
         parts = [[before + index for _, index in run] for _, run in groupby(enumerate(chosen), lambda x: x[1] - x[0])]
         if len(parts) - 1 <= cut or not gaps:
             break
@@ -98,7 +98,7 @@ def _kept(
     return [*range(before), *(joined[:-1] if gaps else joined), *range(inner.stop, len(ids))]
 
 
-def nearest(count: int, places: Sequence[int], room: int) -> list[int]:
+def nearest_tokens(count: int, places: Sequence[int], room: int) -> list[int]:
     """As many of `count` tokens as there is room for: those at the spans' markers, then the nearest to them.
 
     What is between the spans comes first, where it fits; else its middle is left out, as is that of a very long span.

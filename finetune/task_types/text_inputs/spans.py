@@ -97,7 +97,7 @@ def _number(cell: Mapping[str, Any], keys: Iterable[str]) -> int | None:
     return found if is_place(found) else None
 
 
-def located(given: GivenSpan, text: str, ends: Ends) -> EntitySpan:
+def placed_span(given: GivenSpan, text: str, ends: Ends) -> EntitySpan:
     """Where a span is in a text. Raises NoRow where it is not there, or the word there is another."""
     if BRACKETS.search(given.type):
         raise NoRow(f"has a span of the type {short(given.type)}, with a blank or a bracket", NO_SPAN)
@@ -141,7 +141,7 @@ def _spans(layout: Layout, values: Mapping[str, Any], text: str) -> list[EntityS
         given = given_span(cell_at(values, name))
         if given is None:
             raise NoRow(f"has {short(cell_at(values, name))} in the column '{name}'; expected a span", NO_SPAN)
-        spans.append(located(given, text, layout.span_ends))
+        spans.append(placed_span(given, text, layout.span_ends))
     first, second = sorted(spans, key=lambda span: (span.start, -span.end))
     if (first.start, first.end) == (second.start, second.end):
         raise NoRow("has the same span twice", SPANS_OVERLAP)

@@ -221,10 +221,10 @@ def test_objects_keep_their_own_fields(reviewer: Predictor, tmp_path: Path) -> N
             assert before.items() <= after.items()
 
 
-def test_lines_of_text_are_embedded_by_a_model_of_words(tagger: Predictor, tmp_path: Path) -> None:
+def test_lines_of_text_are_embedded_by_a_model_of_characters(tagger: Predictor, tmp_path: Path) -> None:
     (tmp_path / "new.txt").write_text("我 在 北京\n在 北京\n")
     found = rows_of_file(tmp_path / "new.txt", {"model": "minilm"}, trained=tagger.layout, length=32)
-    assert [row.words for row in found.rows] == [("我", "在", "北京"), ("在", "北京")]
+    assert [row.words for row in found.rows] == [("我", "在", "北", "京"), ("在", "北", "京")]
 
 
 def test_the_command_names_its_output_like_the_file(here: Finetune, tmp_path: Path, tiny_bert: Path) -> None:
