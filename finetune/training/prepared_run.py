@@ -16,7 +16,7 @@ from finetune.models import pretrained
 from finetune.models.backbone import Head
 from finetune.models.device import resolve_device, resolve_precision, set_deterministic
 from finetune.models.encoder_sizes import size_of
-from finetune.models.families import family_notes
+from finetune.models.families import family_notes, has_own_class
 from finetune.models.feature import Feature
 from finetune.models.lora import require_peft
 from finetune.models.model import EncoderWithHead
@@ -189,7 +189,7 @@ def build_run(planned: PlannedRun, watch: Watcher) -> BuiltRun:
     if size := trained_size(recipe):
         trained = Path(planned.vocabulary)
         notes = training_notes(trained, len(tokenizer), tokenizer_hash(tokenizer), size=size) + notes
-    notes += _head_notes(planned.weights.name, model.head, new) + _pooling_notes(planned)
+    notes += _head_notes(planned.weights.name, model.head, new) + _pooling_notes(planned, model)
     return BuiltRun(model=model, new_weights=new, tokenizer=tokenizer, features=features, notes=notes)
 
 
@@ -201,14 +201,16 @@ def _head_notes(name: str, head: Head, new: Sequence[str]) -> list[str]:
     return [f"the head is new, since {name} lacks {some(lacking)}"] if lacking else []
 
 
-def _pooling_notes(planned: PlannedRun) -> list[str]:
+def _pooling_notes(planned: PlannedRun, model: EncoderWithHead) -> list[str]:
     """A note where `auto` chose a vector that transformers' classes do not read."""
     if planned.recipe.pooling != "auto" or planned.pooling == FAMILY:
         return []
     vector = {"mean": "the mean of a text's tokens", "cls": "the vector of [CLS]"}[planned.pooling]
+    known = has_own_class(model.backbone.config)
+    other = " (pooling=family: one that transformers loads)" if known else ""
     return [
         f"pooling {planned.pooling}: the head reads {vector}, which fits {planned.weights.name}; the model is saved in "
-        "a format that only finetune loads (pooling=family: one that transformers loads)"
+        f"a format that only finetune loads{other}"
     ]
 
 
