@@ -8,7 +8,7 @@ import pytest
 from finetune.errors import UserError
 from finetune.models.tokenizers.added_tokens import add_tokens
 from finetune.models.tokenizers.load import load_tokenizer
-from finetune.task_types.sentence.marked import encode_marked, nearest
+from finetune.task_types.sentence.marked import encode_marked, nearest_tokens
 from finetune.task_types.text_inputs.markers import (
     SUBJECT_OBJECT,
     EntitySpan,
@@ -63,10 +63,10 @@ def test_what_is_wrong_with_the_markers_of_a_text(text: str, fault: str) -> None
 
 
 def test_the_nearest_tokens_to_the_spans_are_kept() -> None:
-    assert nearest(10, [4, 6], 10) == list(range(10))
-    assert nearest(10, [4, 6], 5) == [3, 4, 5, 6, 7]
-    assert nearest(10, [0, 2], 5) == [0, 1, 2, 3, 4]  # what one end does not need the other gets
-    assert nearest(20, [2, 17], 6) == [1, 2, 3, 16, 17, 18]  # the middle is left out
+    assert nearest_tokens(10, [4, 6], 10) == list(range(10))
+    assert nearest_tokens(10, [4, 6], 5) == [3, 4, 5, 6, 7]
+    assert nearest_tokens(10, [0, 2], 5) == [0, 1, 2, 3, 4]  # what one end does not need the other gets
+    assert nearest_tokens(20, [2, 17], 6) == [1, 2, 3, 16, 17, 18]  # the middle is left out
 
 
 def cut(folder: Path, text: str, most: int) -> list[str]:
