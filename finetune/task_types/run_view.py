@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from finetune.runs.folder import RunFolder
 from finetune.runs.record import RunRecord
+from finetune.task_types.registry import available
 from finetune.task_types.types import view_of
 from finetune.task_types.view import Line, View
 
@@ -16,7 +17,10 @@ def split_view_of(record: RunRecord, folder: RunFolder, split: str, lines: Seque
     The names are those of the saved model; without the model, those by which the record's scores are told apart. None
     where no line has a label, or no type fits.
     """
-    view = view_of(lines, _saved_labels(folder), name=(record.recipe.get("options") or {}).get("shape", ""))
+    shape = (record.recipe.get("options") or {}).get("shape", "")
+    view = view_of(lines, _saved_labels(folder), name=shape)
+    if view is not None and not shape and (task := available().get(record.task)) is not None:
+        view = view.for_task(task)
     if view is None or view.labels or not view.names_in_scores:
         return view
     groups = dict.fromkeys(name.rpartition("/")[0] for name in record.scores.get(split, {}) if "/" in name)

@@ -3,12 +3,15 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from finetune.runs.seeds import CONSTANT
 from finetune.task_types.marked_text import TextPart
+
+if TYPE_CHECKING:
+    from finetune.task_types.task import Task
 
 Line = dict[str, Any]
 NOT_FIELDS = ("gold", "prediction", "probabilities")  # of a line
@@ -70,6 +73,10 @@ class View(ABC):
     sorted_by = "confidence"  # the name of `certainty`
     legend = ""  # a sentence on what is marked in the texts
     names_in_scores = False  # whether the record's scores name the probabilities, where no model is available
+
+    def for_task(self, _: "Task") -> Self:
+        """The view of lines that a task's model predicted; the same unless the task has scores of its own."""
+        return self
 
     @staticmethod
     @abstractmethod

@@ -4,8 +4,8 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 
@@ -26,16 +26,19 @@ from finetune.task_types.span.answer_place import located
 from finetune.task_types.span.cells import answers_of
 from finetune.task_types.span.guess import question_layout, require_no_answers, says_no_answer
 from finetune.task_types.span.row import SpanRow
-from finetune.task_types.span.task import SpanTask
+from finetune.task_types.span.task import Scored, SpanTask
+from finetune.task_types.task import Task
 from finetune.task_types.view import Line, View
 
 NONE = "no answer"
 
 
+@dataclass(frozen=True, kw_only=True)
 class SpanView(View):
-    """A span of a context, or no answer."""
+    """A span of a context, or no answer; `scored` is that of the task, where it has another than SQuAD's scripts."""
 
-    measure = "F1 of the words"
+    scored: Scored | None = None
+    measure: str = "F1 of the words"
     decision = "answers"
     square = False
 
@@ -43,13 +46,19 @@ class SpanView(View):
     def shows(line: Line) -> bool:
         return "question" in line and "context" in line
 
+    def for_task(self, task: Task) -> Self:
+        """With the task's own scores."""
+        if not isinstance(task, SpanTask) or task.scored is None:
+            return self
+        return replace(self, scored=task.scored, measure=task.overlap)
+
     def scores(self) -> np.ndarray:
-        """SQuAD's F1 with the best of the label texts."""
-        return np.array([_scores(line)[1] for line in self.lines])
+        """The task's overlap with the best of the label texts: SQuAD's F1, unless it has its own."""
+        return np.array([self._scores(line)[1] for line in self.lines])
 
     def wrong(self) -> np.ndarray:
-        """Another text, but for what SQuAD's exact match overlooks."""
-        return np.array([_scores(line)[0] < 1 for line in self.lines])
+        """Another text, but for what exact match overlooks."""
+        return np.array([self._scores(line)[0] < 1 for line in self.lines])
 
     def lengths(self) -> np.ndarray:
         """The number of characters of the context."""
@@ -63,29 +72,27 @@ class SpanView(View):
         """The prediction's probability among the n-best; right where the texts are the same."""
         if not self.lines or self.lines[0].get("score") is None:
             return None
-        right = np.array([_scores(line)[0] == 1 for line in self.lines])
+        right = np.array([self._scores(line)[0] == 1 for line in self.lines])
         return np.array([line["score"] for line in self.lines], float), right
 
     def row_pairs(self, line: Line) -> list[tuple[str, str]]:
         """(whether there is an answer, the outcome)."""
-        return [("an answer" if line["gold"] else NONE, _outcome(line))]
+        return [("an answer" if line["gold"] else NONE, self._outcome(line))]
 
     def says(self, value: object) -> str:
         return str(value) or NONE
 
+    def _scores(self, line: Line) -> tuple[float, float]:
+        """(exact match, overlap)"""
+        of_squad = score_v1 if line.get("no_answer") is None and line.get("answers") else score_v2
+        return (self.scored or of_squad)(line.get("answers") or (), line["prediction"])
 
-def _scores(line: Line) -> tuple[float, float]:
-    """(exact match, F1)"""
-    score = score_v1 if line.get("no_answer") is None and line.get("answers") else score_v2
-    return score(line.get("answers") or (), line["prediction"])
-
-
-def _outcome(line: Line) -> str:
-    """The outcome of a prediction, as a column of the confusion matrix."""
-    exact, f1 = _scores(line)
-    if not line["prediction"]:
-        return NONE
-    return "the same text" if exact else "shares words" if f1 else "another text"
+    def _outcome(self, line: Line) -> str:
+        """The outcome of a prediction, as a column of the confusion matrix."""
+        exact, overlap = self._scores(line)
+        if not line["prediction"]:
+            return NONE
+        return "the same text" if exact else "shares words" if overlap else "another text"
 
 
 def _marks(line: Line) -> Iterator[tuple[int, int, str]]:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 Positive = Annotated[int, Field(ge=1, le=131_072)]  # tokens, of which no encoder reads more
 SpanCount = Annotated[int, Field(ge=1, le=200)]
+Scored = Callable[[Sequence[str], str], tuple[float, float]]  # from label texts and an answer
 THRESHOLDS = ("threshold", "threshold_em")
 SPARE = 10  # spans that are kept in addition to the n best, since some have the same text
 
@@ -178,7 +179,7 @@ class SpanTask(Task):
 
     read: Callable[[Source, str], Rows]
     unanswerable: bool = False
-    scored: Callable[[Sequence[str], str], tuple[float, float]] | None = None
+    scored: Scored | None = None
     overlap: Literal["f1", "rouge-w"] = "f1"
     stride: Positive = option(128, "stride of the windows over a long context, in tokens")
     max_question_tokens: Positive = option(64, "of a longer question the rest is truncated")

@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,12 @@ from finetune.runs.predictions import read_lines
 from finetune.runs.record_files import load_record
 from finetune.task_types import types
 from finetune.task_types.parts import Answer
+from finetune.task_types.registry import find
 from finetune.task_types.run_view import split_view_of
 from finetune.task_types.sentence.columns import Classification
 from finetune.task_types.sentence.view import LabelView
 from finetune.task_types.span.answers import SpanAnswer
+from finetune.task_types.span.row import SpanRow
 from finetune.task_types.view import View
 
 
@@ -101,3 +104,12 @@ def test_limits_count_the_doubtful_labels_of_a_run_without_its_model(tmp_path: P
     change_record(folder / "record.json", scores={"dev": task.scoring.score(answers, rows)})
     (block,) = blocks(read_run_files(RunFolder(folder)))
     assert any("label the model contradicts" in text for text in block.points)
+
+
+def test_an_answer_is_right_by_the_scores_of_its_task(tmp_path: Path) -> None:
+    task = find("korquad")
+    row = SpanRow(id="1", question="누가 썼나?", context="박경리의 《토지》", answers=("《토지》",), start=5)
+    view = view_of_dev(saved_run(tmp_path, task, [row], [SpanAnswer(value="토지", start=6)]))
+    assert not view.wrong().any()  # its script overlooks these brackets, SQuAD's does not
+    other = replace(task, name="other")
+    assert view_of_dev(saved_run(tmp_path, other, [row], [SpanAnswer(value="토지", start=6)])).wrong().all()

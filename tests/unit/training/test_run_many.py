@@ -23,7 +23,10 @@ from finetune.training.targets import expand_targets
         (Diverged("the loss is nan", "Lower it"), "the loss is nan. Lower it"),
         (OSError(28, "No space left on device"), "No space left on device. Free space"),
         (torch.OutOfMemoryError("CUDA out of memory"), "out of memory. Set train.gradient_checkpointing=true"),
-        (RuntimeError("DefaultCPUAllocator: can't allocate memory"), "out of memory. Set train.gradient_checkpointing=true"),
+        (
+            RuntimeError("DefaultCPUAllocator: can't allocate memory"),
+            "out of memory. Set train.gradient_checkpointing=true",
+        ),
         (RuntimeError("put_ does not have a deterministic implementation"), "Leave deterministic = true out"),
     ],
     ids=lambda given: type(given).__name__,
