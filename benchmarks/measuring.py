@@ -1,6 +1,7 @@
 """Measurement of training: one epoch over a sample of MRPC, timed per update; and our trainer on it."""
 
 import multiprocessing
+import os
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -170,10 +171,11 @@ def fresh(function: Callable[..., Any], *given: Any) -> Any:
     # Forked from a process that has imported the libraries and computed nothing.
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["finetune.training.trainer", "transformers.trainer"])
-    with ProcessPoolExecutor(1, context, initializer=_quiet) as process:
+    with ProcessPoolExecutor(1, context, initializer=_begin, initargs=(dict(os.environ),)) as process:
         return process.submit(function, *given).result()
 
 
-def _quiet() -> None:
+def _begin(environment: dict[str, str]) -> None:
+    os.environ.update(environment)  # the process before this one has that of its own start
     logging.set_verbosity_error()
     logging.disable_progress_bar()
