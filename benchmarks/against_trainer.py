@@ -11,7 +11,7 @@ import torch
 from comparing import compare
 from datasets import Dataset
 from measuring import MAX_LENGTH, MRPC, Job, Measurement, Meter, as_in_a_run, sample, train_ours
-from torch import Tensor, nn
+from torch import Tensor
 from transformers import (
     AutoModelForSequenceClassification,
     DataCollatorWithPadding,
@@ -24,6 +24,7 @@ from transformers import (
 )
 
 from finetune.models import pretrained as weights
+from finetune.models.families import takes_segments
 from finetune.models.tokenizers.load import load_tokenizer
 
 
@@ -60,7 +61,7 @@ def trained_theirs(job: Job, *, grouped: bool, bf16: bool) -> tuple[Measurement,
     folder = weights.resolve(job.model).folder
     tokenizer = load_tokenizer(folder)
     torch.manual_seed(job.seed)
-    model: nn.Module = AutoModelForSequenceClassification.from_pretrained(
+    model: Any = AutoModelForSequenceClassification.from_pretrained(
         folder, num_labels=len(MRPC.labels), dtype=torch.float32
     )
     meter = Meter(model)
@@ -68,7 +69,9 @@ def trained_theirs(job: Job, *, grouped: bool, bf16: bool) -> tuple[Measurement,
         trainer = LossTrainer(
             model=model,
             args=arguments(scratch, job, grouped=grouped, bf16=bf16),
-            train_dataset=dataset(job, tokenizer, padding=False if grouped else "max_length"),
+            train_dataset=dataset(
+                job, tokenizer, padding=False if grouped else "max_length", segments=takes_segments(model.config)
+            ),
             data_collator=DataCollatorWithPadding(tokenizer) if grouped else default_data_collator,
             processing_class=tokenizer,
             callbacks=[EndOfUpdate(meter)],
@@ -105,7 +108,7 @@ def arguments(folder: str, job: Job, *, grouped: bool, bf16: bool) -> TrainingAr
     )
 
 
-def dataset(job: Job, tokenizer: PreTrainedTokenizerBase, *, padding: bool | str) -> Dataset:
+def dataset(job: Job, tokenizer: PreTrainedTokenizerBase, *, padding: bool | str, segments: bool) -> Dataset:
     """The tokenized rows of the job."""
     rows = sample(job)
     encoded = tokenizer(
@@ -114,6 +117,7 @@ def dataset(job: Job, tokenizer: PreTrainedTokenizerBase, *, padding: bool | str
         truncation=True,
         max_length=MAX_LENGTH,
         padding=padding,
+        return_token_type_ids=segments,
     )
     return Dataset.from_dict({**encoded, "label": [MRPC.labels.index(row.gold) for row in rows]})
 
