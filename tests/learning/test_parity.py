@@ -34,7 +34,7 @@ def reference(
     config.update(head.config_settings())
     model = getattr(transformers, head.auto_class).from_pretrained(folder, config=config, dtype=torch.float32)
     model.load_state_dict(head.to_checkpoint(), strict=False)
-    norms = {id(p) for m in model.modules() if isinstance(m, torch.nn.LayerNorm) for p in m.parameters()}
+    norms = {id(p) for m in model.modules() if type(m).__name__.endswith("Norm") for p in m.parameters()}
     plain = [p for name, p in model.named_parameters() if name.endswith("bias") or id(p) in norms]
     decayed = [p for p in model.parameters() if not any(p is other for other in plain)]
     groups = [{"params": decayed, "weight_decay": 0.01}, {"params": plain, "weight_decay": 0.0}]
@@ -87,6 +87,10 @@ def test_first_fifty_losses_and_logits_equal_transformers(task: Task, tiny_encod
     if isinstance(task, SpanTask):
         task = of_one_length(task, tiny_encoder)
     trainer, features = build(task, tiny_encoder, settings, watch=losses, max_length=128)
+    if not trainer.model.head.has_class:
+        kind = trainer.model.backbone.config.model_type
+        assert (kind, trainer.model.head.auto_class.removeprefix("AutoModelFor")) in WITHOUT_CLASS
+        return
     assert not isinstance(task, SpanTask) or len({len(feature) for feature in features}) == 1
     theirs, expected = reference(features, tiny_encoder, settings, trainer.model.head, count=52)
     rows = task.load(Source(), "dev").rows
