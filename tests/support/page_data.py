@@ -96,6 +96,7 @@ def write_own_data(folder: Path) -> None:
         "other.csv": ["comment", *texts],
         "people.csv": ["head,tail,text,relation", *(f"Ann{n},Bo{n},Ann{n} saw Bo{n},{'ab'[n % 2]}" for n in range(24))],
         "pets.jsonl": [json.dumps(pet(row)) for row in range(24)],
+        "new.jsonl": [json.dumps({name: cell for name, cell in pet(row).items() if name != "label"}) for row in (1, 2)],
         "lines.txt": texts,
         "corpus.txt": _corpus(),
         "sentence-pairs.txt": [f"{text}\t한 남자" for text in texts],
