@@ -47,9 +47,7 @@ def tried(model: EncoderWithHead) -> Tensor:
     wanted = 1 if model.pooled and not backbone.bilstm else batch.attention_mask.shape[1]
     if states.shape[1] != wanted:
         raise refusal(model, f"of {wanted} tokens they give {states.shape[1]} vectors")
-    if states.shape[-1] != backbone.config.hidden_size:
-        width = backbone.config.hidden_size
-        raise refusal(model, f"their vectors are {states.shape[-1]} wide, not {width} as in their config")
+    _require_width(model, states)
     return states
 
 
@@ -57,12 +55,20 @@ def tried(model: EncoderWithHead) -> Tensor:
 def last_layer(model: EncoderWithHead, *, rows: int = len(LENGTHS), last: int = 0) -> Tensor:
     """The last layer's vectors of rows that are tried, whatever a head reads: `(rows, most tokens, width)`.
 
-    `last` is added to the id of the last token.
+    `last` is added to the id of the last token. Raises UserError where these are not the vectors of an encoder.
     """
     backbone, batch = model.backbone, tried_batch(model, rows=rows, last=last)
     with _evaluated(backbone.encoder):
         states, _ = backbone.hidden_states((backbone.config.num_hidden_layers,), pooled=False, **batch.for_encoder())
+    _require_width(model, states)
     return states[:, :, 0]
+
+
+def _require_width(model: EncoderWithHead, states: Tensor) -> None:
+    """Raises UserError for vectors of another width than a head is made for, as Reformer's last layer has."""
+    width = model.backbone.config.hidden_size
+    if states.shape[-1] != width:
+        raise refusal(model, f"their vectors are {states.shape[-1]} wide, not {width} as in their config")
 
 
 def refusal(model: EncoderWithHead, reason: str) -> UserError:

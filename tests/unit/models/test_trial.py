@@ -90,6 +90,12 @@ def test_an_encoder_without_attention_is_refused_whatever_is_read(reading: dict[
         build_model(save_tiny("mra", tmp_path), cat_task().head, recipe, device=CPU)
 
 
+def test_an_encoder_with_a_last_layer_of_another_width_is_refused_whatever_is_read(tmp_path: Path) -> None:
+    recipe = Recipe(task="any", layers="weighted-sum-all")
+    with pytest.raises(UserError, match="type 'reformer' cannot be used"):
+        build_model(save_tiny("reformer", tmp_path), cat_task().head, recipe, device=CPU)
+
+
 def test_weights_that_no_text_reaches_are_not_trained(tiny_bert: Path, tmp_path: Path) -> None:
     model = built(save_tiny("esm", tmp_path))
     frozen = {name for name, p in model.named_parameters() if not p.requires_grad}
