@@ -57,11 +57,8 @@ class Texts:
         if folder is None:
             return self._from_hub(split, looked_for=file)
         path = folder / file
-        content = load_json(path, FileFormat(format=FORMAT, encoding="utf-8-sig"))
-        if not isinstance(content, list):
-            raise UserError(f"{path}: is not a list of rows", "Compare with the official file")
-        rows = [self._row(fields, self.gold, f"{path}: row {n}") for n, fields in enumerate(content, start=1)]
-        return Rows(rows=_distinct(rows, path), origin=str(path))
+        rows = [self._row(fields, self.gold, where) for where, fields in official_rows(path)]
+        return Rows(rows=distinct_rows(rows, path), origin=str(path))
 
     def _from_hub(self, split: str, *, looked_for: str) -> Rows:
         found = hub_rows(REPOSITORY, self.config, HUB[split], looked_for=looked_for)
@@ -73,12 +70,12 @@ class Texts:
         return Rows(rows=rows, origin=origin)
 
     def _row(self, fields: Any, gold: tuple[str, ...], where: str) -> SentenceRow:
-        text, *pair = (_text(fields, column, where) for column in self.texts)
+        text, *pair = (text_of(fields, column, where) for column in self.texts)
         label: Any = fields
         for key in gold:
             label = label.get(key) if isinstance(label, Mapping) else None
         self._check(label, ".".join(gold), where)
-        return SentenceRow(id=_text(fields, "guid", where), text=text, pair=pair[0] if pair else None, gold=label)
+        return SentenceRow(id=text_of(fields, "guid", where), text=text, pair=pair[0] if pair else None, gold=label)
 
     def _check(self, label: Any, name: str, where: str) -> None:
         if self.labels and label not in self.labels:
@@ -88,14 +85,23 @@ class Texts:
             raise UserError(f"{where}: '{name}' is {label!r}; expected a number from 0 to 5", REMEDY)
 
 
-def _text(fields: Any, column: str, where: str) -> str:
+def official_rows(path: Path) -> Iterator[tuple[str, Any]]:
+    """(where, fields) of the rows of an official JSON file. Raises UserError for a file of another layout."""
+    content = load_json(path, FileFormat(format=FORMAT, encoding="utf-8-sig"))
+    if not isinstance(content, list):
+        raise UserError(f"{path}: is not a list of rows", "Compare with the official file")
+    yield from ((f"{path}: row {number}", fields) for number, fields in enumerate(content, start=1))
+
+
+def text_of(fields: Any, column: str, where: str) -> str:
+    """The text in a column of a row. Raises UserError where there is none."""
     found = fields.get(column) if isinstance(fields, Mapping) else None
     if not isinstance(found, str) or not found.strip():
         raise UserError(f"{where}: has no text in '{column}'", REMEDY)
     return found
 
 
-def _distinct(rows: list[Any], path: Path) -> list[Any]:
+def distinct_rows(rows: list[Any], path: Path) -> list[Any]:
     """The rows. Raises UserError for a guid that two of them have, since predictions are kept by it."""
     seen: dict[str, int] = {}
     for number, row in enumerate(rows, start=1):
@@ -121,7 +127,7 @@ def read_ner(source: Source, split: str) -> Rows:
     folder = source.find(folders("klue-ner"), holds=file)
     if folder is not None:
         path = folder / file
-        return Rows(rows=_distinct([_tagged(*sentence) for sentence in _sentences(path)], path), origin=str(path))
+        return Rows(rows=distinct_rows([_tagged(*sentence) for sentence in _sentences(path)], path), origin=str(path))
     found = hub_rows(REPOSITORY, "ner", HUB[split], looked_for=file)
     names = found.features["ner_tags"].feature.names
     rows = [

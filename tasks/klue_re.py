@@ -4,18 +4,26 @@ From the official JSON files, or the Hub's `klue/klue` (`re`). The two entities 
 `entity_types = true` adds their types to the markers. The labels of the test set are hidden.
 """
 
-from collections.abc import Iterable, Mapping
-from pathlib import Path
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from finetune.data import Source, hub_rows
-from finetune.data.file_format import FileFormat
-from finetune.data.formats.json_document import FORMAT, load_json
 from finetune.data.messages import so_many
 from finetune.errors import UserError
 from finetune.metrics import auprc, micro_f1_without
 from finetune.task_types import EntitySpan, Rows, SentenceRow, SentenceTask, with_markers
-from finetune.tasks.klue import HUB, REPOSITORY, folders, official_file
+from finetune.task_types.text_inputs.markers import BRACKETS, spans_fault
+from finetune.tasks.klue import (
+    HUB,
+    REMEDY,
+    REPOSITORY,
+    distinct_rows,
+    folders,
+    official_file,
+    official_rows,
+    text_of,
+)
 
 MARKERS = ("<subj>", "<obj>")
 NO_RELATION = "no_relation"
@@ -35,34 +43,28 @@ def read(source: Source, split: str) -> Rows:
     file = official_file("klue-re", split)
     folder = source.find(folders("klue-re"), holds=file)
     if folder is not None:
-        return _rows(load_official(folder / file), str(folder / file))
+        path = folder / file
+        loaded = _rows(official_rows(path), str(path))
+        return replace(loaded, rows=distinct_rows(list(loaded.rows), path))
     found = hub_rows(REPOSITORY, "re", HUB[split], looked_for=file)
+    origin = f"{REPOSITORY} (re, {HUB[split]})"
     named = ({**fields, "label": LABELS[fields["label"]]} for fields in found)
-    return _rows(named, f"{REPOSITORY} (re, {HUB[split]})")
+    return _rows(((f"{origin}: row {number}", fields) for number, fields in enumerate(named, start=1)), origin)
 
 
-def load_official(path: Path) -> list[dict[str, Any]]:
-    """The objects of an official file. Raises UserError for a file of another layout."""
-    found = load_json(path, FileFormat(format=FORMAT, encoding="utf-8-sig"))
-    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
-        raise UserError(f"{path}: is not a list of objects", "Give the file as it was published")
-    return found
-
-
-def _rows(found: Iterable[Mapping[str, Any]], origin: str) -> Rows:
+def _rows(found: Iterable[tuple[str, Any]], origin: str) -> Rows:
     rows, other = [], list[str]()
-    for number, fields in enumerate(found, start=1):
-        where = f"{origin}: row {number}"
-        missing = [name for name in ("guid", "sentence", "subject_entity", "object_entity") if name not in fields]
-        if missing:
-            raise UserError(f"{where}: has no '{missing[0]}'", "Give the file as it was published")
-        text, entities = fields["sentence"], [fields["subject_entity"], fields["object_entity"]]
-        spans = [_span(one, text, f"{where} ({fields['guid']})") for one in entities]
-        other += [fields["guid"]] * any(
+    for where, fields in found:
+        name, text = text_of(fields, "guid", where), text_of(fields, "sentence", where)
+        entities = [fields.get("subject_entity"), fields.get("object_entity")]
+        spans = [_span(one, text, f"{where} ({name})") for one in entities]
+        if fault := spans_fault(spans):
+            raise UserError(f"{where} ({name}): {fault}", REMEDY)
+        other += [name] * any(
             text[span.start : span.end] != one.get("word") for span, one in zip(spans, entities, strict=True)
         )
-        gold = fields.get("label")
-        rows.append(SentenceRow(id=str(fields["guid"]), text=with_markers(text, spans, MARKERS), gold=gold))
+        gold = text_of(fields, "label", where)
+        rows.append(SentenceRow(id=name, text=with_markers(text, spans, MARKERS), gold=gold))
     what = "an entity's word is not what its offsets say, which are used"
     notes = (f"{origin}: {so_many(len(other))} where {what}, first {other[0]}",) if other else ()
     return Rows(rows=rows, origin=origin, notes=notes)
@@ -71,7 +73,9 @@ def _rows(found: Iterable[Mapping[str, Any]], origin: str) -> Rows:
 def _span(entity: Any, text: str, where: str) -> EntitySpan:
     """An entity whose last character is at `end_idx`."""
     try:
-        start, end, kind = int(entity["start_idx"]), int(entity["end_idx"]) + 1, str(entity["type"])
+        start, end, kind = int(entity["start_idx"]), int(entity["end_idx"]) + 1, entity["type"]
+        if not isinstance(kind, str) or BRACKETS.search(kind):
+            raise ValueError(f"its type is {kind!r}")
     except (KeyError, TypeError, ValueError) as error:
         raise UserError(
             f"{where}: has the entity {str(entity)[:60]}", "An entity has word, start_idx, end_idx and type"

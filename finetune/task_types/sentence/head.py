@@ -11,11 +11,33 @@ from finetune.models.family_rows import POOLED_DROPOUT
 from finetune.task_types.pooled_head import PooledHead
 
 
-class SentenceHead(PooledHead):
-    """Dropout and one linear layer on the pooled output. A row's loss is multiplied by the weight of its class."""
+class LabelHead(Head):
+    """A head for a class or a number. A row's loss is multiplied by the weight of its class."""
 
     auto_class = "AutoModelForSequenceClassification"
+    regression: bool
     class_weights: Tensor | None
+
+    def learn(self, *, regression: bool, class_weights: Sequence[float]) -> None:
+        """Sets what the loss is."""
+        self.regression = regression
+        weights = tensor(class_weights) if class_weights else None
+        self.register_buffer("class_weights", weights, persistent=False)  # for training only
+
+    def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """Cross-entropy of logits `(batch, labels)`, or squared error of `(batch, 1)`; summed over the batch."""
+        if self.regression:
+            return functional.mse_loss(logits.squeeze(-1), labels.to(logits.dtype), reduction="sum")
+        return functional.cross_entropy(logits, labels, weight=self.class_weights, reduction="sum")
+
+    def config_settings(self) -> dict[str, object]:
+        """Label names, and the kind of problem, which transformers' classes and pipelines go by."""
+        problem = "regression" if self.regression else "single_label_classification"
+        return {**super().config_settings(), "problem_type": problem}
+
+
+class SentenceHead(LabelHead, PooledHead):
+    """Dropout and one linear layer on the pooled output."""
 
     def __init__(
         self,
@@ -26,27 +48,15 @@ class SentenceHead(PooledHead):
         class_weights: Sequence[float] = (),
     ) -> None:
         super().__init__(backbone, labels)
-        self.regression = regression
         self.solved_as = "number" if regression else "class"
-        weights = tensor(class_weights) if class_weights else None
-        self.register_buffer("class_weights", weights, persistent=False)  # for training only
-
-    def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """Cross-entropy of logits `(batch, labels)`, or squared error of `(batch, 1)`; summed over the batch."""
-        return _loss(logits, labels, regression=self.regression, weights=self.class_weights)
-
-    def config_settings(self) -> dict[str, object]:
-        """Label names, and the kind of problem, which transformers' classes and pipelines go by."""
-        return {**super().config_settings(), "problem_type": _problem(self.regression)}
+        self.learn(regression=regression, class_weights=class_weights)
 
 
-class MarkerHead(Head):
+class MarkerHead(LabelHead):
     """Dropout and one linear layer on the vectors of two opening markers (Baldini Soares et al. 2019: entity start)."""
 
     inputs = frozenset({"sequence"})
-    auto_class = "AutoModelForSequenceClassification"
     joins = True
-    class_weights: Tensor | None
 
     def __init__(
         self,
@@ -57,31 +67,11 @@ class MarkerHead(Head):
         class_weights: Sequence[float] = (),
     ) -> None:
         super().__init__(labels)
-        self.regression = regression
-        self.dropout = nn.Dropout(head_dropout(backbone.config, POOLED_DROPOUT))
         self.has_class = False
+        self.dropout = nn.Dropout(head_dropout(backbone.config, POOLED_DROPOUT))
         self.output = nn.Linear(2 * backbone.width, max(1, len(labels)))
-        weights = tensor(class_weights) if class_weights else None
-        self.register_buffer("class_weights", weights, persistent=False)  # for training only
+        self.learn(regression=regression, class_weights=class_weights)
 
     def forward(self, hidden: Tensor, mask: Tensor, pooled: Tensor | None = None) -> Tensor:
         """`(batch, 2, width)` to `(batch, labels)`."""
         return self.output(self.dropout(hidden.flatten(1)))  # type: ignore[no-any-return]
-
-    def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """As that of `SentenceHead`."""
-        return _loss(logits, labels, regression=self.regression, weights=self.class_weights)
-
-    def config_settings(self) -> dict[str, object]:
-        """As those of `SentenceHead`."""
-        return {**super().config_settings(), "problem_type": _problem(self.regression)}
-
-
-def _loss(logits: Tensor, labels: Tensor, *, regression: bool, weights: Tensor | None) -> Tensor:
-    if regression:
-        return functional.mse_loss(logits.squeeze(-1), labels.to(logits.dtype), reduction="sum")
-    return functional.cross_entropy(logits, labels, weight=weights, reduction="sum")
-
-
-def _problem(regression: bool) -> str:
-    return "regression" if regression else "single_label_classification"

@@ -60,6 +60,14 @@ def with_markers(text: str, spans: Sequence[EntitySpan], opening: Opening) -> st
     return "".join([*parts, text[done:]])
 
 
+def spans_fault(spans: Sequence[EntitySpan]) -> str:
+    """Why two spans cannot be marked, in words that follow `row 5`; empty where they can."""
+    first, second = sorted(spans, key=lambda span: (span.start, -span.end))
+    if (first.start, first.end) == (second.start, second.end):
+        return "has the same span twice"
+    return "has two spans that cross" if first.start < second.start < first.end < second.end else ""
+
+
 def without_markers(text: str, opening: Opening, instead: str = "") -> str:
     """A text with `instead` for each of its markers."""
     return _pattern(opening).sub(lambda _: instead, text)

@@ -26,6 +26,7 @@ from finetune.task_types.text_inputs.markers import (
     marker_fault,
     markers_in,
     plain,
+    spans_fault,
     with_markers,
     without_markers,
 )
@@ -142,11 +143,8 @@ def _spans(layout: Layout, values: Mapping[str, Any], text: str) -> list[EntityS
         if given is None:
             raise NoRow(f"has {short(cell_at(values, name))} in the column '{name}'; expected a span", NO_SPAN)
         spans.append(placed_span(given, text, layout.span_ends))
-    first, second = sorted(spans, key=lambda span: (span.start, -span.end))
-    if (first.start, first.end) == (second.start, second.end):
-        raise NoRow("has the same span twice", SPANS_OVERLAP)
-    if first.start < second.start < first.end < second.end:
-        raise NoRow("has two spans that cross", SPANS_OVERLAP)
+    if fault := spans_fault(spans):
+        raise NoRow(fault, SPANS_OVERLAP)
     return spans
 
 

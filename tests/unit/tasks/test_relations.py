@@ -55,6 +55,28 @@ def test_what_is_wrong_with_an_official_file_is_told(tmp_path: Path) -> None:
         find("klue-re").load(Source(folder=tmp_path), "dev")
 
 
+@pytest.mark.parametrize(
+    ("changed", "what"),
+    [
+        ({"sentence": None}, r"row 2: has no text in 'sentence'"),
+        ({"label": 5}, r"row 2: has no text in 'label'"),
+        ({"label": "friend"}, r"has the label 'friend'; expected one of no_relation"),
+        ({"guid": "klue-re-v1_00000"}, r"row 2: the guid 'klue-re-v1_00000' is also that of row 1"),
+        ({"subject_entity": None}, r"row 2 .*has the entity None"),
+        ({"subject_entity": {"word": "a", "start_idx": 0, "end_idx": 0, "type": "a b"}}, r"row 2 .*has the entity"),
+        ({"subject_entity": klue_rows(3)[1]["object_entity"]}, r"row 2 .*has the same span twice"),
+    ],
+    ids=lambda given: str(given)[:20],
+)
+def test_a_wrong_row_of_klue_is_named(changed: dict[str, object], what: str, tmp_path: Path) -> None:
+    write_klue_re(tmp_path)
+    rows = klue_rows(3)
+    rows[1] |= changed
+    (tmp_path / "klue-re-v1.1_dev.json").write_text(json.dumps(rows))
+    with pytest.raises(UserError, match=what):
+        find("klue-re").load(Source(folder=tmp_path), "dev")
+
+
 def test_semeval_takes_every_tenth_training_sentence_as_dev(tmp_path: Path) -> None:
     write_semeval(tmp_path)
     task, source = find("semeval-2010-8"), Source(folder=tmp_path)
