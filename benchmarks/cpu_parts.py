@@ -9,7 +9,8 @@ from itertools import pairwise
 from comparing import compare
 from measuring import as_in_a_run, train_ours
 
-from finetune.models.backbone import Backbone, Head
+from finetune.models.backbone import Backbone
+from finetune.models.head import Head
 from finetune.models.kernels import cpu
 from finetune.models.kernels.malloc import keep_memory
 from finetune.models.model import EncoderWithHead

@@ -6,8 +6,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from finetune.models.backbone import Backbone, Head, Logits
+from finetune.models.backbone import Backbone
 from finetune.models.batch import Batch
+from finetune.models.head import Head, Logits
 
 HeadFor = Callable[[Backbone], Head]
 

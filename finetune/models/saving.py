@@ -15,7 +15,7 @@ from transformers import AutoConfig, AutoModel, PretrainedConfig, PreTrainedMode
 from finetune.data.atomic import scratch_folder
 from finetune.data.checksums import write_checksums
 from finetune.errors import THEIRS, UserError, first_line
-from finetune.models.backbone import Backbone, Head
+from finetune.models.backbone import Backbone
 from finetune.models.config_bounds import FIXED, REMEDY, require_config
 from finetune.models.device import resolve_precision
 from finetune.models.families import FAMILIES, has_own_class, is_left_to_right, require_encoder, set_dropout
@@ -23,6 +23,7 @@ from finetune.models.fast_paths import take_fast_paths
 from finetune.models.fingerprint import OWN_WEIGHTS
 from finetune.models.freezing import set_trainable
 from finetune.models.gradient_checkpointing import checkpoint_gradients
+from finetune.models.head import Head
 from finetune.models.lora import POOLER, add_lora, merged_state, require_adapter
 from finetune.models.model import EncoderWithHead, HeadFor
 from finetune.models.pretrained_head import load_head

@@ -6,8 +6,9 @@ from torch import Tensor
 from transformers import PretrainedConfig
 
 from finetune.errors import UserError
-from finetune.models.backbone import Backbone, Head
+from finetune.models.backbone import Backbone
 from finetune.models.family_rows import OTHER, PLAIN, HeadName, Layers
+from finetune.models.head import Head
 
 VECTORS = {"cls": "cls", "bos": "cls", "mean": "mean"}  # as configs name them
 

@@ -13,7 +13,8 @@ from finetune.task_types.parts import Baselines, Codec, Explainer, Scoring, Stre
 
 if TYPE_CHECKING:
     from finetune.data.source import Source
-    from finetune.models.backbone import Backbone, Head
+    from finetune.models.backbone import Backbone
+    from finetune.models.head import Head
 
 
 TEST = "test"  # the split that chooses nothing

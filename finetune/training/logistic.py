@@ -12,9 +12,9 @@ import torch
 
 from finetune.errors import UserError
 from finetune.inference.engine import BATCH_TOKENS, Engine
-from finetune.models.backbone import Head
 from finetune.models.feature import LABEL, Feature, label_counts
 from finetune.models.feature_arrays import lengths
+from finetune.models.head import Head
 from finetune.models.model import EncoderWithHead
 from finetune.models.text_vector import MEAN
 from finetune.runs.events import EpochDone, EpochResult, Training

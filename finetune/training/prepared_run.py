@@ -13,11 +13,11 @@ from finetune.data.rows import Row, Rows
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.models import pretrained
-from finetune.models.backbone import Head
 from finetune.models.device import resolve_device, resolve_precision, set_deterministic
 from finetune.models.encoder_sizes import size_of
 from finetune.models.families import family_notes, has_own_class
 from finetune.models.feature import Feature
+from finetune.models.head import Head
 from finetune.models.lora import require_peft
 from finetune.models.model import EncoderWithHead
 from finetune.models.pretrained import ModelFiles

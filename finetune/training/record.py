@@ -16,11 +16,11 @@ from finetune.data.messages import percent, so_many
 from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.metrics.scores import Scores
-from finetune.models.backbone import Head
 from finetune.models.device import describe_device, peak_memory
 from finetune.models.feature import Feature
 from finetune.models.feature_arrays import truncated_rows
 from finetune.models.freezing import parameter_counts
+from finetune.models.head import Head
 from finetune.runs import environment
 from finetune.runs.cost import Cost
 from finetune.runs.dev_choices import dev_choices

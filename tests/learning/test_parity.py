@@ -13,10 +13,11 @@ from support.toys import cat_task, choice_task, labels_task, length_task, span_t
 from support.training import PLAIN, Losses, build, logits_of, loss_of
 
 from finetune.data.source import Source
-from finetune.models.backbone import Backbone, Head
+from finetune.models.backbone import Backbone
 from finetune.models.batch import collate
 from finetune.models.families import set_dropout
 from finetune.models.feature import Feature
+from finetune.models.head import Head
 from finetune.models.model import EncoderWithHead
 from finetune.runs.recipe import Train
 from finetune.task_types.span.task import SpanTask

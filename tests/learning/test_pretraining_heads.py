@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from support.pretraining import language, train
 
-from finetune.models.backbone import Head
 from finetune.models.feature import labels_by_name
+from finetune.models.head import Head
 from finetune.runs.recipe import Train
 from finetune.task_types.pretraining.head import NextSentenceHead, NextWordHead, WordHead
 from finetune.task_types.pretraining.label_names import NEXT, WORDS

@@ -12,8 +12,9 @@ from transformers import PreTrainedTokenizerBase
 from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.metrics.metric import Metric
-from finetune.models.backbone import Backbone, Head
+from finetune.models.backbone import Backbone
 from finetune.models.feature import IGNORED, Feature
+from finetune.models.head import Head
 from finetune.task_types.parts import Answer, Codec, Scoring
 from finetune.task_types.sentence.task import SentenceCodec, SentenceRow, SentenceTask
 from finetune.task_types.task import Task

@@ -10,8 +10,9 @@ from transformers import PreTrainedTokenizerBase
 
 from finetune.data.source import Source
 from finetune.metrics import Metric, pearson
-from finetune.models.backbone import Backbone, Head
+from finetune.models.backbone import Backbone
 from finetune.models.feature import IGNORED, Feature
+from finetune.models.head import Head
 from finetune.task_types import Answer, Codec, DataType, Evidence, Layout, NoRow, Rows, Scoring, Task, View
 from finetune.task_types.marked_text import TextPart, unmarked
 

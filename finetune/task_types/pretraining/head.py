@@ -11,10 +11,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from finetune.errors import UserError
-from finetune.models.backbone import Backbone, Head, activation, dense_layer, norm_layer
+from finetune.models.backbone import Backbone
 from finetune.models.families import FAMILIES, can_be_left_to_right
 from finetune.models.family_rows import Family, WordPrediction
 from finetune.models.feature import IGNORED
+from finetune.models.head import Head, activation, dense_layer, norm_layer
 from finetune.models.left_to_right import attend_to_the_left
 from finetune.task_types.pretraining.label_names import NEXT, WORDS
 

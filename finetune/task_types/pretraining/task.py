@@ -38,7 +38,8 @@ from finetune.task_types.task import Task
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-    from finetune.models.backbone import Backbone, Head
+    from finetune.models.backbone import Backbone
+    from finetune.models.head import Head
 
 Share = Annotated[float, Field(ge=0, le=1)]
 REPLACE = (0.8, 0.1, 0.1)

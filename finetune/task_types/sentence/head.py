@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from torch import Tensor, nn, tensor
 from torch.nn import functional
 
-from finetune.models.backbone import Backbone, Head
+from finetune.models.backbone import Backbone
 from finetune.models.families import head_dropout
 from finetune.models.family_rows import POOLED_DROPOUT
+from finetune.models.head import Head
 from finetune.task_types.pooled_head import PooledHead
 
 

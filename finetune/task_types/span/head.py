@@ -3,8 +3,9 @@
 from torch import Tensor
 from torch.nn import functional
 
-from finetune.models.backbone import Backbone, Head
+from finetune.models.backbone import Backbone
 from finetune.models.family_rows import SPAN
+from finetune.models.head import Head
 
 
 class SpanHead(Head):

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from torch import Tensor
 from torch.nn import functional
 
-from finetune.models.backbone import Backbone, Head
+from finetune.models.backbone import Backbone
 from finetune.models.family_rows import TOKEN
 from finetune.models.feature import IGNORED
+from finetune.models.head import Head
 
 
 class TaggingHead(Head):

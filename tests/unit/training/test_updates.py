@@ -12,9 +12,10 @@ from support.toys import cat_task
 from torch import Tensor, nn
 
 from finetune.errors import UserError
-from finetune.models.backbone import Backbone, Head
+from finetune.models.backbone import Backbone
 from finetune.models.batch import collate
 from finetune.models.feature import IGNORED, Feature, label_counts
+from finetune.models.head import Head
 from finetune.models.model import EncoderWithHead
 from finetune.runs.events import EpochDone, Event
 from finetune.runs.recipe import Train, parse

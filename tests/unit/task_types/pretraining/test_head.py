@@ -24,9 +24,9 @@ from transformers import (
 
 from finetune.errors import UserError
 from finetune.models import pretrained
-from finetune.models.backbone import Head
 from finetune.models.batch import Batch, collate
 from finetune.models.feature import Feature, label_counts
+from finetune.models.head import Head
 from finetune.models.model import EncoderWithHead
 from finetune.models.saving import build_model, load_trained, save_checkpoint
 from finetune.models.tokenizers.load import load_tokenizer
