@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from finetune.checks import (
     across_splits,
+    annotators,
     duplicates,
     file_format,
     ids,
@@ -25,6 +26,7 @@ FILES = (
     of_types,
     label_leaks,
     across_splits,
+    annotators,
     duplicates,
 )
 CHECKS: tuple[Check, ...] = tuple(check for file in FILES for check in file.CHECKS)

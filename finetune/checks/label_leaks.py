@@ -6,6 +6,7 @@ from collections.abc import Hashable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from finetune.checks.annotators import annotator_columns
 from finetune.checks.check import Check, in_each
 from finetune.checks.finding import FileFinding
 from finetune.checks.split_data import SplitFile
@@ -39,7 +40,8 @@ def leaking_columns(part: SplitFile) -> Iterator[FileFinding]:
     layout = part.layout
     if not part.trains or not part.kind.labels_rows:
         return
-    taken = (*layout.text, *layout.label, layout.id, layout.group)
+    annotators = annotator_columns(part) if len(layout.label) == 1 else []
+    taken = (*layout.text, *layout.label, layout.id, layout.group, *annotators)
     rows = _sample(part)
     labels = _numbered([part.golds[row] for row in rows])
     for name, cells in part.table.columns.items():

@@ -20,6 +20,7 @@ NUMBERED = re.compile(
 )
 NO_SPACES = re.compile("[\u1100-\u11ff\u3040-\u30ff\u3130-\u318f\u3400-\u9fff\uac00-\ud7af]")
 
+OTHER_ANNOTATOR = re.compile(r".+ \(annotator \d+\)")
 SPLIT = re.compile(r"train(ing)?|dev(elopment)?|val(id(ation)?)?|test(ing)?|eval(uation)?|holdout")
 
 EXACT, COMPOUND = 1, 2
@@ -94,8 +95,20 @@ def is_id_name(name: str) -> bool:
 
 def is_about(name: str) -> bool:
     """Whether the name is metadata of the row or its label, such as `created_at` or `label_confidence`."""
+    if is_other_annotator(name):
+        return True
     words, about = name_words_of(name), word_list("about")
     return name.strip().lower() in about or (bool(words) and words[-1] in about) or words[:2] == ["annotation", "id"]
+
+
+def names_annotator(name: str) -> bool:
+    """Whether a name says who gave a label, or whose labels a column holds: `annotator`, `rater_2`."""
+    return not {*name_words_of(name)}.isdisjoint(word_list("annotator"))
+
+
+def is_other_annotator(name: str) -> bool:
+    """Whether a column holds labels of further annotators, as exports of labelling tools are read."""
+    return OTHER_ANNOTATOR.fullmatch(name) is not None
 
 
 def is_split_name(name: str) -> bool:

@@ -62,10 +62,20 @@ def _annotations(given: Mapping[str, Any]) -> list[Any] | None:
 
 
 def _label_studio(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The task's data, and each control's value in its first annotation that was not cancelled."""
+    """The task's data, and each control's value in its first annotation that was not cancelled; those of further ones
+    are columns such as `sentiment (annotator 2)`.
+    """
     row: dict[str, Any] = {"id": given.get("id"), **given["data"]}
     done = _done(given)
-    for result in (done[0].get("result") or []) if done else []:
+    for number, annotation in enumerate(done, start=1):
+        values = _controls(annotation)
+        row |= values if number == 1 else {f"{name} (annotator {number})": value for name, value in values.items()}
+    return row
+
+
+def _controls(annotation: Mapping[str, Any]) -> dict[str, Any]:
+    row: dict[str, Any] = {}
+    for result in annotation.get("result") or []:
         value = result.get("value") if isinstance(result, dict) else None
         if not isinstance(value, dict):
             continue

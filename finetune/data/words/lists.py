@@ -24,6 +24,7 @@ LISTS = {  # what each list holds; names of columns are in lower case, without s
     "text_weak": "names of columns that are the text where none of `text` is: titles, questions",
     "text_pairs": "two names of columns that are a pair of texts",
     "about": "last words in names of facts about a row or its label: dates, authors, counts",
+    "annotator": "words in names of columns that say who gave a label, or hold one annotator's labels",
     "id": "names of a column of ids",
     "id_seldom": "those that are seldom the row's own id",
     "id_ending": "last words in names of ids",

@@ -10,7 +10,14 @@ from finetune.data.values import as_number, as_text, is_missing
 from finetune.data.words.lists import word_list
 from finetune.task_types.candidates import Ambiguous
 from finetune.task_types.choice_labels import choice_named
-from finetune.task_types.column_names import label_tier, name_words_of, numbered_order, stem_of, text_tier
+from finetune.task_types.column_names import (
+    label_tier,
+    name_words_of,
+    names_annotator,
+    numbered_order,
+    stem_of,
+    text_tier,
+)
 
 ROWS_LOOKED_AT = 1_000
 MOST_OF_LABELS = 0.9  # share of the labels that name a choice
@@ -70,7 +77,7 @@ def _numbered(facts: Mapping[str, ColumnFacts], label: Sequence[str]) -> list[li
 
 
 def _texts(facts: Mapping[str, ColumnFacts], label: Sequence[str]) -> list[str]:
-    free = {name: fact for name, fact in facts.items() if name not in label}
+    free = {name: fact for name, fact in facts.items() if name not in label and not names_annotator(name)}
     return [n for n, fact in free.items() if fact.kind in ("text", "category") or fact.why == DIFFERENT_WORDS]
 
 
