@@ -26,9 +26,14 @@ CLS, MEAN, FAMILY = "cls", "mean", "family"
 
 
 def fitting_pooling(recipe: Recipe, folder: Path, config: "PretrainedConfig", *, rows: int, pooled: bool = True) -> str:
-    """A recipe's `pooling` for so many training rows, `auto` resolved; `pooled`: a head reads the vector of a text."""
+    """A recipe's `pooling` for so many training rows, `auto` resolved; `pooled`: a head reads the vector of a text.
+
+    A head that is kept reads the vector that it was trained on.
+    """
     if recipe.pooling != "auto":
         return recipe.pooling
+    if recipe.keep_labels:
+        return str(saved_settings(config).get("pooling", FAMILY))
     many = rows >= FEW_ROWS and not recipe.frozen
     other = not pooled or recipe.bilstm or recipe.layers != "last" or recipe.adapter
     return FAMILY if many or other else trained_pooling(folder, config)

@@ -200,6 +200,13 @@ class Recipe(Settings):
     )
     lora_dropout: float = Field(0.0, ge=0, le=0.99, description="dropout of what LoRA reads")
     adapter: bool = Field(False, description="save LoRA in peft's form too, in model/adapter")
+    keep_labels: bool | Literal["shared"] = Field(
+        False,
+        description="with a run as model: its head too, and all its labels; shared: those that the new rows have too",
+    )
+    rehearse: float = Field(
+        0.0, ge=0, le=1, description="with keep_labels: share of that run's training rows to train on too"
+    )
     deterministic: bool = Field(False, description="only algorithms that give the same bits on a GPU; slower")
     limit: int | None = Field(
         None, ge=1, le=LARGEST, description="rows of each split to use, sampled with a fixed seed"
@@ -228,6 +235,14 @@ class Recipe(Settings):
     def _has_gradients(self) -> Self:
         if self.train.gradient_checkpointing and self.frozen:
             raise ValueError("train.gradient_checkpointing and frozen: a frozen encoder has no gradients; leave it out")
+        return self
+
+    @model_validator(mode="after")
+    def _keeps_a_head(self) -> Self:
+        if self.rehearse and not self.keep_labels:
+            raise ValueError(f"rehearse {self.rehearse:g} without keep_labels=true; set it, or leave rehearse out")
+        if self.keep_labels and self.train.solver == "logistic":
+            raise ValueError("keep_labels and train.solver logistic, which fits a new head; leave one of them out")
         return self
 
     @model_validator(mode="after")

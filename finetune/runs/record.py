@@ -10,6 +10,7 @@ from finetune.metrics.metric import Metric, find_metric
 from finetune.metrics.scores import Scores
 from finetune.metrics.words import perplexity
 from finetune.runs.cost import Cost
+from finetune.runs.kept_head import KeptHead
 from finetune.runs.lineage import Lineage
 from finetune.runs.margin import Margin, best_baseline
 from finetune.runs.recipe import scored_parts
@@ -116,6 +117,12 @@ class RunRecord(BaseModel):
         None,
         description="the run whose encoder this one started from: its task, seed and the settings that differ from "
         "their defaults, the encoder that it started from, and its own lineage; null where `model` is not of a run",
+    )
+
+    kept: KeptHead | None = Field(
+        None,
+        description="with `keep_labels`: the labels carried from another run's head, those added and left out, the "
+        "rows rehearsed, and the dev rows that were training rows of that run; else null",
     )
 
     @property

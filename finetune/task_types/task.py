@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 
 TEST = "test"  # the split that chooses nothing
+OLD_DEV = "old-dev"  # dev of the run that `keep_labels` trains again, which chooses nothing either
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,7 +123,12 @@ class Task(ABC):
     @property
     def splits_in_training(self) -> tuple[str, ...]:
         """Those of `dev_splits` that are scored after each epoch."""
-        return tuple(split for split in self.dev_splits if split != TEST)
+        return tuple(split for split in self.dev_splits if split not in (TEST, OLD_DEV))
+
+    @property
+    def label_names(self) -> tuple[str, ...]:
+        """The labels as its data names them; empty where the label is a number, a span or a choice."""
+        return tuple(getattr(self, "labels", ()))
 
     @property
     def metric_names(self) -> tuple[str, ...]:

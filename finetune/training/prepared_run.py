@@ -13,6 +13,7 @@ from finetune.data.rows import Row, Rows
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.models import pretrained
+from finetune.models.carried_head import carry_head
 from finetune.models.device import resolve_device, resolve_precision, set_deterministic
 from finetune.models.encoder_sizes import size_of
 from finetune.models.families import family_notes, has_own_class
@@ -21,7 +22,7 @@ from finetune.models.head import Head
 from finetune.models.lora import require_peft
 from finetune.models.model import EncoderWithHead
 from finetune.models.pretrained import ModelFiles
-from finetune.models.saving import build_model, load_config
+from finetune.models.saving import build_model, load_config, load_trained
 from finetune.models.text_vector import FAMILY, fitting_pooling
 from finetune.models.tokenizers.added_tokens import add_tokens
 from finetune.models.tokenizers.fingerprint import tokenizer_hash
@@ -36,15 +37,14 @@ from finetune.runs.run_id import data_fingerprint, run_id
 from finetune.runs.without_folders import recipe_from_here
 from finetune.task_types import registry
 from finetune.task_types.feature_cache import array_features
-from finetune.task_types.held_out import divided
 from finetune.task_types.options import changed_options
 from finetune.task_types.prepare import load_splits, require_positions
 from finetune.task_types.resolved_run import ResolvedRun
-from finetune.task_types.task import Task
-from finetune.task_types.train_share import with_share
+from finetune.task_types.task import OLD_DEV, Task
 from finetune.task_types.types import columns_of
 from finetune.task_types.vocabulary import vocabulary_notes
 from finetune.training.logistic import require_linear
+from finetune.training.old_model import Kept, join, old_model, trained_on_rows
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -55,7 +55,8 @@ class PlannedRun:
     """A recipe with everything that decides its result.
 
     `data` is the fingerprint of all rows, `default` the task without options, `lineage` that of the encoder,
-    `vocabulary` the folder of a new encoder's vocabulary, and `pooling` the resolved one.
+    `vocabulary` the folder of a new encoder's vocabulary, `pooling` the resolved one, and `kept` what `keep_labels`
+    takes from another run.
     """
 
     recipe: Recipe
@@ -68,6 +69,7 @@ class PlannedRun:
     vocabulary: str
     pooling: str
     lineage: Lineage | None
+    kept: Kept | None
     device: torch.device
     precision: str
 
@@ -95,6 +97,11 @@ class PlannedRun:
     def rows(self) -> dict[str, Sequence[Row]]:
         """The rows of each split."""
         return {split: loaded.rows for split, loaded in self.splits.items()}
+
+    @property
+    def own_splits(self) -> list[str]:
+        """The dev splits of its own data, for which baselines are computed."""
+        return [split for split in self.task.dev_splits if split != OLD_DEV]
 
     @property
     def train_rows(self) -> Sequence[Row]:
@@ -139,26 +146,30 @@ def plan_run(
     weights = None if size else _weights(recipe, resolved.encoder, str(recipe.tokenizer), watch)
     if size:
         size_of(recipe.model)  # first, since reading and training a vocabulary take a while
+    old = old_model(resolved, weights)
+    if old is not None:
+        old.require_labels(task, recipe.rehearse)
+        task = old.extended(task, recipe.keep_labels, default=resolved.default)
     watch(Working("reading rows"))
     splits = load_splits(task, source, limit=recipe.limit)
     data = data_fingerprint({split: loaded.rows for split, loaded in splits.items()})
-    splits[task.train_split] = train = _trained_on(recipe, task, splits)
+    splits[task.train_split] = train = trained_on_rows(recipe, task, splits)
     vocabulary = str(task.stream.vocabulary(train.rows, watch, size=size) or "") if size else str(recipe.tokenizer)
     weights = weights or _weights(recipe, resolved.encoder, vocabulary, watch)
+    kept = None
+    if old is not None:
+        splits, kept = join(old, recipe, task, splits, source)
+        train = splits[task.train_split]
+        task = replace(task, dev_splits=(*task.dev_splits, *kept.baselines))
     task = task.with_training_statistics(train.rows)
     pooling = fitting_pooling(
         recipe, weights.folder, load_config(weights.folder), rows=len(train.rows), pooled=task.pooled
     )
     return PlannedRun(
         recipe=recipe, default=resolved.default, task=task, source=source, splits=splits, data=data, weights=weights,
-        vocabulary=vocabulary, pooling=pooling, lineage=lineage_at(weights.folder), device=where, precision=precision,
+        vocabulary=vocabulary, pooling=pooling, lineage=lineage_at(weights.folder), kept=kept, device=where,
+        precision=precision,
     )  # fmt: skip
-
-
-def _trained_on(recipe: Recipe, task: Task, splits: Mapping[str, Rows]) -> Rows:
-    """The rows that are trained on: without those that are held out, and of these a share."""
-    train, _ = divided(task, splits[task.train_split], recipe.held_out)
-    return with_share(task, train, recipe.train_share, seed=recipe.seeds[1])
 
 
 def _weights(recipe: Recipe, encoder: Path | None, vocabulary: str, watch: Watcher) -> ModelFiles:
@@ -175,6 +186,8 @@ def build_run(planned: PlannedRun, watch: Watcher) -> BuiltRun:
     if model.head.pretrains and (recipe.frozen or recipe.train.solver == "logistic"):
         given = "frozen=true" if recipe.frozen else "train.solver=logistic"
         raise UserError(f"{given}: pre-training on a text changes the encoder", "Leave it out, or set lora")
+    if planned.kept is not None:
+        carry_head(load_trained(planned.weights.folder, planned.kept.old.task.head), model)
     if recipe.train.solver == "logistic":
         require_linear(model, frozen=recipe.frozen)
     tokenizer = load_tokenizer(planned.weights.folder)
@@ -185,7 +198,7 @@ def build_run(planned: PlannedRun, watch: Watcher) -> BuiltRun:
     }
     watch(Working("looking at the rows' words"))
     notes = vocabulary_notes(planned.train_rows, tokenizer, recipe.model) + family_notes(model.backbone.config)
-    notes += model.notes
+    notes += model.notes + ([] if planned.kept is None else [planned.kept.note])
     if size := trained_size(recipe):
         trained = Path(planned.vocabulary)
         notes = training_notes(trained, len(tokenizer), tokenizer_hash(tokenizer), size=size) + notes
@@ -228,6 +241,8 @@ def _features(
 def _content(planned: PlannedRun, split: str) -> str:
     """What decides the rows of a split, for the cache of features."""
     recipe, trained = planned.recipe, split == planned.task.train_split
+    if planned.kept is not None and (trained or split in planned.kept.baselines):
+        return f"{planned.id}:{split}"
     share, held_out = recipe.train_share if trained else 1, recipe.held_out
     return (
         f"{planned.data}:{split}"

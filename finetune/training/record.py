@@ -97,6 +97,7 @@ def build_record(
         margins=dev.margins(baselines, found),
         cost=trained.cost,
         lineage=planned.lineage,
+        kept=None if planned.kept is None else planned.kept.facts,
         parameters=parameter_counts(built.model),
         seconds={"total": time.perf_counter() - started, "training": progress.seconds},
     )

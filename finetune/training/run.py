@@ -138,7 +138,7 @@ def _train(
     progress, found = fit(features[task.train_split], dev)
     with merged(engine.model.backbone.encoder):
         found = every.completed(engine, found)
-    probe = linear_probe(planned, built, every, engine)
+    probe = linear_probe(planned, built, every.on(planned.own_splits), engine)
     return TrainingResult(
         progress=progress, evaluation=every, found=found, probe=probe, cost=meter.cost(engine.accelerator)
     )
@@ -157,9 +157,11 @@ def _save(
     """Writes predictions, model and last the record into `attempt`, while the folder that it replaces is locked."""
     dev, found, watch = trained.evaluation, trained.found, engine.watch
     watch(Working("predicting with the baselines"))
-    baselines = dev.baselines(planned.train_rows, found, train_features=built.features[planned.task.train_split])
+    own = dev.on(planned.own_splits)
+    baselines = own.baselines(planned.train_rows, found, train_features=built.features[planned.task.train_split])
     for split, answers in trained.probe.items():
         baselines[split][PROBE] = answers
+    baselines |= {} if planned.kept is None else planned.kept.baselines
     watch(Working("saving predictions and the model"))
     for split, answers in found.answers.items():
         rows = planned.rows[split]

@@ -210,6 +210,11 @@ class TaggingTask(Task):
         """O, then B and I of each type."""
         return ("O", *(f"{prefix}-{kind}" for kind in self.types for prefix in "BI"))
 
+    @property
+    def label_names(self) -> tuple[str, ...]:
+        """The types of entities."""
+        return self.types
+
     def load(self, source: Source, split: str) -> Rows:
         """The rows of a split. Raises UserError that names the row for a missing word or a wrong tag."""
         return self.checked(self.read(source, split))

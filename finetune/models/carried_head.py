@@ -1,0 +1,44 @@
+"""The head of a trained model, carried into a new one: the rows of labels by their names, other layers as they are."""
+
+from torch import Tensor
+
+from finetune.errors import UserError
+from finetune.models.head import Head
+from finetune.models.model import EncoderWithHead
+
+OUTPUT = "output."
+
+
+def carry_head(trained: EncoderWithHead, new: EncoderWithHead) -> None:
+    """Copies the head, and the layer mix or BiLSTM below it; rows of labels that `trained` lacks stay as they began.
+
+    Raises UserError where the layers are of other forms.
+    """
+    for theirs, ours in ((trained.backbone.reader, new.backbone.reader), (trained.head, new.head)):
+        state, given = ({} if part is None else part.state_dict() for part in (ours, theirs))
+        if {name: _form(name, each) for name, each in state.items()} != {
+            name: _form(name, each) for name, each in given.items()
+        }:
+            raise UserError(
+                "keep_labels: the head of that run reads the encoder in another way",
+                "Leave layers, bilstm, pooling and options of the head as they are in that run",
+            )
+        rows = _places(trained.head, new.head)
+        for name, tensor in state.items():
+            if name.startswith(OUTPUT):
+                for ours_at, theirs_at in rows:
+                    tensor[ours_at] = given[name][theirs_at]
+            else:
+                tensor.copy_(given[name])
+
+
+def _form(name: str, tensor: Tensor) -> tuple[int, ...]:
+    """The shape, of the output layer without the number of its rows."""
+    return tuple(tensor.shape[1:] if name.startswith(OUTPUT) else tensor.shape)
+
+
+def _places(trained: Head, new: Head) -> list[tuple[int, int]]:
+    """The row of each label in the new and in the trained head; a head without labels has a single row."""
+    if not new.labels:
+        return [(0, 0)]
+    return [(place, trained.labels.index(label)) for place, label in enumerate(new.labels) if label in trained.labels]
