@@ -85,7 +85,7 @@ def files(kind: str, seed: int, folder: Path) -> dict[str, Path]:
 def trained(path: Path, given: dict[str, Path], seed: int, out: Path, **settings: Any) -> dict[str, Any]:
     """The scores of a run on both files of rows, by its record."""
     started = time.process_time()
-    scored = {"dev": str(given["new-dev"]), "test": str(given["old-dev"])}
+    scored: dict[str, Any] = {"dev": str(given["new-dev"]), "test": str(given["old-dev"])}
     run = finetune.train(str(path), out=out, progress=False, seed=seed, **scored, **TRAINING, **settings)
     record = run.records[0]
     name, group = record.headline, f"{ADDED}/f1"

@@ -37,6 +37,8 @@ def print_record(console: Terminal, record: RunRecord, *, printed: set[str] | No
     console.print(record_table(record))
     if (labels := labels_table(record)) is not None:
         console.print(labels)
+    if record.distil:
+        console.print(distil_table(record))
     known = set() if printed is None else printed
     for note in record.notes:
         if note not in known:
@@ -76,6 +78,19 @@ def labels_table(record: RunRecord) -> FittedTable | None:
     kind = "entity type" if any(TAG_BASELINE in given for given in record.baselines.values()) else "label"
     headings = [Column(name="split"), Column(name=kind, names=True), *columns(*metrics, right=metrics)]
     return FittedTable(title=f"by {kind}", columns=headings, rows=rows) if labels else None
+
+
+def distil_table(record: RunRecord) -> FittedTable:
+    """What a teacher was worth: teacher, student, and the same student without a teacher, by score, size and speed."""
+    split, metrics = record.first_split, plain_metrics(record.scores[record.first_split])
+    numbers = [*metrics, "parameters", "MB", "rows/s"]
+    rows = []
+    for one in record.distil:
+        scores = (record.metric(name).shown(one.scores[split][name]) for name in metrics)
+        size = f"{one.parameters:,}", f"{one.megabytes:.1f}", f"{one.rows_per_second:,.0f}"
+        rows.append((one.name, ", ".join(one.runs), *scores, *size))
+    headings = [Column(name=split, words=True), Column(name="run"), *columns(*numbers, right=numbers)]
+    return FittedTable(title="with and without a teacher", columns=headings, rows=rows)
 
 
 def runs_table(runs: Sequence[ListedRun]) -> FittedTable:

@@ -13,7 +13,8 @@ from finetune.models.feature import IGNORED, Feature, Ids, labels_by_name
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Tensors of one step: ids, mask and segments `(sequences, length)`, and labels `(batch,)` or `(batch, n)` by name.
+    """Tensors of one step: ids, mask and segments `(sequences, length)`, and labels by name, each `(batch,)`,
+    `(batch, n)` or `(batch, items, n)`.
 
     `counts` `(batch,)` says how many sequences each feature has; None where each has one. `positions`
     `(sequences, n)` are those that the head reads, -1 for padding; None where it reads all. Where `states`
@@ -83,8 +84,19 @@ def _labels(labels: Sequence[Any], *, length: int) -> Tensor:
     """The labels as a tensor: int64 for whole numbers, float32 where one has a fraction."""
     if np.isscalar(labels[0]):
         return torch.tensor(labels)
+    if np.ndim(labels[0]) == 2:
+        return _padded_tables(labels)
     fractions = any(np.asarray(label).dtype.kind == "f" for label in labels if len(label))
     return _padded(labels, IGNORED, dtype=np.float32 if fractions else np.int64, length=length)
+
+
+def _padded_tables(tables: Sequence[np.ndarray]) -> Tensor:
+    """Pads tables of `(items, n)` each to `(batch, most items, most n)`, with IGNORED."""
+    shape = (len(tables), max(len(table) for table in tables), max(table.shape[1] for table in tables))
+    out = np.full(shape, IGNORED, dtype=np.float32)
+    for index, table in enumerate(tables):
+        out[index, : table.shape[0], : table.shape[1]] = table
+    return torch.from_numpy(out)
 
 
 def _padded_states(states: Sequence[np.ndarray]) -> Tensor:

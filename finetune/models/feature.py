@@ -9,6 +9,7 @@ import numpy as np
 IGNORED = -100  # the label that torch's cross-entropy ignores
 Ids = Sequence[int] | np.ndarray
 LABEL = "label"  # the name of the target of a head with one loss
+TAUGHT = "taught"  # that of what a teacher answers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,8 +18,9 @@ class Feature:
 
     `label` is the target of the head's loss: an int or a float, or a list of either (one for each token, or a start and
     an end), or a mapping of names to such targets for a head with several losses, or None where there is no label.
-    IGNORED in a list, of floats too, is an item without one; a float by itself always counts. `reads` are the positions
-    that a head on the sequence output reads (None: all), and that its labels and logits are for. `note` is metadata for
+    IGNORED in a list, of floats too, is an item without one, and so is a number by itself that is NaN. A target of two
+    axes `(items, n)` has a label for each item but those whose first number is IGNORED. `reads` are the positions that
+    a head on the sequence output reads (None: all), and that its labels and logits are for. `note` is metadata for
     `Codec.decode`, opaque to the trainer: best an array, or a mapping of names to arrays and numbers, since only these
     have a compact form (`feature_arrays`). `states` returns precomputed hidden states of a frozen encoder
     (`inference.hidden_states`).
@@ -58,5 +60,7 @@ def label_counts(features: Sequence[Feature]) -> dict[str, int]:
 
 def _count(label: np.ndarray) -> int:
     if label.ndim == 0 and label.dtype.kind == "f":
-        return 1
+        return int(not np.isnan(label))
+    if label.ndim == 2:
+        label = label[:, 0]
     return int(np.count_nonzero(label != IGNORED))

@@ -1,9 +1,11 @@
-"""Partial fine-tuning: frozen layers, re-initialised layers, and the depth of each for layer-wise learning rates."""
+"""Partial fine-tuning: layers left out, frozen or re-initialised, and the depth of each for layer-wise rates."""
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
+import torch
 from torch import nn
-from transformers import PreTrainedModel
+from transformers import AutoModel, PretrainedConfig, PreTrainedModel
 
 from finetune.data.messages import so_many
 from finetune.errors import UserError
@@ -34,15 +36,70 @@ def set_trainable(encoder: PreTrainedModel, *, freeze: int, reinit: int) -> None
                 reinitialise(part, spread=encoder.config.initializer_range)
 
 
+def leave_out_layers(encoder: PreTrainedModel, *, keep: Sequence[int]) -> None:
+    """Leaves an encoder the layers of these numbers, counted from 0 as in the names of its weights; all where empty.
+
+    Raises UserError for numbers that do not rise, for a layer that it lacks, and for an encoder that a checkpoint of so
+    many layers would not give again: its layers share their weights, or differ by their place.
+    """
+    if not keep:
+        return
+    stack = _stack(encoder)
+    if list(keep) != sorted(set(keep)) or not 0 <= keep[0] <= keep[-1] < len(stack):
+        raise UserError(
+            f"keep_layers = {list(keep)}, and this encoder has the layers 0 to {len(stack) - 1}",
+            "Give some of them in rising order, such as keep_layers=[1,3,5]",
+        )
+    _shorten(encoder.config, depth=len(stack), keep=keep)
+    with torch.device("meta"):
+        again = _stack(AutoModel.from_config(encoder.config, trust_remote_code=False))
+    again.train(encoder.training)
+    kept = [stack[number] for number in keep]
+    for number, layer in enumerate(kept):
+        for module in layer.modules():
+            for name in {"layer_idx", "layer_id", "layer_num"} & vars(module).keys():
+                setattr(module, name, number)
+    if [*map(_kind, kept)] != [*map(_kind, again)]:
+        raise UserError(
+            f"keep_layers: the layers of an encoder of type '{encoder.config.model_type}' differ by their place",
+            "Leave it out, or name another encoder",
+        )
+    for number, layer in enumerate(kept):
+        stack[number] = layer
+    del stack[len(kept) :]
+
+
+def _shorten(config: PretrainedConfig, *, depth: int, keep: Sequence[int]) -> None:
+    """Sets the number of layers, and what a config lists by layer."""
+    for name, value in config.to_dict().items():
+        if isinstance(value, list) and len(value) == depth and name != "architectures":
+            setattr(config, name, [value[number] for number in keep])
+    config.num_hidden_layers = len(keep)
+
+
+def _kind(layer: nn.Module) -> list[Any]:
+    """What a layer computes, without its weights: settings of its parts, and their shapes."""
+    plain = (str, int, float, bool, type(None))
+    settings = [
+        sorted((key, value) for key, value in vars(part).items() if isinstance(value, plain) and key[0] != "_")
+        for part in layer.modules()
+    ]
+    return [*settings, *((name, tuple(tensor.shape)) for name, tensor in layer.state_dict().items())]
+
+
 def layers_of(encoder: PreTrainedModel) -> Sequence[nn.Module]:
     """The transformer layers from the first to the last. Raises UserError where they share their weights."""
+    return list(_stack(encoder))
+
+
+def _stack(encoder: PreTrainedModel) -> nn.ModuleList:
     stacks = [getattr(encoder, name, None) for name in ("encoder", "transformer")] + [encoder]
     for layers in (getattr(stack, name, None) for stack in stacks for name in ("layer", "layers")):
         if isinstance(layers, nn.ModuleList):
-            return list(layers)
+            return layers
     raise UserError(
         f"an encoder of type '{encoder.config.model_type}' has no layers with separate weights",
-        "Leave out freeze_layers, reinit_layers and train.layer_decay",
+        "Leave out keep_layers, freeze_layers, reinit_layers and train.layer_decay",
     )
 
 

@@ -86,6 +86,10 @@ class Head(nn.Module):
         """Each loss by the name of its labels, as `loss`; the trainer divides each by the number of its own labels."""
         return {LABEL: self.loss(logits, labels[LABEL])}
 
+    def by_item(self, logits: Tensor) -> Tensor:
+        """The logits by what each answer is about, `(batch, items, n)`: a row, a label of several, a word, a start."""
+        return logits.unsqueeze(1)
+
     def reduced(self, logits: Any, labels: Mapping[str, Tensor]) -> Tensor:
         """What scoring needs of the logits, where it has a `vocabulary`: `(batch, positions, n)`."""
         raise NotImplementedError

@@ -21,7 +21,7 @@ from finetune.models.device import resolve_precision
 from finetune.models.families import FAMILIES, has_own_class, is_left_to_right, require_encoder, set_dropout
 from finetune.models.fast_paths import take_fast_paths
 from finetune.models.fingerprint import OWN_WEIGHTS
-from finetune.models.freezing import set_trainable
+from finetune.models.freezing import leave_out_layers, set_trainable
 from finetune.models.gradient_checkpointing import checkpoint_gradients
 from finetune.models.head import Head
 from finetune.models.lora import POOLER, add_lora, merged_state, require_adapter
@@ -54,6 +54,7 @@ def load_backbone(folder: Path, recipe: Recipe) -> tuple[Backbone, list[str]]:
         set_dropout(config, recipe.train.dropout)
     encoder, new = _encoder(folder, config, recipe)
     _forget_head(encoder.config)
+    leave_out_layers(encoder, keep=recipe.keep_layers)
     set_trainable(encoder, freeze=recipe.freeze_layers, reinit=recipe.reinit_layers)
     backbone = Backbone(
         encoder,

@@ -158,6 +158,56 @@ class HeldOut(Settings):
         return self
 
 
+class Distil(Settings):
+    """The `[distil]` table: what a student learns of a teacher's answers, next to the labels (Hinton et al. 2015)."""
+
+    teacher: str = Field(
+        "",
+        max_length=LONGEST_NAME,
+        description="a run, whose answers the student learns; several with commas: the mean of their probabilities",
+    )
+    temperature: float = Field(
+        2.0, ge=0.05, le=100, description="divides the logits of both; 1: the probabilities as they are"
+    )
+    weight: float = Field(0.5, ge=0, le=1, description="share of the answers in the loss; the rest is the labels'")
+    text: str = Field(
+        "", max_length=LONGEST_NAME, description="a file of rows without labels, on which only the teacher counts"
+    )
+    states: bool = Field(
+        False, description="learn the teacher's hidden states and attention too; both read the same tokens"
+    )
+    soft: bool = Field(
+        False, description="learn the columns p(LABEL), or `confidence`, of your data; without a teacher"
+    )
+    confidence: str = Field(
+        "", max_length=LONGEST_NAME, description="with soft: the column with the probability of each row's label"
+    )
+    weak: bool = Field(False, description="take a teacher that is no better than its own baselines")
+
+    @property
+    def teachers(self) -> tuple[str, ...]:
+        """The names of the teachers."""
+        return tuple(name for part in self.teacher.split(",") if (name := part.strip()))
+
+    @property
+    def given(self) -> bool:
+        """Whether a run learns anything but labels."""
+        return bool(self.teachers) or self.soft
+
+    @model_validator(mode="after")
+    def _has_answers(self) -> Self:
+        set_alone = sorted(self.model_fields_set - {"soft", "teacher"}) if not self.given else []
+        if changed := [name for name in set_alone if getattr(self, name) != type(self).model_fields[name].default]:
+            raise ValueError(f"{', '.join(changed)} without a teacher; give distil.teacher=RUN, or distil.soft=true")
+        if self.teachers and self.soft:
+            raise ValueError("teacher and soft are both set; leave one of them out")
+        if self.soft and (self.text or self.states):
+            raise ValueError("text and states need a teacher; leave them out, or give distil.teacher=RUN")
+        if self.confidence and not self.soft:
+            raise ValueError("confidence is for soft labels; set distil.soft=true too")
+        return self
+
+
 class Recipe(Settings):
     """One run, or with `[grid]` several."""
 
@@ -188,6 +238,11 @@ class Recipe(Settings):
         description="the vector of a text that the head reads: family: as the paper (BERT: [CLS] through its pooler); "
         "cls: that of [CLS]; mean: the mean over its tokens; auto: what the encoder was trained with, where rows are "
         "few or the encoder is frozen, else family",
+    )
+    keep_layers: list[Layer] = Field(
+        [],
+        max_length=100,
+        description="the layers that the encoder keeps, counted from 0 as in the names of its weights; default: all",
     )
     freeze_layers: int = Field(0, ge=0, le=1_000, description="freeze the embeddings and so many first layers")
     reinit_layers: int = Field(0, ge=0, le=1_000, description="re-initialise so many last layers and the pooler")
@@ -222,6 +277,7 @@ class Recipe(Settings):
     )
     train: Train = Train()
     held_out: HeldOut = HeldOut()
+    distil: Distil = Distil()
     grid: dict[str, list[Any]] = Field({}, description="key = [values]: one run for each combination")
 
     @model_validator(mode="after")
@@ -243,6 +299,12 @@ class Recipe(Settings):
             raise ValueError(f"rehearse {self.rehearse:g} without keep_labels=true; set it, or leave rehearse out")
         if self.keep_labels and self.train.solver == "logistic":
             raise ValueError("keep_labels and train.solver logistic, which fits a new head; leave one of them out")
+        return self
+
+    @model_validator(mode="after")
+    def _taught_by_updates(self) -> Self:
+        if self.distil.given and self.train.solver == "logistic":
+            raise ValueError("distil and train.solver logistic, which learns labels alone; leave one of them out")
         return self
 
     @model_validator(mode="after")

@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fai
 from finetune.metrics.metric import Metric, find_metric
 from finetune.metrics.scores import Scores
 from finetune.metrics.words import perplexity
+from finetune.runs.compared_model import ComparedModel
 from finetune.runs.cost import Cost
 from finetune.runs.kept_head import KeptHead
 from finetune.runs.lineage import Lineage
@@ -22,18 +23,10 @@ from finetune.runs.whole_record import (
     epochs_are_whole,
     few_labels,
     recipe_is_whole,
+    with_nan,
 )
 
 TextList = Annotated[list[str], FailFast()]  # else a million wrong items are a million errors
-
-
-def _with_nan(value: Any) -> Any:
-    """A score, or tables and lists of scores; JSON's null becomes NaN."""
-    if isinstance(value, dict):
-        return {key: _with_nan(inner) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_with_nan(inner) for inner in value]
-    return math.nan if value is None else value
 
 
 class SavedMetric(BaseModel):
@@ -79,15 +72,15 @@ class RunRecord(BaseModel):
     seconds: dict[str, float] = Field(description="of the whole run (total), and of training")
     examples_per_second: float = Field(description="rows a second in training")
     peak_memory_bytes: Whole = Field(description="of the process, or of the GPU")
-    epochs: Annotated[list[dict[str, Any]], BeforeValidator(_with_nan), AfterValidator(epochs_are_whole)] = Field(
+    epochs: Annotated[list[dict[str, Any]], BeforeValidator(with_nan), AfterValidator(epochs_are_whole)] = Field(
         description="loss and dev scores of each epoch"
     )
     selected_epoch: Whole = Field(description="the epoch whose weights were saved, counted from 1")
     headline: str = Field(description="the name of the first metric")
-    scores: Annotated[Scores, BeforeValidator(_with_nan)] = Field(
+    scores: Annotated[Scores, BeforeValidator(with_nan)] = Field(
         description="split, metric, score; null is a score that is not defined"
     )
-    baselines: Annotated[dict[str, Scores], BeforeValidator(_with_nan)] = Field(
+    baselines: Annotated[dict[str, Scores], BeforeValidator(with_nan)] = Field(
         description="split, baseline, metric, score"
     )
     new_weights: TextList = Field(description="weights that were not in the checkpoint, and began at random")
@@ -106,6 +99,12 @@ class RunRecord(BaseModel):
     margins: dict[str, Margin] = Field(
         {},
         description="of the headline on each split: its 95 % interval, the best baseline and the difference to it",
+    )
+
+    distil: list[ComparedModel] = Field(
+        [],
+        max_length=3,
+        description="of a run with a teacher: teacher, student, and the same student without a teacher",
     )
 
     cost: Cost | None = Field(

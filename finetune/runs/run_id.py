@@ -22,6 +22,7 @@ def run_id(
     precision: str,
     options: Mapping[str, Any] = MappingProxyType({}),
     columns: Mapping[str, Any] = MappingProxyType({}),
+    taught: Mapping[str, Any] = MappingProxyType({}),
     task_file: str | None = None,
 ) -> str:
     """Ten hex digits: a hash of all that decides the result.
@@ -29,7 +30,8 @@ def run_id(
     Settings at their defaults are left out, so that a new setting keeps old ids; so are the names of recipe and
     model, the output folder, the number of processes, gradient checkpointing and the versions of libraries. `task` is
     its name, `options` those that are not at their defaults, `columns` what the model keeps of a user's own data, which
-    is more than the rows say. `task_file` is a hash of the user's own file, for a task that is in one.
+    is more than the rows say. `taught` has hashes of what a student learns but for labels: of teachers, and of their
+    text. `task_file` is a hash of the user's own file, for a task that is in one.
     """
     settings = recipe.model_dump(
         exclude_defaults=True,
@@ -37,6 +39,8 @@ def run_id(
     )
     for name in ("precision", "gradient_checkpointing"):
         settings.get("train", {}).pop(name, None)
+    for name in ("teacher", "text", "weak"):
+        settings.get("distil", {}).pop(name, None)
     decides = {
         "settings": {key: value for key, value in settings.items() if value != {}},
         "seeds": recipe.seeds,
@@ -46,6 +50,7 @@ def run_id(
         "precision": precision,
         **({"options": dict(options)} if options else {}),
         **({"columns": dict(columns)} if columns else {}),
+        **({"taught": dict(taught)} if taught else {}),
     }
     canonical = json.dumps(decides, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()[:10]

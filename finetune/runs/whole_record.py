@@ -108,3 +108,12 @@ def _require_drawable(given: Mapping[str, float | None], where: str) -> None:
     for name, score in given.items():
         if score is not None and not math.isnan(score) and abs(score) > LARGEST_SCORE:
             raise ValueError(f"{where}: {name[:LONGEST_SPLIT]!r} is {score}")
+
+
+def with_nan(value: Any) -> Any:
+    """A score, or tables and lists of scores; JSON's null becomes NaN."""
+    if isinstance(value, dict):
+        return {key: with_nan(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [with_nan(inner) for inner in value]
+    return math.nan if value is None else value

@@ -37,7 +37,8 @@ def without_folders(record: RunRecord) -> RunRecord:
 def recipe_from_here(recipe: Recipe) -> Recipe:
     """The recipe with relative paths of data and encoder, as `from_here` gives them: its run's files are passed on."""
     named = {"task": recipe.task, "model": recipe.model, "tokenizer": recipe.tokenizer}
-    return recipe.model_copy(update={**_from_here(named), "options": _from_here(recipe.options)})
+    distil = recipe.distil.model_copy(update=_from_here({"text": recipe.distil.text}))
+    return recipe.model_copy(update={**_from_here(named), "options": _from_here(recipe.options), "distil": distil})
 
 
 def _from_here(settings: Mapping[str, Any]) -> dict[str, Any]:

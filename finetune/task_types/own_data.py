@@ -94,7 +94,7 @@ class OwnData:
         table = self.table(path)
         rows, indexes, notes = usable_rows(self.layout, table, unlabelled=split == "test", model=self.model)
         if self.layout.id:
-            rows = _distinct(rows)
+            rows = with_distinct_ids(rows)
         if not rows:
             raise UserError(
                 "no row can be used: " + "; ".join(notes or [f"{path} has none"]), "Run `finetune check` to see why"
@@ -291,7 +291,7 @@ def _places(table: Table, indexes: Sequence[int]) -> str:
     return places([(table.rows[index], table.lines[index]) for index in indexes], most=ROWS_SHOWN)
 
 
-def _distinct(rows: list[Row]) -> list[Row]:
+def with_distinct_ids(rows: list[Row]) -> list[Row]:
     """The rows with unique ids: a second `a` becomes `a-2`."""
     seen: Counter[str] = Counter()
     new = []

@@ -4,7 +4,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Protocol, TypeVar
+
+import numpy as np
 
 from finetune.data.rows import Row
 from finetune.errors import UserError
@@ -12,13 +14,13 @@ from finetune.metrics.metric import Metric
 from finetune.task_types.explained import Asked, ExplainTarget, NamedText
 
 if TYPE_CHECKING:
-    import numpy as np
     from transformers import PreTrainedTokenizerBase
 
     from finetune.metrics.sums import Counted
     from finetune.models.feature import Feature
     from finetune.runs.events import Watcher
 
+Taught = Literal["", "class", "flags", "number"]
 ROWS_AT_ONCE = 10_000  # rows whose labels are looked at together
 
 
@@ -63,9 +65,7 @@ class Codec(Part[AnyTask], ABC):
         """Features in the order of the rows, which they number from 0; a row may give several."""
 
     @abstractmethod
-    def decode(
-        self, logits: "Sequence[np.ndarray]", features: "Sequence[Feature]", rows: Sequence[Row]
-    ) -> list[Answer]:
+    def decode(self, logits: Sequence[np.ndarray], features: "Sequence[Feature]", rows: Sequence[Row]) -> list[Answer]:
         """One prediction per row, in the order of the rows. `logits` has one array per feature, without padding."""
 
     def encode_together(self, before: Row, row: Row) -> bool:
@@ -185,6 +185,50 @@ class Stream(Part[AnyTask]):
         """The features to train on, where they are others than those that the codec encodes to be scored; else None."""
         return None
 
-    def draw(self, features: "Sequence[Feature]", generator: "np.random.Generator") -> "Sequence[Feature]":
+    def draw(self, features: "Sequence[Feature]", generator: np.random.Generator) -> "Sequence[Feature]":
         """A training batch with what is random in it, such as masks, whenever it is used for an update."""
         return features
+
+
+class Teaching(Part[AnyTask]):
+    """A teacher's logits in a form that does not depend on its tokens: for each row an array `(items, n)`.
+
+    An item is what one answer is about: a row, a label of several, a word, a start or an end. By default a row is an
+    item, and a row that is read in several features has the mean of their logits.
+    """
+
+    same_tokens: ClassVar[bool] = False  # whether a student must read the teacher's tokens
+    in_columns: ClassVar[bool] = False  # whether a file may have a row's answers as columns p(LABEL)
+
+    @property
+    def learns(self) -> Taught:
+        """What an item's logits are of: a class, a label that is there or not (`flags`), a number; empty where a task
+        cannot be taught.
+        """
+        return ""
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The names of the logits of an item, or with `flags` those of the items; empty where they have none."""
+        return ()
+
+    def items(self, logits: np.ndarray) -> np.ndarray:
+        """The logits of a feature by item, `(items, n)`."""
+        return logits[:, None] if self.learns == "flags" else logits[None]
+
+    def logits(self, items: np.ndarray) -> np.ndarray:
+        """The reverse of `items`."""
+        return items[:, 0] if self.learns == "flags" else items[0]
+
+    def by_row(
+        self, logits: Sequence[np.ndarray], features: "Sequence[Feature]", rows: Sequence[Row]
+    ) -> list[np.ndarray]:
+        """The answers of each row, in the order of the rows; of logits that are missing, NaN."""
+        found: list[list[np.ndarray]] = [[] for _ in rows]
+        for given, feature in zip(logits, features, strict=True):
+            found[feature.row].append(self.items(given))
+        return [np.mean(some, axis=0) for some in found]
+
+    def by_feature(self, answers: Sequence[np.ndarray], features: "Sequence[Feature]") -> list[np.ndarray]:
+        """The answers for each of a student's features. Raises UserError where its tokens would have to be others."""
+        return [answers[feature.row] for feature in features]

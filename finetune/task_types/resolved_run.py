@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from finetune.runs.recipe import Recipe
+from finetune.runs.recipe import Distil, Recipe
 from finetune.task_types.options import resolved
 from finetune.task_types.task import Task
 
@@ -13,7 +13,7 @@ class ResolvedRun:
     """A run before it starts: the name of its recipe, the recipe, and its task without and with options.
 
     `first` is the run whose encoder it starts from, if its model is a recipe; once that is finished, `encoder` is its
-    folder.
+    folder. `teachers` are the runs whose answers it learns, and `plain` is the same run without them, once finished.
     """
 
     name: str
@@ -22,11 +22,19 @@ class ResolvedRun:
     task: Task
     first: "ResolvedRun | None" = None
     encoder: Path | None = None
+    teachers: tuple[Path, ...] = ()
+    plain: Path | None = None
 
     @property
     def before(self) -> "list[ResolvedRun]":
         """The runs before this one, the first first; their encoder begins with that one's model."""
         return [] if self.first is None else [*self.first.before, self.first]
+
+    @property
+    def without_teachers(self) -> "ResolvedRun":
+        """The same run on labels alone."""
+        recipe = self.recipe.model_copy(update={"distil": Distil()})
+        return replace(self, recipe=recipe, teachers=())
 
     def renamed(self, name: str) -> "ResolvedRun":
         """With another name of the task, such as that of the file that rows in memory were read from."""

@@ -9,7 +9,7 @@ from finetune.data.rows import Row, Rows
 from finetune.errors import UserError
 from finetune.metrics.metric import Metric, find_metric
 from finetune.task_types.declared_options import declared_names
-from finetune.task_types.parts import Baselines, Codec, Explainer, Scoring, Stream
+from finetune.task_types.parts import Baselines, Codec, Explainer, Scoring, Stream, Teaching
 
 if TYPE_CHECKING:
     from finetune.data.source import Source
@@ -51,6 +51,7 @@ class Task(ABC):
     baselines_class: ClassVar[type[Baselines[Any]]] = Baselines
     explainer_class: ClassVar[type[Explainer[Any]]] = Explainer
     stream_class: ClassVar[type[Stream[Any]]] = Stream
+    teaching_class: ClassVar[type[Teaching[Any]]] = Teaching
 
     def __post_init__(self) -> None:
         """Raises UserError for a metric that is not a `Metric`, and for an option that the reader declares too."""
@@ -91,6 +92,11 @@ class Task(ABC):
     def stream(self) -> Stream[Any]:
         """What is drawn for each update."""
         return self.stream_class(self)
+
+    @property
+    def teaching(self) -> Teaching[Any]:
+        """A teacher's logits, for a student."""
+        return self.teaching_class(self)
 
     def with_training_statistics(self, train: Sequence[Row]) -> "Task":
         """The task configured from its training rows, such as with class weights."""

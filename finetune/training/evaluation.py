@@ -2,9 +2,11 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
+
+import numpy as np
 
 from finetune.data.rows import Row
 from finetune.inference.engine import Engine
@@ -12,7 +14,7 @@ from finetune.metrics.metric import Metric
 from finetune.metrics.scores import Scores
 from finetune.models.feature import Feature
 from finetune.models.kernels.malloc import release_memory, trim_memory
-from finetune.runs.events import Working
+from finetune.runs.events import Watcher, Working
 from finetune.runs.margin import Margin
 from finetune.task_types.options import configured
 from finetune.task_types.parts import Answer
@@ -20,7 +22,13 @@ from finetune.task_types.resampling import margin
 from finetune.task_types.task import Task
 
 Answers = dict[str, list[Answer]]  # split (or method) -> one prediction per row
+LogitsOf = Callable[[str], Sequence[np.ndarray]]  # from a split to one array per feature
+LossOf = Callable[[Sequence[np.ndarray], Sequence[Feature]], float | None]
 FOLDS = 5
+
+
+def no_loss(_: Sequence[np.ndarray], __: Sequence[Feature]) -> None:
+    """For logits whose loss nobody asks for."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,11 +64,15 @@ class DevEvaluation:
 
     def __call__(self, engine: Engine) -> Evaluated:
         """Predicts and scores; options are chosen on the first split and applied to all."""
+        return self.judged(lambda split: engine.logits(self.features[split]), engine.watch, loss=engine.loss)
+
+    def judged(self, logits_of: LogitsOf, watch: Watcher, *, loss: LossOf = no_loss) -> Evaluated:
+        """Scores the logits that each split's features are given."""
         task, chosen, found, losses = self.task, dict[str, Any](), Answers(), list[float | None]()
         for index, (split, features) in enumerate(self.features.items()):
-            logits, rows = engine.logits(features), self.rows[split]
-            engine.watch(Working(f"scoring {split}"))
-            losses.append(engine.loss(logits, features) if index == 0 else None)
+            logits, rows = logits_of(split), self.rows[split]
+            watch(Working(f"scoring {split}"))
+            losses.append(loss(logits, features) if index == 0 else None)
             answers = task.codec.decode(logits, features, rows)
             if index == 0 and (chosen := task.scoring.calibrate(answers, rows)):
                 task = configured(self.task, chosen)

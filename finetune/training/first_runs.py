@@ -15,6 +15,7 @@ from finetune.runs import recipe
 from finetune.runs.encoder_runs import encoder_run, first_checkpoint, has_model
 from finetune.task_types.options import option_names
 from finetune.task_types.resolved_run import ResolvedRun
+from finetune.training.distil.teachers import with_teachers
 from finetune.training.targets import expand_targets, find_recipes, recipe_files, split_arguments
 
 
@@ -26,11 +27,11 @@ def with_first_runs(planned: Sequence[ResolvedRun], out: Path) -> list[ResolvedR
     """The runs, each with the run of the recipe that its `model` names, for the same seed, as `first`; the name of a
     finished run under `out` becomes its folder.
 
-    Raises UserError for a run that is not finished or has no model, and for a recipe of several runs or whose model is
-    itself.
+    Raises UserError for a run that is not finished or has no model, for a recipe of several runs or whose model is
+    itself, and for a teacher that does not fit.
     """
     made: dict[tuple[str, int], ResolvedRun] = {}
-    return [_with_first(one, out, (), made) for one in planned]
+    return [_with_first(with_teachers(one, out), out, (), made) for one in planned]
 
 
 def checkpoint_of(settings: Mapping[str, Any], out: Path) -> str:

@@ -43,6 +43,7 @@ from finetune.task_types.resolved_run import ResolvedRun
 from finetune.task_types.task import OLD_DEV, Task
 from finetune.task_types.types import columns_of
 from finetune.task_types.vocabulary import vocabulary_notes
+from finetune.training.distil.lessons import Lessons, plan_lessons
 from finetune.training.logistic import require_linear
 from finetune.training.old_model import Kept, join, old_model, trained_on_rows
 
@@ -55,8 +56,8 @@ class PlannedRun:
     """A recipe with everything that decides its result.
 
     `data` is the fingerprint of all rows, `default` the task without options, `lineage` that of the encoder,
-    `vocabulary` the folder of a new encoder's vocabulary, `pooling` the resolved one, and `kept` what `keep_labels`
-    takes from another run.
+    `vocabulary` the folder of a new encoder's vocabulary, `pooling` the resolved one, `kept` what `keep_labels`
+    takes from another run, and `lessons` what it learns besides labels.
     """
 
     recipe: Recipe
@@ -70,6 +71,7 @@ class PlannedRun:
     pooling: str
     lineage: Lineage | None
     kept: Kept | None
+    lessons: Lessons | None
     device: torch.device
     precision: str
 
@@ -80,6 +82,7 @@ class PlannedRun:
             self.recipe, task=self.task.name, version=self.task.version, data=self.data,
             weights=self.weights.fingerprint, precision=self.precision,
             options=changed_options(self.default, self.task), columns=columns_of(self.task),
+            taught={} if self.lessons is None else self.lessons.facts,
             task_file=registry.file_hash(self.recipe.task),
         )  # fmt: skip
 
@@ -107,6 +110,11 @@ class PlannedRun:
     def train_rows(self) -> Sequence[Row]:
         """The rows that are trained on."""
         return self.rows[self.task.train_split]
+
+    @property
+    def rows_learned(self) -> Sequence[Row]:
+        """The rows that are trained on, then those that only a teacher answers."""
+        return [*self.train_rows, *self.lessons.text] if self.lessons and self.lessons.text else self.train_rows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,10 +173,11 @@ def plan_run(
     pooling = fitting_pooling(
         recipe, weights.folder, load_config(weights.folder), rows=len(train.rows), pooled=task.pooled
     )
+    lessons = plan_lessons(resolved, task, train.rows, device)
     return PlannedRun(
         recipe=recipe, default=resolved.default, task=task, source=source, splits=splits, data=data, weights=weights,
-        vocabulary=vocabulary, pooling=pooling, lineage=lineage_at(weights.folder), kept=kept, device=where,
-        precision=precision,
+        vocabulary=vocabulary, pooling=pooling, lineage=lineage_at(weights.folder), kept=kept, lessons=lessons,
+        device=where, precision=precision,
     )  # fmt: skip
 
 
@@ -236,6 +245,15 @@ def _features(
     if own is not None:
         return own
     return array_features(task, rows, tokenizer, length, content=_content(planned, split), watch=watch)
+
+
+def text_features(planned: PlannedRun, built: BuiltRun, watch: Watcher) -> Sequence[Feature]:
+    """The features of the rows without labels, which only a teacher answers."""
+    if planned.lessons is None or not planned.lessons.text:
+        return []
+    content = f"{planned.lessons.facts['text']}:text"
+    rows, length = planned.lessons.text, planned.recipe.max_length
+    return array_features(planned.task, rows, built.tokenizer, length, content=content, watch=watch)
 
 
 def _content(planned: PlannedRun, split: str) -> str:

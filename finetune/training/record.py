@@ -22,6 +22,7 @@ from finetune.models.feature_arrays import truncated_rows
 from finetune.models.freezing import parameter_counts
 from finetune.models.head import Head
 from finetune.runs import environment
+from finetune.runs.compared_model import ComparedModel
 from finetune.runs.cost import Cost
 from finetune.runs.dev_choices import dev_choices
 from finetune.runs.recipe import Recipe
@@ -38,13 +39,16 @@ FEW_TO_SCORE = 50  # rows, of which a score of 80 % has an interval of 24 points
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingResult:
-    """What training gave: its progress, the predictions that are saved, those of the linear probe, and what it cost."""
+    """What training gave: its progress, the predictions that are saved, those of the linear probe, what it cost, and of
+    a student the rows of its comparison.
+    """
 
     progress: Progress
     evaluation: DevEvaluation
     found: Evaluated
     probe: Answers
     cost: Cost
+    compared: Sequence[ComparedModel] = ()
 
 
 def build_record(
@@ -98,6 +102,7 @@ def build_record(
         cost=trained.cost,
         lineage=planned.lineage,
         kept=None if planned.kept is None else planned.kept.facts,
+        distil=list(trained.compared),
         parameters=parameter_counts(built.model),
         seconds={"total": time.perf_counter() - started, "training": progress.seconds},
     )
@@ -108,7 +113,9 @@ def _trained_examples(planned: PlannedRun, built: BuiltRun, progress: Progress) 
     """The rows of all epochs, or where a run's length is in updates the features of all batches."""
     train = planned.recipe.train.lengthened(len(built.features[planned.task.train_split]))
     return (
-        len(progress.epochs) * len(planned.train_rows) if train.updates is None else progress.update * train.batch_size
+        len(progress.epochs) * len(planned.rows_learned)
+        if train.updates is None
+        else progress.update * train.batch_size
     )
 
 
@@ -122,6 +129,7 @@ def _notes(
         notes += built.notes if split == planned.task.train_split else []
     return [
         *notes,
+        *(planned.lessons.notes if planned.lessons else ()),
         *_few_to_score(planned, built.model.head),
         *_truncated(built.features, planned.task.codec.truncation_note(planned.recipe.max_length)),
         *_masks(accelerator.num_processes, built.model, planned.recipe),

@@ -25,6 +25,7 @@ from finetune.task_types.prediction_lines import prediction_lines
 from finetune.task_types.prepare import drawn_ids
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.training.checkpoints import Checkpoints
+from finetune.training.compared import compared
 from finetune.training.evaluation import DevEvaluation
 from finetune.training.first_look import first_look
 from finetune.training.linear_probe import NAME as PROBE
@@ -34,6 +35,7 @@ from finetune.training.meter import Meter
 from finetune.training.prepared_run import BuiltRun, PlannedRun, build_run, plan_run
 from finetune.training.record import TrainingResult, build_record
 from finetune.training.run_options import RunOptions
+from finetune.training.taught import taught
 from finetune.training.trainer import Trainer
 
 
@@ -122,17 +124,21 @@ def _train(
     pause_after: int | None,
 ) -> TrainingResult:
     """Trains the model, or fits a solver on its hidden states, and predicts dev."""
-    recipe, task, features = planned.recipe, planned.task, built.features
+    recipe, task = planned.recipe, planned.task
+    lesson = taught(planned, built, engine)
+    features = {**built.features, **({} if lesson is None else {task.train_split: lesson.features})}
     if recipe.frozen:
+        weights = ":".join([planned.weights.fingerprint, *map(str, recipe.keep_layers)])
         features = {
-            split: with_states(given, engine, weights=planned.weights.fingerprint, precision=planned.precision)
+            split: with_states(given, engine, weights=weights, precision=planned.precision)
             for split, given in features.items()
         }
     every = DevEvaluation(task=task, rows=planned.rows, features={split: features[split] for split in task.dev_splits})
     dev = every.on(task.splits_in_training)
     trainer = Trainer(
         engine=engine, settings=recipe.train, data_seed=recipe.seeds[1], checkpoints=checkpoints,
-        pause_after=pause_after, rows=planned.train_rows, draw=task.stream.draw,
+        pause_after=pause_after, rows=planned.rows_learned, draw=task.stream.draw,
+        objective=None if lesson is None else lesson.objective,
     )  # fmt: skip
     fit = partial(fit_logistic, engine) if recipe.train.solver == "logistic" else trainer.fit
     progress, found = fit(features[task.train_split], dev)
@@ -140,8 +146,9 @@ def _train(
         found = every.completed(engine, found)
     probe = linear_probe(planned, built, every.on(planned.own_splits), engine)
     return TrainingResult(
-        progress=progress, evaluation=every, found=found, probe=probe, cost=meter.cost(engine.accelerator)
-    )
+        progress=progress, evaluation=every, found=found, probe=probe, cost=meter.cost(engine.accelerator),
+        compared=compared(planned, every, found, engine),
+    )  # fmt: skip
 
 
 def _save(

@@ -20,7 +20,7 @@ def run_all(
 
     Runs whose encoders others start from are trained first, each once; their records are not among those returned.
     """
-    if any(one.first for one in runs):
+    if any(one.first or one.teachers for one in runs):
         with executor.held(options.out):
             found = _all(runs, options, watch, executor)
     else:
@@ -31,7 +31,7 @@ def run_all(
 
 def _all(runs: Sequence[ResolvedRun], options: RunOptions, watch: Watcher, executor: Executor) -> list[Outcome]:
     """What became of each run. One whose first run failed fails with it."""
-    ready = _with_encoders(runs, options, watch, executor)
+    ready = _with_plain_runs(_with_encoders(runs, options, watch, executor), options, watch, executor)
     jobs = [Job(planned=one, options=options, named=len(runs) > 1) for one in ready if isinstance(one, ResolvedRun)]
     ended = iter(executor.outcomes(jobs, watch))
     return [next(ended) if isinstance(one, ResolvedRun) else one for one in ready]
@@ -64,3 +64,25 @@ def _with_encoder(one: ResolvedRun, first: Outcome, options: RunOptions) -> Reso
     return UserError(
         f"{one.name}: the run of its model {one.recipe.model} failed ({why})", getattr(first, "way_out", "")
     )
+
+
+def _with_plain_runs(
+    runs: Sequence[ResolvedRun | UserError], options: RunOptions, watch: Watcher, executor: Executor
+) -> list[ResolvedRun | UserError]:
+    """The runs with a teacher with the folders of the same runs without one, which are trained unless they are
+    finished. Equal ones are one run.
+    """
+    taught = [one for one in runs if isinstance(one, ResolvedRun) and one.teachers]
+    if not taught:
+        return list(runs)
+    watch(Note(f"the same without a teacher first, to be compared: {so_many(len(taught), 'run')}"))
+    plain = [one.without_teachers for one in taught]
+    outcomes = iter(_all(plain, replace(options, force=False), watch, executor))
+    return [_with_plain(one, next(outcomes), options) if one in taught else one for one in runs]
+
+
+def _with_plain(one: ResolvedRun | UserError, plain: Outcome, options: RunOptions) -> ResolvedRun | UserError:
+    """The run with the folder of the one without a teacher; an error where that failed."""
+    if isinstance(one, ResolvedRun) and isinstance(plain, RunRecord):
+        return replace(one, plain=RunFolder.of(options.out, plain.task, plain.id).path)
+    return plain if isinstance(plain, UserError) else UserError("the run without a teacher was paused")

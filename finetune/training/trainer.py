@@ -30,7 +30,7 @@ from finetune.training.batching import Batches
 from finetune.training.checkpoints import Checkpoints, Progress
 from finetune.training.optimizer import build_optimizer, build_schedule
 from finetune.training.trained_weights import TrainedWeights
-from finetune.training.updates import Draw, Updater, as_they_are
+from finetune.training.updates import Draw, Objective, Updater, as_they_are
 
 LOSSES_AT_ONCE = 10  # updates between reads of the loss, each of which synchronises a GPU; in an epoch 1, 2, 4 first
 
@@ -70,8 +70,9 @@ Result = TypeVar("Result", bound=Scored)
 class Trainer:
     """Trains an engine's model on features, on any devices and number of processes.
 
-    With `pause_after` it stops after that epoch and can be resumed. `rows` are the features' own, for messages, and
-    `draw` makes what is random in a batch (`Stream.draw`). Of a run whose length is in updates an epoch is a tenth.
+    With `pause_after` it stops after that epoch and can be resumed. `rows` are the features' own, for messages, `draw`
+    makes what is random in a batch (`Stream.draw`), and `objective` is what is learned, by default the labels. Of a run
+    whose length is in updates an epoch is a tenth.
     """
 
     engine: Engine
@@ -81,6 +82,7 @@ class Trainer:
     pause_after: int | None = None
     rows: Sequence[Row] = ()
     draw: Draw = as_they_are
+    objective: Objective | None = None
 
     @property
     def model(self) -> EncoderWithHead:
@@ -118,7 +120,7 @@ class Trainer:
             state["scaler"] = self.accelerator.scaler
         updater = Updater(
             engine=self.engine, model=model, optimizer=optimizer, schedule=schedule, settings=self.settings,
-            data_seed=self.data_seed, rows=self.rows, draw=self.draw,
+            data_seed=self.data_seed, rows=self.rows, draw=self.draw, objective=self.objective,
         )  # fmt: skip
         progress = (self.checkpoints and self.checkpoints.restore(state, self.watch)) or Progress()
         with interrupts.deferred():

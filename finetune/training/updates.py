@@ -14,6 +14,7 @@ from torch.optim.lr_scheduler import LRScheduler
 
 from finetune.data.rows import Row
 from finetune.inference.engine import Diverged, Engine
+from finetune.models.batch import Batch
 from finetune.models.device import is_out_of_memory
 from finetune.models.feature import Feature, label_counts
 from finetune.models.kernels import cpu
@@ -27,6 +28,7 @@ from finetune.training.checkpoints import Progress
 ROWS_SHOWN = 3
 DRAW = 1_000_003  # follows (data_seed, update) in the seed of what `draw` makes: dropout's is followed by a rank
 Draw = Callable[[Sequence[Feature], np.random.Generator], Sequence[Feature]]
+Objective = Callable[[Any, Batch], dict[str, torch.Tensor]]  # of logits, each loss by the name of its labels
 
 
 def as_they_are(features: Sequence[Feature], _: np.random.Generator) -> Sequence[Feature]:
@@ -39,7 +41,8 @@ class Updater:
     """Updates the weights of an engine's model; `model` and `optimizer` are those that Accelerate prepared.
 
     `rows` are the features' own, for messages. `draw` makes what is random in a batch from a generator that is a
-    function of (data_seed, update), for the whole batch, before processes and accumulated parts share it.
+    function of (data_seed, update), for the whole batch, before processes and accumulated parts share it. `objective`
+    gives the losses, by default those of the head.
     """
 
     engine: Engine
@@ -50,6 +53,7 @@ class Updater:
     data_seed: int
     rows: Sequence[Row] = ()
     draw: Draw = as_they_are
+    objective: Objective | None = None
 
     def group(self, batches: Sequence[Sequence[Feature]], progress: Progress, *, epoch: int) -> None:
         """One update per batch, then reads their losses, which synchronises a GPU.
@@ -141,11 +145,16 @@ class Updater:
                 with accelerator.autocast():
                     tensors = self.engine.batch(rows)
                     logits = as_float(self.model(*tensors.inputs()))
-                    losses = self.engine.model.head.losses(logits, tensors.labels)
+                    losses = self._losses(logits, tensors)
                     loss = sum((loss * (weight / counts[name]) for name, loss in losses.items()), torch.tensor(0.0))
                 accelerator.backward(loss * accelerator.num_processes)
             total += loss.detach()
         return total
+
+    def _losses(self, logits: Any, batch: Batch) -> dict[str, torch.Tensor]:
+        if self.objective is not None:
+            return self.objective(logits, batch)
+        return self.engine.model.head.losses(logits, batch.labels)
 
     def _diverged(self, what: str, update: int, rate: float, batch: Sequence[Feature]) -> Diverged:
         """The error that names the update, the learning rate and rows of the batch."""

@@ -18,7 +18,7 @@ from finetune.task_types import baselines
 from finetune.task_types.choice import explained
 from finetune.task_types.choice_labels import choice_name
 from finetune.task_types.explained import Asked, ExplainTarget, NamedText
-from finetune.task_types.parts import Answer, Baselines, Codec, Explainer, Scoring
+from finetune.task_types.parts import Answer, Baselines, Codec, Explainer, Scoring, Taught, Teaching
 from finetune.task_types.pooled import encode_texts
 from finetune.task_types.task import Task
 
@@ -108,6 +108,14 @@ class ChoiceExplainer(Explainer["ChoiceTask"]):
         return explained.choice_targets(row.choices, self.task._names(row), answer, asked)
 
 
+class ChoiceTeaching(Teaching["ChoiceTask"]):
+    """The scores of a row's choices."""
+
+    @property
+    def learns(self) -> Taught:
+        return "class"
+
+
 @dataclass(frozen=True, kw_only=True)
 class ChoiceTask(Task):
     """Picks one of each row's choices; rows may have different numbers of them.
@@ -125,6 +133,7 @@ class ChoiceTask(Task):
     scoring_class = ChoiceScoring
     baselines_class = ChoiceBaselines
     explainer_class = ChoiceExplainer
+    teaching_class = ChoiceTeaching
 
     def load(self, source: Source, split: str) -> Rows:
         """The rows of a split. Raises UserError that names the row for missing choices."""

@@ -26,6 +26,10 @@ class MultiLabelHead(PooledHead):
         """Binary cross-entropy of each label `(batch, labels)`, summed over all."""
         return functional.binary_cross_entropy_with_logits(logits, labels.to(logits.dtype), reduction="sum")
 
+    def by_item(self, logits: Tensor) -> Tensor:
+        """`(batch, labels)` to `(batch, labels, 1)`."""
+        return logits.unsqueeze(-1)
+
     def config_settings(self) -> dict[str, object]:
         """Label names, and the kind of problem, which transformers' classes and pipelines go by."""
         return {**super().config_settings(), "problem_type": "multi_label_classification"}

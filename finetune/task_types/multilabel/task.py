@@ -18,7 +18,7 @@ from finetune.models.feature import Feature
 from finetune.task_types import baselines
 from finetune.task_types.declared_options import option
 from finetune.task_types.explained import Asked, ExplainTarget, NamedText
-from finetune.task_types.parts import Answer, Baselines, Codec, Explainer, Scoring
+from finetune.task_types.parts import Answer, Baselines, Codec, Explainer, Scoring, Taught, Teaching
 from finetune.task_types.pooled import (
     WINDOWS,
     TextRow,
@@ -158,6 +158,20 @@ class MultiLabelExplainer(Explainer["MultiLabelTask"]):
         return explained.several_labels(self.task.labels, answer, features, asked)
 
 
+class MultiLabelTeaching(Teaching["MultiLabelTask"]):
+    """A logit of each label."""
+
+    in_columns = True
+
+    @property
+    def learns(self) -> Taught:
+        return "flags"
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return self.task.labels
+
+
 @dataclass(frozen=True, kw_only=True)
 class MultiLabelTask(Task):
     """Predicts any number of `labels` per row; a prediction is a list of them, in the task's order.
@@ -179,6 +193,7 @@ class MultiLabelTask(Task):
     scoring_class = MultiLabelScoring
     baselines_class = MultiLabelBaselines
     explainer_class = MultiLabelExplainer
+    teaching_class = MultiLabelTeaching
     cross_fits = True
 
     def __post_init__(self) -> None:

@@ -15,7 +15,7 @@ from finetune.models.feature import Feature
 from finetune.task_types import baselines
 from finetune.task_types.declared_options import option
 from finetune.task_types.explained import Asked, ExplainTarget, NamedText
-from finetune.task_types.parts import Answer, Baselines, Codec, Explainer, Scoring
+from finetune.task_types.parts import Answer, Baselines, Codec, Explainer, Scoring, Taught, Teaching
 from finetune.task_types.pooled import (
     WINDOWS,
     TextRow,
@@ -188,6 +188,20 @@ class SentenceExplainer(Explainer["SentenceTask"]):
         return explained.label_target(self.task.labels, answer, features, asked)
 
 
+class SentenceTeaching(Teaching["SentenceTask"]):
+    """The logits of a row's classes, or its number."""
+
+    in_columns = True
+
+    @property
+    def learns(self) -> Taught:
+        return "number" if self.task.regression else "class"
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return self.task.labels
+
+
 @dataclass(frozen=True, kw_only=True)
 class SentenceTask(Task):
     """Classification into `labels`; without labels, regression.
@@ -212,6 +226,7 @@ class SentenceTask(Task):
     scoring_class = SentenceScoring
     baselines_class = SentenceBaselines
     explainer_class = SentenceExplainer
+    teaching_class = SentenceTeaching
 
     def unused_options(self) -> tuple[str, ...]:
         """As for `Task`; regression has no class weights, and texts with two spans no windows."""

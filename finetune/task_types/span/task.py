@@ -20,7 +20,7 @@ from finetune.models.feature import IGNORED, Feature
 from finetune.task_types import baselines
 from finetune.task_types.declared_options import option
 from finetune.task_types.explained import Asked, ExplainTarget, NamedText
-from finetune.task_types.parts import Answer, Baselines, Codec, Explainer, Scoring
+from finetune.task_types.parts import Answer, Baselines, Codec, Explainer, Scoring, Taught, Teaching
 from finetune.task_types.span import explained
 from finetune.task_types.span.answers import SpanAnswer, answers, official_files
 from finetune.task_types.span.encoding import encode_questions
@@ -169,6 +169,44 @@ class SpanExplainer(Explainer["SpanTask"]):
         return explained.span_targets(row, answer, features, asked)
 
 
+class SpanTeaching(Teaching["SpanTask"]):
+    """The logits of start and end over the tokens of a row's windows, one window after another."""
+
+    same_tokens = True
+
+    @property
+    def learns(self) -> Taught:
+        return "class"
+
+    def items(self, logits: np.ndarray) -> np.ndarray:
+        return logits.T
+
+    def logits(self, items: np.ndarray) -> np.ndarray:
+        return items.T
+
+    def by_row(
+        self, logits: Sequence[np.ndarray], features: Sequence[Feature], rows: Sequence[SpanRow]
+    ) -> list[np.ndarray]:
+        found: list[list[np.ndarray]] = [[] for _ in rows]
+        for given, feature in zip(logits, features, strict=True):
+            found[feature.row].append(self.items(given))
+        return [np.concatenate(some, axis=1) for some in found]
+
+    def by_feature(self, answers: Sequence[np.ndarray], features: Sequence[Feature]) -> list[np.ndarray]:
+        """Raises UserError where a row has another number of tokens than the teacher read."""
+        begins, found = [0] * len(answers), list[np.ndarray]()
+        for feature in features:
+            begin = begins[feature.row]
+            begins[feature.row] = begin + len(feature)
+            found.append(answers[feature.row][:, begin : begin + len(feature)])
+        if begins != [each.shape[1] for each in answers]:
+            raise UserError(
+                "teacher and student read other tokens, and starts and ends of answers are tokens",
+                "Give them equal vocabularies, max_length and stride",
+            )
+        return found
+
+
 @dataclass(frozen=True, kw_only=True)
 class SpanTask(Task):
     """Questions about contexts; with `unanswerable`, some have no answer (SQuAD 2.0).
@@ -193,6 +231,7 @@ class SpanTask(Task):
     scoring_class = SpanScoring
     baselines_class = SpanBaselines
     explainer_class = SpanExplainer
+    teaching_class = SpanTeaching
     missing_is_wrong = True  # as in the official script for SQuAD 1.1
 
     def __post_init__(self) -> None:

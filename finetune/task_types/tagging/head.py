@@ -33,3 +33,7 @@ class TaggingHead(Head):
     def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
         """Cross-entropy summed over the words `(batch, words)`."""
         return functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=IGNORED, reduction="sum")
+
+    def by_item(self, logits: Tensor) -> Tensor:
+        """`(batch, words, labels)`: an item is a word."""
+        return logits

@@ -18,7 +18,7 @@ from finetune.models.feature import Feature
 from finetune.task_types import baselines
 from finetune.task_types.declared_options import option
 from finetune.task_types.explained import Asked, ExplainTarget, NamedText
-from finetune.task_types.parts import Answer, Baselines, Codec, Explainer, Scoring
+from finetune.task_types.parts import Answer, Baselines, Codec, Explainer, Scoring, Taught, Teaching
 from finetune.task_types.tagging import explained
 from finetune.task_types.tagging.raw_text import split_words
 from finetune.task_types.tagging.row import TaggingRow
@@ -173,6 +173,37 @@ class TaggingExplainer(Explainer["TaggingTask"]):
         return explained.tag_targets(row, self.task.labels, answer, features, asked)
 
 
+class TaggingTeaching(Teaching["TaggingTask"]):
+    """The logits of each word's tags, so that teacher and student may split words into other tokens."""
+
+    @property
+    def learns(self) -> Taught:
+        return "class"
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return self.task.labels
+
+    def items(self, logits: np.ndarray) -> np.ndarray:
+        return logits
+
+    def logits(self, items: np.ndarray) -> np.ndarray:
+        return items
+
+    def by_row(
+        self, logits: Sequence[np.ndarray], features: Sequence[Feature], rows: Sequence[TaggingRow]
+    ) -> list[np.ndarray]:
+        """NaN for a word that has no token of its own."""
+        found = [np.full((len(row.words), len(self.task.labels)), np.nan, dtype=np.float32) for row in rows]
+        for given, feature in zip(logits, features, strict=True):
+            for (after, word), each in zip(feature.note, given, strict=True):
+                found[feature.row + after][word] = each
+        return found
+
+    def by_feature(self, answers: Sequence[np.ndarray], features: Sequence[Feature]) -> list[np.ndarray]:
+        return [np.stack([answers[one.row + after][word] for after, word in one.note]) for one in features]
+
+
 @dataclass(frozen=True, kw_only=True)
 class TaggingTask(Task):
     """Tags in IOB2 for entities of `types`; scored with conlleval's chunks, and also with strict IOB2 chunks.
@@ -197,6 +228,7 @@ class TaggingTask(Task):
     scoring_class = TaggingScoring
     baselines_class = TaggingBaselines
     explainer_class = TaggingExplainer
+    teaching_class = TaggingTeaching
 
     def __post_init__(self) -> None:
         by_type = (f"{kind}/{part}" for kind in self.types for part in ("f1", "precision", "recall"))

@@ -1,0 +1,109 @@
+"""Students of minilm with and without its answers: its layers [1,3,5] and [2,5], on several tasks.
+
+python benchmarks/distil.py --out results/benchmarks/distil.json --seeds 42 43 44
+
+Each seed has its own teacher. Teachers and students train on the same ROWS rows with labels; `sst2 and text` has other
+sentences of the data set as rows without labels. A finished part is kept, so that the same command goes on.
+"""
+
+import argparse
+import csv
+import itertools
+import json
+import random
+import time
+from pathlib import Path
+from typing import Any
+
+import machine
+
+import finetune
+from finetune.data.source import source_of
+from finetune.runs.folder import RunFolder
+from finetune.task_types.prepare import load_splits
+from finetune.task_types.registry import find
+
+ROWS, TEXT_ROWS = 1_000, 3_000
+TEXTS: dict[str, Any] = {"train.learning_rate": 1e-4, "train.batch_size": 16}
+TAGS: dict[str, Any] = {
+    "train.learning_rate": 2e-4, "max_length": 128, "options.context": "sentence", "train.batch_size": 16,
+    "train.epochs": 3,
+}  # fmt: skip
+SPANS: dict[str, Any] = {
+    "task": "squad-v1-by-article", "train.learning_rate": 2e-4, "max_length": 256, "train.batch_size": 16,
+}  # fmt: skip
+SETS: dict[str, tuple[str, dict[str, Any]]] = {  # the recipe, and its settings
+    "sst2": ("glue-sst2", TEXTS),
+    "sst2 and text": ("glue-sst2", TEXTS),
+    "mrpc": ("glue-mrpc", TEXTS),
+    "stsb": ("glue-stsb", TEXTS),
+    "cola": ("glue-cola", TEXTS),
+    "conll-2003": ("conll-2003", TAGS),
+    "squad-v1-by-article": ("squad-v1", SPANS),
+}
+STUDENTS = {"1,3,5": [1, 3, 5], "2,5": [2, 5]}
+STUDENT_RATE = 2e-4
+
+
+def texts(path: Path) -> Path:
+    """A file of sentences of SST-2, none of which is among the rows with labels."""
+    if not path.is_file():
+        task, source = find("sst2"), source_of(None)
+        labelled = {row.text for row in load_splits(task, source, limit=ROWS)["train"].rows}
+        others = sorted({row.text for row in task.load(source, "train").rows} - labelled)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("w", newline="", encoding="utf-8") as file:
+            csv.writer(file).writerows([["text"], *([text] for text in random.Random(0).sample(others, TEXT_ROWS))])
+    return path
+
+
+def trained(recipe: str, out: Path, **settings: Any) -> Any:
+    """The record of a run, which is trained unless it is finished."""
+    return finetune.train(recipe, model="minilm", limit=ROWS, out=out, progress=False, **settings).records[0]
+
+
+def measured(name: str, seed: int, student: str, work: Path) -> dict[str, Any]:
+    """The three rows of one student."""
+    started, out = time.process_time(), work / "results"
+    recipe, settings = SETS[name]
+    teacher = trained(recipe, out, seed=seed, **settings)
+    own = settings | {"train.learning_rate": max(STUDENT_RATE, settings["train.learning_rate"])}
+    taught = {"distil.teacher": str(RunFolder.of(out, teacher.task, teacher.id).path), "distil.weak": True}
+    text = {"distil.text": str(texts(work / "sst2.csv"))} if name.endswith("text") else {}
+    record = trained(recipe, out, seed=seed, keep_layers=STUDENTS[student], **own, **taught, **text)
+    split, metric = record.first_split, record.headline
+    rows = {one.name: one.model_dump(exclude={"name", "scores"}) | {"score": one.scores[split][metric]}
+            for one in record.distil}  # fmt: skip
+    best = teacher.best_baseline(split, metric)
+    return {
+        "metric": metric, "rows": record.rows, "models": rows, "baseline": best, "device": record.device,
+        "precision": record.precision, "cpu_seconds": time.process_time() - started,
+    }  # fmt: skip
+
+
+def main() -> None:
+    """Measures what is not there yet, prints and writes it."""
+    parser = argparse.ArgumentParser(description="Students with and without a teacher")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[42, 43, 44])
+    parser.add_argument("--sets", nargs="+", choices=list(SETS), default=list(SETS))
+    parser.add_argument("--work", type=Path, default=Path("build/distil"), help="folder of the runs")
+    parser.add_argument("--out", type=Path, help="JSON file to write")
+    options = parser.parse_args()
+    before = json.loads(options.out.read_text()) if options.out and options.out.is_file() else {"parts": {}}
+    for seed, name, student in itertools.product(options.seeds, options.sets, STUDENTS):
+        key = f"{name}: {student}: {seed}"
+        if key in before["parts"]:
+            continue
+        found = measured(name, seed, student, options.work)
+        shown = {each: round(100 * facts["score"], 1) for each, facts in found["models"].items()}
+        print(key, shown, round(found["cpu_seconds"]), flush=True)
+        before["parts"][key] = found
+        if options.out is not None:
+            about = "dev scores of minilm as teacher, and of its layers as students with and without it"
+            facts = {"about": about, **machine.facts(), "labelled_rows": ROWS, "text_rows": TEXT_ROWS}
+            options.out.parent.mkdir(parents=True, exist_ok=True)
+            options.out.write_text(json.dumps({**facts, "parts": before["parts"]}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,124 @@
+"""What a run learns besides its labels: the answers of teachers, also for rows without labels, or soft labels."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from finetune.data.messages import so_many
+from finetune.data.rows import Row
+from finetune.models.feature import IGNORED, LABEL, TAUGHT, Feature
+from finetune.models.feature_arrays import LazyFeatures, lengths, truncated_rows
+from finetune.runs.events import Watcher
+from finetune.runs.recipe import Distil
+from finetune.runs.run_id import data_fingerprint
+from finetune.storage.cache import hash_of
+from finetune.task_types import registry
+from finetune.task_types.resolved_run import ResolvedRun
+from finetune.task_types.task import Task
+from finetune.training.distil.answers import Answered, Teacher, joined, softened
+from finetune.training.distil.soft_labels import soft_labels
+from finetune.training.distil.text import rows_without_labels
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lessons:
+    """The teachers, the rows that they alone answer (`text`), or without teachers soft labels of the training rows.
+
+    `plain` is the folder of the same run without a teacher.
+    """
+
+    settings: Distil
+    teachers: tuple[Teacher, ...] = ()
+    text: Sequence[Row] = ()
+    soft: Answered = ()
+    notes: tuple[str, ...] = ()
+    plain: Path | None = None
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """Hashes of all that decides what is learned, for the run's id."""
+        values = [value for each in self.soft for value in (np.round(each, 6).tolist())]
+        return {
+            **({"teachers": hash_of(sorted(one.fingerprint for one in self.teachers))} if self.teachers else {}),
+            **({"text": data_fingerprint({"": self.text})} if self.text else {}),
+            **({"soft": hash_of(values)} if self.soft else {}),
+        }
+
+    def answers(self, task: Task, rows: Sequence[Row], watch: Watcher) -> Answered:
+        """The answers for training rows and then for those of the text."""
+        if not self.teachers:
+            return self.soft
+        every = [*rows, *self.text]
+        return joined([one.answers(every, task.teaching, watch) for one in self.teachers], task.teaching)
+
+
+def plan_lessons(resolved: ResolvedRun, task: Task, rows: Sequence[Row], device: str | None) -> Lessons | None:
+    """What a run with these training rows learns besides labels; None for labels alone.
+
+    Raises UserError for a text or soft labels that cannot be read.
+    """
+    distil = resolved.recipe.distil
+    if not distil.given:
+        return None
+    if distil.soft:
+        soft = soft_labels(task, rows, confidence=distil.confidence)
+        return Lessons(settings=distil, soft=soft)
+    own = resolved.default if registry.in_file(resolved.recipe.task) else None
+    teachers = tuple(Teacher(folder, own, device) for folder in resolved.teachers)
+    text, notes = rows_without_labels(task, Path(distil.text)) if distil.text else ([], [])
+    notes = [*notes, *([f"{distil.text}: {so_many(len(text))} without labels, which the teacher answers"] * bool(text))]
+    return Lessons(settings=distil, teachers=teachers, text=text, notes=tuple(notes), plain=resolved.plain)
+
+
+class TaughtFeatures(LazyFeatures):
+    """Features that have a target `taught` next to their label, of training rows and then of rows without labels."""
+
+    def __init__(self, parts: Sequence[Sequence[Feature]], targets: Sequence[np.ndarray], rows: int) -> None:
+        self.parts, self.targets = parts, targets
+        self.labelled, self.offset = len(parts[0]), rows
+        self.like = parts[0][0].label
+        facts = [truncated_rows(part) if len(part) else (np.zeros(0, int), np.zeros(0, bool)) for part in parts]
+        self.rows = np.concatenate([facts[0][0], facts[1][0] + rows])
+        self.truncated = np.concatenate([cut for _, cut in facts])
+        self.lengths = np.concatenate([lengths(part) for part in parts])
+
+    def at(self, index: int) -> Feature:
+        """The feature with this index, which is not negative."""
+        target = self.targets[index]
+        if index < self.labelled:
+            return _with(self.parts[0][index], taught=target)
+        feature = self.parts[1][index - self.labelled]
+        return _with(feature, taught=target, label=without_label(self.like, len(target)), row=feature.row + self.offset)
+
+
+def _with(feature: Feature, *, taught: np.ndarray, label: Any = None, row: int | None = None) -> Feature:
+    own = feature.label if label is None else label
+    return replace(feature, label={LABEL: own, TAUGHT: taught}, row=feature.row if row is None else row)
+
+
+def without_label(like: Any, items: int) -> Any:
+    """What stands in a feature without a label, in the form of other features' labels."""
+    if isinstance(like, float):
+        return float("nan")
+    return IGNORED if np.isscalar(like) else [IGNORED] * items
+
+
+def taught_features(
+    task: Task,
+    lessons: Lessons,
+    features: Sequence[Feature],
+    text: Sequence[Feature],
+    answers: Answered,
+    rows: int,
+) -> TaughtFeatures:
+    """The features to train on. Raises UserError where a student's tokens would have to be those of its teacher."""
+    teaching, temperature = task.teaching, lessons.settings.temperature
+    by_feature = [
+        *teaching.by_feature(answers[:rows], features),
+        *teaching.by_feature(answers[rows:], text),
+    ]
+    targets = [softened(each, teaching.learns, temperature) for each in by_feature]
+    return TaughtFeatures([features, text], targets, rows)

@@ -1,0 +1,88 @@
+"""Finds the runs that a recipe names as teachers, and refuses those that do not fit. Needs no torch."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from finetune.data.paths import is_folder
+from finetune.errors import UserError
+from finetune.runs.folder import RunFolder
+from finetune.runs.lookup import named_run, no_run
+from finetune.runs.record import RunRecord
+from finetune.runs.record_files import load_record
+from finetune.task_types import registry
+from finetune.task_types.resolved_run import ResolvedRun
+from finetune.task_types.run_task import trained_on
+from finetune.task_types.task import Task
+
+LABELS_SHOWN = 6
+
+
+def with_teachers(one: ResolvedRun, out: Path) -> ResolvedRun:
+    """The run with the folders of the runs that `distil.teacher` names.
+
+    Raises UserError for a task that cannot be taught, and for a teacher that is no run, of another task type or with
+    other labels, or no better than its own baselines.
+    """
+    distil = one.recipe.distil
+    if distil.given and not one.task.teaching.learns:
+        raise UserError(f"{one.task.name}: its task type learns no answers of a teacher", "Leave distil out")
+    if not distil.teachers:
+        return one
+    folders = tuple(_teacher(name, one, out) for name in distil.teachers)
+    named = distil.model_copy(update={"teacher": ",".join(map(str, folders))})
+    return replace(one, recipe=one.recipe.model_copy(update={"distil": named}), teachers=folders)
+
+
+def _teacher(name: str, student: ResolvedRun, out: Path) -> Path:
+    """The folder of a teacher, once it has passed."""
+    if is_folder(Path(name)) and not RunFolder(Path(name)).record_file.is_file():
+        raise UserError(f"distil.teacher={name}: that folder is not a finished run (no record.json)", "Name a run")
+    run = named_run(name, out)
+    if run is None:
+        error = no_run(name, out)
+        raise UserError(f"distil.teacher={name}: {error.what}", error.way_out)
+    run.require_model()
+    record = load_record(run.record_file)
+    own = registry.in_file(student.recipe.task) and record.task == student.task.name
+    _require_same_answers(name, trained_on(run, task=student.default if own else None), student.task)
+    if not student.recipe.distil.weak:
+        _require_better(name, record)
+    return run.path
+
+
+def _require_same_answers(name: str, teacher: Task, student: Task) -> None:
+    theirs, ours = teacher.teaching, student.teaching
+    if type(theirs) is not type(ours) or theirs.learns != ours.learns:
+        raise UserError(
+            f"distil.teacher={name}: it is a {_kind(teacher)}, and {student.name} is a {_kind(student)}",
+            "Name a teacher of the same task type",
+        )
+    if set(theirs.labels) != set(ours.labels):
+        raise UserError(
+            f"distil.teacher={name}: it has the labels {_shown(theirs.labels)}, and {student.name} has "
+            f"{_shown(ours.labels)}",
+            "Name a teacher with the same labels",
+        )
+
+
+def _kind(task: Task) -> str:
+    """A task type in words, such as `SentenceTask of numbers`."""
+    learns = {"number": " of numbers", "flags": " of several labels"}.get(task.teaching.learns, "")
+    return f"{type(task).__name__}{learns}"
+
+
+def _shown(labels: tuple[str, ...]) -> str:
+    more = len(labels) - LABELS_SHOWN
+    return ", ".join(labels[:LABELS_SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+def _require_better(name: str, record: RunRecord) -> None:
+    """Raises UserError for a teacher that a baseline of its own record equals."""
+    metric, split = record.metric(record.headline), record.first_split
+    best = record.best_baseline(split, record.headline)
+    if best is not None and not metric.rank(record.score) > metric.rank(best):
+        raise UserError(
+            f"distil.teacher={name}: its {split} {record.headline} is {metric.shown(record.score)}, and the best of "
+            f"its own baselines has {metric.shown(best)}",
+            "Train a better teacher; or set distil.weak=true to take this one",
+        )
