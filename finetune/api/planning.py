@@ -36,6 +36,8 @@ def plan(
     """
     if seeds < 1:
         raise UserError(f"seeds is {seeds}", "Give the number of runs, at least 1")
+    if settings.get("distil.teacher") == "":  # which a variable of a shell may be
+        raise UserError("distil.teacher is empty", "Name a run, or leave it out")
     checkpoint = checkpoint_of(settings, out)
     planned = expand_targets(list(targets), dict(settings), seeds=seeds, shares=shares, checkpoint=checkpoint)
     require_sound_data([one.task for one in planned])

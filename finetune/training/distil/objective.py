@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from finetune.inference.engine import IMPOSSIBLE
 from finetune.models.batch import Batch
 from finetune.models.feature import IGNORED, LABEL, TAUGHT
 from finetune.models.head import Head
@@ -46,14 +47,13 @@ def soft_loss(logits: Tensor, targets: Tensor, learns: str, temperature: float) 
     wanted = targets.where(there, torch.zeros_like(targets))
     if learns == "number":
         return functional.mse_loss(logits.where(there, wanted), wanted, reduction="sum")
-    cooled = logits.float() / temperature
+    cooled = logits.float().masked_fill(~there, IMPOSSIBLE) / temperature
     if learns == "flags":
         known = torch.stack([wanted, 1 - wanted], -1)
         guessed = torch.stack([functional.logsigmoid(cooled), functional.logsigmoid(-cooled)], -1)
         there = there.unsqueeze(-1)
     else:
         known, guessed = wanted, cooled.log_softmax(-1)
-    guessed = guessed.masked_fill(~there, 0.0)
     apart: Tensor = torch.special.xlogy(known, known) - known * guessed
     return temperature**2 * apart.where(there, 0.0).sum()
 

@@ -13,6 +13,7 @@ from finetune.task_types import registry
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.task_types.run_task import trained_on
 from finetune.task_types.task import Task
+from finetune.training.distil.text import require_text
 
 LABELS_SHOWN = 6
 
@@ -28,6 +29,8 @@ def with_teachers(one: ResolvedRun, out: Path) -> ResolvedRun:
         raise UserError(f"{one.task.name}: its task type learns no answers of a teacher", "Leave distil out")
     if not distil.teachers:
         return one
+    if distil.text:  # before anything is trained
+        require_text(one.task, Path(distil.text))
     folders = tuple(_teacher(name, one, out) for name in distil.teachers)
     named = distil.model_copy(update={"teacher": ",".join(map(str, folders))})
     return replace(one, recipe=one.recipe.model_copy(update={"distil": named}), teachers=folders)

@@ -13,13 +13,19 @@ from finetune.task_types.task import Task
 from finetune.task_types.trained_form import form_for
 
 
+def require_text(task: Task, path: Path) -> None:
+    """Raises UserError for a file that is not there, and for your data's task without the columns of its texts."""
+    if not is_file(path):
+        raise UserError(f"distil.text={path}: there is no such file", "Name a file of rows without labels")
+    if own_data(task) is not None:
+        rows_without_labels(task, path)
+
+
 def rows_without_labels(task: Task, path: Path) -> tuple[list[Row], list[str]]:
     """The rows of a file with a task's columns, without their labels, and notes on those that were left out.
 
     Raises UserError for a file that cannot be read, and for missing columns.
     """
-    if not is_file(path):
-        raise UserError(f"distil.text={path}: there is no such file", "Name a file of rows without labels")
     own = own_data(task)
     trained = None if own is None else own.layout
     form = form_for(path, trained, {}, inputs=task.inputs)

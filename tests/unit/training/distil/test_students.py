@@ -1,0 +1,155 @@
+"""Runs with a teacher, with soft labels and with a text, by the command line; and what is refused."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support.cli import Finetune, assert_error
+from support.records import change_record
+from support.runs import FAST, REVIEWS, FinishedRun, as_csv
+
+from finetune.errors import UserError
+from finetune.runs.record import RunRecord
+from finetune.runs.record_files import load_record
+from finetune.storage.cache import cache_folder
+from finetune.task_types.own_data import own_task
+from finetune.training.distil.soft_labels import soft_labels
+from finetune.training.distil.teachers import with_teachers
+from finetune.training.targets import load_target
+
+SETTINGS = [f"{key}={value}" for key, value in (FAST | {"train.epochs": 2}).items()]
+
+
+@pytest.fixture
+def csv_file(tmp_path: Path) -> Path:
+    """Reviews with the answers of `predict`, and a confidence."""
+    rows = [(text, mark, *((0.1, 0.9) if mark == "good" else (0.8, 0.2)), 0.7) for text, mark in REVIEWS]
+    file = tmp_path / "soft.csv"
+    file.write_text(as_csv(("review", "mark", "p(bad)", "p(good)", "sure"), *rows))
+    return file
+
+
+def records(folder: Path) -> dict[str, RunRecord]:
+    return {file.parent.name: load_record(file) for file in folder.glob("results/*/*/record.json")}
+
+
+def test_a_student_its_teacher_and_the_same_run_without_one(
+    here: Finetune, tmp_path: Path, tiny_bert: Path, reviews: Path
+) -> None:
+    (tmp_path / "reviews.csv").write_text(as_csv(("review", "mark"), *REVIEWS))
+    (tmp_path / "more.csv").write_text(as_csv(("review",), *(("the cat ran " + str(i),) for i in range(40))))
+    told = [f"model={tiny_bert}", "keep_layers=[1]", *SETTINGS]
+    taught = ["run", "reviews.csv", *told, f"distil.teacher={reviews}", "distil.weak=true", "distil.text=more.csv"]
+    done = here(*taught)
+    assert done.returncode == 0, done.stderr
+    assert "more.csv: 40 rows without labels" in done.stderr
+    found = records(tmp_path)
+    (student,) = (record for record in found.values() if record.distil)
+    (plain,) = (record for record in found.values() if not record.distil)
+    assert [one.name for one in student.distil] == ["teacher", "student", "student without a teacher"]
+    assert [one.runs for one in student.distil] == [[reviews.name], [student.id], [plain.id]]
+    assert student.distil[1].parameters == student.parameters["all"] < student.distil[0].parameters
+    own = load_record(reviews / "record.json")
+    assert student.distil[0].scores["dev"] == pytest.approx(own.scores["dev"])
+    assert all(one.rows_per_second > 0 and one.megabytes > 0 for one in student.distil)
+    assert "student without a teacher" in done.stdout
+    assert student.recipe["distil"]["teacher"] == str(reviews)
+    # Typed by itself it is that same run; and a second time nothing is trained.
+    assert here("run", "reviews.csv", *told).returncode == 0
+    assert here(*taught).returncode == 0
+    assert records(tmp_path).keys() == found.keys()
+    assert any(cache_folder("answers").iterdir())
+
+
+@pytest.mark.slow
+def test_soft_labels_of_a_file_are_learned(here: Finetune, tiny_bert: Path, csv_file: Path, tmp_path: Path) -> None:
+    told = ["run", csv_file, f"model={tiny_bert}", *SETTINGS]
+    assert here(*told).returncode == 0
+    assert here(*told, "distil.soft=true").returncode == 0
+    assert here(*told, "distil.soft=true", "distil.confidence=sure").returncode == 0
+    assert len(records(tmp_path)) == 3
+
+
+def test_probabilities_become_logits(csv_file: Path) -> None:
+    task = own_task(str(csv_file), {"text": "review", "label": "mark"})
+    rows = task.read(None, "train").rows
+    found = soft_labels(task, rows, confidence="")
+    expected = {"good": {"good": 0.9, "bad": 0.1}, "bad": {"good": 0.2, "bad": 0.8}}
+    for row, logits in zip(rows, found, strict=True):
+        assert np.exp(logits[0]).tolist() == pytest.approx([expected[row.gold][label] for label in task.labels])
+    sure = soft_labels(task, rows[:1], confidence="sure")
+    assert sorted(np.exp(sure[0][0]).tolist()) == pytest.approx([0.3, 0.7])
+
+
+@pytest.mark.parametrize(
+    ("cells", "message"),
+    [
+        ((0.9, 0.3), "row 1: the soft label has 1.2 as the sum"),
+        ((0.5, "high"), "p(good) is 'high', not a probability"),
+        ((1.5, -0.5), "p(bad) is '1.5', not a probability"),
+    ],
+)
+def test_wrong_soft_labels_are_named(cells: tuple[Any, Any], message: str, tmp_path: Path) -> None:
+    rows = [(text, mark, *cells) for text, mark in REVIEWS]
+    file = tmp_path / "soft.csv"
+    file.write_text(as_csv(("review", "mark", "p(bad)", "p(good)"), *rows))
+    task = own_task(str(file), {"text": "review", "label": "mark"})
+    first = next(row for row in task.read(None, "train").rows)
+    with pytest.raises(UserError) as error:
+        soft_labels(task, [first], confidence="")
+    assert message.partition("row 1")[2] in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (["distil.teacher=FOLDER"], "is not a finished run"),
+        (["distil.teacher=nothing"], "'nothing' names no finished run"),
+        (["distil.teacher="], "distil.teacher is empty"),
+        (["distil.weight=0.3"], "without a teacher"),
+        (["distil.soft=true"], "there is no column p("),
+        (["distil.soft=true", "distil.confidence=sure"], "has no such column"),
+        (["distil.soft=true", "distil.text=a.csv"], "need a teacher"),
+        (["distil.teacher=RUN", "distil.weak=true", "distil.text=a.csv"], "there is no such file"),
+        (["distil.teacher=RUN", "distil.temperature=0"], "distil.temperature"),
+        (["distil.teacher=RUN", "distil.weak=true", "keep_layers=[7]"], "this encoder has the layers 0 to 1"),
+        (["keep_layers=[1,0]"], "in rising order"),
+    ],
+)
+def test_what_cannot_be_taught_is_said_in_a_line(
+    settings: list[str], message: str, here: Finetune, tmp_path: Path, tiny_bert: Path, reviews: Path
+) -> None:
+    (tmp_path / "reviews.csv").write_text(as_csv(("review", "mark"), *REVIEWS))
+    (tmp_path / "folder").mkdir()
+    given = [one.replace("FOLDER", "folder").replace("RUN", str(reviews)) for one in settings]
+    refused = here("run", "reviews.csv", f"model={tiny_bert}", *SETTINGS, *given)
+    assert refused.returncode == 2
+    assert_error(refused.stderr, message)
+
+
+def test_a_teacher_of_another_kind_is_refused(finished_run: FinishedRun, reviews: Path, tmp_path: Path) -> None:
+    (tmp_path / "stars.csv").write_text(as_csv(("review", "mark"), *((t, m.upper()) for t, m in REVIEWS)))
+    (tmp_path / "reviews.csv").write_text(as_csv(("review", "mark"), *REVIEWS))
+
+    def student(file: str, teacher: Path, **more: Any) -> None:
+        settings = {"text": "review", "label": "mark", "distil.teacher": str(teacher), **more}
+        with_teachers(load_target(str(tmp_path / file), settings), tmp_path)
+
+    with pytest.raises(UserError, match="it has the labels bad, good, and stars"):
+        student("stars.csv", reviews)
+    for kind, words in (("regression", "SentenceTask of numbers"), ("tagging", "it is a TaggingTask")):
+        with pytest.raises(UserError, match=words):
+            student("reviews.csv", finished_run(kind))
+
+
+def test_a_teacher_no_better_than_its_baselines_is_refused(copied_run: FinishedRun, tmp_path: Path) -> None:
+    run = copied_run("sentence")
+    baselines = load_record(run / "record.json").baselines
+    baselines["dev"]["majority"]["macro f1"] = 1.0
+    change_record(run / "record.json", baselines=baselines)
+    (tmp_path / "reviews.csv").write_text(as_csv(("review", "mark"), *REVIEWS))
+    settings = {"text": "review", "label": "mark", "distil.teacher": str(run)}
+    with pytest.raises(UserError, match="the best of its own baselines has 100"):
+        with_teachers(load_target(str(tmp_path / "reviews.csv"), settings), tmp_path)
+    with_teachers(load_target(str(tmp_path / "reviews.csv"), settings | {"distil.weak": True}), tmp_path)
