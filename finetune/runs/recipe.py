@@ -302,9 +302,12 @@ class Recipe(Settings):
         return self
 
     @model_validator(mode="after")
-    def _taught_by_updates(self) -> Self:
+    def _can_be_taught(self) -> Self:
         if self.distil.given and self.train.solver == "logistic":
             raise ValueError("distil and train.solver logistic, which learns labels alone; leave one of them out")
+        if self.distil.states and (self.frozen or self.train.gradient_checkpointing):
+            other = "frozen" if self.frozen else "train.gradient_checkpointing"
+            raise ValueError(f"distil.states and {other}: layers cannot be learned; leave one of them out")
         return self
 
     @model_validator(mode="after")

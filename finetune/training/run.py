@@ -142,6 +142,8 @@ def _train(
     )  # fmt: skip
     fit = partial(fit_logistic, engine) if recipe.train.solver == "logistic" else trainer.fit
     progress, found = fit(features[task.train_split], dev)
+    if lesson is not None:
+        lesson.end()
     with merged(engine.model.backbone.encoder):
         found = every.completed(engine, found)
     probe = linear_probe(planned, built, every.on(planned.own_splits), engine)

@@ -27,6 +27,16 @@ def last_layer_for_first_token(encoder: PreTrainedModel) -> Callable[[], None] |
     return None
 
 
+def every_token_again(encoder: PreTrainedModel) -> bool:
+    """Undoes `last_layer_for_first_token`; returns whether it was done."""
+    layers = getattr(getattr(encoder, "encoder", None), "layer", None)
+    attention: Any = getattr(layers[-1], "attention", None) if layers else None
+    if "forward" not in getattr(attention, "__dict__", ()):
+        return False
+    del attention.forward
+    return True
+
+
 def _attend(
     self: nn.Module, hidden_states: Tensor, attention_mask: Tensor | None = None, **_: Any
 ) -> tuple[Tensor, None]:

@@ -20,6 +20,7 @@ from finetune.task_types.resolved_run import ResolvedRun
 from finetune.task_types.task import Task
 from finetune.training.distil.answers import Answered, Teacher, joined, softened
 from finetune.training.distil.soft_labels import soft_labels
+from finetune.training.distil.states import STATES, texts_of
 from finetune.training.distil.text import rows_without_labels
 
 
@@ -96,7 +97,8 @@ class TaughtFeatures(LazyFeatures):
 
 def _with(feature: Feature, *, taught: np.ndarray, label: Any = None, row: int | None = None) -> Feature:
     own = feature.label if label is None else label
-    return replace(feature, label={LABEL: own, TAUGHT: taught}, row=feature.row if row is None else row)
+    targets = {LABEL: own, TAUGHT: taught, STATES: texts_of(feature.choices)}
+    return replace(feature, label=targets, row=feature.row if row is None else row)
 
 
 def without_label(like: Any, items: int) -> Any:

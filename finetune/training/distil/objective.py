@@ -16,15 +16,17 @@ from finetune.models.batch import Batch
 from finetune.models.feature import IGNORED, LABEL, TAUGHT
 from finetune.models.head import Head
 from finetune.runs.recipe import Distil
+from finetune.training.distil.states import STATES, TaughtStates
 
 
 @dataclass(frozen=True, kw_only=True)
 class Taught:
-    """The objective of a run that learns answers; `learns` is what these are, as in `Teaching`."""
+    """The objective of a run that learns answers, which are what `learns` of `Teaching` says; `states` adds layers."""
 
     head: Head
     learns: str
     settings: Distil
+    states: TaughtStates | None = None
 
     def __call__(self, logits: Any, batch: Batch) -> dict[str, Tensor]:
         """The losses of labels and of answers by name, each summed over its own and with its weight."""
@@ -34,7 +36,7 @@ class Taught:
         there = has_label(labels)
         if weight < 1 and bool(there.any()):
             found[LABEL] = (1 - weight) * self.head.loss(logits[there], labels[there])
-        return found
+        return found | ({} if self.states is None else {STATES: self.states(batch)})
 
 
 def soft_loss(logits: Tensor, targets: Tensor, learns: str, temperature: float) -> Tensor:

@@ -71,6 +71,20 @@ def test_soft_labels_of_a_file_are_learned(here: Finetune, tiny_bert: Path, csv_
     assert len(records(tmp_path)) == 3
 
 
+@pytest.mark.slow
+def test_layers_are_learned_and_not_saved(here: Finetune, tmp_path: Path, tiny_bert: Path, reviews: Path) -> None:
+    (tmp_path / "reviews.csv").write_text(as_csv(("review", "mark"), *REVIEWS))
+    told = ["run", "reviews.csv", f"model={tiny_bert}", "keep_layers=[1]", *SETTINGS, "distil.weak=true"]
+    done = here(*told, f"distil.teacher={reviews}", "distil.states=true")
+    assert done.returncode == 0, done.stderr
+    (student,) = (record for record in records(tmp_path).values() if record.distil)
+    assert student.parameters["all"] == student.distil[2].parameters
+    predicted = here("predict", student.id, "reviews.csv", "-o", "answers.csv")
+    assert predicted.returncode == 0, predicted.stderr
+    two = here(*told, f"distil.teacher={reviews},{reviews}", "distil.states=true")
+    assert_error(two.stderr, "there are 2 teachers")
+
+
 def test_probabilities_become_logits(csv_file: Path) -> None:
     task = own_task(str(csv_file), {"text": "review", "label": "mark"})
     rows = task.read(None, "train").rows
