@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from rich.text import Text
 
+from finetune.analysis.old_and_new import COLUMNS, OldAndNew, old_and_new
 from finetune.analysis.published import published_for
 from finetune.cli.console import Terminal, as_plain_text
 from finetune.cli.fitted_table import CellRow, Column, FittedTable, columns
@@ -14,6 +15,7 @@ from finetune.metrics.metric import Metric
 from finetune.metrics.scores import Scores, plain_metrics
 from finetune.runs.best import best_group
 from finetune.runs.interrupted import InterruptedRun
+from finetune.runs.kept_head import OLD_DEV
 from finetune.runs.listed_run import ListedRun
 from finetune.runs.pace import duration
 from finetune.runs.recipe_diff import listed_differences
@@ -39,6 +41,9 @@ def print_record(console: Terminal, record: RunRecord, *, printed: set[str] | No
         console.print(labels)
     if record.distil:
         console.print(distil_table(record))
+    compared = old_and_new(record)
+    if compared is not None and (table := old_and_new_table(compared)) is not None:
+        console.print(table)
     known = set() if printed is None else printed
     for note in record.notes:
         if note not in known:
@@ -66,12 +71,15 @@ def record_table(record: RunRecord) -> FittedTable:
 
 
 def labels_table(record: RunRecord) -> FittedTable | None:
-    """A run's scores by label, or by entity type for tagging; None if its task is not scored so."""
+    """A run's scores by label, or by entity type for tagging; None if its task is not scored so.
+
+    Those on the old dev of `keep_labels` are in `old_and_new_table`.
+    """
     named = [name.rsplit("/", 1) for name in record.scores[record.first_split] if "/" in name]
     labels, metrics = list(dict.fromkeys(g for g, _ in named)), list(dict.fromkeys(m for _, m in named))
     rows = []
     for split, scores in record.scores.items():
-        for label in labels:
+        for label in labels if split != OLD_DEV else ():
             names = [f"{label}/{metric}" for metric in metrics]
             shown = (record.metric(name).shown(scores[name]) if name in scores else "" for name in names)
             rows.append((split, label, *shown))
@@ -91,6 +99,13 @@ def distil_table(record: RunRecord) -> FittedTable:
         rows.append((one.name, ", ".join(one.runs), *scores, *size))
     headings = [Column(name=split, words=True), Column(name="run"), *columns(*numbers, right=numbers)]
     return FittedTable(title="with and without a teacher", columns=headings, rows=rows)
+
+
+def old_and_new_table(found: OldAndNew) -> FittedTable | None:
+    """F1 by label of the old model and of the new one; None if the task is not scored so."""
+    headings = [Column(name=COLUMNS[0], names=True), *columns(*COLUMNS[1:], right=COLUMNS[1:])]
+    title = "f1 by label on the old dev rows"
+    return FittedTable(title=title, columns=headings, rows=list(found.cells)) if found.cells else None
 
 
 def runs_table(runs: Sequence[ListedRun]) -> FittedTable:

@@ -1,5 +1,7 @@
 """The head of a trained model, carried into a new one: the rows of labels by their names, other layers as they are."""
 
+from collections.abc import Mapping
+
 from torch import Tensor
 
 from finetune.errors import UserError
@@ -14,22 +16,29 @@ def carry_head(trained: EncoderWithHead, new: EncoderWithHead) -> None:
 
     Raises UserError where the layers are of other forms.
     """
-    for theirs, ours in ((trained.backbone.reader, new.backbone.reader), (trained.head, new.head)):
-        state, given = ({} if part is None else part.state_dict() for part in (ours, theirs))
-        if {name: _form(name, each) for name, each in state.items()} != {
-            name: _form(name, each) for name, each in given.items()
-        }:
-            raise UserError(
-                "keep_labels: the head of that run reads the encoder in another way",
-                "Leave layers, bilstm, pooling and options of the head as they are in that run",
-            )
-        rows = _places(trained.head, new.head)
+    parts = ((trained.backbone.reader, new.backbone.reader), (trained.head, new.head))
+    states = [[{} if part is None else part.state_dict() for part in pair] for pair in parts]
+    if _reads(trained) != _reads(new) or any(_forms(given) != _forms(state) for given, state in states):
+        raise UserError(
+            "keep_labels: the head of that run reads the encoder in another way",
+            "Leave layers, bilstm, pooling and options of the head as they are in that run",
+        )
+    for given, state in states:
         for name, tensor in state.items():
             if name.startswith(OUTPUT):
-                for ours_at, theirs_at in rows:
-                    tensor[ours_at] = given[name][theirs_at]
+                for place, before in _places(trained.head, new.head):
+                    tensor[place] = given[name][before]
             else:
                 tensor.copy_(given[name])
+
+
+def _reads(model: EncoderWithHead) -> tuple[str, tuple[int, ...]]:
+    """The vector and the layers that a head reads."""
+    return model.backbone.pooling, model.backbone.layer_indices(pooled=model.pooled)
+
+
+def _forms(state: Mapping[str, Tensor]) -> dict[str, tuple[int, ...]]:
+    return {name: _form(name, tensor) for name, tensor in state.items()}
 
 
 def _form(name: str, tensor: Tensor) -> tuple[int, ...]:

@@ -4,6 +4,9 @@ from pydantic import BaseModel, ConfigDict
 
 from finetune.runs.whole_record import Id, Whole
 
+OLD_DEV = "old-dev"  # the split that is dev of the run that is trained again; it chooses nothing
+OLD_MODEL = "old model"  # among its baselines
+
 
 class KeptHead(BaseModel):
     """Of `keep_labels`: the labels whose rows of the head came from `run`, those added, and those left out.

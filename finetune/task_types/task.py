@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from finetune.data.rows import Row, Rows
 from finetune.errors import UserError
 from finetune.metrics.metric import Metric, find_metric
+from finetune.runs.kept_head import OLD_DEV
 from finetune.task_types.declared_options import declared_names
 from finetune.task_types.parts import Baselines, Codec, Explainer, Scoring, Stream, Teaching
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 
 TEST = "test"  # the split that chooses nothing
-OLD_DEV = "old-dev"  # dev of the run that `keep_labels` trains again, which chooses nothing either
 
 
 @dataclass(frozen=True, kw_only=True)

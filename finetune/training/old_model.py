@@ -10,7 +10,7 @@ from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.models.pretrained import ModelFiles
 from finetune.runs.folder import RunFolder
-from finetune.runs.kept_head import KeptHead
+from finetune.runs.kept_head import OLD_DEV, OLD_MODEL, KeptHead
 from finetune.runs.predictions import read_lines
 from finetune.runs.recipe import Recipe
 from finetune.runs.record import RunRecord
@@ -25,11 +25,10 @@ from finetune.task_types.prediction_lines import row_of_line
 from finetune.task_types.prepare import load_splits
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.task_types.run_task import trained_on
-from finetune.task_types.task import OLD_DEV, Task
+from finetune.task_types.task import Task
 from finetune.task_types.train_share import spread_evenly, with_share
 from finetune.task_types.types import trained_task, type_of
 
-OLD = "old model"  # among the baselines of OLD_DEV
 SHOWN = 3  # labels and rows in a message
 OF_ROWS = ("task", "options", "limit", "held_out", "train_share", "seed", "data_seed", "keep_labels", "rehearse")
 
@@ -51,9 +50,8 @@ class OldModel:
         """The task with the labels of this model first, and then its own new ones; with `shared` only of these that it
         has too. `default` is the task without options.
 
-        Raises UserError for a task of another type, and for labels that tell of another spelling.
+        Raises UserError for labels in another spelling, and for a shipped task that lacks some.
         """
-        self._require_type(task)
         old, own = self.task.label_names, task.label_names
         _require_spelling(old, own)
         labels = (*(name for name in old if keep != "shared" or name in own), *(n for n in own if n not in old))
@@ -68,8 +66,9 @@ class OldModel:
             )
         return _with_labels(task, labels, default)
 
-    def require_labels(self, task: Task, rehearse: float) -> None:
-        """Raises UserError where no label of the new rows is one of this model's, unless old rows are rehearsed."""
+    def require_fits(self, task: Task, rehearse: float) -> None:
+        """Raises UserError for a task of another type, and for no label in common unless old rows are rehearsed."""
+        self._require_type(task)
         old, own = self.task.label_names, task.label_names
         if own and not {*old} & {*own} and not rehearse:
             raise UserError(
@@ -166,7 +165,7 @@ class Kept:
     @property
     def baselines(self) -> dict[str, dict[str, list[Answer]]]:
         """The old answers as those of a baseline, by split; empty where there are none."""
-        return {OLD_DEV: {OLD: list(self.answers)}} if self.answers else {}
+        return {OLD_DEV: {OLD_MODEL: list(self.answers)}} if self.answers else {}
 
     @property
     def note(self) -> str:

@@ -31,6 +31,7 @@ from finetune.models.tokenizers.own_vocabulary import trained_size, training_not
 from finetune.models.weight_files import some
 from finetune.runs.encoder_runs import lineage_at
 from finetune.runs.events import Watcher, Working, unwatched
+from finetune.runs.kept_head import OLD_DEV
 from finetune.runs.lineage import Lineage
 from finetune.runs.recipe import Recipe, is_new
 from finetune.runs.run_id import data_fingerprint, run_id
@@ -40,7 +41,7 @@ from finetune.task_types.feature_cache import array_features
 from finetune.task_types.options import changed_options
 from finetune.task_types.prepare import load_splits, require_positions
 from finetune.task_types.resolved_run import ResolvedRun
-from finetune.task_types.task import OLD_DEV, Task
+from finetune.task_types.task import Task
 from finetune.task_types.types import columns_of
 from finetune.task_types.vocabulary import vocabulary_notes
 from finetune.training.distil.lessons import Lessons, plan_lessons
@@ -156,7 +157,7 @@ def plan_run(
         size_of(recipe.model)  # first, since reading and training a vocabulary take a while
     old = old_model(resolved, weights)
     if old is not None:
-        old.require_labels(task, recipe.rehearse)
+        old.require_fits(task, recipe.rehearse)
         task = old.extended(task, recipe.keep_labels, default=resolved.default)
     watch(Working("reading rows"))
     splits = load_splits(task, source, limit=recipe.limit)

@@ -1,0 +1,46 @@
+"""The old model against the new one on the old dev rows, of a run with `keep_labels`; from its record alone."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from finetune.data.messages import so_many
+from finetune.runs.kept_head import OLD_DEV, OLD_MODEL
+from finetune.runs.record import RunRecord
+
+BY_LABEL = "/f1"  # ends the names of the scores by label
+COLUMNS = ("label", "old model", "this run", "difference")
+
+
+@dataclass(frozen=True, kw_only=True)
+class OldAndNew:
+    """A sentence on the headline, with the interval of the paired difference; and cells by label, as COLUMNS."""
+
+    sentence: str
+    cells: Sequence[tuple[str, ...]]
+
+
+def old_and_new(record: RunRecord) -> OldAndNew | None:
+    """The comparison; None for a run that has none."""
+    if OLD_DEV not in record.scores or record.kept is None:
+        return None
+    new, old = record.scores[OLD_DEV], record.baselines[OLD_DEV][OLD_MODEL]
+    metric, found = record.metric(record.headline), record.margins.get(OLD_DEV)
+    before, now = old[metric.name], new[metric.name]
+    interval = found.difference_interval if found is not None else None
+    words = f" (95 % {' to '.join(map(metric.signed, interval))})" if interval else ""
+    rows = so_many(record.rows[OLD_DEV], "dev row")
+    sentence = (
+        f"On {rows} of run {record.kept.run}, {metric.name}: {metric.shown(before)} by the old model, "
+        f"{metric.shown(now)} now: {metric.signed(now - before)}{words}"
+    )
+    labels = [name for name in new if name.endswith(BY_LABEL) and name in old and not _is_new(record, name)]
+    return OldAndNew(sentence=sentence, cells=[_line(record, name, old[name], new[name]) for name in labels])
+
+
+def _is_new(record: RunRecord, name: str) -> bool:
+    return record.kept is not None and name.removesuffix(BY_LABEL) in record.kept.added
+
+
+def _line(record: RunRecord, name: str, old: float, new: float) -> tuple[str, ...]:
+    metric = record.metric(name)
+    return name.removesuffix(BY_LABEL), metric.shown(old), metric.shown(new), metric.signed(new - old)
