@@ -157,7 +157,9 @@ class Run:
         return load(self.folder, out=self.out)
 
     @plainly
-    def report(self, path: str | Path = "report.html", *, explain: int = 0, force: bool = False) -> Path:
+    def report(
+        self, path: str | Path = "report.html", *, explain: int = 0, robust: bool = False, force: bool = False
+    ) -> Path:
         """Writes an HTML report of all runs, and in a notebook shows it.
 
         Example: `run.report("reviews.html")`
@@ -165,6 +167,7 @@ class Run:
         Args:
             path: The file to write.
             explain: Show what words add, for so many confident errors and some right rows; this loads the model.
+            robust: Predict dev rows with changes that keep their label, and show what flips; this loads the model.
             force: Replace a file that we did not write.
 
         Returns:
@@ -173,8 +176,8 @@ class Run:
         Raises:
             UserError: Without the extra `report` (or `explain`, if asked for), or if the file cannot be written.
         """
-        page = command("report").write_report_page(self.folders, Path(path), out=self.out, explain=explain, force=force)
-        return Path(page)
+        write = command("report").write_report_page
+        return Path(write(self.folders, Path(path), out=self.out, explain=explain, robust=robust, force=force))
 
     def __repr__(self) -> str:
         first = self.records[0]

@@ -1,7 +1,7 @@
 """The parts of a task, each with one concern, of which general code asks: a type writes those in which it differs."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Protocol, TypeVar
@@ -58,7 +58,13 @@ class Part(Generic[AnyTask]):
 
 
 class Codec(Part[AnyTask], ABC):
-    """Rows to features, logits to predictions, and predictions to the cells of a file."""
+    """Rows to features, logits to predictions, and predictions to the cells of a file.
+
+    A change that keeps the label is made in one of the `leading` first of `texts`; `word_by_word`: words must stay.
+    """
+
+    leading: ClassVar[int] = 2
+    word_by_word: ClassVar[bool] = False
 
     @abstractmethod
     def encode(self, rows: Sequence[Row], tokenizer: "PreTrainedTokenizerBase", max_length: int) -> "list[Feature]":
@@ -89,6 +95,14 @@ class Codec(Part[AnyTask], ABC):
     def cells(self, answer: Answer, row: Row) -> dict[str, Any]:
         """The cells of a prediction that `finetune predict` adds to a row, by column name; by default the value."""
         return {"prediction": answer.value}
+
+    def texts(self, row: Row) -> dict[str, str]:
+        """The texts of a row that can be changed, by name; none by default."""
+        return {}
+
+    def with_texts(self, row: Row, texts: Mapping[str, str]) -> Row | None:
+        """The row with these texts in place of its own; None where its parts would not fit them."""
+        return None
 
     def official_files(self, answers: Sequence[Answer], rows: Sequence[Row]) -> dict[str, Any]:
         """Additional files in an official format for such predictions: JSON values by file name."""

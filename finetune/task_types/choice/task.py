@@ -1,7 +1,7 @@
 """Which of several continuations follows, on the pooled output (Devlin et al. 2019, section 4.4): multiple choice."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -47,6 +47,8 @@ class ChoiceRow:
 class ChoiceCodec(Codec["ChoiceTask"]):
     """A context with each of its choices to a feature; logits to the most probable choice."""
 
+    leading = 1
+
     def encode_together(self, before: Any, row: Any) -> bool:
         return False
 
@@ -74,6 +76,14 @@ class ChoiceCodec(Codec["ChoiceTask"]):
         from scipy.special import softmax
 
         return [_answer(softmax(given)) for given in logits]
+
+    def texts(self, row: ChoiceRow) -> dict[str, str]:
+        """The context, and the choices by their numbers."""
+        return {"context": row.context} | {str(number): text for number, text in enumerate(row.choices, start=1)}
+
+    def with_texts(self, row: ChoiceRow, texts: Mapping[str, str]) -> ChoiceRow:
+        context, *choices = texts.values()
+        return replace(row, context=context, choices=tuple(choices))
 
     def cells(self, answer: Answer, row: ChoiceRow) -> dict[str, Any]:
         """The predicted choice's name and text, and the probability of each choice."""

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -23,6 +23,7 @@ from finetune.task_types.pooled import (
     names_of_texts,
     pairs_or_none,
     read_by_tfidf,
+    row_texts,
     text_features,
     tfidf_notes,
 )
@@ -108,6 +109,12 @@ class SentenceCodec(Codec["SentenceTask"]):
         from scipy.special import softmax
 
         return [self._answer(row) for row in softmax(means, axis=-1)]
+
+    def texts(self, row: SentenceRow) -> dict[str, str]:
+        return row_texts(row)
+
+    def with_texts(self, row: SentenceRow, texts: Mapping[str, str]) -> SentenceRow:
+        return replace(row, text=texts["text"], pair=texts.get("pair"))
 
     def cells(self, answer: Answer, row: SentenceRow) -> dict[str, Any]:
         """The prediction, and the probability of each label."""

@@ -1,7 +1,7 @@
 """Extractive question answering on the sequence output (Devlin et al. 2019, Figure 4 c; sections 4.2, 4.3)."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -44,6 +44,8 @@ SPARE = 10  # spans that are kept in addition to the n best, since some have the
 class SpanCodec(Codec["SpanTask"]):
     """Windows over contexts to features; logits to the best span."""
 
+    leading = 1
+
     def encode_together(self, before: Any, row: Any) -> bool:
         return False
 
@@ -70,6 +72,13 @@ class SpanCodec(Codec["SpanTask"]):
                 threshold=self.task.threshold or 0.0,
             )
         )
+
+    def texts(self, row: SpanRow) -> dict[str, str]:
+        """The question, in which a change leaves the answer where it is, and the context."""
+        return {"question": row.question, "context": row.context}
+
+    def with_texts(self, row: SpanRow, texts: Mapping[str, str]) -> SpanRow:
+        return replace(row, **texts, answers=None, start=None)
 
     def cells(self, answer: Answer, row: SpanRow) -> dict[str, Any]:
         """The predicted text, its characters in the context, its score, and the probability of no answer, if any."""

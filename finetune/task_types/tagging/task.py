@@ -1,8 +1,8 @@
 """Sequence tagging on the sequence output (Devlin et al. 2019, Figure 4 d), such as named entity recognition."""
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -47,6 +47,8 @@ class TagsAnswer(Answer):
 class TaggingCodec(Codec["TaggingTask"]):
     """Windows over words to features; logits to a tag for each word."""
 
+    word_by_word = True
+
     def encode_together(self, before: TaggingRow, row: TaggingRow) -> bool:
         """Sentences of one document, where windows span them."""
         return self.task.context == "document" and same_document(before, row)
@@ -86,6 +88,23 @@ class TaggingCodec(Codec["TaggingTask"]):
             )
             for row, t, p, q in zip(rows, tags, sure, labels, strict=True)
         ]
+
+    def texts(self, row: TaggingRow) -> dict[str, str]:
+        """The text, or the words with spaces between them."""
+        return {"text": row.input}
+
+    def with_texts(self, row: TaggingRow, texts: Mapping[str, str]) -> TaggingRow | None:
+        """The row with as many words, each at its place; None where they moved, or are others in number."""
+        text, places = texts["text"], row.places
+        if len(text) == len(row.input):
+            words = tuple(text[start:end] for start, end in places)
+            return replace(
+                row, words=words, text=text if row.text else "", raw="", starts=row.starts if row.text else ()
+            )
+        words = tuple(text.split(" "))
+        if row.text or len(words) != len(row.words) or not all(words):
+            return None
+        return replace(row, words=words, raw="", starts=())
 
     def cells(self, answer: Answer, row: TaggingRow) -> dict[str, Any]:
         """Tags, their probabilities, the entities, and each word's characters in the text, or in the words joined by

@@ -1,0 +1,1 @@
+"""Changes of a text that keep its label, and the predictions that flip."""
