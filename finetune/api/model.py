@@ -54,7 +54,7 @@ class Model:
     @property
     def labels(self) -> tuple[str, ...]:
         """The names of its labels, in the order of the probabilities."""
-        return tuple(self.predictor.engine.model.head.labels)
+        return tuple(getattr(self.task, "labels", ()) or self.predictor.engine.model.head.labels)
 
     @overload
     def __call__(self, rows: list[Any], /) -> list[Answer]: ...

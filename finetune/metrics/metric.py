@@ -10,7 +10,7 @@ from finetune.metrics.sums import Counted
 
 Score = Callable[[Sequence[Any], Sequence[Any]], float]
 Sums = Callable[[Sequence[Any], Sequence[Any]], Counted]
-CORRELATIONS = ("matthews", "pearson", "spearman")  # from -1 to 1
+CORRELATIONS = ("matthews", "pearson", "spearman", "quadratic kappa")  # from -1 to 1
 SIGNIFICANT = 3  # digits
 
 
@@ -19,7 +19,8 @@ class Metric:
     """A score of predictions, 1 where all are right; `name` is its key in records (`label/name` is shown by label).
 
     `score(labels, predictions)` is its value; a task that computes all its metrics together needs none. `sums` gives
-    the same as sums over rows, for resampling. It is shown times `scale`. `per_row`: each row is right or wrong.
+    the same as sums over rows, for resampling. It is shown times `scale`, with so many `decimals`. `per_row`: each row
+    is right or wrong.
     `magnitudes`: scores are positive and may differ by orders of magnitude, so that they are shown with SIGNIFICANT
     digits, and averaged and tested as logarithms.
     """
@@ -31,6 +32,7 @@ class Metric:
     greater_is_better: bool = True
     per_row: bool = False
     magnitudes: bool = False
+    decimals: int = 1
 
     def rank(self, score: float) -> float:
         """A number that is greater for a better score; a score that is not a number is the worst."""
@@ -40,7 +42,7 @@ class Metric:
 
     def shown(self, score: float) -> str:
         """A score as tables show it."""
-        return _significant(self.scaled(score)) if self.magnitudes else f"{self.scaled(score):z.1f}"
+        return _significant(self.scaled(score)) if self.magnitudes else f"{self.scaled(score):z.{self.decimals}f}"
 
     def signed(self, difference: float) -> str:
         """A difference of scores as tables show it, with its sign."""

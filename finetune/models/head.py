@@ -23,7 +23,7 @@ class Head(nn.Module):
     `inputs` are the outputs that it reads, one or both; `auto_class` is the class of transformers that loads what is
     saved, with the parameter names of `checkpoint_names` (ours -> theirs); `labels` are the names of the logits, if
     they have any. `solved_as` is what a linear solver may fit the output layer to: a class of `labels`, 0 or 1 for each
-    of them, or a number; empty where its loss is another.
+    of them, a number, or steps: being above each of some ordered classes; empty where its loss is another.
     """
 
     inputs: ClassVar[frozenset[Output]]
@@ -32,7 +32,7 @@ class Head(nn.Module):
     pretrains: ClassVar[bool] = False  # whether the checkpoint's own head is kept
     auto_class: ClassVar[str]
     output: nn.Linear
-    solved_as: Literal["", "class", "flags", "number"] = ""
+    solved_as: Literal["", "class", "flags", "number", "steps"] = ""
     vocabulary: int = 0  # logits of a position, where they are so many that prediction keeps `reduced` of them
 
     def __init__(self, labels: Sequence[str]) -> None:

@@ -37,6 +37,7 @@ class SavedMetric(BaseModel):
     scale: Annotated[float, Field(ge=-LARGEST_SCORE, le=LARGEST_SCORE)] = Metric.scale
     greater_is_better: bool = Metric.greater_is_better
     magnitudes: bool = Metric.magnitudes
+    decimals: Annotated[int, Field(ge=0, le=6)] = Metric.decimals
 
 
 class RunRecord(BaseModel):

@@ -25,6 +25,8 @@ NAMES = frozenset(  # settings whose value is the name of a column, a label, a f
         "group",
         "keep",
         "drop",
+        "order",
+        "levels",
         "dev",
         "test",
         "split",

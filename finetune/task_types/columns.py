@@ -29,8 +29,9 @@ class Layout:
     into, with `delimiter` between them; `no_label` is a sign that means none, and `mistakes` are labels that are
     left out and `doubts` those that may be mistakes, each with the reason. Of choices, the first `contexts`
     columns are their context. `marked` are the columns of two spans of the text, whose last character belongs to them
-    or not (`span_ends`), and `markers` the opening markers of both in a row's text. `rivals` are other columns that
-    could hold the label. `file` says how the file was read.
+    or not (`span_ends`), and `markers` the opening markers of both in a row's text. `order` are labels from lowest to
+    highest where they have an order, and `levels` is what separates the names in labels of a tree. `rivals` are other
+    columns that could hold the label. `file` says how the file was read.
     """
 
     shape: str
@@ -61,6 +62,8 @@ class Layout:
     marked: tuple[str, ...] = ()
     markers: tuple[str, ...] = ()
     span_ends: Literal["", "inclusive", "exclusive"] = ""
+    order: tuple[str, ...] = ()
+    levels: str = ""
     reasons: Mapping[str, str] = field(default_factory=dict)
     file: Mapping[str, Any] = field(default_factory=dict)
 

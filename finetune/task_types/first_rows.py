@@ -9,6 +9,7 @@ from finetune.data.table import Table
 from finetune.data.values import as_text, is_missing
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import DataType, NoRow
+from finetune.task_types.label_relations import could_be_related
 from finetune.task_types.row_builder import rows_of
 from finetune.task_types.types import named_type
 
@@ -28,6 +29,7 @@ def describe_rows(layout: Layout, table: Table) -> Iterator[str]:
         yield f"{kind.labels_are}: {_summary(kind, layout, table)}"
     for name in split_columns(layout, table):
         yield f"not used: the column {shown(name)} says which rows are for training and which are not"
+    yield from could_be_related(layout)
     for rival in layout.rivals:
         yield f"not the label, but could be: {rival}"
 

@@ -31,7 +31,7 @@ def with_mistakes(layout: Layout, tables: Sequence[Table], keep: str, drop: str)
     texts = (as_text(cell) for table in tables for name in layout.text for cell in table.columns.get(name, ()))
     mistakes, doubts = kind.unlike(layout, counts, texts)
     dropped = _named("drop", drop, counts)
-    if both := set(dropped) & set(_parted(keep, counts)):
+    if both := set(dropped) & set(parted(keep, counts)):
         raise UserError(f"keep= and drop= both name the label {shown(min(both))}", "Leave one of them out")
     kept = _kept(keep, counts, mistakes | doubts | dict.fromkeys(dropped, ""))
     mistakes = {name: why for name, why in mistakes.items() if name not in kept} | dict.fromkeys(dropped, DROPPED)
@@ -65,7 +65,7 @@ def _kept(keep: str, counts: Mapping[str, int], found: Mapping[str, str]) -> Seq
 
 def _named(setting: str, text: str, counts: Mapping[str, int]) -> list[str]:
     """The labels in `a,b`, which may have commas themselves. Raises UserError for one that no row has."""
-    names = list(_parted(text, counts))
+    names = list(parted(text, counts))
     if missing := [name for name in names if name not in counts]:
         known = nearest(missing[0], list(counts))
         raise UserError(
@@ -74,7 +74,7 @@ def _named(setting: str, text: str, counts: Mapping[str, int]) -> list[str]:
     return names
 
 
-def _parted(text: str, counts: Mapping[str, int]) -> Iterator[str]:
+def parted(text: str, counts: Mapping[str, int]) -> Iterator[str]:
     """The parts between commas, of which the most that make a label are one name."""
     parts = text.split(",")
     while parts:

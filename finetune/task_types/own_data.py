@@ -3,7 +3,7 @@
 import json
 from array import array
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path
@@ -28,6 +28,7 @@ from finetune.task_types.data_type import NoRow
 from finetune.task_types.declared_options import declared_names
 from finetune.task_types.dev_split import drawn_for_dev
 from finetune.task_types.guess import found_labels, guess
+from finetune.task_types.label_relations import with_relations
 from finetune.task_types.mistaken_labels import with_mistakes
 from finetune.task_types.pretraining.own import is_text, text_task
 from finetune.task_types.row_builder import rows_of
@@ -56,6 +57,8 @@ OPTIONS = (
     "sheet",
     "keep",
     "drop",
+    "order",
+    "levels",
 )  # of data
 ROWS_SHOWN = 3
 MOST_BYTES = 1_000_000_000  # of a split.json, which has the ids of all rows
@@ -175,14 +178,13 @@ def own_task(name: str, options: Mapping[str, Any]) -> Task:
     require_utf_8(name)
     files = split_files(Path(name), dev=given.pop("dev", ""), test=given.pop("test", ""))
     split, encoding, sheet = (given.pop(name, "") for name in ("split", "encoding", "sheet"))
-    keep, drop = given.pop("keep", ""), given.pop("drop", "")
+    keep, drop, order, levels = (given.pop(name, "") for name in ("keep", "drop", "order", "levels"))
     table = own_table(files["train"], encoding, sheet)
     layout = guessed(table, given)
     others = {split: own_table(file, encoding, sheet) for split, file in files.items() if split != "train"}
     layout = with_mistakes(layout, (table, *others.values()), keep, drop)
-    labels = chain.from_iterable(_usable_labels(layout, part) for part in (table, *others.values()))
-    layout = replace(layout, labels=tuple(dict.fromkeys(labels)), file=form_facts(table))
-    layout = named_type(layout.shape).with_spelling(layout, table.columns)
+    layout = replace(layout, labels=usable_labels(layout, (table, *others.values())), file=form_facts(table))
+    layout = with_relations(named_type(layout.shape).with_spelling(layout, table.columns), order, levels)
     scored = "test" in others and bool(set(layout.label) <= set(others["test"].columns))
     read = OwnData(layout=layout, files=files, split=split, encoding=encoding, sheet=sheet)
     task = trained_task(layout, name=data_name(name), read=read)
@@ -190,8 +192,8 @@ def own_task(name: str, options: Mapping[str, Any]) -> Task:
 
 
 def setting_texts(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of data as texts, but for the names of `labels`."""
-    return {key: value if key == "labels" else _text(value) for key, value in options.items()}
+    """The options of data as texts, but for the names of `labels` and of an `order`."""
+    return {key: value if key in ("labels", "order") else _text(value) for key, value in options.items()}
 
 
 def _text(value: Any) -> str:
@@ -219,6 +221,11 @@ def guessed(table: Table, given: Mapping[str, Any], *, labelled: bool = True) ->
         raise Ambiguous(question.what, [*question.choices, *others]) from question
     except UserError as error:
         raise UserError(f"{error.what}{hint_of(table.form)}", error.way_out) from error
+
+
+def usable_labels(layout: Layout, tables: Iterable[Table]) -> tuple[str, ...]:
+    """The names of the labels in usable rows of any table."""
+    return tuple(dict.fromkeys(chain.from_iterable(_usable_labels(layout, table) for table in tables)))
 
 
 def _usable_labels(layout: Layout, table: Table) -> tuple[str, ...]:

@@ -1,8 +1,9 @@
 """The view of a run's predictions: the one way in which reports, commands and the Python API read them."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from finetune.runs.folder import RunFolder
 from finetune.runs.record import RunRecord
@@ -18,7 +19,10 @@ def split_view_of(record: RunRecord, folder: RunFolder, split: str, lines: Seque
     where no line has a label, or no type fits.
     """
     shape = (record.recipe.get("options") or {}).get("shape", "")
-    view = view_of(lines, _saved_labels(folder), name=shape)
+    settings = _saved_settings(folder)
+    view = view_of(lines, _saved_labels(settings), name=shape)
+    if view is not None and (saved := settings.get("finetune", {}).get("layout")):
+        view = replace(view, order=saved.get("order", ()), levels=saved.get("levels", ""))
     if view is not None and not shape and (task := available().get(record.task)) is not None:
         view = view.for_task(task)
     if view is None or view.labels or not view.names_in_scores:
@@ -27,10 +31,25 @@ def split_view_of(record: RunRecord, folder: RunFolder, split: str, lines: Seque
     return replace(view, labels=list(groups))
 
 
-def _saved_labels(folder: RunFolder) -> list[str]:
-    """Label names of the saved model in the order of its probabilities; empty if the model is missing."""
+def _saved_settings(folder: RunFolder) -> dict[str, Any]:
+    """The config of the saved model; empty where it is missing or damaged, since a report works without it."""
     try:
-        names = json.loads((folder.model / "config.json").read_text(encoding="utf-8"))["id2label"]
+        found = json.loads((folder.model / "config.json").read_text(encoding="utf-8"))
+        return found if isinstance(found.get("finetune", {}), dict) else {}
+    except (OSError, ValueError, AttributeError, RecursionError):
+        return {}
+
+
+def _saved_labels(settings: Mapping[str, Any]) -> list[str]:
+    """Label names in the order of the probabilities; empty where they are not known. The logits of steps are fewer."""
+    own = settings.get("finetune", {})
+    try:
+        if own["options"].get("ordinal"):
+            return list(own["layout"]["order"])
+    except (LookupError, AttributeError, TypeError):
+        pass
+    try:
+        names = settings["id2label"]
         return [str(names[str(index)]) for index in range(len(names))]
-    except (OSError, ValueError, LookupError, TypeError, RecursionError):  # a report works without the model
+    except (LookupError, TypeError):
         return []

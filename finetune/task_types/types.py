@@ -77,9 +77,11 @@ def layout_of(task: Task) -> dict[str, Any] | None:
     layout = getattr(getattr(task, "read", None), "layout", None)
     if not isinstance(layout, Layout):
         return None
-    saved = {**asdict(layout), "reasons": {}, "rivals": ()}
+    given = {name: why for name, why in layout.reasons.items() if name == "order" and why == "given"}
+    saved = {**asdict(layout), "reasons": given, "rivals": ()}
     of_spans = () if layout.markers else ("marked", "markers", "span_ends")
-    left_out = ("mistakes", "doubts", *of_spans, *(() if layout.file else ("file",)))
+    empty = (name for name in ("file", "order", "levels") if not saved[name])
+    left_out = ("mistakes", "doubts", *of_spans, *empty)
     return {name: value for name, value in saved.items() if name not in left_out}
 
 

@@ -57,12 +57,16 @@ class Beliefs:
 class View(ABC):
     """The lines of a split that have a label; `labels` are the names of the probabilities, empty if unknown.
 
+    `order` are labels from lowest to highest, and `levels` is what separates the names in labels of a tree.
+
     A row's score is 1 where its prediction is right; `measure` names the score. A decision is what has a separate
     confidence: a row, a word, a label of a row.
     """
 
     lines: Sequence[Line]
     labels: Sequence[str] = ()
+    order: Sequence[str] = ()
+    levels: str = ""
     measure = "accuracy"
     length_in = "characters"
     decision = "rows"

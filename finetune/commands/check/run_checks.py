@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,9 @@ from finetune.data.issues import SEVERITIES
 from finetune.data.messages import so_many
 from finetune.runs.recipe import Recipe, parse
 from finetune.task_types.columns import Layout
+from finetune.task_types.label_relations import with_relations
 from finetune.task_types.mistaken_labels import with_mistakes
-from finetune.task_types.own_data import OPTIONS, every_option, guessed, own_table, setting_texts
+from finetune.task_types.own_data import OPTIONS, every_option, guessed, own_table, setting_texts, usable_labels
 from finetune.task_types.starting_recipe import MODEL, fitting_length
 from finetune.task_types.types import named_type
 
@@ -65,9 +66,12 @@ def check_data(path: str, settings: Mapping[str, Any]) -> CheckReport:
     given = setting_texts({key: v for key, v in recipe.options.items() if key in OPTIONS})
     files = split_files(Path(path), dev=given.pop("dev", ""), test=given.pop("test", ""))
     given.pop("split", None)
-    encoding, sheet, keep, drop = (given.pop(name, "") for name in ("encoding", "sheet", "keep", "drop"))
+    encoding, sheet = (given.pop(name, "") for name in ("encoding", "sheet"))
+    keep, drop, order, levels = (given.pop(name, "") for name in ("keep", "drop", "order", "levels"))
     tables = {split: own_table(file, encoding, sheet) for split, file in files.items()}
     layout = with_mistakes(guessed(tables["train"], given), list(tables.values()), keep, drop)
+    every = replace(layout, labels=usable_labels(layout, tables.values()))  # of dev and test too
+    layout = replace(with_relations(every, order, levels), labels=layout.labels)
     parts = tuple(part_of(split, layout, table) for split, table in tables.items())
     fitting = fitting_length(layout, tables["train"].columns, recipe.model)
     length = recipe.max_length if "max_length" in settings else fitting

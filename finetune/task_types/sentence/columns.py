@@ -9,7 +9,9 @@ from finetune.data.issues import Finding, Issue
 from finetune.data.table import Table
 from finetune.data.values import as_number, as_text, is_missing, is_nested
 from finetune.metrics.metric import Metric
+from finetune.metrics.ordinal import ordinal_metrics
 from finetune.metrics.scores import accuracy, class_metric, macro_f1, pearson, spearman
+from finetune.metrics.tree import tree_metrics
 from finetune.task_types.columns import DROPPED, Layout
 from finetune.task_types.data_type import Clean, Evidence, NoRow, short
 from finetune.task_types.findings import ONE_LABEL, SplitRows, of_single_labels
@@ -107,13 +109,28 @@ class Classification(SentenceType):
     def strata(self, golds: Sequence[Any]) -> Sequence[Any]:
         return golds
 
+    def decisive(self, layout: Layout) -> Layout:
+        """Without an order that was recognised, and without levels: these add scores."""
+        given = layout.reasons.get("order") == "given"
+        return replace(layout, order=layout.order if given else (), levels="")
+
     def task(self, layout: Layout, *, name: str, read: Any = None) -> SentenceTask:
-        """The task, with macro F1 as headline; scores of each class where there are not too many."""
+        """The task, with macro F1 as headline, or kappa where an order was given; scores of each class where there are
+        not too many.
+        """
         metrics: tuple[Metric, ...] = (macro_f1, accuracy)
+        if layout.order:
+            ordered = ordinal_metrics(layout.order)
+            metrics = (*ordered, *metrics) if layout.reasons.get("order") == "given" else (*metrics, *ordered)
+        if layout.levels:
+            metrics += tree_metrics(layout.labels, layout.levels)
         if len(layout.labels) <= MOST_CLASSES:
             parts = ("f1", "precision", "recall")
-            metrics += tuple(class_metric(label, part) for label in layout.labels for part in parts)
-        return SentenceTask(name=name, read=read, labels=layout.labels, metrics=metrics, **_reading(layout))
+            names = [label for label in layout.order if label in layout.labels] or layout.labels
+            metrics += tuple(class_metric(label, part) for label in names for part in parts)
+        return SentenceTask(
+            name=name, read=read, labels=layout.labels, order=layout.order, metrics=metrics, **_reading(layout)
+        )
 
     def reads_for(self, task: Task) -> bool:
         return isinstance(task, SentenceTask) and not task.regression

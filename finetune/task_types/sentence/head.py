@@ -1,6 +1,7 @@
-"""A class or a number from the pooled output (Devlin et al. 2019, Figure 4 a and b)."""
+"""A class, a number or steps from the pooled output (Devlin et al. 2019, Figure 4 a and b)."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 from torch import Tensor, nn, tensor
 from torch.nn import functional
@@ -10,31 +11,42 @@ from finetune.models.families import head_dropout
 from finetune.models.family_rows import POOLED_DROPOUT
 from finetune.models.head import Head
 from finetune.task_types.pooled_head import PooledHead
+from finetune.task_types.sentence.corn import corn_losses
+
+LabelKind = Literal["class", "number", "steps"]
+PROBLEMS = {"class": "single_label_classification", "number": "regression", "steps": "multi_label_classification"}
 
 
 class LabelHead(Head):
-    """A head for a class or a number. A row's loss is multiplied by the weight of its class."""
+    """A head for a class, a number or steps. A row's loss is multiplied by the weight of its class."""
 
     auto_class = "AutoModelForSequenceClassification"
-    regression: bool
+    kind: LabelKind
     class_weights: Tensor | None
 
-    def learn(self, *, regression: bool, class_weights: Sequence[float]) -> None:
+    def learn(self, kind: LabelKind, class_weights: Sequence[float]) -> None:
         """Sets what the loss is."""
-        self.regression = regression
+        self.kind = kind
         weights = tensor(class_weights) if class_weights else None
         self.register_buffer("class_weights", weights, persistent=False)  # for training only
 
     def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """Cross-entropy of logits `(batch, labels)`, or squared error of `(batch, 1)`; summed over the batch."""
-        if self.regression:
+        """Cross-entropy of logits `(batch, labels)`, squared error of `(batch, 1)`, or CORN's loss of
+        `(batch, labels - 1)`; summed over the batch.
+        """
+        if self.kind == "number":
             return functional.mse_loss(logits.squeeze(-1), labels.to(logits.dtype), reduction="sum")
+        if self.kind == "steps":
+            losses = corn_losses(logits, labels)
+            return (losses if self.class_weights is None else losses * self.class_weights[labels]).sum()
         return functional.cross_entropy(logits, labels, weight=self.class_weights, reduction="sum")
 
     def config_settings(self) -> dict[str, object]:
-        """Label names, and the kind of problem, which transformers' classes and pipelines go by."""
-        problem = "regression" if self.regression else "single_label_classification"
-        return {**super().config_settings(), "problem_type": problem}
+        """Label names, and the kind of problem, which transformers' classes and pipelines go by.
+
+        Steps are decisions of their own there: each probability is of being above a label for what is not below it.
+        """
+        return {**super().config_settings(), "problem_type": PROBLEMS[self.kind]}
 
 
 class SentenceHead(LabelHead, PooledHead):
@@ -45,12 +57,12 @@ class SentenceHead(LabelHead, PooledHead):
         backbone: Backbone,
         labels: Sequence[str],
         *,
-        regression: bool = False,
+        kind: LabelKind = "class",
         class_weights: Sequence[float] = (),
     ) -> None:
         super().__init__(backbone, labels)
-        self.solved_as = "number" if regression else "class"
-        self.learn(regression=regression, class_weights=class_weights)
+        self.solved_as = kind
+        self.learn(kind, class_weights)
 
 
 class MarkerHead(LabelHead):
@@ -64,14 +76,14 @@ class MarkerHead(LabelHead):
         backbone: Backbone,
         labels: Sequence[str],
         *,
-        regression: bool = False,
+        kind: LabelKind = "class",
         class_weights: Sequence[float] = (),
     ) -> None:
         super().__init__(labels)
         self.has_class = False
         self.dropout = nn.Dropout(head_dropout(backbone.config, POOLED_DROPOUT))
         self.output = nn.Linear(2 * backbone.width, max(1, len(labels)))
-        self.learn(regression=regression, class_weights=class_weights)
+        self.learn(kind, class_weights)
 
     def forward(self, hidden: Tensor, mask: Tensor, pooled: Tensor | None = None) -> Tensor:
         """`(batch, 2, width)` to `(batch, labels)`."""

@@ -1,4 +1,4 @@
-"""Sentences and pairs on the pooled output (Devlin et al. 2019, Figure 4 a and b): classification, regression."""
+"""Sentences and pairs on the pooled output (Devlin et al. 2019, Figure 4 a and b): classes, numbers, steps."""
 
 import math
 from collections import Counter
@@ -10,6 +10,7 @@ import numpy as np
 
 from finetune.data.rows import Rows
 from finetune.data.source import Source
+from finetune.errors import UserError
 from finetune.metrics.relations import auprc, mean_area
 from finetune.models.feature import Feature
 from finetune.task_types import baselines
@@ -27,6 +28,7 @@ from finetune.task_types.pooled import (
     text_features,
     tfidf_notes,
 )
+from finetune.task_types.sentence.corn import above_chances, label_chances, logit_names
 from finetune.task_types.sentence.marked import encode_marked
 from finetune.task_types.task import Task
 from finetune.task_types.text_inputs import explained
@@ -36,11 +38,13 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
     from finetune.models.backbone import Backbone
-    from finetune.task_types.sentence.head import MarkerHead, SentenceHead
+    from finetune.task_types.sentence.head import LabelKind, MarkerHead, SentenceHead
 
 READ_AT = "of two marked spans the head reads `cls`, the vector of the text, or `markers`, those of both"
 ENTITY_TYPES = "the markers of spans say the type of the entity, where the data has one: `<subj:PER>`"
 CLASS_WEIGHT = "`balanced`: rare labels get as much weight in the loss as frequent ones"
+ORDINAL = "ordered labels are learned as steps (CORN), so that a near miss costs less than a far one"
+LEAST_ORDERED = 3  # labels, of which two have no steps between them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,13 +106,20 @@ class SentenceCodec(Codec["SentenceTask"]):
     def decode(
         self, logits: Sequence[np.ndarray], features: Sequence[Feature], rows: Sequence[SentenceRow]
     ) -> list[Answer]:
-        """The most probable label; for regression the logit. Logits of several windows are averaged."""
+        """The most probable label; for regression the logit. Logits of several windows are averaged.
+
+        Of steps it is the label that is as likely to be exceeded as not (CORN's rule): the median, not the mode.
+        """
         means = logits_by_row(logits, features, len(rows))
         if self.task.regression:
             return [Answer(value=float(row[0])) for row in means]
+        if self.task.ordinal:
+            above = above_chances(np.array(means))
+            places = (above > 0.5).sum(1).tolist()
+            return [self._answer(row, place) for row, place in zip(label_chances(above), places, strict=True)]
         from scipy.special import softmax
 
-        return [self._answer(row) for row in softmax(means, axis=-1)]
+        return [self._answer(row, int(row.argmax())) for row in softmax(means, axis=-1)]
 
     def texts(self, row: SentenceRow) -> dict[str, str]:
         return row_texts(row)
@@ -126,9 +137,8 @@ class SentenceCodec(Codec["SentenceTask"]):
             return None
         return self.task.labels.index(row.gold) if isinstance(row.gold, str) else float(row.gold)
 
-    def _answer(self, probabilities: np.ndarray) -> Answer:
-        best = int(probabilities.argmax())
-        return Answer(value=self.task.labels[best], probabilities=[float(p) for p in probabilities])
+    def _answer(self, probabilities: np.ndarray, place: int) -> Answer:
+        return Answer(value=self.task.labels[place], probabilities=[float(p) for p in probabilities])
 
 
 class SentenceScoring(Scoring["SentenceTask"]):
@@ -192,6 +202,8 @@ class SentenceExplainer(Explainer["SentenceTask"]):
     def wanted(self, row: SentenceRow, answer: Answer, features: Sequence[Feature], asked: Asked) -> ExplainTarget:
         if self.task.regression:
             return explained.score_target(answer, features, asked)
+        if self.task.ordinal:
+            return explained.step_target(self.task.labels, answer, features, asked)
         return explained.label_target(self.task.labels, answer, features, asked)
 
 
@@ -217,7 +229,8 @@ class SentenceTask(Task):
     With `class_weight = "balanced"` all classes have equal weight in the loss, however many rows they have. With
     `windows` a single text that is longer than `max_length` is read in windows that overlap by a quarter, and their
     logits are averaged; a pair is always truncated. `spans` are the opening markers of the two spans that each text
-    has, such as `("<subj>", "<obj>")`: they become tokens, which are never cut off.
+    has, such as `("<subj>", "<obj>")`: they become tokens, which are never cut off. `order` are labels from lowest to
+    highest, where they have an order; with `ordinal` they are learned as steps, and are in this order everywhere.
     """
 
     read: Callable[[Source, str], Rows]
@@ -225,6 +238,8 @@ class SentenceTask(Task):
     class_weight: Literal["none", "balanced"] = option("none", CLASS_WEIGHT)
     windows: bool = option(False, WINDOWS)
     spans: tuple[str, ...] = ()
+    order: tuple[str, ...] = ()
+    ordinal: bool = option(False, ORDINAL)
     entity_types: bool = option(True, ENTITY_TYPES)
     read_at: Literal["cls", "markers"] = option("cls", READ_AT)
     class_weights: tuple[float, ...] = ()  # one per label, set by `with_training_statistics` from the training rows
@@ -235,10 +250,23 @@ class SentenceTask(Task):
     explainer_class = SentenceExplainer
     teaching_class = SentenceTeaching
 
+    def __post_init__(self) -> None:
+        """Raises UserError as `Task` does, and for steps between labels without an order."""
+        super().__post_init__()
+        if not self.ordinal:
+            return
+        if len(self.order) < LEAST_ORDERED:
+            raise UserError(
+                f"ordinal=true needs ordered labels, and the order of {', '.join(self.labels)} is not known",
+                "Name them from the lowest to the highest: order=LABEL,LABEL,LABEL",
+            )
+        object.__setattr__(self, "labels", self.order)  # probabilities are of steps in this order
+
     def unused_options(self) -> tuple[str, ...]:
-        """As for `Task`; regression has no class weights, and texts with two spans no windows."""
+        """As for `Task`; regression has no classes, two labels no steps, and texts with two spans no windows."""
         of_spans = ("windows",) if self.spans else ("entity_types", "read_at")
-        return (*(("class_weight",) if self.regression else ()), *of_spans)
+        of_classes = ("class_weight", "ordinal") if self.regression else ()
+        return (*(of_classes or ("ordinal",) * (len(self.labels) < LEAST_ORDERED)), *of_spans)
 
     @property
     def pooled(self) -> bool:
@@ -284,8 +312,10 @@ class SentenceTask(Task):
         """The head of Figure 4 (a) and (b), or that of two markers."""
         from finetune.task_types.sentence.head import MarkerHead, SentenceHead
 
+        kind: LabelKind = "number" if self.regression else "steps" if self.ordinal else "class"
+        names = logit_names(self.labels) if self.ordinal else self.labels or ("score",)
         return (SentenceHead if self.pooled else MarkerHead)(
-            backbone, self.labels or ("score",), regression=self.regression, class_weights=self.class_weights
+            backbone, names, kind=kind, class_weights=self.class_weights
         )
 
 

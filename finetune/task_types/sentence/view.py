@@ -1,6 +1,8 @@
 """Sentences and pairs in a report: one label, or a number."""
 
 from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -8,6 +10,9 @@ from finetune.metrics.scores import label_scores
 from finetune.task_types.marked_text import TextPart
 from finetune.task_types.text_inputs.view import probabilities_by_label, text_lengths, text_parts
 from finetune.task_types.view import ClassScore, Curve, Line, View, most_probable
+
+if TYPE_CHECKING:
+    from finetune.task_types.task import Task
 
 
 class LabelView(View):
@@ -33,9 +38,34 @@ class LabelView(View):
     def by_label(self, line: Line) -> dict[str, float]:
         return probabilities_by_label(self.labels, line)
 
+    def for_task(self, task: "Task") -> Self:
+        """With the order of a task's labels, in which probabilities of steps are."""
+        order, ordinal = getattr(task, "order", ()), getattr(task, "ordinal", False)
+        return replace(self, order=order, labels=order if ordinal else self.labels) if order else self
+
     def decisions(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """The probability of the prediction; of ordered labels that is not always the highest."""
+        found = most_probable(self)
+        if found is None or not self._of_order():
+            return found
+        return np.array([self.confidence(line) for line in self.lines]), found[1]
+
+    def confidence(self, line: Line) -> Any:
         """The probability of the prediction."""
-        return most_probable(self)
+        if not self._of_order() or not line.get("probabilities"):
+            return super().confidence(line)
+        return line["probabilities"][list(self.labels).index(line["prediction"])]
+
+    def facts(self, line: Line) -> list[str]:
+        """How many steps a wrong prediction is off, of ordered labels."""
+        places = {label: place for place, label in enumerate(self.order)}
+        gold, answer = (places.get(line[name]) for name in ("gold", "prediction"))
+        return [] if gold is None or answer is None or gold == answer else [f"off by {answer - gold:+d}"]
+
+    def _of_order(self) -> bool:
+        """Whether all predictions are ordered labels whose probabilities are known by name."""
+        answers = {line["prediction"] for line in self.lines}
+        return bool(self.order) and answers <= {*self.labels}
 
     def chances(self) -> tuple[list[list[float]], list[int]] | None:
         """As for `View`; also None where the labels of the probabilities are unknown."""

@@ -1,6 +1,7 @@
 """What is explained of predictions on the pooled output: the log-odds of a label, or a score."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from finetune.models.feature import Feature
 from finetune.task_types.explained import Asked, ExplainTarget, NamedText, Target, averaged
@@ -30,6 +31,18 @@ def score_target(answer: Answer, features: Sequence[Feature], asked: Asked) -> E
     asked.require_no_label("this model predicts a number, not labels")
     target = Target(label="the score", picks=averaged(len(features), 0, against=None))
     return ExplainTarget(prediction=f"{answer.value:.4g}", confidence=None, targets=[target])
+
+
+def step_target(labels: Sequence[str], answer: Answer, features: Sequence[Feature], asked: Asked) -> ExplainTarget:
+    """The predicted label, or the one asked for: the logit of coming up to it, less that of going beyond it."""
+    asked.require_no_word()
+    label = asked.one_of(labels) or answer.value
+    chances, place = answer.probabilities or (), labels.index(label)
+    up = averaged(len(features), place - 1, against=None) if place else []
+    beyond = averaged(len(features), place, against=None) if place < len(labels) - 1 else []
+    picks = [*up, *(replace(pick, weight=-pick.weight) for pick in beyond)]
+    confidence = chances[labels.index(answer.value)]
+    return ExplainTarget(prediction=answer.value, confidence=confidence, targets=[Target(label=label, picks=picks)])
 
 
 def several_labels(labels: Sequence[str], answer: Answer, features: Sequence[Feature], asked: Asked) -> ExplainTarget:

@@ -23,7 +23,7 @@ Areas = Mapping[str, Sequence[float]]  # by class, in the order of AREAS
 
 
 def blocks(split: SplitView) -> Iterator[Block]:
-    """A chart and a table, the most frequent class first; of many classes, the most frequent."""
+    """A chart and a table, the most frequent class first, or in their order; of many classes, the most frequent."""
     every = by_support(split.view)
     if not every:
         return
@@ -48,8 +48,9 @@ def blocks(split: SplitView) -> Iterator[Block]:
 
 
 def by_support(view: View) -> list[ClassScore]:
-    """The classes, the most frequent first."""
-    return sorted(view.classes(), key=lambda one: -one.gold)
+    """The classes, the most frequent first; ordered ones from the lowest to the highest."""
+    places = {label: place for place, label in enumerate(view.order)}
+    return sorted(view.classes(), key=lambda one: (places.get(one.name, len(places)), -one.gold))
 
 
 def _areas(view: View, names: Sequence[str]) -> Areas:
