@@ -1,9 +1,10 @@
 """Grades as classes, as steps (CORN) and as numbers that are rounded: kappa, mean absolute error and accuracy.
 
-python benchmarks/ordinal.py --out results/benchmarks/ordinal.json --sizes 100 1000 --seeds 5
+python benchmarks/ordinal.py --out results/benchmarks/ordinal.json --ways probe --sizes 100 1000 --seeds 5
 
-The grades are the scores of STS-B and KorSTS, rounded to 0..5. A seed draws the training rows too; dev and test rows
-are the same for all. A finished draw is kept, so that the same command goes on.
+Trained whole, or as a linear probe of the frozen encoder, where only the loss differs. The grades are the scores of
+STS-B and KorSTS, rounded to 0..5. A seed draws the training rows too; dev and test rows are the same for all. A
+finished draw is kept, so that the same command goes on.
 """
 
 import argparse
@@ -34,6 +35,10 @@ METHODS: dict[str, dict[str, Any]] = {
     "classes": {"order": list(GRADES)},
     "corn": {"order": list(GRADES), "ordinal": True},
     "regression": {"shape": "regression"},
+}
+WAYS: dict[str, dict[str, Any]] = {
+    "probe": {"frozen": True, "train.solver": "logistic", "pooling": "mean"},
+    "whole": {},
 }
 Cells = tuple[str, str, str]
 
@@ -108,17 +113,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Ordered labels: classes, CORN, and rounded numbers")
     parser.add_argument("--sizes", type=int, nargs="+", default=[100, 1000])
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--ways", nargs="+", choices=list(WAYS), default=list(WAYS))
     parser.add_argument("--sets", nargs="+", choices=list(SETS), default=list(SETS))
     parser.add_argument("--work", type=Path, default=Path("build/ordinal"), help="folder of the files and runs")
     parser.add_argument("--out", type=Path, required=True, help="JSON file to write")
     options = parser.parse_args()
     draws = json.loads(options.out.read_text())["draws"] if options.out.is_file() else {}
-    for size, seed, name, method in itertools.product(options.sizes, range(options.seeds), options.sets, METHODS):
-        key = f"{name} {size} {seed} {method}"
+    every = (options.ways, options.sizes, range(options.seeds), options.sets, METHODS)
+    for way, size, seed, name, method in itertools.product(*every):
+        key = f"{way} {name} {size} {seed} {method}"
         if key in draws:
             continue
         given = files(name, size, seed, options.work)
-        draws[key] = measured(given, seed, METHODS[method], options.work / "results")
+        draws[key] = measured(given, seed, WAYS[way] | METHODS[method], options.work / "results")
         print(key, {metric: round(score, 3) for metric, score in draws[key]["scores"].items()}, flush=True)
         facts = {
             "about": "test scores of grades as classes, as steps, and as numbers that are rounded", **machine.facts(),

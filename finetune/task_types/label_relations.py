@@ -14,7 +14,7 @@ from typing import Any
 from finetune.data.messages import shown
 from finetune.data.values import as_number
 from finetune.data.words.lists import by_language, word_list
-from finetune.errors import UserError, nearest
+from finetune.errors import UserError
 from finetune.metrics.tree import path_of
 from finetune.task_types.candidates import copied
 from finetune.task_types.column_names import place_of
@@ -41,9 +41,10 @@ def with_relations(layout: Layout, order: Any, levels: str) -> Layout:
             raise UserError(f"{given}= is for one class a row, and this data has shape={layout.shape}", "Leave it out")
         return layout
     layout = _with_levels(layout, levels)
-    if order and order != NONE:
-        return _with_reason(replace(layout, order=_given_order(layout, order)), "order", "given")
-    return layout if order else _with_found_order(layout)
+    if order:
+        names = () if order == NONE else _given_order(layout, order)
+        return _with_reason(replace(layout, order=names), "order", "given")
+    return _with_found_order(layout)
 
 
 def could_be_related(layout: Layout) -> Iterator[str]:
@@ -68,10 +69,10 @@ def _given_order(layout: Layout, order: Any) -> tuple[str, ...]:
     if twice := [name for name, count in Counter(names).items() if count > 1]:
         raise UserError(f"order={shown_order}: names {shown(twice[0])} twice", "Name each label once")
     if missing := [label for label in layout.labels if label not in names]:
-        other = nearest(missing[0], [name for name in names if name not in layout.labels])
+        unknown = [f", and no row has {shown(name)}" for name in names if name not in layout.labels][:1]
         raise UserError(
-            f"order={shown_order}: lacks the label {shown(missing[0])}",
-            f"{other}Name all from the lowest to the highest, of {', '.join(layout.labels)}",
+            f"order={shown_order}: lacks the label {shown(missing[0])}{''.join(unknown)}",
+            f"Name all from the lowest to the highest, of {', '.join(layout.labels)}",
         )
     if len(names) < LEAST:
         raise UserError(f"order={shown_order}: {len(names)} labels have no steps between them", "Leave it out")
@@ -125,7 +126,7 @@ def _grade(label: str) -> tuple[int, int] | None:
 
 def _with_levels(layout: Layout, levels: str) -> Layout:
     if levels == NONE:
-        return layout
+        return _with_reason(layout, "levels", "given")
     if levels:
         delimiter = levels.strip() or levels
         if not any(delimiter in label for label in layout.labels):

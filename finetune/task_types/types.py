@@ -77,7 +77,7 @@ def layout_of(task: Task) -> dict[str, Any] | None:
     layout = getattr(getattr(task, "read", None), "layout", None)
     if not isinstance(layout, Layout):
         return None
-    given = {name: why for name, why in layout.reasons.items() if name == "order" and why == "given"}
+    given = {name: why for name, why in layout.reasons.items() if name == "order" and why == "given" and layout.order}
     saved = {**asdict(layout), "reasons": given, "rivals": ()}
     of_spans = () if layout.markers else ("marked", "markers", "span_ends")
     empty = (name for name in ("file", "order", "levels") if not saved[name])
