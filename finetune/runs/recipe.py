@@ -33,6 +33,8 @@ NEW = "new:"  # and the size of an untrained encoder
 PARTS = 10  # of a run whose length is in updates
 LARGEST = 2**63 - 1  # what TOML, numpy and torch's seeds take
 WIDEST_LSTM = 4_096
+FEWEST_TO_CONTRAST = 4  # rows, two of each of two labels
+CONTRASTIVE = "contrastive"  # the solver that trains the encoder on pairs of rows
 LONGEST_NAME = 4_096  # characters of a path on Linux
 
 Layer = Annotated[int, Field(ge=-1_000, le=1_000)]
@@ -56,8 +58,13 @@ class Settings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
 
-def scored_parts(updates: int | None, epochs: int) -> tuple[str, int]:
-    """What a run is scored after, `epoch` or `part`, and how often: a part is a tenth of the updates."""
+def scored_parts(updates: int | None, epochs: int, solver: str = "adam") -> tuple[str, int]:
+    """What a run is scored after, `epoch` or `part`, and how often: a part is a tenth of the updates.
+
+    After a contrastive step once: before it the head is not fitted.
+    """
+    if solver == CONTRASTIVE:
+        return "part", 1
     return ("epoch", epochs) if updates is None else ("part", min(PARTS, updates))
 
 
@@ -80,7 +87,11 @@ class Train(Settings):
         description="length in updates, instead of epochs; scored after each tenth",
     )
     least_updates: int = Field(0, ge=0, le=1_000_000, description="the length in updates, where `epochs` make fewer")
-    solver: Literal["adam", "logistic"] = Field("adam", description="logistic: scikit-learn's, on a frozen encoder")
+    solver: Literal["adam", "logistic", "contrastive"] = Field(
+        "adam",
+        description="logistic: scikit-learn's, on a frozen encoder; contrastive: first the encoder by Adam, on pairs "
+        "of rows of equal and of different labels",
+    )
     learning_rate: float = Field(2e-5, ge=1e-12, le=10, description="the peak, reached at the end of the warm-up")
     schedule: Schedule = Field("linear", description="what the learning rate does after the warm-up")
     warmup: float = Field(0.1, ge=0, le=1, description="share of the updates with a rising learning rate")
@@ -122,17 +133,26 @@ class Train(Settings):
     @property
     def parts(self) -> int:
         """How often a run is scored: after each epoch, or after each tenth of its updates."""
-        return scored_parts(self.updates, self.epochs)[1]
+        return scored_parts(self.updates, self.epochs, self.solver)[1]
 
     @property
     def part(self) -> str:
         """What a run is scored after, in a word."""
-        return scored_parts(self.updates, self.epochs)[0]
+        return scored_parts(self.updates, self.epochs, self.solver)[0]
 
     @model_validator(mode="after")
     def _one_length(self) -> Self:
         if self.updates is not None and "epochs" in self.model_fields_set:
             raise ValueError(f"updates {self.updates} and epochs {self.epochs} are both set; leave one of them out")
+        return self
+
+    @model_validator(mode="after")
+    def _batches_have_pairs(self) -> Self:
+        if self.solver == CONTRASTIVE and self.batch_size // self.accumulation < FEWEST_TO_CONTRAST:
+            raise ValueError(
+                f"solver contrastive compares the rows of a part of a batch, and batch_size {self.batch_size} in "
+                f"{self.accumulation} parts has fewer than {FEWEST_TO_CONTRAST} in each"
+            )
         return self
 
     @model_validator(mode="after")

@@ -146,7 +146,8 @@ class RunRecord(BaseModel):
     @property
     def parts(self) -> tuple[str, int]:
         """What the run is scored after, `epoch` or `part`, and how many of them its recipe has."""
-        return scored_parts(self.updates, self.recipe.get("train", {}).get("epochs", len(self.epochs)))
+        train = self.recipe.get("train", {})
+        return scored_parts(self.updates, train.get("epochs", len(self.epochs)), train.get("solver", "adam"))
 
     @property
     def updates(self) -> int | None:

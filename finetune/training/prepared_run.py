@@ -33,7 +33,7 @@ from finetune.runs.encoder_runs import lineage_at
 from finetune.runs.events import Watcher, Working, unwatched
 from finetune.runs.kept_head import OLD_DEV
 from finetune.runs.lineage import Lineage
-from finetune.runs.recipe import Recipe, is_new
+from finetune.runs.recipe import CONTRASTIVE, Recipe, is_new
 from finetune.runs.run_id import data_fingerprint, run_id
 from finetune.runs.without_folders import recipe_from_here
 from finetune.task_types import registry
@@ -44,6 +44,7 @@ from finetune.task_types.resolved_run import ResolvedRun
 from finetune.task_types.task import Task
 from finetune.task_types.types import columns_of
 from finetune.task_types.vocabulary import vocabulary_notes
+from finetune.training.contrastive import require_contrast
 from finetune.training.distil.lessons import Lessons, plan_lessons
 from finetune.training.logistic import require_linear
 from finetune.training.old_model import Kept, join, old_model, trained_on_rows
@@ -200,6 +201,8 @@ def build_run(planned: PlannedRun, watch: Watcher) -> BuiltRun:
         carry_head(load_trained(planned.weights.folder, planned.kept.old.task.head), model)
     if recipe.train.solver == "logistic":
         require_linear(model, frozen=recipe.frozen)
+    if recipe.train.solver == CONTRASTIVE:
+        require_contrast(model, frozen=recipe.frozen)
     tokenizer = load_tokenizer(planned.weights.folder)
     add_tokens(tokenizer, planned.tokens)
     require_positions(tokenizer, recipe.max_length, model.backbone.encoder)

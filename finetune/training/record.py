@@ -25,7 +25,7 @@ from finetune.runs import environment
 from finetune.runs.compared_model import ComparedModel
 from finetune.runs.cost import Cost
 from finetune.runs.dev_choices import dev_choices
-from finetune.runs.recipe import Recipe
+from finetune.runs.recipe import CONTRASTIVE, Recipe
 from finetune.runs.record import RunRecord, saved_metrics
 from finetune.task_types.label_counts import frequent_labels
 from finetune.task_types.options import option_values
@@ -112,11 +112,8 @@ def build_record(
 def _trained_examples(planned: PlannedRun, built: BuiltRun, progress: Progress) -> int:
     """The rows of all epochs, or where a run's length is in updates the features of all batches."""
     train = planned.recipe.train.lengthened(len(built.features[planned.task.train_split]))
-    return (
-        len(progress.epochs) * len(planned.rows_learned)
-        if train.updates is None
-        else progress.update * train.batch_size
-    )
+    in_epochs = train.updates is None and train.solver != CONTRASTIVE
+    return len(progress.epochs) * len(planned.rows_learned) if in_epochs else progress.update * train.batch_size
 
 
 def _notes(

@@ -1,9 +1,9 @@
 """`run(resolved, options)`: from a recipe to a trained model, its scores and every prediction. Read this file first."""
 
 import time
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from functools import partial
 
 from finetune.data.rows import StreamedRows
 from finetune.errors import UserError
@@ -11,6 +11,7 @@ from finetune.inference.engine import Engine
 from finetune.inference.hidden_states import with_states
 from finetune.inference.predictor import settings_for_use
 from finetune.models.device import build_accelerator
+from finetune.models.feature import Feature
 from finetune.models.lora import merged, save_adapter
 from finetune.models.saving import save_checkpoint
 from finetune.runs.cost import logged_seconds
@@ -19,14 +20,16 @@ from finetune.runs.events import AlreadyDone, Done, EventLog, Note, Started, Wat
 from finetune.runs.folder import RunFolder
 from finetune.runs.interrupted import same_but_for_facts
 from finetune.runs.predictions import write_predictions
+from finetune.runs.recipe import CONTRASTIVE
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
 from finetune.task_types.prediction_lines import prediction_lines
 from finetune.task_types.prepare import drawn_ids
 from finetune.task_types.resolved_run import ResolvedRun
-from finetune.training.checkpoints import Checkpoints
+from finetune.training.checkpoints import Checkpoints, Progress
 from finetune.training.compared import compared
-from finetune.training.evaluation import DevEvaluation
+from finetune.training.contrastive import fit_contrastive
+from finetune.training.evaluation import DevEvaluation, Evaluated
 from finetune.training.first_look import first_look
 from finetune.training.linear_probe import NAME as PROBE
 from finetune.training.linear_probe import linear_probe
@@ -140,8 +143,7 @@ def _train(
         pause_after=pause_after, rows=planned.rows_learned, draw=task.stream.draw,
         objective=None if lesson is None else lesson.objective,
     )  # fmt: skip
-    fit = partial(fit_logistic, engine) if recipe.train.solver == "logistic" else trainer.fit
-    progress, found = fit(features[task.train_split], dev)
+    progress, found = _fitted(trainer, features[task.train_split], dev)
     if lesson is not None:
         lesson.end()
     with merged(engine.model.backbone.encoder):
@@ -151,6 +153,15 @@ def _train(
         progress=progress, evaluation=every, found=found, probe=probe, cost=meter.cost(engine.accelerator),
         compared=compared(planned, every, found, engine),
     )  # fmt: skip
+
+
+def _fitted(trainer: Trainer, features: Sequence[Feature], dev: DevEvaluation) -> tuple[Progress, Evaluated]:
+    """Trains by the recipe's solver."""
+    if trainer.settings.solver == "logistic":
+        return fit_logistic(trainer.engine, features, dev)
+    if trainer.settings.solver == CONTRASTIVE:
+        return fit_contrastive(trainer, features, dev)
+    return trainer.fit(features, dev)
 
 
 def _save(

@@ -1,0 +1,74 @@
+"""`preset=few-labels` on the files of few_rows.py, for its score, CPU seconds and peak memory next to the default.
+
+python benchmarks/few_rows.py --files-alone --work FOLDER
+python benchmarks/few_labels.py FOLDER --sets sst2 mrpc nsmc --sizes 8 32 64 --out results/benchmarks/few_labels.json
+
+Seconds are those of training and fitting the head, as in setfit_few_rows.py. A finished draw is kept, so that the same
+command goes on.
+"""
+
+import argparse
+import itertools
+import json
+import resource
+import time
+from pathlib import Path
+from typing import Any
+
+import machine
+
+from finetune.data.source import Source
+from finetune.inference.engine import Engine
+from finetune.models.device import build_accelerator
+from finetune.runs.events import unwatched
+from finetune.training.contrastive import fit_contrastive
+from finetune.training.evaluation import DevEvaluation
+from finetune.training.prepared_run import build_run, plan_run
+from finetune.training.targets import load_target
+from finetune.training.trainer import Trainer
+
+PRESET = "few-labels"
+
+
+def measured(train: Path, test: Path, settings: dict[str, Any]) -> dict[str, Any]:
+    """The score on test, CPU seconds of training, and the process's peak memory in bytes."""
+    given = {"preset": PRESET, "test": str(test), **settings}
+    planned = plan_run(load_target(str(train), given), source=Source())
+    built, task = build_run(planned, unwatched), planned.task
+    accelerator = build_accelerator(planned.device, planned.precision)
+    engine = Engine(model=built.model, accelerator=accelerator, pad_id=built.tokenizer.pad_token_id, watch=unwatched)
+    trainer = Trainer(engine=engine, settings=planned.recipe.train, data_seed=planned.recipe.seeds[1])
+    every = DevEvaluation(
+        task=task, rows=planned.rows, features={split: built.features[split] for split in task.dev_splits}
+    )
+    started = time.process_time()
+    _, found = fit_contrastive(trainer, built.features[task.train_split], every.on(task.splits_in_training))
+    seconds = time.process_time() - started
+    score = every.completed(engine, found).scores["test"][task.metrics[0].name]
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return {"score": score, "metric": task.metrics[0].name, "cpu_seconds": seconds, "peak_memory_bytes": peak}
+
+
+def main() -> None:
+    """Measures what is not there yet, prints and writes it."""
+    parser = argparse.ArgumentParser(description="The preset few-labels")
+    parser.add_argument("folder", type=Path, help="of few_rows.py --files-alone")
+    parser.add_argument("--sets", nargs="+", required=True)
+    parser.add_argument("--sizes", type=int, nargs="+", default=[8, 32, 64])
+    parser.add_argument("--draws", type=int, default=5)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--settings", type=json.loads, default={}, help="others than the preset's, as JSON")
+    options = parser.parse_args()
+    before = json.loads(options.out.read_text()) if options.out.is_file() else {"draws": {}}
+    for draw, size, name in itertools.product(range(options.draws), options.sizes, options.sets):
+        key, train = f"{name} {size} {draw}", options.folder / f"{name}-{size}-{draw}.csv"
+        if key in before["draws"] or not train.is_file():
+            continue
+        before["draws"][key] = measured(train, options.folder / f"{name}-test.csv", options.settings)
+        print(key, before["draws"][key], flush=True)
+        facts = {"about": f"preset={PRESET}: score by rows a class", **machine.facts(), "model": "minilm"}
+        options.out.write_text(json.dumps({**facts, "draws": before["draws"]}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,136 @@
+"""Contrastive first step, for few rows: the encoder learns from pairs of rows, then a linear solver fits the head.
+
+Rows of equal labels are drawn together and others apart (Tunstall et al. 2022), by the supervised contrastive loss over
+all pairs of a batch (Khosla et al. 2020, equation 2), so that a batch of 16 texts is encoded once for its 120 pairs.
+Batches are drawn one by one: neither memory nor time grow with the number of pairs that rows could make.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from finetune.errors import UserError
+from finetune.inference.engine import Engine
+from finetune.models.feature import Feature
+from finetune.models.head import Head
+from finetune.models.model import EncoderWithHead
+from finetune.training.checkpoints import Progress
+from finetune.training.evaluation import Evaluated
+from finetune.training.logistic import fit_output
+from finetune.training.trainer import Trainer
+
+TEMPERATURE = 0.1  # as in the paper
+OF_A_LABEL = 2  # rows of a label in a batch, at least: one makes no pair
+KINDS = ("class", "flags")
+
+
+def require_contrast(model: EncoderWithHead, *, frozen: bool) -> None:
+    """Raises UserError unless the encoder is trained and its head reads one vector of a text for its labels."""
+    if frozen:
+        raise UserError(
+            "train.solver = 'contrastive' trains the encoder, and frozen = true", "Set train.solver=logistic with it"
+        )
+    if hasattr(model.head, "dense"):
+        raise UserError(
+            f"an encoder of type '{model.backbone.config.model_type}' has no pretrained pooler", "Set pooling=mean"
+        )
+    if not model.pooled or model.head.solved_as not in KINDS:
+        raise UserError("train.solver = 'contrastive' is for labels of texts and of pairs", "Leave it out here")
+
+
+def fit_contrastive(
+    trainer: Trainer, features: Sequence[Feature], evaluate: Callable[[Engine], Evaluated]
+) -> tuple[Progress, Evaluated]:
+    """Trains the encoder on pairs, then fits the output layer and scores once. Raises UserError without any pair."""
+    engine = trainer.engine
+    vectors = EncoderWithHead(engine.model.backbone, ContrastiveHead(uses_pooler=engine.model.head.uses_pooler))
+
+    def with_head(_: Engine) -> Evaluated:
+        fit_output(engine, features)
+        return replace(evaluate(engine), loss=None)  # which is no measure of the loss of pairs
+
+    draw = drawn_from(features, size=trainer.settings.batch_size)
+    return replace(trainer, engine=replace(engine, model=vectors), draw=draw).fit(features, with_head)
+
+
+class ContrastiveHead(Head):
+    """No layers: its logits are the vectors of texts, at unit length."""
+
+    inputs = frozenset({"pooled"})
+
+    def __init__(self, *, uses_pooler: bool) -> None:
+        super().__init__(())
+        self.uses_pooler = uses_pooler
+
+    def forward(self, hidden: Tensor, mask: Tensor, pooled: Tensor | None = None) -> Tensor:
+        """`(batch, width)` to the same."""
+        return functional.normalize(hidden.float(), dim=1)
+
+    def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """The mean over rows, times what the trainer divides by."""
+        return contrastive_loss(logits, alike(labels)) * labels.numel()
+
+
+def alike(labels: Tensor) -> Tensor:
+    """How much the labels of rows have in common, `(batch, batch)` from 0 to 1, of classes `(batch,)` or of 0 and 1
+    for each label `(batch, labels)`: the size of the intersection by that of the union.
+    """
+    if labels.ndim == 1:
+        return (labels[:, None] == labels[None]).float()
+    given = labels.float()
+    both, count = given @ given.T, given.sum(1)
+    return both / (count[:, None] + count[None] - both).clamp(min=1)
+
+
+def contrastive_loss(vectors: Tensor, weights: Tensor) -> Tensor:
+    """Mean over rows of the cross-entropy of finding, among all others, the rows alike; those without any are left out.
+
+    `vectors` `(batch, width)` have unit length, and `weights` `(batch, batch)` say how much two rows are alike.
+    """
+    itself = torch.eye(len(vectors), dtype=torch.bool, device=vectors.device)
+    likeness = (vectors @ vectors.T / TEMPERATURE).masked_fill(itself, -torch.inf)
+    chosen = functional.log_softmax(likeness, dim=1).masked_fill(itself, 0.0)
+    weights = weights.masked_fill(itself, 0.0)
+    total = weights.sum(1)
+    each = -(weights * chosen).sum(1) / total.clamp(min=1e-6)
+    return each.sum() / (total > 0).sum().clamp(min=1)
+
+
+def drawn_from(features: Sequence[Feature], *, size: int) -> "BalancedDraw":
+    """Batches of about `size` features. Raises UserError where no label has two rows, which make no pair."""
+    by_label: dict[Any, list[int]] = {}
+    for index, feature in enumerate(features):
+        flags = np.ndim(feature.label) > 0
+        for label in np.flatnonzero(feature.label).tolist() if flags else [feature.label]:
+            by_label.setdefault(label, []).append(index)
+    groups = [np.array(by_label[label]) for label in sorted(by_label)]
+    if max(map(len, groups), default=0) < OF_A_LABEL:
+        raise UserError(
+            "train.solver = 'contrastive' learns from two rows of a label, and each label has one row",
+            "Label a second row of each, or leave out preset=few-labels",
+        )
+    return BalancedDraw(features=features, groups=groups, size=size)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BalancedDraw:
+    """Draws batches of equally many rows of each label, or where labels are many of some of them: a `trainer.draw`.
+
+    `groups` are the rows of each label. Where rows are drawn as they come, most batches of 100 labels have no pair.
+    """
+
+    features: Sequence[Feature]
+    groups: Sequence[np.ndarray]
+    size: int
+
+    def __call__(self, batch: Sequence[Feature], generator: np.random.Generator) -> Sequence[Feature]:
+        """Another batch, by the generator alone."""
+        share = max(OF_A_LABEL, self.size // len(self.groups))
+        labels = generator.permutation(len(self.groups))[: max(1, self.size // share)]
+        rows = [generator.permutation(self.groups[label])[:share] for label in labels]
+        return [self.features[row] for row in dict.fromkeys(np.concatenate(rows).tolist())]
