@@ -10,7 +10,6 @@ command goes on.
 import argparse
 import itertools
 import json
-import resource
 import time
 from pathlib import Path
 from typing import Any
@@ -41,11 +40,12 @@ def measured(train: Path, test: Path, settings: dict[str, Any]) -> dict[str, Any
     every = DevEvaluation(
         task=task, rows=planned.rows, features={split: built.features[split] for split in task.dev_splits}
     )
+    machine.reset_peak()
     started = time.process_time()
     _, found = fit_contrastive(trainer, built.features[task.train_split], every.on(task.splits_in_training))
     seconds = time.process_time() - started
     score = every.completed(engine, found).scores["test"][task.metrics[0].name]
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    peak = machine.memory().get("VmHWM")
     return {"score": score, "metric": task.metrics[0].name, "cpu_seconds": seconds, "peak_memory_bytes": peak}
 
 
