@@ -317,14 +317,18 @@ class Recipe(Settings):
     def _keeps_a_head(self) -> Self:
         if self.rehearse and not self.keep_labels:
             raise ValueError(f"rehearse {self.rehearse:g} without keep_labels=true; set it, or leave rehearse out")
-        if self.keep_labels and self.train.solver == "logistic":
-            raise ValueError("keep_labels and train.solver logistic, which fits a new head; leave one of them out")
+        if self.keep_labels and self.train.solver != "adam":
+            raise ValueError(
+                f"keep_labels and train.solver {self.train.solver}, which fits a new head; leave one of them out"
+            )
         return self
 
     @model_validator(mode="after")
     def _can_be_taught(self) -> Self:
-        if self.distil.given and self.train.solver == "logistic":
-            raise ValueError("distil and train.solver logistic, which learns labels alone; leave one of them out")
+        if self.distil.given and self.train.solver != "adam":
+            raise ValueError(
+                f"distil and train.solver {self.train.solver}, which learns labels alone; leave one of them out"
+            )
         if self.distil.states and (self.frozen or self.train.gradient_checkpointing):
             other = "frozen" if self.frozen else "train.gradient_checkpointing"
             raise ValueError(f"distil.states and {other}: layers cannot be learned; leave one of them out")
