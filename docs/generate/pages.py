@@ -21,7 +21,7 @@ import scale_tables
 from decisions import decisions
 from encoder_types_table import encoder_types_table, encoder_types_table_ko
 from families_table import families_table
-from few_rows_table import few_rows_table
+from few_rows_table import few_labels_table, few_rows_table
 from memory_chart import memory_chart
 
 from finetune.runs.record_files import all_records
@@ -84,6 +84,9 @@ def blocks() -> dict[str, str]:
             "encoder-types-ko": encoder_types_table_ko(_benchmark("encoder_types.json")),
             "label-errors": benchmark_tables.label_errors_table(_benchmark("label_errors.json")),
             "few-rows": few_rows_table(_benchmark("few_rows.json"), _benchmark("setfit_few_rows.json")),
+            "few-labels": few_labels_table(
+                *map(_benchmark, ("few_labels.json", "few_rows.json", "setfit_few_rows.json"))
+            ),
             "report-page": benchmark_tables.report_page_table(_benchmark("report_page.json")),
             **{
                 marker: table(_benchmark(file)) for marker, (file, table) in SCALE.items() if (RESULTS / file).is_file()

@@ -1,6 +1,7 @@
 """Verdict: whether a run, or runs that differ only in seeds, are worth more than the best baseline, in words."""
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
@@ -29,6 +30,7 @@ WORDS = {
     "bigram": "a bigram of tokens",
     "best of each fold": "the best baselines",
 }
+BY_FOLDS = re.compile(r"by \d+ folds of the ")
 FEW_ROWS = 50  # at 30, up to 7 % of the intervals of F1 leave out no difference where there is none
 FREQUENCIES = "how frequent each token is"
 HELP = {True: "more updates or a higher learning rate", False: "a lower learning rate or another seed"}
@@ -185,7 +187,19 @@ def _scored(found: Verdict, records: Sequence[RunRecord]) -> str:
     text = f"{found.split} {found.metric.name} is {shown(found.score)}{_interval(found.metric, found.interval)}{seeds}"
     if found.split == records[0].first_split and is_optimistic(records[0]):
         text += "; optimistic, because these rows also chose the epoch or an option"
-    return text + (f"; only {rows} {'row' if rows == 1 else 'rows'}" if 0 < rows < FEW_ROWS else "")
+    few = f"; only {rows} {'row' if rows == 1 else 'rows'}{_told_by_folds(records)}"
+    return text + (few if 0 < rows < FEW_ROWS else "")
+
+
+def by_folds(folds: int, rows: int) -> str:
+    """The begin of a note on a score by folds, which the verdict repeats where dev has few rows."""
+    return f"by {folds} folds of the {rows} training rows"
+
+
+def _told_by_folds(records: Sequence[RunRecord]) -> str:
+    """What a note has of a run's score by folds."""
+    notes = records[0].notes if len(records) == 1 else []
+    return next((f"; {note}" for note in notes if BY_FOLDS.match(note)), "")
 
 
 def _so_many(records: Sequence[RunRecord]) -> str:

@@ -1,6 +1,6 @@
 """What cheap methods reach by folds of the training rows: said before training where dev is too small to tell."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from finetune.data.messages import so_many
@@ -8,20 +8,25 @@ from finetune.errors import UserError
 from finetune.inference.engine import Engine
 from finetune.inference.hidden_states import with_states_in_memory
 from finetune.models.feature import Feature
+from finetune.models.saving import build_model
 from finetune.models.text_vector import FEW_ROWS
-from finetune.runs.events import Working
+from finetune.runs.events import Working, unwatched
 from finetune.runs.margin import Margin, best_baseline
-from finetune.runs.recipe import HeldOut
+from finetune.runs.recipe import CONTRASTIVE, HeldOut
+from finetune.runs.verdict import by_folds
 from finetune.task_types.held_out import held_out_rows
 from finetune.task_types.own_data import own_data
 from finetune.task_types.parts import Answer
 from finetune.task_types.resampling import margin
 from finetune.task_types.starting_recipe import DEV_TO_CHOOSE
-from finetune.training.evaluation import Answers
+from finetune.task_types.task import TEST
+from finetune.training.contrastive import fit_contrastive
+from finetune.training.evaluation import Answers, DevEvaluation
 from finetune.training.linear_probe import NAME as PROBE
 from finetune.training.linear_probe import probe_engine
 from finetune.training.logistic import fit_output
 from finetune.training.prepared_run import BuiltRun, PlannedRun
+from finetune.training.trainer import Trainer
 
 FOLDS = 5
 
@@ -48,10 +53,28 @@ def first_look(planned: PlannedRun, built: BuiltRun, engine: Engine) -> list[str
     of_best = margin(task, rows, found[best], against)
     interval = of_best.interval and " (the best: {} to {})".format(*map(metric.shown, of_best.interval))
     listed = ", ".join(f"{method} {metric.shown(score[metric.name])}" for method, score in scores.items())
-    return [
+    note = (
         f"few rows: dev has {so_many(dev, 'row')}, which choose nothing and tell little. By {FOLDS} folds of the "
         f"{len(rows)} training rows, {metric.name}: {listed}{interval or ''}{advice(best, of_best)}"
-    ]
+    )
+    return [note, *_own_by_folds(planned, built.features[task.train_split], engine, found)]
+
+
+def _own_by_folds(planned: PlannedRun, features: Sequence[Feature], engine: Engine, others: Answers) -> list[str]:
+    """A note on the score of the run's own training by the same folds, where it is short and no test rows will tell."""
+    task, rows = planned.task, planned.train_rows
+    if planned.recipe.train.solver != CONTRASTIVE or TEST in planned.splits or engine.accelerator.num_processes > 1:
+        return []
+    engine.watch(Working(f"training on {FOLDS} folds of {len(rows)} rows, for a score"))
+    try:
+        found = _trained_by_folds(planned, features, engine)
+    except UserError:  # a fold without a pair of rows
+        return []
+    metric, of = task.metrics[0], margin(task, rows, found, others)
+    between = of.interval and " (95 % {} to {})".format(*map(metric.shown, of.interval))
+    score = metric.shown(task.scoring.score(found, rows)[metric.name])
+    against = f", {metric.signed(of.difference)} against {of.baseline}" if of.difference is not None else ""
+    return [f"{by_folds(FOLDS, len(rows))} {metric.name} is {score}{between or ''}{against}"]
 
 
 def advice(best: str, of_best: Margin) -> str:
@@ -69,9 +92,7 @@ def _by_folds(planned: PlannedRun, features: Sequence[Feature], probe: Engine | 
     found: dict[str, dict[int, Answer]] = {}
     if probe is not None:  # the encoder reads each row once
         features = with_states_in_memory(features, probe)
-    for fold in range(FOLDS):
-        chosen = held_out_rows(task, train, HeldOut(share=1 / FOLDS, fold=fold))
-        kept, held = ([i for i in range(len(train.rows)) if (i in chosen) == wanted] for wanted in (False, True))
+    for kept, held in _folds(planned):
         rows = [train.rows[i] for i in held]
         methods = task.baselines.predictions([train.rows[i] for i in kept], rows)
         if probe is not None:
@@ -81,6 +102,30 @@ def _by_folds(planned: PlannedRun, features: Sequence[Feature], probe: Engine | 
         for method, answers in methods.items():
             found.setdefault(method, {}).update(zip(held, answers, strict=True))
     return {method: [answers[i] for i in range(len(train.rows))] for method, answers in found.items()}
+
+
+def _folds(planned: PlannedRun) -> Iterator[tuple[list[int], list[int]]]:
+    """The training rows that are kept and those that are held out, fold by fold."""
+    train = planned.splits[planned.task.train_split]
+    for fold in range(FOLDS):
+        chosen = held_out_rows(planned.task, train, HeldOut(share=1 / FOLDS, fold=fold))
+        kept, held = ([i for i in range(len(train.rows)) if (i in chosen) == wanted] for wanted in (False, True))
+        yield kept, held
+
+
+def _trained_by_folds(planned: PlannedRun, features: Sequence[Feature], engine: Engine) -> list[Answer]:
+    """A prediction for each training row, by the run's own training on the rows of the other folds."""
+    task, recipe, found = planned.task, planned.built_recipe, dict[int, Answer]()
+    for kept, held in _folds(planned):
+        model, _ = build_model(planned.weights.folder, task.head, recipe, device=planned.device, tokens=planned.tokens)
+        own = replace(engine, model=model, watch=unwatched)
+        trainer = Trainer(engine=own, settings=recipe.train, data_seed=recipe.seeds[1])
+        rows = [planned.train_rows[i] for i in held]
+        every = DevEvaluation(task=task, rows={"held": rows}, features={"held": _of_rows(features, held)})
+        _, judged = fit_contrastive(trainer, _of_rows(features, kept), every)
+        found.update(zip(held, judged.answers["held"], strict=True))
+        engine.accelerator.free_memory()  # which keeps what it has prepared
+    return [found[i] for i in range(len(planned.train_rows))]
 
 
 def _of_rows(features: Sequence[Feature], rows: Sequence[int]) -> list[Feature]:

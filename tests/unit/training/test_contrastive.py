@@ -19,6 +19,7 @@ from finetune.models.feature import Feature
 from finetune.runs.dev_choices import is_optimistic
 from finetune.runs.events import unwatched
 from finetune.runs.recipe import Train
+from finetune.runs.verdict import verdict_of
 from finetune.task_types.resolved_run import resolved_run
 from finetune.task_types.task import Task
 from finetune.training.contrastive import TEMPERATURE, alike, contrastive_loss, drawn_from, fit_contrastive
@@ -146,6 +147,8 @@ def test_a_run_by_the_preset_is_scored_once_and_saved(tiny_bert: Path, tmp_path:
     assert len(record.epochs) == 1
     assert not is_optimistic(record)
     assert "linear-probe" in record.baselines["dev"]
+    (folds,) = [note for note in record.notes if note.startswith("by 5 folds of the 36 training rows macro f1 is ")]
+    assert str(verdict_of([record])).endswith(f"; only 4 rows; {folds}.")
     (model,) = (tmp_path / "out").glob("*/*/model")
     predictions = finetune.load(model).predict([text for text, _ in REVIEWS[:2]])
     assert len(predictions) == 2
