@@ -2,6 +2,8 @@
 Northcutt et al. 2021).
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from finetune.analysis.temperature import Temperature
@@ -11,6 +13,7 @@ from finetune.task_types.view import View
 CONFIDENT = 0.9
 LEAST_BELIEVED = 20  # rows that are listed in any case
 DEVIATIONS = 3.0  # of the error of a number
+NEIGHBOURS, LEAST_NEIGHBOURS = 0.1, 20  # share and number of rows with the nearest predictions, for a usual error
 
 
 def suspects(view: View, temperature: Temperature | None) -> np.ndarray:
@@ -51,22 +54,58 @@ def _calibrated(view: View, temperature: Temperature | None) -> np.ndarray | Non
     return None if temperature is None or chances is None else highest_with_temperature(chances[0], temperature.value)
 
 
-def beliefs(view: View) -> tuple[np.ndarray, np.ndarray] | None:
-    """How far each row's label is believed: (its probability, that less the mean of its class), `(rows,)` each.
+@dataclass(frozen=True, kw_only=True)
+class Believed:
+    """How far each row's label is believed, `(rows,)` each: its probability, `belief`, which ranks it, and the place of
+    the least believed one where rows have several. NaN where nothing is known; numbers have no probabilities.
+    """
 
-    The mean probability of a class's own labels is the threshold of confident learning (Northcutt et al. 2021, section
-    3.1): less is usual for a class that the model is unsure of. Of a row with several labels the least believed one
-    counts. None without probabilities.
+    chances: np.ndarray
+    belief: np.ndarray
+    places: np.ndarray | None = None
+
+
+def beliefs(view: View) -> Believed | None:
+    """How far each row's label is believed; None without probabilities.
+
+    That is its probability less the mean of its class, the threshold of confident learning (Northcutt et al. 2021,
+    section 3.1): less is usual for a class that the model is unsure of. Of a row with several labels the least believed
+    one counts (as for the words of a sentence in Wang and Mueller 2022). Of a number it is the error, negative, in
+    units of what is usual for such predictions.
     """
     found = view.beliefs()
     if found is None:
-        return None
+        numbers = view.numbers()
+        return None if numbers is None else _believed_numbers(*numbers)
     _, classes = np.unique(np.asarray(found.classes, object).astype(str), return_inverse=True)
     means = np.bincount(classes, weights=found.chances) / np.bincount(classes)
     relative = found.chances - means[classes]
     order = np.lexsort((relative, found.rows))
     first = order[np.diff(found.rows[order], prepend=-1) != 0]  # the least of each row
-    return found.chances[first], relative[first]
+    rows, count = found.rows[first], len(view.lines)
+    chances, belief = np.full((2, count), np.nan)
+    chances[rows], belief[rows] = found.chances[first], relative[first]
+    if found.places is None:
+        return Believed(chances=chances, belief=belief)
+    places = np.zeros(count, int)
+    places[rows] = found.places[first]
+    return Believed(chances=chances, belief=belief, places=places)
+
+
+def _believed_numbers(labels: np.ndarray, predictions: np.ndarray) -> Believed:
+    errors = np.abs(labels - predictions)
+    return Believed(chances=np.full(len(errors), np.nan), belief=-errors / expected_errors(errors, predictions))
+
+
+def expected_errors(errors: np.ndarray, predictions: np.ndarray) -> np.ndarray:
+    """The mean error of the rows with the nearest predictions `(rows,)`, never below a quarter of the mean of all."""
+    order = np.argsort(predictions, kind="stable")
+    width = min(len(errors), max(LEAST_NEIGHBOURS, round(NEIGHBOURS * len(errors))))
+    sums = np.cumsum(np.concatenate([[0.0], errors[order]]))
+    begin = np.clip(np.arange(len(errors)) - width // 2, 0, len(errors) - width)
+    found = np.empty(len(errors))
+    found[order] = (sums[begin + width] - sums[begin]) / width
+    return np.maximum(found, max(errors.mean() / 4, np.finfo(float).tiny))
 
 
 def ranks(values: np.ndarray) -> np.ndarray:

@@ -44,13 +44,14 @@ class Curve:
 
 @dataclass(frozen=True, kw_only=True)
 class Beliefs:
-    """The probability that the model gives to each label: `chances`, the `rows` that they are of, and the `classes` of
-    the labels; `(labels,)` each.
+    """The probability that the model gives to each label: `chances`, the `rows` that they are of, the `classes` of the
+    labels, and where a row has several their `places` in it; `(labels,)` each.
     """
 
     chances: np.ndarray
     rows: np.ndarray
     classes: Sequence[str]
+    places: np.ndarray | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,6 +128,10 @@ class View(ABC):
         chances = np.array([each[gold] for each, gold in zip(*found, strict=True)])
         names = [self.row_pairs(line)[0][0] for line in self.lines]
         return Beliefs(chances=chances, rows=np.arange(len(self.lines)), classes=names)
+
+    def doubt(self, line: Line, place: int) -> dict[str, Any]:
+        """Of a row with several labels the one at a place, and what the model predicts there, in words."""
+        return {}
 
     def numbers(self) -> tuple[np.ndarray, np.ndarray] | None:
         """(labels, predictions), each `(rows,)`, where they are numbers."""

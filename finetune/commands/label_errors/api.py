@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 FEWEST_FOLDS = 2
 CHOSEN_ON_DEV = {"train.select": "last", "train.patience": None}  # or the rows that are judged choose the epoch
 EPOCHS = 2  # longer training learns wrong labels by heart
-COLUMNS = ("id", "text", "pair", "gold", "prediction", "label_probability", "belief")
+INPUTS = ("id", "text", "pair", "words", "question", "context", "choices")
+COLUMNS = (*INPUTS, "gold", "prediction", "doubted", "predicted_there", "label_probability", "belief")
 
 
 @plainly
@@ -60,12 +61,14 @@ def label_errors(
 
     Returns:
         A row for each usable row of the data: `id` (its own, or its number from 1), its texts, `gold` (the label),
-        `prediction`, `label_probability`, and `belief`, which is that less the mean of the label's class.
-        No run is left in `results`.
+        `prediction`, `label_probability`, and `belief`, which is that less the mean of the label's class; of a number
+        the error, negative, in units of what is usual for such predictions. Of tags and several labels the least
+        believed one counts: `doubted` names it (`Paris (PER)`), and `predicted_there` is the model's. No run is left
+        in `results`.
 
     Raises:
-        UserError: For data that `finetune.train` refuses, data without single labels, and settings that choose an
-            epoch on dev, which is the fold that is judged.
+        UserError: For data that `finetune.train` refuses, text without labels, and settings that choose an epoch on
+            dev, which is the fold that is judged.
     """
     if folds < FEWEST_FOLDS:
         raise UserError(f"folds is {folds}", f"Give at least {FEWEST_FOLDS}")
@@ -106,9 +109,12 @@ def _splits(path: str, settings: dict[str, Any], folds: int, folder: Path) -> It
     if read is None or len(read.files) > 1:
         raise UserError(f"{path} is not a single table of rows", "Give a DataFrame or a data file, without a dev split")
     kind = named_type(read.layout.shape)
-    if not kind.view.softmax:
-        raise UserError(f"{path}: a {kind.name} task has no single labels", "Label errors are found in classes alone")
+    if not kind.view.annotated:
+        raise UserError(f"{path}: a {kind.name} task has no labels that somebody gave", "Choose a file with labels")
     rows = [row for split in ("train", "dev") for row in task.load(source_of(None), split).rows]
+    if (units := len({kind.unit(row) for row in rows})) < folds:
+        what = f"{path}: {units} different {kind.units_are} cannot be divided into {folds} folds"
+        raise UserError(what, "Give more rows, or fewer folds")
     for number, part in enumerate(in_folds(kind, rows, folds), start=1):
         file = folder / f"fold-{number}.json"
         file.write_text(json.dumps({"dev": [rows[index].id for index in part]}))

@@ -32,7 +32,7 @@ def row_order(view: View, temperature: Temperature | None = None) -> RowOrder:
     """Errors first, then the labels that are believed least, the most confident on top."""
     count, wrong, found = len(view.lines), view.wrong(), beliefs(view)
     certainty = _certainty(view, wrong)
-    doubt = None if found is None else ranks(found[1])
+    doubt = None if found is None else ranks(found.belief)
     least = np.zeros(count, bool) if doubt is None else doubt < LEAST_BELIEVED
     return RowOrder(
         wrong=wrong,
@@ -40,7 +40,7 @@ def row_order(view: View, temperature: Temperature | None = None) -> RowOrder:
         suspected=suspects(view, temperature),
         doubt=doubt,
         least=least,
-        chances=np.full(count, np.nan) if found is None else np.where(least | wrong, found[0], np.nan),
+        chances=np.full(count, np.nan) if found is None else np.where(least | wrong, found.chances, np.nan),
         order=np.lexsort((np.arange(count), -certainty, wrong | ~least, ~wrong)),
     )
 

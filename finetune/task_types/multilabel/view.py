@@ -62,7 +62,13 @@ class LabelsView(View):
             chances=np.where(gold, chances, 1 - chances).ravel(),
             rows=np.arange(len(gold)).repeat(len(self.labels)),
             classes=[f"{name} {has}" for row in gold for name, has in zip(self.labels, row, strict=True)],
+            places=np.tile(np.arange(len(self.labels)), len(gold)),
         )
+
+    def doubt(self, line: Line, place: int) -> dict[str, str]:
+        name = self.labels[place]
+        has, given = (name if name in line[side] else f"not {name}" for side in ("gold", "prediction"))
+        return {"doubted": has, "predicted_there": given}
 
     def classes(self) -> list[ClassScore]:
         gold, answers = [line["gold"] for line in self.lines], [line["prediction"] for line in self.lines]

@@ -17,6 +17,7 @@ class SpanAnswer(Answer):
     """`value` is the text, empty for no answer. `start` and `end` are its characters in the context, `score` is its
     probability among the n-best.
 
+    `label_probability` is that of the row's own answer among the n-best and itself, None where it has no place.
     `no_answer` is the probability of no answer, `null_odds` its logits minus the best span's; both are
     None where every question has an answer. `n_best` are the candidates, best first, with their two logits; no
     answer, an empty text, is one of them where questions may have none.
@@ -25,6 +26,7 @@ class SpanAnswer(Answer):
     start: int | None = None
     end: int | None = None
     score: float = 0.0
+    label_probability: float | None = None
     no_answer: float | None = None
     null_odds: float | None = None
     n_best: Sequence[Mapping[str, Any]] = ()
@@ -82,6 +84,19 @@ def answers(
         )
         for empty, (entries, place), odd, candidates in zip(none, found, odds, every, strict=True)
     ]
+
+
+def with_label(answer: SpanAnswer, texts: Sequence[str] | None, logit: float) -> SpanAnswer:
+    """The answer with the probability of the label, whose texts are given, empty for no answer. Where the n-best lack
+    them it is that of the labelled span, of this logit, among them and itself; minus infinity where it is in no window.
+    """
+    if texts is None:
+        return answer
+    there = sum(entry["probability"] for entry in answer.n_best if entry["text"] in (texts or ("",)))
+    if not there and np.isfinite(logit):
+        scores = [_logit(entry) for entry in answer.n_best]
+        there = float(np.exp(logit - np.logaddexp.reduce([*scores, logit])))
+    return replace(answer, label_probability=there if there or texts == () else None)
 
 
 def official_files(answers: Mapping[str, SpanAnswer]) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from finetune.task_types.span.guess import question_layout, require_no_answers, 
 from finetune.task_types.span.row import SpanRow
 from finetune.task_types.span.task import Scored, SpanTask
 from finetune.task_types.task import Task
-from finetune.task_types.view import Line, View
+from finetune.task_types.view import Beliefs, Line, View
 
 NONE = "no answer"
 
@@ -74,6 +74,15 @@ class SpanView(View):
             return None
         right = np.array([self._scores(line)[0] == 1 for line in self.lines])
         return np.array([line["score"] for line in self.lines], float), right
+
+    def beliefs(self) -> Beliefs | None:
+        """Of each answer; None for predictions from before they were saved."""
+        chances = [line.get("label_probability") for line in self.lines]
+        if not chances or all(chance is None for chance in chances):
+            return None
+        known = [row for row, chance in enumerate(chances) if chance is not None]
+        classes = ["an answer" if self.lines[row]["gold"] else NONE for row in known]
+        return Beliefs(chances=np.array([chances[row] for row in known], float), rows=np.array(known), classes=classes)
 
     def row_pairs(self, line: Line) -> list[tuple[str, str]]:
         """(whether there is an answer, the outcome)."""

@@ -64,6 +64,19 @@ def null_logits(logits: Sequence[np.ndarray], rows: np.ndarray, *, count: int) -
     return first[order[np.searchsorted(rows[order], np.arange(count))]]
 
 
+def label_logits(
+    logits: Sequence[np.ndarray], labels: Sequence[tuple[int, int] | None], rows: np.ndarray, *, count: int
+) -> np.ndarray:
+    """The sum of both logits of each row's labelled span `(count,)`, the highest of its windows; minus infinity where
+    no window has it.
+    """
+    found = np.full(count, -np.inf)
+    for given, label, row in zip(logits, labels, rows.tolist(), strict=True):
+        if label is not None and min(label) > 0:  # 0, the first token, is the label of no answer
+            found[row] = max(found[row], float(given[label[0], 0]) + float(given[label[1], 1]))
+    return found
+
+
 def _best_of_windows(
     logits: Sequence[np.ndarray], windows: Sequence[Window], likeliest: int, kept: int, longest: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

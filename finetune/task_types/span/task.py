@@ -22,10 +22,10 @@ from finetune.task_types.declared_options import option
 from finetune.task_types.explained import Asked, ExplainTarget, NamedText
 from finetune.task_types.parts import Answer, Baselines, Codec, Explainer, Scoring, Taught, Teaching
 from finetune.task_types.span import explained
-from finetune.task_types.span.answers import SpanAnswer, answers, official_files
+from finetune.task_types.span.answers import SpanAnswer, answers, official_files, with_label
 from finetune.task_types.span.encoding import encode_questions
 from finetune.task_types.span.row import SpanRow
-from finetune.task_types.span.search import Window, best_spans, null_logits
+from finetune.task_types.span.search import Window, best_spans, label_logits, null_logits
 from finetune.task_types.task import Task
 
 if TYPE_CHECKING:
@@ -63,15 +63,18 @@ class SpanCodec(Codec["SpanTask"]):
         windows = [Window(**feature.note) for feature in features]
         most, longest = self.task.n_best, self.task.max_answer_tokens
         spans = best_spans(logits, windows, owners, likeliest=most, kept=most + SPARE, longest=longest)
-        return list(
-            answers(
-                [row.context for row in rows],
-                spans,
-                n_best=most,
-                null=null_logits(logits, owners, count=len(rows)).tolist() if self.task.unanswerable else None,
-                threshold=self.task.threshold or 0.0,
-            )
+        found = answers(
+            [row.context for row in rows],
+            spans,
+            n_best=most,
+            null=null_logits(logits, owners, count=len(rows)).tolist() if self.task.unanswerable else None,
+            threshold=self.task.threshold or 0.0,
         )
+        labelled = label_logits(logits, [feature.label for feature in features], owners, count=len(rows))
+        return [
+            with_label(answer, row.answers, logit)
+            for answer, row, logit in zip(found, rows, labelled.tolist(), strict=True)
+        ]
 
     def texts(self, row: SpanRow) -> dict[str, str]:
         """The question, in which a change leaves the answer where it is, and the context."""

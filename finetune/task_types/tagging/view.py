@@ -1,6 +1,7 @@
 """Tagged words in a report: entities marked in the text, a confusion matrix of types, one decision per word."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -13,6 +14,7 @@ from finetune.task_types.tagging.row import word_places
 from finetune.task_types.tagging.segments import unit
 from finetune.task_types.view import Beliefs, ClassScore, Line, View
 
+NONE = "no entity"
 NOT_SHOWN = ("words", "text", "starts", "label_probabilities")  # with the text, in a table
 
 
@@ -58,7 +60,7 @@ class TagsView(View):
         """The entities."""
         text, words = _text(line), _places(line)
         found = (f"{text[words[a][0] : words[b - 1][1]]} ({kind})" for kind, a, b in chunks(line[name]))
-        return ", ".join(found) or "no entity"
+        return ", ".join(found) or NONE
 
     def confidence(self, line: Line) -> Any:
         """The lowest of its tags."""
@@ -75,14 +77,28 @@ class TagsView(View):
         return np.array([_surest(line)[0] for line in self.lines])
 
     def beliefs(self) -> Beliefs | None:
-        """Of each word's tag that has one; None for predictions from before they were saved."""
+        """Of each word's tag that has one, of which B and I are one class; None for predictions from before they were
+        saved.
+        """
         if not self.lines or not all(line.get("label_probabilities") for line in self.lines if line["gold"]):
             return None
         chances = np.concatenate([line["label_probabilities"] or () for line in self.lines])
         rows = np.arange(len(self.lines)).repeat([len(line["gold"]) for line in self.lines])
         tags = [tag for line in self.lines for tag in line["gold"]]
+        places = np.concatenate([np.arange(len(line["gold"])) for line in self.lines])
         known = np.flatnonzero(np.isfinite(chances))
-        return Beliefs(chances=chances[known], rows=rows[known], classes=[tags[place] for place in known])
+        return Beliefs(
+            chances=chances[known], rows=rows[known], classes=[_type(tags[at]) for at in known], places=places[known]
+        )
+
+    def doubt(self, line: Line, place: int) -> dict[str, str]:
+        """The entity that the word is in, by its label or else by the prediction, with the type that each gives it."""
+        found = (_entity_at(line[side], place) for side in ("gold", "prediction"))
+        (kind, first, after), (predicted, begin, end) = found
+        first, after = (begin, end) if not kind else (first, after)
+        text, words = _text(line), _places(line)
+        shown = text[words[first][0] : words[after - 1][1]]
+        return {"doubted": f"{shown} ({kind or NONE})", "predicted_there": predicted or NONE}
 
     def classes(self) -> list[ClassScore]:
         """The scores of each entity type."""
@@ -137,6 +153,12 @@ def _surest(line: Line) -> tuple[float, int]:
     confidence = np.asarray(line.get("probabilities") or [0.0] * len(line["gold"]), float)
     wrong = np.where(_right(line), -np.inf, confidence)
     return float(wrong.max()), int(wrong.argmax())
+
+
+def _entity_at(tags: Sequence[str], place: int) -> tuple[str, int, int]:
+    """(type, first word, word after the last) of the entity that a word is in; the word itself where it is in none."""
+    found = (chunk for chunk in chunks(tags) if chunk[1] <= place < chunk[2])
+    return next(found, ("", place, place + 1))
 
 
 def _type(tag: str) -> str:

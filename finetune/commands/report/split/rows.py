@@ -12,6 +12,7 @@ from finetune.commands.report.row_order import RowOrder, row_order
 from finetune.commands.report.shown_rows import shown_row
 from finetune.commands.report.split_view import SplitView
 from finetune.data.messages import noun, so_many
+from finetune.task_types.view import View
 
 ORDER = 60
 FIRST_ROWS = 20  # rows that are shown before the script runs
@@ -58,12 +59,19 @@ def _note(split: SplitView, rows: RowOrder, *, kept: int) -> str:
             f"{100 * limit:.1f} % or more. "
         )
     if least:
-        text += (
-            f"“labels believed least” are the {least:,} rows to whose label the model gives the lowest probability, "
-            f"compared with the mean of that class (Northcutt et al. 2021): look for label errors there first. "
-        )
+        which = _least_believed(view)
+        text += f"“labels believed least” are the {least:,} rows {which}: look for label errors there first. "
     if kept < count:
         first = "the errors, then those that the model is most sure of"
         first = first if view.bounded else f"those with the highest {view.sorted_by}"
         text += f"The page has room for {kept:,} rows: {first}. "
     return text
+
+
+def _least_believed(view: View) -> str:
+    if not view.bounded:
+        return "with the largest errors, compared with those of rows with similar predictions"
+    return (
+        "to whose label the model gives the lowest probability, compared with the mean of that class "
+        "(Northcutt et al. 2021)"
+    )

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from support.toys import cat_rows
@@ -56,8 +57,8 @@ def test_a_fold_is_judged_after_two_epochs(tiny_bert: Path, monkeypatch: pytest.
 @pytest.mark.parametrize(
     ("cells", "given", "said"),
     [
-        ({"text": ["a b", "c d"] * 9, "label": [1.5, 2.5] * 9}, {}, "no single labels"),
         ({"text": ["a b", "c d"] * 9, "label": ["x", "y"] * 9}, {"folds": 1}, "at least 2"),
+        ({"text": ["a b", "c d"] * 9, "label": ["x", "y"] * 9}, {"folds": 3}, "2 different texts"),
         ({"text": ["a b", "c d"] * 9, "label": ["x", "y"] * 9}, {"train": {"select": "best"}}, "train.select"),
         ({"text": ["a b", "c d"] * 9, "label": ["x", "y"] * 9}, {"train": {"patience": 2}}, "train.patience"),
     ],
@@ -67,6 +68,33 @@ def test_what_cannot_be_judged_is_refused(
 ) -> None:
     with pytest.raises(finetune.UserError, match=said):
         finetune.label_errors(pd.DataFrame(cells), model=tiny_bert, **given)  # type: ignore[arg-type]
+
+
+WORDS = [{"words": row.text.split()[:4], "tags": ["B-PET", "O", "O", "O"]} for row in cat_rows(40)]
+SEVERAL = [{"text": row.text, "label": [str(row.gold), "pet"]} for row in cat_rows(40)]
+NUMBERS = [{"text": row.text, "label": 1.25 if row.gold == "yes" else 3.5} for row in cat_rows(40)]
+ANSWERS = [{"question": "who?", "context": row.text, "answers": row.text.split()[0]} for row in cat_rows(40)]
+CHOICES = [
+    {"context": f"who is {row.id}?", "a": "cat", "b": row.text, "label": int(row.gold == "no")} for row in cat_rows(40)
+]
+OTHERS: dict[str, tuple[list[dict[str, Any]], dict[str, Any], set[str]]] = {
+    "tagging": (WORDS, {"text": "words", "label": "tags"}, {"words", "doubted", "predicted_there"}),
+    "multi-label": (SEVERAL, {}, {"text", "doubted", "predicted_there"}),
+    "regression": (NUMBERS, {"train": LEARNS}, {"text"}),
+    "span": (ANSWERS, {"text": ["question", "context"], "label": "answers"}, {"question", "context"}),
+    "choice": (CHOICES, {"text": ["context", "a", "b"], "label": "label"}, {"context", "choices"}),
+}
+
+
+@pytest.mark.parametrize("kind", ["tagging", *(pytest.param(kind, marks=pytest.mark.slow) for kind in [*OTHERS][1:])])
+def test_labels_of_each_type_are_judged(tiny_bert: Path, kind: str) -> None:
+    rows, given, columns = OTHERS[kind]
+    settings = {"shape": kind, "train": {"epochs": 1, "batch_size": 16}} | given
+    found = finetune.label_errors(pd.DataFrame(rows), model=tiny_bert, folds=2, max_length=48, **settings)
+    assert len(found) == len(rows) and found["belief"].is_monotonic_increasing
+    chance = set() if kind == "regression" else {"label_probability"}
+    assert {*found.columns} == {"id", "gold", "prediction", "belief"} | columns | chance
+    assert np.isfinite(found["belief"]).all()
 
 
 def test_folds_are_stratified_and_keep_equal_texts_together() -> None:

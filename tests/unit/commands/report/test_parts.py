@@ -152,7 +152,7 @@ def test_labels_are_believed_less_than_others_of_their_class(tmp_path: Path) -> 
     assert not suspects(view, None).any()
     found = beliefs(view)
     assert found is not None
-    chances, relative = found
+    chances, relative = found.chances, found.belief
     assert set(np.argsort(relative)[:2]) == turned
     golds = np.array([line["gold"] for line in view.lines])
     assert relative[golds == "yes"].mean() == pytest.approx(0, abs=1e-9)
@@ -190,14 +190,12 @@ def test_a_word_and_a_label_of_several_are_believed_each(tmp_path: Path) -> None
     sure = tags | {"prediction": ["O", "B-X"], "label_probabilities": [math.nan, 0.8], "id": "2"}
     view = view_of([tags, sure])
     assert view is not None and (found := beliefs(view)) is not None
-    assert found[0].tolist() == pytest.approx([0.2, 0.8])  # of the word that is believed least
-    assert found[1].tolist() == pytest.approx([0.2 - 0.5, 0.8 - 0.5])
+    assert found.chances.tolist() == pytest.approx([0.2, 0.8])  # of the word that is believed least
+    assert found.belief.tolist() == pytest.approx([0.2 - 0.5, 0.8 - 0.5])
     several = {"text": "a", "gold": ["x"], "prediction": [], "probabilities": [0.1, 0.2], "id": "1"}
     view = view_of([several, several | {"gold": []}], ["x", "y"])
     assert view is not None and (found := beliefs(view)) is not None
-    assert found[0][0] == pytest.approx(0.1)
-    numbers = view_of([{"text": "a", "gold": 1.0, "prediction": 2.0, "id": "1"}])
-    assert numbers is not None and beliefs(numbers) is None
+    assert found.chances[0] == pytest.approx(0.1)
 
 
 def test_every_shape_knows_its_view(tmp_path: Path) -> None:
