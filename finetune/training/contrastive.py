@@ -73,10 +73,10 @@ class ContrastiveHead(Head):
 
     def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
         """The mean over rows, times what the trainer divides by."""
-        return contrastive_loss(logits, alike(labels)) * labels.numel()
+        return contrastive_loss(logits, shared_labels(labels)) * labels.numel()
 
 
-def alike(labels: Tensor) -> Tensor:
+def shared_labels(labels: Tensor) -> Tensor:
     """How much the labels of rows have in common, `(batch, batch)` from 0 to 1, of classes `(batch,)` or of 0 and 1
     for each label `(batch, labels)`: the size of the intersection by that of the union.
     """

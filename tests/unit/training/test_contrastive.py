@@ -22,7 +22,7 @@ from finetune.runs.recipe import Train
 from finetune.runs.verdict import verdict_of
 from finetune.task_types.resolved_run import resolved_run
 from finetune.task_types.task import Task
-from finetune.training.contrastive import TEMPERATURE, alike, contrastive_loss, drawn_from, fit_contrastive
+from finetune.training.contrastive import TEMPERATURE, contrastive_loss, drawn_from, fit_contrastive, shared_labels
 from finetune.training.contrastive import require_contrast as require
 from finetune.training.evaluation import DevEvaluation, Evaluated
 from finetune.training.run import run
@@ -53,14 +53,14 @@ def test_the_loss_is_the_papers() -> None:
         same = [other for other in others if labels[other] == labels[row]]
         shares = [math.log(math.exp(vectors[row] @ vectors[other] / TEMPERATURE) / total) for other in same]
         each += [-sum(shares) / len(same)] if same else []
-    found = contrastive_loss(vectors, alike(torch.tensor(labels)))
+    found = contrastive_loss(vectors, shared_labels(torch.tensor(labels)))
     assert len(each) == 3
     assert float(found) == pytest.approx(sum(each) / len(each), rel=1e-5)
 
 
 def test_a_batch_without_a_pair_has_no_loss_and_a_gradient_of_zero() -> None:
     vectors = torch.eye(3, requires_grad=True)
-    loss = contrastive_loss(vectors, alike(torch.tensor([0, 1, 2])))
+    loss = contrastive_loss(vectors, shared_labels(torch.tensor([0, 1, 2])))
     loss.backward()
     assert float(loss.detach()) == 0
     assert vectors.grad is not None
@@ -68,7 +68,7 @@ def test_a_batch_without_a_pair_has_no_loss_and_a_gradient_of_zero() -> None:
 
 
 def test_rows_of_several_labels_are_alike_by_what_they_share() -> None:
-    found = alike(torch.tensor([[1, 1, 0], [1, 0, 0], [0, 0, 1], [0, 0, 0]]))
+    found = shared_labels(torch.tensor([[1, 1, 0], [1, 0, 0], [0, 0, 1], [0, 0, 0]]))
     assert found[0].tolist() == [1, 0.5, 0, 0]
     assert found[3].tolist() == [0, 0, 0, 0]
 
