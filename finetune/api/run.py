@@ -141,13 +141,35 @@ class Run:
         Example: `run.label_errors.head(20)`
 
         `label_probability` is what the model gives to the label, and `belief` that less the mean of the label's class
-        (Northcutt et al. 2021). Empty for numbers, and for a task without probabilities.
+        (Northcutt et al. 2021); of a number it is the error, negative, in units of what is usual for such predictions.
+        Where a row has several labels, `doubted` is the least believed one. Empty for a task without probabilities.
         """
         import pandas as pd
 
         from finetune.api.beliefs import believed_lines
 
         return pd.DataFrame(believed_lines(self.record, self.out))
+
+    @property
+    def cartography(self) -> "pd.DataFrame":
+        """The training rows of `record`, those first whose label the model believed least while it trained.
+
+        Example: `run.cartography.head(20)`
+
+        `confidence` is the mean over epochs of the probability of the label, and `variability` its standard deviation
+        (Swayamdipta et al. 2020). Empty for numbers, a single epoch, and runs from before it was recorded.
+        """
+        import pandas as pd
+
+        from finetune.runs.training_rows import read_training_rows
+
+        found = read_training_rows(RunFolder.of(self.out, self.record.task, self.record.id).training_rows)
+        columns = ("id", "text", "gold", "confidence", "variability")
+        if found is None:
+            return pd.DataFrame(columns=columns)
+        given = (found.ids, found.texts, found.labels, found.confidence, found.variability)
+        frame = pd.DataFrame(dict(zip(columns, given, strict=True)))
+        return frame.sort_values("confidence", ignore_index=True)
 
     @cached_property
     def model(self) -> "Model":

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 
+import numpy as np
+
 from finetune.data.rows import StreamedRows
 from finetune.errors import UserError
 from finetune.inference.engine import Engine
@@ -23,6 +25,7 @@ from finetune.runs.predictions import write_predictions
 from finetune.runs.recipe import CONTRASTIVE
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
+from finetune.runs.training_rows import write_training_rows
 from finetune.task_types.prediction_lines import prediction_lines
 from finetune.task_types.prepare import drawn_ids
 from finetune.task_types.resolved_run import ResolvedRun
@@ -187,6 +190,7 @@ def _save(
         rows = planned.rows[split]
         lines = prediction_lines(planned.task, rows, answers, baselines[split], planned.splits[split].slices)
         write_predictions(attempt.predictions(split), lines, planned.task.codec.official_files(answers, rows))
+    _save_training_rows(planned, trained, attempt)
     use = settings_for_use(planned.built_recipe, found.task, planned.precision)
     save_checkpoint(built.model, attempt.model, built.tokenizer, use)
     if planned.recipe.adapter:
@@ -195,6 +199,16 @@ def _save(
     record = build_record(planned, built, trained, baselines, engine.accelerator, started=started)
     replaces.require_locked()
     attempt.finish(record, planned.recipe, drawn_ids(planned.splits))
+
+
+def _save_training_rows(planned: PlannedRun, trained: TrainingResult, attempt: RunFolder) -> None:
+    """Writes what training saw of each row's label, where it is known."""
+    if not (found := trained.progress.chances):
+        return
+    rows = planned.train_rows
+    labels = [str(label.value) for label in planned.task.scoring.labels(rows)]
+    texts, ids = [row.input for row in rows], [row.id for row in rows]
+    write_training_rows(attempt.training_rows, ids, texts, labels, np.stack([one.numpy() for one in found], axis=1))
 
 
 def _already_done(folder: RunFolder, record: RunRecord, watch: Watcher) -> RunRecord:

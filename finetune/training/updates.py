@@ -4,7 +4,8 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,7 @@ class Updater:
     rows: Sequence[Row] = ()
     draw: Draw = as_they_are
     objective: Objective | None = None
+    seen: list[tuple[list[int], torch.Tensor]] = field(default_factory=list)
 
     def group(self, batches: Sequence[Sequence[Feature]], progress: Progress, *, epoch: int) -> None:
         """One update per batch, then reads their losses, which synchronises a GPU.
@@ -80,6 +82,10 @@ class Updater:
                 update = progress.update - len(values) + index + 1
                 raise self._diverged(f"the {name} is {found[wrong[0]]}", update, rates[index], batches[index])
         progress.losses += values
+        if self.seen:
+            rows, chances = zip(*self.seen, strict=True)
+            progress.add_chances(list(chain(*rows)), torch.cat(chances), count=len(self.rows))
+            self.seen.clear()
         seconds = time.perf_counter() - started
         progress.seconds += seconds
         shown = [float(f"{rate:.6g}") for rate in rates]
@@ -137,7 +143,7 @@ class Updater:
             processes=accelerator.num_processes,
             parts=parts,
         )
-        total = torch.zeros((), device=accelerator.device)
+        total, seen = torch.zeros((), device=accelerator.device), []
         for chosen, last in _marked([part for part in shares if len(part) or part is shares[0]]):
             # A process without rows still takes part (collectives need it), with a row of weight 0.
             weight, rows = (1.0, [features[i] for i in chosen]) if len(chosen) else (0.0, features[:1])
@@ -146,15 +152,26 @@ class Updater:
                     tensors = self.engine.batch(rows)
                     logits = as_float(self.model(*tensors.inputs()))
                     losses = self._losses(logits, tensors)
+                    chances = self._label_chances(logits, tensors)
                     loss = sum((loss * (weight / counts[name]) for name, loss in losses.items()), torch.tensor(0.0))
                 accelerator.backward(loss * accelerator.num_processes)
             total += loss.detach()
+            if chances is not None and len(chosen):
+                seen.append(([feature.row for feature in rows], chances))
+        self.seen += seen
         return total
 
     def _losses(self, logits: Any, batch: Batch) -> dict[str, torch.Tensor]:
         if self.objective is not None:
             return self.objective(logits, batch)
         return self.engine.model.head.losses(logits, batch.labels)
+
+    @torch.no_grad()
+    def _label_chances(self, logits: Any, batch: Batch) -> torch.Tensor | None:
+        """The probability of each row's label, where all rows have one: those that a teacher teaches may have none."""
+        if not self.rows or self.objective is not None:
+            return None
+        return self.engine.model.head.label_chances(logits, batch.labels)
 
     def _diverged(self, what: str, update: int, rate: float, batch: Sequence[Feature]) -> Diverged:
         """The error that names the update, the learning rate and rows of the batch."""

@@ -1,6 +1,6 @@
 """A class, a number or steps from the pooled output (Devlin et al. 2019, Figure 4 a and b)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from torch import Tensor, nn, tensor
@@ -9,7 +9,8 @@ from torch.nn import functional
 from finetune.models.backbone import Backbone
 from finetune.models.families import head_dropout
 from finetune.models.family_rows import POOLED_DROPOUT
-from finetune.models.head import Head
+from finetune.models.feature import LABEL
+from finetune.models.head import Head, chances_of
 from finetune.task_types.pooled_head import PooledHead
 from finetune.task_types.sentence.corn import corn_losses
 
@@ -40,6 +41,13 @@ class LabelHead(Head):
             losses = corn_losses(logits, labels)
             return (losses if self.class_weights is None else losses * self.class_weights[labels]).sum()
         return functional.cross_entropy(logits, labels, weight=self.class_weights, reduction="sum")
+
+    def label_chances(self, logits: Tensor, labels: Mapping[str, Tensor]) -> Tensor | None:
+        if self.kind == "number":
+            return None
+        if self.kind == "steps":
+            return (-corn_losses(logits, labels[LABEL])).exp()
+        return chances_of(logits, labels[LABEL])
 
     def config_settings(self) -> dict[str, object]:
         """Label names, and the kind of problem, which transformers' classes and pipelines go by.
