@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from finetune.api.html import html_list, html_table
 from finetune.metrics.scores import Scores, plain_metrics
@@ -22,6 +22,7 @@ class Evaluation:
         task: The task.
         scores: For each split the score of each metric, as computed: 0.843 is 84.3 points.
         thresholds: Thresholds that were used (SQuAD 2.0).
+        answered: For each split what was answered, if a risk, a coverage, a precision or label sets were asked for.
         notes: What to take into account, such as that these are rows of the training data.
     """
 
@@ -29,6 +30,7 @@ class Evaluation:
     scores: Scores
     thresholds: Mapping[str, float] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    answered: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
     def frame(self) -> "pd.DataFrame":

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -13,6 +13,7 @@ from finetune.api.quiet import plainly, quiet
 from finetune.data.messages import so_many
 from finetune.errors import UserError
 from finetune.inference.answer_rows import ERROR, free_name
+from finetune.inference.asked import AskedAnswers, asked_answers
 from finetune.inference.model_source import ModelSource
 from finetune.inference.python_rows import names_read
 from finetune.inference.shards.begin import inputs
@@ -83,15 +84,28 @@ class Model:
         return found
 
     @plainly
-    def predict(self, data: Any, *, text: str | Sequence[str] | None = None) -> Any:
+    def predict(
+        self,
+        data: Any,
+        *,
+        text: str | Sequence[str] | None = None,
+        coverage: float | None = None,
+        risk: float | None = None,
+        precision: Mapping[str, float] | None = None,
+        label_sets: float | None = None,
+    ) -> Any:
         """Predictions for many rows, in batches; the columns are those that `finetune predict` writes.
 
-        Example: `model.predict(df)[["review", "prediction"]]`
+        Example: `model.predict(df)[["review", "prediction"]]`, `model.predict(df, risk=0.05)`
 
         Args:
             data: A DataFrame, a Dataset or DatasetDict, a dictionary of columns, a list of dictionaries, or a list of
                 texts or of tuples of inputs.
             text: The column or columns of the inputs, if they have other names than in training.
+            coverage: The share of rows to answer, the surest; the others are `unsure`.
+            risk: The share of answers that may be wrong; it holds in 95 of 100 draws of dev rows.
+            precision: By label the share of its predictions that must be right, with the same guarantee.
+            label_sets: Add sets of labels, this share of which have the row's label; of numbers, intervals.
 
         Returns:
             The same kind of object with the columns of the predictions added; for texts and tuples a list with a
@@ -99,8 +113,11 @@ class Model:
             no prediction, and is there only if there is such a row.
 
         Raises:
-            UserError: For data that holds no rows, or lacks the model's columns.
+            UserError: For data that holds no rows, or lacks the model's columns; and for what the model's dev rows
+                cannot promise.
         """
+        if asked := asked_answers(coverage, risk, precision, label_sets):
+            return self._asked(asked).predict(data, text=text)
         if hasattr(data, "iloc") and hasattr(data, "columns"):
             return self._frame(data, text)
         if isinstance(data, Mapping) and data and all(hasattr(one, "with_format") for one in data.values()):
@@ -217,6 +234,15 @@ class Model:
 
     def __repr__(self) -> str:
         return f"<Model of {self.task.name}: {self.name}>"
+
+    def _asked(self, asked: AskedAnswers) -> "Model":
+        """The model that leaves out what it is not sure of."""
+        with quiet():
+            from finetune.inference.thresholds import with_unsure
+
+            is_run = (self.folder.parent / RECORD).is_file()
+            name = str(self.folder.parent if is_run else self.folder)
+            return replace(self, predictor=with_unsure(self.predictor, name, asked, out=self.folder))
 
     def _source(self) -> ModelSource:
         """How another process loads this model."""

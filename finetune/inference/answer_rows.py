@@ -11,7 +11,7 @@ from finetune.errors import UserError, first_line
 from finetune.inference.ahead import ahead
 from finetune.models.feature import Feature
 from finetune.task_types.columns import Layout
-from finetune.task_types.data_type import NoRow
+from finetune.task_types.data_type import DataType, NoRow
 from finetune.task_types.parts import Answer
 from finetune.task_types.row_builder import row_of
 from finetune.task_types.task import Task
@@ -34,6 +34,9 @@ class Predicts(Protocol):
     @property
     def layout(self) -> Layout | None:
         """The columns of training, for a model of a user's own data."""
+
+    def cells(self, kind: DataType, layout: Layout, answer: Answer, row: Row) -> dict[str, Any]:
+        """A prediction as cells of a file."""
 
     @property
     def overlaps(self) -> bool:
@@ -116,7 +119,7 @@ def _answered(predictor: Predicts, layout: Layout, window: RecordWindow) -> list
     done = [Answered({ERROR: window.errors.get(index, "")}) for index in range(len(window.records))]
     answers = _answers(predictor, window.rows, window.features)
     for index, row, (answer, truncated) in zip(window.kept, window.rows, answers, strict=True):
-        cells = {ERROR: answer} if isinstance(answer, str) else kind.cells(predictor.task, layout, answer, row)
+        cells = {ERROR: answer} if isinstance(answer, str) else predictor.cells(kind, layout, answer, row)
         done[index] = Answered({name: _rounded(cell) for name, cell in cells.items()}, truncated)
     return done
 

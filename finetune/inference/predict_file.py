@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -13,6 +13,7 @@ from finetune.data.messages import percent, so_many
 from finetune.data.reading import first_rows, records, survey
 from finetune.data.writing import ESCAPED, encoding_note, require_writable, write_rows, written_format
 from finetune.inference.answer_rows import ERROR, answer_windows, free_name, windows, with_answer
+from finetune.inference.asked import UNSURE
 from finetune.inference.file_scores import scores_of
 from finetune.inference.predict_plan import SAMPLE_ROWS, known_type, layout_for, require_output_for, require_settings
 from finetune.inference.predictor import Predictor
@@ -26,13 +27,17 @@ from finetune.task_types.trained_form import form_for
 
 @dataclass(kw_only=True)
 class Prediction:
-    """Result of predicting a file: format, rows, failed and truncated rows, seconds, and scores if it has labels."""
+    """Result of predicting a file: format, rows, failed and truncated rows, seconds, and scores if it has labels.
+
+    `unsure` counts what was left out, if that was asked for: rows, or labels or entities of them.
+    """
 
     format: str = ""
     rows: int = 0
     failed: int = 0
     truncated: int = 0
     resumed: int = 0
+    unsure: int | None = None
     seconds: float = 0.0
     scores: dict[str, float] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -50,6 +55,7 @@ class Prediction:
             "rows": self.rows,
             "errors": self.failed,
             "truncated": self.truncated / max(1, self.rows),
+            **({} if self.unsure is None else {"unsure": self.unsure}),
             "resumed": self.resumed,
             "seconds": self.seconds,
             "rows_per_second": self.answered / max(self.seconds, 1e-9),
@@ -102,14 +108,31 @@ def predict_file(
         if found.failed and written_format(output, form).name in ("word-lines", "ontonotes", "labelled-lines"):
             reason = next(row[error] for row in journal if error in row)
             found.notes.append(f"{output}: has no column for errors; the first row without a prediction {reason}")
+        found.unsure = _left_out(predictor, journal, free_name(UNSURE, taken))
         if layout.label:
-            labelled = zip(records(path, form), (row.get(free_name(PREDICTION, taken)) for row in journal), strict=True)
+            given = (_answer_in(row, taken) for row in journal)
+            labelled = zip(records(path, form), given, strict=True)
             found.scores = scores_of(predictor.task, layout, labelled, found.notes)
         journal.delete()
+    found.notes += predictor.unsure.notes if predictor.unsure else ()
     if found.truncated:
         found.notes.append(_truncation_note(found, predictor.task.codec.truncation_note(predictor.max_length)))
     found.seconds = time.perf_counter() - started
     return found
+
+
+def _left_out(predictor: Predictor, rows: Iterable[Mapping[str, Any]], column: str) -> int | None:
+    """The number of rows, labels or entities that are not answered; None where all are."""
+    if predictor.unsure is None or not predictor.unsure.abstains:
+        return None
+    cells = (row.get(column) for row in rows)
+    return sum(len(cell) if isinstance(cell, list) else cell is not None for cell in cells)
+
+
+def _answer_in(row: Mapping[str, Any], taken: Collection[str]) -> Any:
+    """The cell of a row's prediction; None where it was left out."""
+    whole = row.get(free_name(UNSURE, taken))
+    return None if whole is not None and not isinstance(whole, list) else row.get(free_name(PREDICTION, taken))
 
 
 def _truncation_note(found: Prediction, lost: str) -> str:

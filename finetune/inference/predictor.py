@@ -14,6 +14,7 @@ from finetune.data.rows import Row
 from finetune.errors import UserError, first_line
 from finetune.inference.engine import Engine
 from finetune.inference.python_rows import answer_values, arranged, called_row
+from finetune.inference.unsure import Unsure
 from finetune.metrics.temperature import with_temperature
 from finetune.models import pretrained
 from finetune.models.caller_state import plain_mode
@@ -30,6 +31,7 @@ from finetune.runs.lookup import find_run, latest_words, no_run, runs_of
 from finetune.runs.recipe import Recipe
 from finetune.task_types import registry
 from finetune.task_types.columns import Layout
+from finetune.task_types.data_type import DataType
 from finetune.task_types.options import configured, option_values
 from finetune.task_types.parts import Answer
 from finetune.task_types.prepare import encode_rows
@@ -57,7 +59,7 @@ def settings_for_use(recipe: Recipe, task: Task, precision: str) -> dict[str, An
 
 @dataclass(frozen=True, kw_only=True)
 class Predictor:
-    """A trained model with its task; its probabilities are scaled by `temperature`.
+    """A trained model with its task; its probabilities are scaled by `temperature`, and `unsure` leaves some out.
 
     Call it with one row's inputs, which depend on the task type, or with a list of rows: a text, or a tuple or mapping
     of a pair; a question and a context; a text, or `tokens=[...]`; a context and a list of choices.
@@ -70,6 +72,7 @@ class Predictor:
     fingerprint: str
     layout: Layout | None = None
     temperature: float = 1.0
+    unsure: Unsure | None = None
 
     @overload
     def __call__(self, rows: list[Any], /) -> list[Answer]: ...
@@ -105,6 +108,12 @@ class Predictor:
     def answers(self, rows: Sequence[Row]) -> list[Answer]:
         """One prediction a row. Raises UserError for rows that cannot be encoded."""
         return self.answers_and_truncated(rows)[0]
+
+    def cells(self, kind: DataType, layout: Layout, answer: Answer, row: Row) -> dict[str, Any]:
+        """A prediction as cells of an output file, by the column's name."""
+        if self.unsure is None:
+            return kind.cells(self.task, layout, answer, row)
+        return self.unsure.cells(self.task, tuple(self.engine.model.head.labels), kind, layout, answer, row)
 
     @property
     def overlaps(self) -> bool:

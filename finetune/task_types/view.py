@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from finetune.runs.seeds import CONSTANT
+from finetune.task_types.claims import Candidate, Claim
 from finetune.task_types.marked_text import TextPart
 
 if TYPE_CHECKING:
@@ -71,6 +72,8 @@ class View(ABC):
     measure = "accuracy"
     length_in = "characters"
     decision = "rows"
+    claimed = "rows"  # what a prediction may leave out as unsure
+    several = False  # whether a row may have several labels
     softmax = False  # whether probabilities are one distribution a row, so that a temperature can be fitted
     square = True  # whether labels and predictions are of the same classes
     bounded = True  # whether scores lie between 0 and 1
@@ -107,6 +110,18 @@ class View(ABC):
     def decisions(self) -> tuple[np.ndarray, np.ndarray] | None:
         """(confidence, whether it is right), each `(decisions,)`; None without probabilities."""
         return None
+
+    def claims(self, line: Line) -> list[Claim]:
+        """What a row's prediction claims, each with a confidence; none where there is no probability."""
+        return []
+
+    def without(self, line: Line, unsure: Sequence[Claim]) -> Any:
+        """The prediction without claims that are left out, where it has others; None where a row is one claim."""
+        return None
+
+    def candidates(self, line: Line) -> list[Candidate]:
+        """What a set of labels may hold for a row; none where the probabilities of other labels are unknown."""
+        return []
 
     def certainty(self) -> np.ndarray:
         """The confidence of each row's most confident error `(rows,)`, minus infinity where there is none."""
@@ -201,6 +216,16 @@ def most_probable(view: View) -> tuple[np.ndarray, np.ndarray] | None:
     if not view.lines or not view.lines[0].get("probabilities"):
         return None
     return np.array([max(line["probabilities"]) for line in view.lines]), view.scores() == 1
+
+
+def labelled(lines: Sequence[Line]) -> list[Line]:
+    """The lines with a label and a prediction."""
+    return [line for line in lines if line["gold"] is not None and line["prediction"] is not None]
+
+
+def row_claim(line: Line, label: str = "") -> Claim:
+    """The claim of a type with one choice of several."""
+    return Claim(label=label, confidence=max(line["probabilities"]), right=line["gold"] == line["prediction"])
 
 
 def _agrees(key: str, value: Any, answer: Any) -> bool:

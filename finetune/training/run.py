@@ -9,6 +9,7 @@ import numpy as np
 
 from finetune.data.rows import StreamedRows
 from finetune.errors import UserError
+from finetune.inference.dev_claims import lines_view, save_claims
 from finetune.inference.engine import Engine
 from finetune.inference.hidden_states import with_states
 from finetune.inference.predictor import settings_for_use
@@ -29,6 +30,7 @@ from finetune.runs.training_rows import write_training_rows
 from finetune.task_types.prediction_lines import prediction_lines
 from finetune.task_types.prepare import drawn_ids
 from finetune.task_types.resolved_run import ResolvedRun
+from finetune.task_types.view import Line, labelled
 from finetune.training.checkpoints import Checkpoints, Progress
 from finetune.training.compared import compared
 from finetune.training.contrastive import fit_contrastive
@@ -186,10 +188,12 @@ def _save(
         baselines[split][PROBE] = answers
     baselines |= {} if planned.kept is None else planned.kept.baselines
     watch(Working("saving predictions and the model"))
+    first: list[Line] = []
     for split, answers in found.answers.items():
         rows = planned.rows[split]
         lines = prediction_lines(planned.task, rows, answers, baselines[split], planned.splits[split].slices)
         write_predictions(attempt.predictions(split), lines, planned.task.codec.official_files(answers, rows))
+        first = first or lines
     _save_training_rows(planned, trained, attempt)
     use = settings_for_use(planned.built_recipe, found.task, planned.precision)
     save_checkpoint(built.model, attempt.model, built.tokenizer, use)
@@ -197,6 +201,7 @@ def _save(
         save_adapter(built.model, attempt.model / "adapter", planned.recipe, base=planned.weights.loadable)
     watch(Working("scoring, with intervals"))
     record = build_record(planned, built, trained, baselines, engine.accelerator, started=started)
+    save_claims(attempt.model, lines_view(planned.task, labelled(first), tuple(built.model.head.labels)), record)
     replaces.require_locked()
     attempt.finish(record, planned.recipe, drawn_ids(planned.splits))
 

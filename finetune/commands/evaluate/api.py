@@ -13,6 +13,7 @@ from finetune.api.names import model_name
 from finetune.api.quiet import plainly, quiet
 from finetune.api.run import Run
 from finetune.data.source import source_of
+from finetune.inference.asked import NOTHING, AskedAnswers, asked_answers
 from finetune.runs.events import Event, Note, Watcher, unwatched
 
 
@@ -31,6 +32,10 @@ def evaluate(
     device: str | None = None,
     out: str | Path = "results",
     force: bool = False,
+    coverage: float | None = None,
+    risk: float | None = None,
+    precision: Mapping[str, float] | None = None,
+    label_sets: float | None = None,
 ) -> Evaluation:
     """Scores a model on a task, or on rows with the columns that it was trained on; nothing is trained.
 
@@ -49,6 +54,10 @@ def evaluate(
         device: `cpu`, `cuda`, `cuda:1` or `mps`; default: the best available.
         out: The folder of the runs that are named.
         force: Replace a file of predictions that we did not write.
+        coverage: Score the share of predictions that the model is surest of, and count the others.
+        risk: Score what `model.predict(..., risk=0.05)` answers, and count the others.
+        precision: The same for the share of a label's predictions that must be right, by label.
+        label_sets: Count how many labels are in sets of this level, or in intervals.
 
     Returns:
         The scores of each split with labels; those of rows in memory and of a file are the split `dev`.
@@ -65,6 +74,7 @@ def evaluate(
             data=None if data_folder is None else Path(data_folder),
             predictions=None if predictions is None else Path(predictions),
             options=_as_settings({"text": text, "label": label, "encoding": encoding, "sheet": sheet}), force=force,
+            asked=asked_answers(coverage, risk, precision, label_sets),
         )  # fmt: skip
 
 
@@ -85,6 +95,7 @@ def evaluate_named(
     watch: Watcher,
     options: Mapping[str, str],
     force: bool,
+    asked: AskedAnswers = NOTHING,
 ) -> Evaluation:
     """`evaluate` on what is named, with a watcher of progress; `options` are the columns and encoding of a file."""
     notes: list[str] = []
@@ -97,8 +108,8 @@ def evaluate_named(
     with quiet():
         from finetune.commands.evaluate import scoring as evaluating
 
-        found, scores = evaluating.evaluate_model(
+        found, scores, answered = evaluating.evaluate_model(
             model, task, source=source_of(data), out=out, watch=noting, split=split, device=device,
-            predictions=predictions, options=options, force=force,
+            predictions=predictions, options=options, force=force, asked=asked,
         )  # fmt: skip
-    return Evaluation(task=found, scores=scores, notes=tuple(notes))
+    return Evaluation(task=found, scores=scores, notes=tuple(notes), answered=answered)

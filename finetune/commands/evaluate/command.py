@@ -7,16 +7,30 @@ from typing import Annotated
 
 import typer
 
-from finetune.cli.arguments import RESULTS, Data, Device, Json, Out, Quiet, Replace
+from finetune.cli.arguments import (
+    RESULTS,
+    Coverage,
+    Data,
+    Device,
+    Json,
+    LabelSets,
+    Out,
+    Precision,
+    Quiet,
+    Replace,
+    Risk,
+)
 from finetune.cli.libraries import load_libraries
 from finetune.cli.progress import watching
 from finetune.cli.run_tables import in_words
-from finetune.cli.terminal import echo, say
+from finetune.cli.terminal import echo, one_line, say
 from finetune.commands.evaluate.api import evaluate_named
 from finetune.data.files import is_data
 from finetune.data.outputs import require_replaceable_output
 from finetune.data.paths import require_here
 from finetune.errors import UserError, nearest
+from finetune.inference.asked import asked_answers
+from finetune.inference.unsure import answered_words
 from finetune.runs.lookup import near_files
 from finetune.task_types.registry import in_file
 from finetune.training.targets import split_arguments
@@ -32,6 +46,10 @@ def evaluate_command(
     ] = None,
     split: Annotated[str | None, typer.Option(help="Default: the task's dev splits.")] = None,
     predictions: Annotated[Path | None, typer.Option(help="Write every prediction to this Parquet file.")] = None,
+    coverage: Coverage = None,
+    risk: Risk = None,
+    precision: Precision = None,
+    label_sets: LabelSets = None,
     force: Replace = False,
     data: Data = None,
     out: Out = RESULTS,
@@ -41,6 +59,7 @@ def evaluate_command(
 ) -> None:
     """Prints the scores of each split."""
     others, given = split_arguments(settings or [])
+    asked = asked_answers(coverage, risk, precision, label_sets)
     _require_task(task, others)
     if predictions is not None:
         reads = [model, task, *given.values()]
@@ -49,15 +68,17 @@ def evaluate_command(
     with watching(quiet=quiet) as watch:
         found = evaluate_named(
             model, task, split=split, predictions=predictions, data=data, device=device, out=out, watch=watch,
-            options={name: str(value) for name, value in given.items()}, force=force,
+            options={name: str(value) for name, value in given.items()}, force=force, asked=asked,
         )  # fmt: skip
     if predictions is not None and not quiet:
         say(f"predictions: {predictions}", err=True)
     named = {Path(task).name: score for score in found.scores.values()} if Path(task).is_file() else found.scores
     if as_json:
-        echo(json.dumps(found.scores))
+        echo(json.dumps(found.scores | ({"answered": found.answered} if found.answered else {})))
     else:
         say(in_words(named, found.task.metric) or "no labels, so no scores")
+        for split, one in found.answered.items():
+            say(one_line(f"{split}: {answered_words(one)}"))
 
 
 def _require_task(task: str, others: Sequence[str]) -> None:

@@ -1,6 +1,6 @@
 """`finetune evaluate`: scores a run's model, or any transformers checkpoint, on a task."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,10 @@ from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.data.table import Table
 from finetune.errors import UserError, nearest
+from finetune.inference.asked import NOTHING, AskedAnswers
 from finetune.inference.predict_plan import NAMING, SAMPLE_ROWS, known_type, layout_for, shown_names
 from finetune.inference.predictor import load_predictor, saved
+from finetune.inference.thresholds import with_unsure
 from finetune.metrics.scores import Scores
 from finetune.runs.dev_choices import chosen_for_model
 from finetune.runs.events import Note, Watcher
@@ -46,8 +48,11 @@ def evaluate_model(
     predictions: Path | None = None,
     options: Mapping[str, str] | None = None,
     force: bool = False,
-) -> tuple[Task, Scores]:
-    """The task, and scores by split (its dev splits, or `split`); with `predictions`, also writes all predictions.
+    asked: AskedAnswers = NOTHING,
+) -> tuple[Task, Scores, dict[str, dict[str, Any]]]:
+    """The task, scores by split (its dev splits, or `split`), and what was answered of each if something is `asked`.
+
+    With `predictions`, also writes all predictions. With `asked`, what is answered is scored.
 
     The task may be a file or folder of data with the columns that the model was trained on; `options` (text, label,
     encoding) name others. A split without labels has no scores. Raises UserError where there is nothing to return.
@@ -59,6 +64,10 @@ def evaluate_model(
     for file in outputs:
         require_replaceable_output(file, endings=OUTPUTS[file is not predictions], reads=reads, force=force)
     predictor = load_predictor(model, task=wanted, out=out, watch=watch, device=device)
+    if asked:
+        predictor = with_unsure(predictor, model, asked, out=out)
+        for note in predictor.unsure.notes if predictor.unsure else ():
+            watch(Note(note))
     task = predictor.task
     splits = load_splits(task, source, names=[split] if split else task.dev_splits)
     for note in (note for loaded in splits.values() for note in loaded.notes):
@@ -79,10 +88,16 @@ def evaluate_model(
         official = _official(predictions, task.codec.official_files(*given[::-1]))
         contents = {file.name: content for file, content in official.items()}
         write_predictions(predictions, prediction_lines(task, *given), contents, writer=output_file)
-    for name in labelled:
-        for note in task.scoring.notes(answers[name], rows[name]):
+    scored: dict[str, tuple[list[Any], Sequence[Any]]] = {name: (answers[name], rows[name]) for name in labelled}
+    counted = dict[str, dict[str, Any]]()
+    if (unsure := predictor.unsure) is not None:
+        labels = tuple(predictor.engine.model.head.labels)
+        counted = {name: unsure.counted(task, labels, *given) for name, given in scored.items()}
+        scored = {name: unsure.answers(task, labels, *given) for name, given in scored.items()}
+    for name, pair in scored.items():
+        for note in task.scoring.notes(*pair):
             watch(Note(f"{name}: {note}"))
-    return task, {name: task.scoring.score(answers[name], rows[name]) for name in labelled}
+    return task, {name: task.scoring.score(*given) for name, given in scored.items() if given[1]}, counted
 
 
 def _official(predictions: Path, files: Mapping[str, Any]) -> dict[Path, Any]:

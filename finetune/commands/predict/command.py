@@ -9,7 +9,20 @@ from typing import Annotated, Any
 
 import typer
 
-from finetune.cli.arguments import RESULTS, Device, Escape, Json, Out, Quiet, Replace, TaskOf
+from finetune.cli.arguments import (
+    RESULTS,
+    Coverage,
+    Device,
+    Escape,
+    Json,
+    LabelSets,
+    Out,
+    Precision,
+    Quiet,
+    Replace,
+    Risk,
+    TaskOf,
+)
 from finetune.cli.console import standard_error, standard_output
 from finetune.cli.libraries import load_libraries
 from finetune.cli.next_commands import GivenOptions
@@ -18,8 +31,9 @@ from finetune.cli.progress import ProgressDisplay
 from finetune.cli.terminal import echo, one_line, say
 from finetune.commands.predict.files import predict_files_command
 from finetune.data.addresses import is_remote
-from finetune.data.messages import noun, so_many
+from finetune.data.messages import noun, percent, so_many
 from finetune.errors import UserError
+from finetune.inference.asked import asked_answers
 from finetune.inference.predict_plan import require_predictable
 from finetune.inference.shards.begin import SUFFIX, is_many
 from finetune.inference.shards.executors import require_executor
@@ -53,6 +67,10 @@ def predict_command(
     on: Annotated[str | None, typer.Option("--on", help="Predict several Parquet files as tasks of `ray`.")] = None,
     gpus_each: Annotated[float | None, typer.Option(help="With --on: GPUs of a task, such as 0.5.")] = None,
     cpus_each: Annotated[int | None, typer.Option(help="With --on: CPU cores, and threads, of a task.")] = None,
+    coverage: Coverage = None,
+    risk: Risk = None,
+    precision: Precision = None,
+    label_sets: LabelSets = None,
     escape: Escape = False,
     force: Replace = False,
     task: TaskOf = None,
@@ -75,7 +93,9 @@ def predict_command(
     if task is not None:
         find(task)
     device = device or ("cpu" if gpus_each == 0 else None)  # that of tasks without a GPU
-    source = {"model": model, "task": task, "out": str(out), "device": device, "temperature": given.get("temperature")}
+    asked = asked_answers(coverage, risk, precision, label_sets)
+    source = {"model": model, "task": task, "out": str(out), "device": device, "asked": asked}
+    source["temperature"] = given.get("temperature")
     if file == "-":
         _predict_lines(source, quiet=quiet)
     elif many:
@@ -93,6 +113,8 @@ def _predict_lines(source: Mapping[str, Any], *, quiet: bool) -> None:
     from finetune.inference.python_rows import answer_lines, stream_lines
 
     predictor = ModelSource(**source).load()
+    for note in () if quiet or not predictor.unsure else predictor.unsure.notes:
+        say(note_line(note), err=True)
     for answer in answer_lines(predictor, stream_lines(sys.stdin)):
         echo(json.dumps(answer, ensure_ascii=False))
 
@@ -120,7 +142,8 @@ def _predict_file(
     if as_json:
         echo(json.dumps(found.facts(to)))
         return
-    say(_summary(found.facts(to), predictor.task))
+    claimed = predictor.unsure.claimed if predictor.unsure else ""
+    say(_summary(found.facts(to), predictor.task, claimed))
     if not quiet:
         kept = GivenOptions(out=Path(source["out"]), device=source["device"])
         if not found.scores:
@@ -134,11 +157,14 @@ def _arguments(given: list[str]) -> tuple[list[str], dict[str, Any]]:
     return [one for one in given if one in files or one in others], settings
 
 
-def _summary(facts: Mapping[str, Any], task: Task) -> str:
+def _summary(facts: Mapping[str, Any], task: Task, claimed: str) -> str:
     """What was done, in a few lines; with scores if the file has labels."""
     lines = [f"{so_many(facts['rows'])} in {facts['seconds']:.1f} s -> {facts['output']}"]
     if count := facts["errors"]:
         lines.append(f"{so_many(count)} {noun(count, 'has', 'have')} no prediction: the column `error` says why")
+    if (unsure := facts.get("unsure")) is not None:
+        share = f" ({percent(unsure / max(1, facts['rows']))})" if claimed in ("rows", "answers") else ""
+        lines.append(f"{unsure:,} {claimed} unsure{share}: in the column `unsure`")
     lines += [one_line(note_line(note)) for note in facts["notes"]]
     scores: dict[str, float] = facts["scores"]
     if scores:

@@ -80,6 +80,7 @@ def predict_files(
     started = time.perf_counter()
     task, sample = predictor.task, sample_of(stored)
     layout, notes = layout_for(known_type(task), predictor.layout, sample, options, inputs=task.inputs)
+    notes += predictor.unsure.notes if predictor.unsure else ()
     plan = begin(stored, output, layout=layout, model=model_hash(predictor, layout))
     left = plan.left()
     before = plan.rows - sum(shard.rows for shard in left)

@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from finetune.task_types.claims import Candidate, Claim
 from finetune.task_types.marked_text import Segment, TextPart, cut, unmarked
-from finetune.task_types.view import Line, View, most_probable
+from finetune.task_types.view import Line, View, most_probable, row_claim
 
 CHOICES_SHOWN = 10
 
@@ -48,6 +49,15 @@ class ChoiceView(View):
     def decisions(self) -> tuple[np.ndarray, np.ndarray] | None:
         """The probability of the predicted choice."""
         return most_probable(self)
+
+    def claims(self, line: Line) -> list[Claim]:
+        """The choice, which has no label that rows share."""
+        return [row_claim(line)] if line.get("probabilities") else []
+
+    def candidates(self, line: Line) -> list[Candidate]:
+        """The choices by their index."""
+        every = enumerate(line.get("probabilities") or ())
+        return [Candidate(name=place, chance=chance, right=place == line["gold"]) for place, chance in every]
 
     def chances(self) -> tuple[list[list[float]], list[int]] | None:
         if self.decisions() is None:

@@ -1,11 +1,13 @@
 """Sentences and pairs with any number of labels in a report."""
 
 from collections import Counter
+from collections.abc import Sequence
 from itertools import chain
 
 import numpy as np
 
 from finetune.metrics.scores import label_set_scores
+from finetune.task_types.claims import Candidate, Claim
 from finetune.task_types.marked_text import TextPart
 from finetune.task_types.text_inputs.view import probabilities_by_label, text_lengths, text_parts
 from finetune.task_types.view import Beliefs, ClassScore, Curve, Line, View
@@ -18,6 +20,8 @@ class LabelsView(View):
 
     measure = "share of rows with exactly the right labels"
     decision = "labels of rows"
+    claimed = "labels"
+    several = True
     names_in_scores = True
 
     @staticmethod
@@ -42,6 +46,26 @@ class LabelsView(View):
         """Each label's confidence, and whether its decision is right."""
         found = self._matrices()
         return None if found is None else (found[0].ravel(), found[1].ravel())
+
+    def claims(self, line: Line) -> list[Claim]:
+        """The predicted labels."""
+        chances = self.by_label(line)
+        return [
+            Claim(label=label, confidence=chances[label], right=label in (line["gold"] or ()), place=(place,))
+            for place, label in enumerate(line["prediction"])
+            if label in chances
+        ]
+
+    def without(self, line: Line, unsure: Sequence[Claim]) -> list[str]:
+        """The other labels."""
+        left_out = {claim.label for claim in unsure}
+        return [label for label in line["prediction"] if label not in left_out]
+
+    def candidates(self, line: Line) -> list[Candidate]:
+        return [
+            Candidate(name=label, chance=chance, right=label in (line["gold"] or ()))
+            for label, chance in self.by_label(line).items()
+        ]
 
     def certainty(self) -> np.ndarray:
         """The confidence of the most confident wrong label."""

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from finetune.metrics.scores import label_scores
+from finetune.task_types.claims import Candidate, Claim
 from finetune.task_types.marked_text import TextPart
 from finetune.task_types.text_inputs.view import probabilities_by_label, text_lengths, text_parts
-from finetune.task_types.view import ClassScore, Curve, Line, View, most_probable
+from finetune.task_types.view import ClassScore, Curve, Line, View, most_probable, row_claim
 
 if TYPE_CHECKING:
     from finetune.task_types.task import Task
@@ -66,6 +67,16 @@ class LabelView(View):
         """Whether all predictions are ordered labels whose probabilities are known by name."""
         answers = {line["prediction"] for line in self.lines}
         return bool(self.order) and answers <= {*self.labels}
+
+    def claims(self, line: Line) -> list[Claim]:
+        """The label."""
+        return [row_claim(line, str(line["prediction"]))] if line.get("probabilities") else []
+
+    def candidates(self, line: Line) -> list[Candidate]:
+        return [
+            Candidate(name=name, chance=chance, right=name == line["gold"])
+            for name, chance in probabilities_by_label(self.labels, line).items()
+        ]
 
     def chances(self) -> tuple[list[list[float]], list[int]] | None:
         """As for `View`; also None where the labels of the probabilities are unknown."""

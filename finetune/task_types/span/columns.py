@@ -16,6 +16,7 @@ from finetune.data.nested_fields import cell_at
 from finetune.data.table import Table
 from finetune.data.values import as_number, as_text, is_missing
 from finetune.metrics.squad import score_v1, score_v2
+from finetune.task_types.claims import Candidate, Claim
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import TEXT_CHARS_SHOWN, Clean, DataType, Evidence, NoRow
 from finetune.task_types.findings import SplitRows
@@ -40,6 +41,7 @@ class SpanView(View):
     scored: Scored | None = None
     measure: str = "F1 of the words"
     decision = "answers"
+    claimed = "answers"
     square = False
 
     @staticmethod
@@ -84,6 +86,21 @@ class SpanView(View):
         classes = ["an answer" if self.lines[row]["gold"] else NONE for row in known]
         return Beliefs(chances=np.array([chances[row] for row in known], float), rows=np.array(known), classes=classes)
 
+    def claims(self, line: Line) -> list[Claim]:
+        """The answer, right by exact match."""
+        if line.get("score") is None:
+            return []
+        return [Claim(label="", confidence=line["score"], right=self._is_right(line, line["prediction"]))]
+
+    def candidates(self, line: Line) -> list[Candidate]:
+        """The texts of the n-best list, where it was kept; of the right ones only the first is called so."""
+        found, right = list[Candidate](), False
+        for one in line.get("n_best") or ():
+            first = not right and self._is_right(line, one["text"])
+            right = right or first
+            found.append(Candidate(name=one["text"], chance=one["probability"], right=first))
+        return found
+
     def row_pairs(self, line: Line) -> list[tuple[str, str]]:
         """(whether there is an answer, the outcome)."""
         return [("an answer" if line["gold"] else NONE, self._outcome(line))]
@@ -95,6 +112,9 @@ class SpanView(View):
         """(exact match, overlap)"""
         of_squad = score_v1 if line.get("no_answer") is None and line.get("answers") else score_v2
         return (self.scored or of_squad)(line.get("answers") or (), line["prediction"])
+
+    def _is_right(self, line: Line, text: str) -> bool:
+        return line["gold"] is not None and self._scores({**line, "prediction": text})[0] == 1
 
     def _outcome(self, line: Line) -> str:
         """The outcome of a prediction, as a column of the confusion matrix."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from finetune.metrics.entities import chunks, entity_scores, split_tag
+from finetune.task_types.claims import Claim
 from finetune.task_types.marked_text import TextPart, entities
 from finetune.task_types.tagging.row import word_places
 from finetune.task_types.tagging.segments import unit
@@ -21,6 +22,8 @@ NOT_SHOWN = ("words", "text", "starts", "label_probabilities")  # with the text,
 @dataclass(frozen=True, kw_only=True)
 class TagsView(View):
     """A tag for each word; of a running text in which most words are single characters, for each character."""
+
+    claimed = "entities"
 
     def __post_init__(self) -> None:
         units = f"{unit(chain.from_iterable(line['words'] for line in self.lines))}s"
@@ -71,6 +74,22 @@ class TagsView(View):
             return None
         confidence = np.concatenate([line["probabilities"] for line in self.lines])
         return confidence, np.concatenate([_right(line) for line in self.lines])
+
+    def claims(self, line: Line) -> list[Claim]:
+        """The predicted entities, each as sure as the least sure of its words."""
+        chances, there = line.get("probabilities") or (), set(chunks(line["gold"] or ()))
+        return [
+            Claim(label=kind, confidence=min(chances[a:b]), right=(kind, a, b) in there, place=(a, b))
+            for kind, a, b in chunks(line["prediction"])
+            if len(chances)
+        ]
+
+    def without(self, line: Line, unsure: Sequence[Claim]) -> list[str]:
+        """The tags, O in place of these entities."""
+        tags = list(line["prediction"])
+        for begin, after in (claim.place for claim in unsure):
+            tags[begin:after] = ["O"] * (after - begin)
+        return tags
 
     def certainty(self) -> np.ndarray:
         """The confidence of the most confident wrong word."""

@@ -19,6 +19,7 @@ from finetune.inference.answer_rows import answer_records
 from finetune.models.feature import Feature
 from finetune.task_types import Answer, TaggingRow, TaggingTask
 from finetune.task_types.columns import Layout
+from finetune.task_types.data_type import DataType
 from finetune.task_types.explained import Asked
 from finetune.task_types.row_builder import row_of
 from finetune.task_types.tagging.char_spans import as_spans, in_form, spans_of, tags_for
@@ -204,6 +205,9 @@ class Model:
     """Answers that the first three characters are a person."""
 
     task = TASK
+
+    def cells(self, kind: DataType, layout: Layout, answer: Answer, row: TaggingRow) -> dict[str, Any]:
+        return kind.cells(self.task, layout, answer, row)
 
     def answers_and_truncated(self, rows: list[TaggingRow]) -> Any:
         tags = [["B-PER", "I-PER", "I-PER", *["O"] * (len(row.words) - 3)] for row in rows]

@@ -1,0 +1,158 @@
+"""Thresholds for `predict --risk`, `--coverage`, `--precision` and `--label-sets`, from the dev claims of a model."""
+
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from finetune.data.messages import percent, so_many
+from finetune.errors import UserError, nearest
+from finetune.inference.asked import UNSURE, AskedAnswers
+from finetune.inference.dev_claims import claims_with, lines_view
+from finetune.inference.predictor import Predictor, saved
+from finetune.inference.unsure import Unsure
+from finetune.metrics import selective
+from finetune.metrics.selective import Answered
+from finetune.task_types.claims import DevClaims
+
+DRAWS = "in 95 of 100 draws of dev rows"
+
+
+def with_unsure(predictor: Predictor, model: str, asked: AskedAnswers, *, out: Path) -> Predictor:
+    """The predictor that leaves out what it is not sure of, by thresholds from the dev claims of its model.
+
+    Raises UserError for what a task cannot be asked for, and for what these dev rows cannot promise.
+    """
+    task, labels = predictor.task, tuple(predictor.engine.model.head.labels)
+    view = lines_view(task, [], labels)
+    if predictor.temperature != 1:
+        raise UserError("thresholds are of probabilities without a temperature", "Leave temperature=dev out")
+    if asked.abstains and UNSURE in labels:
+        raise UserError(f"'{UNSURE}' is a label of {task.name}, and what is written for other rows", "Rename the label")
+    claims = claims_with(model, Path(saved(model, out=out).files.folder), out=out)
+    if view is None or not (claims.confidence or claims.errors):
+        what = "no predictions" if view is None else f"no {view.claimed}"
+        raise UserError(f"{task.name}: {what} of {claims.split} have a confidence", "Leave the option out")
+    unsure = _thresholds(claims, Unsure(claimed=view.claimed, abstains=asked.abstains), asked, task.name)
+    unsure = _with_sets(unsure, claims, asked, task.name)
+    if claims.chosen:
+        unsure = replace(unsure, notes=(*unsure.notes, _chosen(claims)))
+    return replace(predictor, unsure=unsure, fingerprint=f"{predictor.fingerprint} asked {asked}")
+
+
+def _thresholds(claims: DevClaims, unsure: Unsure, asked: AskedAnswers, name: str) -> Unsure:
+    """The thresholds of what may be left out."""
+    if not asked.abstains:
+        return unsure
+    if not claims.confidence:
+        way = "Ask for intervals: --label-sets 0.95"
+        raise UserError(f"a number has no confidence, so {name} cannot leave rows out", way)
+    if asked.coverage is not None:
+        found = selective.coverage_threshold(*claims.arrays()[:2], asked.coverage)
+        note = f"coverage {percent(asked.coverage)}: {_found(found, claims)}; on average over draws of dev rows"
+        return replace(unsure, threshold=found.threshold, notes=(note,))
+    if asked.risk is not None:
+        found, share = _promised(claims, asked.risk), percent(asked.risk)
+        note = f"risk {share}: {_found(found, claims)}; at most {share} are wrong {DRAWS}"
+        return replace(unsure, threshold=found.threshold, notes=(note,))
+    for label, _ in asked.precision:
+        _require_label(claims, label, name)
+    by_label = {label: _promised(claims, 1 - share, label) for label, share in asked.precision}
+    notes = tuple(
+        f"precision {label} {percent(share)}: predicted with {_found(by_label[label], claims, label)}; "
+        f"at least {percent(share)} are right {DRAWS}"
+        for label, share in asked.precision
+    )
+    return replace(unsure, by_label={label: one.threshold for label, one in by_label.items()}, notes=notes)
+
+
+def _require_label(claims: DevClaims, label: str, name: str) -> None:
+    """Raises UserError for a label that is never predicted on dev, and where there are no labels."""
+    known = list(dict.fromkeys(each for each in claims.label if each))
+    if not known:
+        raise UserError(f"{name} has no labels to name", "Ask for a risk: --risk 0.05")
+    if label not in known:
+        raise UserError(
+            f"'{label}' is never predicted on {claims.split}", f"{nearest(label, known)}Name one of {', '.join(known)}"
+        )
+
+
+def _promised(claims: DevClaims, risk: float, label: str | None = None) -> Answered:
+    """The threshold of a risk. Raises UserError where these rows cannot promise it, with how many rows could."""
+    confidence, right, row = claims.arrays(label)
+    effect = selective.design_effect(~right, row)
+    found = selective.risk_threshold(confidence, right, risk, effect=effect)
+    if found is None:
+        raise UserError(*_not_promised(claims, risk, label, confidence, right, effect))
+    return found
+
+
+def _not_promised(
+    claims: DevClaims, risk: float, label: str | None, confidence: Any, right: Any, effect: float
+) -> tuple[str, str]:
+    times = selective.rows_needed(confidence, right, risk, effect=effect)
+    lowest = selective.lowest_risk(confidence, right, effect=effect)
+    rows = claims.rows
+    of = f"{so_many(rows)} of {claims.split}" + (f", {len(right):,} predicted {label}" if label else "")
+    if times is None:
+        need = "even the surest are wrong more often"
+    else:
+        needed = max(math.ceil(times * rows), rows + 1)
+        need = f"about {_rounded(needed):,} are needed"
+    asked = f"risk {percent(risk)}" if label is None else f"precision {percent(1 - risk)} of {label}"
+    option = "--risk {:g}" if label is None else f"--precision {label}={{:g}}"
+    value = None if lowest is None else lowest if label is None else round(1 - lowest, 2)
+    way = f"Ask for {option.format(value)}, which they promise" if value is not None else "Ask for a coverage instead"
+    return f"{asked} cannot be promised from {of}: {need}", way
+
+
+def _with_sets(unsure: Unsure, claims: DevClaims, asked: AskedAnswers, name: str) -> Unsure:
+    """With the threshold of label sets, or for numbers the width of intervals."""
+    level = asked.label_sets
+    if level is None:
+        return unsure
+    share = percent(level)
+    if claims.errors:
+        width = selective.interval_width(claims.errors, level)
+        note = (
+            f"intervals {share}: {width or 0:.4g} on each side; a new label is inside in {share}, on average over draws"
+        )
+        return replace(unsure, width=_enough(width, claims, level), notes=(*unsure.notes, f"{note} of dev rows"))
+    if not claims.sets:
+        raise UserError(f"{name} keeps no probabilities of other labels for sets", "Ask for a risk: --risk 0.05")
+    threshold = _enough(selective.set_threshold(claims.sets, level), claims, level)
+    note = f"label sets {share}: labels of a probability of {threshold:.3g} or more; they have {share} of the labels"
+    return replace(unsure, sets=threshold, notes=(*unsure.notes, f"{note}, on average over draws of dev rows"))
+
+
+def _enough(found: float | None, claims: DevClaims, level: float) -> float:
+    """The threshold. Raises UserError where the dev rows are too few for it."""
+    if found is not None:
+        return found
+    needed, rows = selective.rows_for_sets(level), so_many(claims.rows)
+    if claims.rows < needed:
+        raise UserError(f"label sets of {percent(level)} need {needed:,} dev rows, and there are {rows}", "Lower it")
+    raise UserError(
+        f"label sets of {percent(level)} cannot be had: the label is among the candidates of too few rows", "Lower it"
+    )
+
+
+def _found(found: Answered, claims: DevClaims, label: str | None = None) -> str:
+    """What a threshold gives on dev, in words."""
+    count = sum(label in (None, each) for each in claims.label)
+    threshold = "any confidence" if found.threshold == -math.inf else f"a confidence of {found.threshold:.3g} or more"
+    wrong = f"{percent(found.wrong)} of those wrong"
+    return f"{threshold}: {percent(found.coverage)} of {count:,} on {claims.split}, {wrong}"
+
+
+def _chosen(claims: DevClaims) -> str:
+    return (
+        f"{claims.split} chose {claims.chosen} of this model, so that its rows are not as new ones: `finetune evaluate`"
+        " with the same option counts on rows that chose nothing"
+    )
+
+
+def _rounded(rows: int) -> int:
+    """A number of rows to two digits, not below it."""
+    unit = int(10 ** max(0, len(str(rows)) - 2))
+    return math.ceil(rows / unit) * unit

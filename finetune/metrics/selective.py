@@ -1,0 +1,193 @@
+"""Thresholds of confidence with a guarantee: how many predictions are answered, how many of them are wrong, label sets.
+
+Of risk: the upper bound of Clopper and Pearson (1934) at thresholds in a fixed order, until the first that fails (Learn
+then Test, Angelopoulos et al. 2021). Of label sets: conformal risk control (Angelopoulos et al. 2022), which for one
+label a row is split conformal prediction. Pure functions of dev rows; `(claims,)` arrays unless noted.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+ERROR_RATE = 0.05  # share of dev draws in which a promised risk may be exceeded
+ERRORS_AT_FIRST = 5  # that the first threshold tried allows, so that one error by chance does not end the search
+STEPS = 100  # thresholds tried
+MOST_TIMES = 1_000  # times as many rows, beyond which a risk is not reachable
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answered:
+    """Answer where the confidence is at least `threshold`: a share `coverage` of dev, of which `wrong` is wrong."""
+
+    threshold: float
+    coverage: float
+    wrong: float
+
+
+def risk_threshold(confidence: np.ndarray, right: np.ndarray, risk: float, *, effect: float = 1.0) -> Answered | None:
+    """The lowest threshold whose share of wrong answers is at most `risk`, in 95 % of dev draws; None where none is.
+
+    The thresholds tried depend on the number of claims alone, from few answers to all, and the first that fails ends
+    the search: so the bounds need no correction for their number. Each of them is exact where claims are independent,
+    and the share of wrong answers falls as the threshold rises. `effect` is that of `design_effect`.
+    """
+    tried, ranked = _tried(confidence, right, risk, effect)
+    passed = [count for count in tried.tolist() if count]
+    failed = np.flatnonzero(_chance(ranked.wrong[tried - 1], tried, risk, effect) > ERROR_RATE)
+    kept = passed[: failed[0]] if len(failed) else passed
+    return ranked.answered(kept[-1]) if kept else None
+
+
+def coverage_threshold(confidence: np.ndarray, right: np.ndarray, coverage: float) -> Answered:
+    """The highest threshold that a new prediction reaches with a probability of `coverage`, on average over draws."""
+    ranked = _ranked(confidence, right)
+    below = math.floor((len(ranked.confidence) + 1) * (1 - coverage) + 1e-9)
+    if not below:
+        return Answered(threshold=-math.inf, coverage=1.0, wrong=ranked.wrong[-1] / len(ranked.wrong))
+    return ranked.answered(int(np.searchsorted(-ranked.confidence, -ranked.confidence[-below], side="right")))
+
+
+def set_threshold(label_chances: Sequence[Sequence[float]], level: float) -> float | None:
+    """The lowest probability of a label in a set, so that sets have a share `level` of a row's labels on average.
+
+    `label_chances` are for each row the probabilities of its labels; a row without labels loses none. None where these
+    rows are too few, or where the labels of too many have no probability.
+    """
+    allowed = (len(label_chances) + 1) * (1 - level) - 1 + 1e-9  # the sum of the shares that dev rows may lose
+    if allowed < 0:
+        return None
+    lost = sorted((chance, 1 / len(row)) for row in label_chances for chance in row)
+    shares = np.cumsum([share for _, share in lost])
+    place = int(np.searchsorted(shares, allowed, side="right"))  # the first label that must be in its set
+    threshold = lost[place][0] if place < len(lost) else 1.0
+    return threshold if threshold > 0 else None
+
+
+def interval_width(errors: Sequence[float], level: float) -> float | None:
+    """What a number's interval has on each side, so that a new label is in it with a probability of `level`.
+
+    `errors` are those of dev rows (split conformal prediction, Lei et al. 2018). None where these are too few.
+    """
+    place = math.ceil((len(errors) + 1) * level - 1e-9)
+    return None if place > len(errors) else float(np.sort(np.abs(errors))[place - 1])
+
+
+def rows_for_sets(level: float) -> int:
+    """The fewest dev rows for label sets of this level."""
+    return math.ceil(level / (1 - level) - 1e-9)
+
+
+def least_answers(risk: float, *, wrong: int = 0) -> int:
+    """The fewest answers whose share of wrong ones is bounded by `risk` if so many are wrong."""
+    count = wrong + 1
+    while _chance(np.array([wrong]), np.array([count]), risk, 1.0)[0] > ERROR_RATE:
+        count = math.ceil(count * 1.01)
+    while count > wrong + 1 and _chance(np.array([wrong]), np.array([count - 1]), risk, 1.0)[0] <= ERROR_RATE:
+        count -= 1
+    return count
+
+
+def rows_needed(confidence: np.ndarray, right: np.ndarray, risk: float, *, effect: float = 1.0) -> float | None:
+    """How many times as many dev rows, distributed as these, promise the risk for some; None where none would."""
+    ranked = _ranked(confidence, right)
+    counts = np.unique(np.linspace(1, len(ranked.wrong), STEPS).round().astype(int))
+    wrong = np.maximum(ranked.wrong[counts - 1], 0.5)  # none of few is not none of many
+    found = [t for w, n in zip(wrong, counts, strict=True) if w / n < risk and (t := _times(w, n, risk, effect))]
+    return min(found, default=None)
+
+
+def lowest_risk(confidence: np.ndarray, right: np.ndarray, *, effect: float = 1.0) -> float | None:
+    """The lowest risk, in whole percent, that these rows promise for some; None for none below a half."""
+    tried = (percent / 100 for percent in range(1, 50))
+    return next((risk for risk in tried if risk_threshold(confidence, right, risk, effect=effect)), None)
+
+
+def design_effect(wrong: np.ndarray, rows: np.ndarray) -> float:
+    """How many times the variance of a share of wrong claims is that of independent ones (Korn and Graubard 1998).
+
+    `rows` says of which row each claim is: those of one row tend to be right or wrong together.
+    """
+    share = wrong.mean() if len(wrong) else 0.0
+    if share in (0, 1):
+        return 1.0
+    _, of = np.unique(rows, return_inverse=True)
+    return max(1.0, float((np.bincount(of, weights=wrong - share) ** 2).sum() / (len(wrong) * share * (1 - share))))
+
+
+def coverage_curve(confidence: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(coverage, share that is right, its lower bound at 95 %) by threshold, each `(thresholds,)`."""
+    from scipy.special import betaincinv
+
+    ranked = _ranked(confidence, right)
+    counts, total = ranked.ends, len(ranked.wrong)
+    wrong = ranked.wrong[counts - 1]
+    bound = np.where(wrong < counts, betaincinv(wrong + 1, np.maximum(counts - wrong, 1e-9), 1 - ERROR_RATE), 1.0)
+    return counts / total, 1 - wrong / counts, 1 - bound
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ranked:
+    """Claims by confidence, the surest first: `wrong` counts the wrong ones so far, `ends` are the counts at which the
+    confidence changes.
+    """
+
+    confidence: np.ndarray
+    wrong: np.ndarray
+    ends: np.ndarray
+
+    def answered(self, count: int) -> Answered:
+        """What the threshold of so many answers gives."""
+        threshold, total = float(self.confidence[count - 1]), len(self.wrong)
+        return Answered(threshold=threshold, coverage=count / total, wrong=float(self.wrong[count - 1] / count))
+
+
+def _ranked(confidence: np.ndarray, right: np.ndarray) -> Ranked:
+    order = np.argsort(-np.asarray(confidence, float), kind="stable")
+    ranked = np.asarray(confidence, float)[order]
+    return Ranked(
+        confidence=ranked,
+        wrong=np.cumsum(~np.asarray(right, bool)[order]),
+        ends=np.flatnonzero(np.append(ranked[1:] != ranked[:-1], [True] * bool(len(ranked)))) + 1,
+    )
+
+
+def _tried(confidence: np.ndarray, right: np.ndarray, risk: float, effect: float) -> tuple[np.ndarray, Ranked]:
+    """The numbers of answers that are tried in order, each to the end of equal confidences; and the ranked claims."""
+    ranked = _ranked(confidence, right)
+    total = len(ranked.wrong)
+    least, easy = (math.ceil(effect * least_answers(risk, wrong=wrong)) for wrong in (0, ERRORS_AT_FIRST))
+    first = max(least, min(easy, total // 2))
+    if first > total:
+        return np.array([], int), ranked
+    counts = np.linspace(first, total, STEPS).round().astype(int)
+    return np.unique(ranked.ends[np.searchsorted(ranked.ends, counts)]), ranked
+
+
+def _chance(wrong: np.ndarray, count: np.ndarray, risk: float, effect: float) -> np.ndarray:
+    """The probability of so few wrong ones of `count` if a share `risk` is: Clopper and Pearson's bound, turned round.
+
+    Counts are divided by the design effect.
+    """
+    from scipy.special import betaincc
+
+    left = np.maximum(count - wrong, 1e-9) / effect
+    return np.asarray(betaincc(wrong / effect + 1, left, risk))
+
+
+def _times(wrong: float, count: int, risk: float, effect: float) -> float | None:
+    """How many times as many claims bound the risk, with the same share of wrong ones."""
+    low, high = 0.0, math.log(MOST_TIMES)
+    if _one(wrong, count, risk, effect / MOST_TIMES) > ERROR_RATE:
+        return None
+    for _ in range(30):
+        middle = (low + high) / 2
+        low, high = (
+            (low, middle) if _one(wrong, count, risk, effect / math.exp(middle)) <= ERROR_RATE else (middle, high)
+        )
+    return math.exp(high)
+
+
+def _one(wrong: float, count: int, risk: float, effect: float) -> float:
+    return float(_chance(np.array([wrong]), np.array([count]), risk, effect)[0])

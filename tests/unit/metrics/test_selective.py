@@ -1,0 +1,98 @@
+"""Thresholds with a guarantee: exact bounds, and simulations in which the promise must hold."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from finetune.metrics import selective
+
+
+def drawn(generator: np.random.Generator, rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """Confidences, and whether predictions are right, which becomes likelier with the confidence."""
+    confidence = generator.uniform(0.5, 1, rows)
+    return confidence, generator.uniform(size=rows) < 0.6 + 0.8 * (confidence - 0.5)
+
+
+@pytest.mark.parametrize(("risk", "wrong", "least"), [(0.05, 0, 59), (0.05, 1, 93), (0.01, 0, 299), (0.2, 2, 30)])
+def test_the_fewest_answers_are_those_of_clopper_and_pearson(risk: float, wrong: int, least: int) -> None:
+    assert selective.least_answers(risk, wrong=wrong) == least
+    interval = stats.binomtest(wrong, least, alternative="less").proportion_ci(confidence_level=0.95, method="exact")
+    one_fewer = stats.binomtest(wrong, least - 1, alternative="less").proportion_ci(0.95, method="exact")
+    assert interval.high <= risk < one_fewer.high
+
+
+def test_a_promised_risk_holds_in_95_of_100_draws() -> None:
+    generator = np.random.default_rng(1)
+    others = drawn(generator, 100_000)
+    held = list[bool]()
+    coverages = list[float]()
+    for _ in range(200):
+        found = selective.risk_threshold(*drawn(generator, 500), 0.1)
+        kept = others[0] >= (np.inf if found is None else found.threshold)
+        held.append(not kept.any() or (~others[1][kept]).mean() <= 0.1)
+        coverages.append(kept.mean())
+    assert np.mean(held) >= 0.95
+    assert np.mean(coverages) > 0.2  # of the half at which the risk is 0.1
+
+
+def test_no_risk_is_promised_from_too_few_rows_nor_from_wrong_ones() -> None:
+    right = np.ones(58, bool)
+    assert selective.risk_threshold(np.linspace(0, 1, 58), right, 0.05) is None
+    assert selective.risk_threshold(np.linspace(0, 1, 59), np.ones(59, bool), 0.05) is not None
+    assert selective.rows_needed(np.linspace(0, 1, 58), right, 0.05) == pytest.approx(1.45, abs=0.01)
+    assert selective.rows_needed(np.linspace(0, 1, 58), ~right, 0.05) is None
+    assert selective.lowest_risk(np.linspace(0, 1, 58), right) == 0.06
+
+
+def test_equal_confidences_are_answered_together() -> None:
+    confidence, right = np.repeat([0.9, 0.5], 100), np.repeat([True, False], 100)
+    found = selective.risk_threshold(confidence, right, 0.05)
+    assert found == selective.Answered(threshold=0.9, coverage=0.5, wrong=0.0)
+    assert selective.coverage_threshold(confidence, right, 0.6).coverage == 1.0
+
+
+def test_claims_of_one_row_count_as_fewer() -> None:
+    wrong, rows = np.repeat([True, False, False, False] * 10, 5), np.repeat(np.arange(40), 5)
+    assert selective.design_effect(wrong, rows) == pytest.approx(5)
+    assert selective.design_effect(wrong, np.arange(200)) == pytest.approx(1)
+    confidence, right = np.linspace(0, 1, 100), np.ones(100, bool)
+    assert selective.risk_threshold(confidence, right, 0.05) is not None
+    assert selective.risk_threshold(confidence, right, 0.05, effect=2.0) is None
+
+
+def test_a_coverage_is_reached_on_average() -> None:
+    generator = np.random.default_rng(2)
+    reached = []
+    for _ in range(300):
+        confidence, right = drawn(generator, 39)
+        found = selective.coverage_threshold(confidence, right, 0.9)
+        reached.append((drawn(generator, 200)[0] >= found.threshold).mean())
+    assert np.mean(reached) == pytest.approx(0.9, abs=0.01)
+    assert selective.coverage_threshold(confidence[:5], right[:5], 0.9).threshold == -np.inf
+
+
+def test_label_sets_are_split_conformal_for_one_label_and_share_what_they_lose_for_several() -> None:
+    chances = np.random.default_rng(3).uniform(size=99)
+    assert selective.set_threshold([[chance] for chance in chances], 0.9) == np.sort(chances)[9]
+    assert selective.set_threshold([[0.5]] * 18, 0.95) is None  # 19 are needed
+    assert selective.set_threshold([[0.5]] * 19, 0.95) == 0.5
+    assert selective.rows_for_sets(0.95) == 19
+    several = [[0.2, 0.8]] * 2 + [[0.9]] * 97  # half of a row's labels is lost with each 0.2
+    assert selective.set_threshold(several, 0.98) == 0.8
+    assert selective.set_threshold([[0.0]] * 50, 0.9) is None
+    assert selective.set_threshold([*[[]] * 99, [0.1]], 0.9) == 1.0
+
+
+def test_intervals_of_numbers_are_split_conformal() -> None:
+    errors = list(map(float, range(-19, 20, 2)))
+    assert selective.interval_width(errors[:18], 0.95) is None
+    assert selective.interval_width([*errors[:18], 0.0], 0.95) == 19.0
+    assert selective.interval_width([1.0, -2.0, 3.0], 0.5) == 2.0
+
+
+def test_the_curve_of_coverage_and_accuracy() -> None:
+    coverage, right, bound = selective.coverage_curve(np.array([0.9, 0.8, 0.8, 0.1]), np.array([1, 1, 0, 0], bool))
+    assert coverage.tolist() == [0.25, 0.75, 1.0]
+    assert right.tolist() == pytest.approx([1.0, 2 / 3, 0.5])
+    assert bound[0] == pytest.approx(0.05)
+    assert (bound <= right).all()
