@@ -29,7 +29,7 @@ from finetune.task_types.task import Task
 from finetune.task_types.train_share import spread_evenly, with_share
 from finetune.task_types.types import trained_task, type_of
 
-SHOWN = 3  # labels and rows in a message
+NAMES_SHOWN = 3  # labels and rows in a message
 OF_ROWS = ("task", "options", "limit", "held_out", "train_share", "seed", "data_seed", "keep_labels", "rehearse")
 
 
@@ -256,7 +256,7 @@ def _known_note(old: OldModel, task: Task, splits: Mapping[str, Rows], rehearsal
     if not count:
         return []
     every = sum(len(splits[name].rows) for name in task.dev_splits)
-    ids = ", ".join(str(row.id) for row in rehearsal.known[:SHOWN]) + ", ..." * (count > SHOWN)
+    ids = ", ".join(str(row.id) for row in rehearsal.known[:NAMES_SHOWN]) + ", ..." * (count > NAMES_SHOWN)
     return [
         f"{count:,} of {so_many(every, 'dev row')} were training rows of run {old.record.id}: the score is too high "
         f"for other rows (id {ids})"
@@ -326,5 +326,5 @@ def _with_labels(task: Task, labels: tuple[str, ...], default: Task | None) -> T
 
 def _some(names: Sequence[str]) -> str:
     """`'a', 'b', 'c' and 2 more`."""
-    more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
-    return ", ".join(map(shown, names[:SHOWN])) + more
+    more = f" and {len(names) - NAMES_SHOWN:,} more" if len(names) > NAMES_SHOWN else ""
+    return ", ".join(map(shown, names[:NAMES_SHOWN])) + more

@@ -23,7 +23,7 @@ OTHER_VOWEL = {1: 5, 5: 1}  # ㅐ and ㅔ, which sound alike
 WORD = r"(?<![\w<:/])[A-Za-z]{%d,}(?![\w>:])"
 NAME = re.compile("|".join(rf"(?<![\w<:/]){name}(?![\w>:])" for group in NAMES[:2] for name in group))
 KOREAN_NAME = re.compile(rf"(?<![가-힣])[김이박최정강조윤장임]?({'|'.join(name for g in NAMES[2:] for name in g)})")
-NUMBER = re.compile(r"(?<![\w.,/])\d{2,}(?![\w.,/%]|\s*(?:/|점|stars?\b))")  # no rating, no share
+NUMBER = re.compile(r"(?<![\w/])(?<!\d[.,])\d{2,}(?![\w]|[.,]\d|\s*(?:[/%점]|stars?\b))")  # no rating, no share
 SPACE = re.compile(r"(?<=\w) (?=\w)")
 PARTICLE = re.compile(rf"(?<=[가-힣]{{2}})(?:를|(?<![{ENDS}])을)(?=[\s.,!?]|$)")
 FINAL = re.compile(r"\s*[.!?…]+\s*$")
