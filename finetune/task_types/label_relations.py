@@ -24,6 +24,7 @@ from finetune.task_types.types import named_type
 
 NONE = "none"  # the value of both settings where labels are not related
 LEAST, MOST = 3, 20  # labels in an order
+FIRST_SHOWN = 5  # names of the first level
 DELIMITERS = ("->", "::", ">", "/")  # between the names of a label in a tree
 MOST_SHORT = 0.5  # share of the labels up to which some are of the first level alone
 GRADE = re.compile(r"([A-F])([+-]?)")
@@ -139,8 +140,15 @@ def _with_levels(layout: Layout, levels: str) -> Layout:
     fitting = _tree_delimiters(layout.labels)
     if len(fitting) != 1:
         return layout
-    why = "labels share what is before it; levels=none if they are in no tree"
-    return _with_reason(replace(layout, levels=fitting[0]), "levels", why)
+    return _with_reason(replace(layout, levels=fitting[0]), "levels", _tree_words(layout.labels, fitting[0]))
+
+
+def _tree_words(labels: Sequence[str], delimiter: str) -> str:
+    """`3 levels, the first of Fun, News; levels=none if they are in no tree`."""
+    paths = [path_of(label, delimiter) for label in labels]
+    first = list(dict.fromkeys(path[0] for path in paths))
+    listed = ", ".join(first[:FIRST_SHOWN]) + f" and {len(first) - FIRST_SHOWN} more" * (len(first) > FIRST_SHOWN)
+    return f"{max(map(len, paths))} levels, the first of {listed}; levels=none if they are in no tree"
 
 
 def _tree_delimiters(labels: Sequence[str]) -> list[str]:

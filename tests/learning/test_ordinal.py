@@ -78,7 +78,7 @@ def steps_task(**settings: Any) -> SentenceTask:
     ("settings", "reading"),
     [
         pytest.param(PLAIN, {}, id="whole"),
-        pytest.param(PLAIN, {"lora": {"rank": 4}}, id="lora", marks=pytest.mark.slow),
+        pytest.param(PLAIN, {"lora": 4}, id="lora", marks=pytest.mark.slow),
         pytest.param(Train(learning_rate=5e-2, epochs=20, batch_size=8, dropout=0.0), {"frozen": True}, id="frozen"),
     ],
 )

@@ -263,10 +263,13 @@ class SentenceTask(Task):
         object.__setattr__(self, "labels", self.order)  # probabilities are of steps in this order
 
     def unused_options(self) -> tuple[str, ...]:
-        """As for `Task`; regression has no classes, two labels no steps, and texts with two spans no windows."""
+        """As for `Task`; regression has no class weights, texts with two spans no windows, and two labels no steps.
+
+        Of three labels or more a user's own may get an order, so that the option is there to say what it needs.
+        """
         of_spans = ("windows",) if self.spans else ("entity_types", "read_at")
-        of_classes = ("class_weight", "ordinal") if self.regression else ()
-        return (*(of_classes or ("ordinal",) * (len(self.labels) < LEAST_ORDERED)), *of_spans)
+        may_be_ordered = len(self.labels) >= LEAST_ORDERED and (self.order or hasattr(self.read, "layout"))
+        return (*(("class_weight",) if self.regression else ()), *(() if may_be_ordered else ("ordinal",)), *of_spans)
 
     @property
     def pooled(self) -> bool:
