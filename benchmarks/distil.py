@@ -73,7 +73,7 @@ def measured(name: str, seed: int, student: str, work: Path) -> dict[str, Any]:
     record = trained(recipe, out, seed=seed, keep_layers=STUDENTS[student], **own, **taught, **text)
     split, metric = record.first_split, record.headline
     rows = {one.name: one.model_dump(exclude={"name", "scores"}) | {"score": one.scores[split][metric]}
-            for one in record.distil}  # fmt: skip
+            for one in record.compared}  # fmt: skip
     best = teacher.best_baseline(split, metric)
     return {
         "metric": metric, "rows": record.rows, "models": rows, "baseline": best, "device": record.device,

@@ -39,8 +39,8 @@ def print_record(console: Terminal, record: RunRecord, *, printed: set[str] | No
     console.print(record_table(record))
     if (labels := labels_table(record)) is not None:
         console.print(labels)
-    if record.distil:
-        console.print(distil_table(record))
+    if record.compared:
+        console.print(compared_table(record))
     compared = old_and_new(record)
     if compared is not None and (table := old_and_new_table(compared)) is not None:
         console.print(table)
@@ -88,17 +88,19 @@ def labels_table(record: RunRecord) -> FittedTable | None:
     return FittedTable(title=f"by {kind}", columns=headings, rows=rows) if labels else None
 
 
-def distil_table(record: RunRecord) -> FittedTable:
-    """What a teacher was worth: teacher, student, and the same student without a teacher, by score, size and speed."""
-    split, metrics = record.first_split, plain_metrics(record.scores[record.first_split])
+def compared_table(record: RunRecord) -> FittedTable:
+    """The run and the models that it was made of, such as teacher and student, by score, size and speed."""
+    metrics = plain_metrics(record.scores[record.first_split])
     numbers = [*metrics, "parameters", "MB", "rows/s"]
     rows = []
-    for one in record.distil:
-        scores = (record.metric(name).shown(one.scores[split][name]) for name in metrics)
-        size = f"{one.parameters:,}", f"{one.megabytes:.1f}", f"{one.rows_per_second:,.0f}"
-        rows.append((one.name, ", ".join(one.runs), *scores, *size))
-    headings = [Column(name=split, words=True), Column(name="run"), *columns(*numbers, right=numbers)]
-    return FittedTable(title="with and without a teacher", columns=headings, rows=rows)
+    for split in record.scores:
+        for one in record.compared:
+            given = one.scores.get(split, {})
+            scores = (record.metric(name).shown(given[name]) if name in given else "" for name in metrics)
+            size = f"{one.parameters:,}", f"{one.megabytes:.1f}", f"{one.rows_per_second:,.0f}"
+            rows.append((split, one.name, ", ".join(one.runs), *scores, *size))
+    names = [Column(name="split"), Column(name="model", words=True), Column(name="runs", words=True)]
+    return FittedTable(title="compared", columns=[*names, *columns(*numbers, right=numbers)], rows=rows)
 
 
 def old_and_new_table(found: OldAndNew) -> FittedTable | None:

@@ -1,4 +1,4 @@
-"""A row of the table of a distillation: a model's scores, size and speed."""
+"""A row of the table in which a run is compared with the models that it was made of: scores, size and speed."""
 
 from typing import Annotated
 
@@ -9,10 +9,11 @@ from finetune.runs.cost import Amount
 from finetune.runs.whole_record import Id, Whole, with_nan
 
 TEACHER, STUDENT, PLAIN = "teacher", "student", "student without a teacher"
+MEAN, SOUP, ENSEMBLE = "mean of the runs", "soup", "ensemble"
 
 
 class ComparedModel(BaseModel):
-    """The teacher, the student, or the same student without a teacher, on the student's dev rows.
+    """A model, or several as one, on the rows that the run is scored on.
 
     `megabytes` are those of the weights, and `rows_per_second` those that it answers on the run's device.
     """

@@ -102,10 +102,11 @@ class RunRecord(BaseModel):
         description="of the headline on each split: its 95 % interval, the best baseline and the difference to it",
     )
 
-    distil: list[ComparedModel] = Field(
+    compared: list[ComparedModel] = Field(
         [],
         max_length=3,
-        description="of a run with a teacher: teacher, student, and the same student without a teacher",
+        description="of a run with a teacher: teacher, student, and the same student without a teacher; of a soup: the "
+        "mean of its runs, the soup, and their ensemble",
     )
 
     cost: Cost | None = Field(

@@ -1,4 +1,4 @@
-"""The three rows that say what a teacher is worth: the teacher, its student, and the same student without a teacher."""
+"""The three rows that say what a teacher is worth (teacher, student, the same student without), or what a soup is."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -25,39 +25,37 @@ def compared(planned: PlannedRun, every: DevEvaluation, found: Evaluated, engine
     if lessons is None or not lessons.teachers:
         return []
     engine.watch(Working("comparing with the teacher"))
-    student = _student(planned, every, found, engine)
-    rows = [_teacher(planned, every, engine), student]
+    student = itself(STUDENT, planned.id, every, found, engine)
+    name = TEACHER if len(lessons.teachers) == 1 else f"{len(lessons.teachers)} teachers"
+    rows = [together(name, lessons.teachers, every, engine), student]
     if lessons.plain is not None:
         record = load_record(lessons.plain / "record.json")
         rows.append(student.model_copy(update={"name": PLAIN, "runs": [record.id], "scores": record.scores}))
     return rows
 
 
-def _student(planned: PlannedRun, every: DevEvaluation, found: Evaluated, engine: Engine) -> ComparedModel:
+def itself(name: str, run: str, every: DevEvaluation, found: Evaluated, engine: Engine) -> ComparedModel:
+    """The row of the engine's own model."""
     parameters, megabytes = _size(engine.model)
     features = next(iter(every.features.values()))
     of_rows = [feature for feature in features if feature.row < TIMED_ROWS]
     rate = _rate(lambda: engine.logits(of_rows), rows=len({feature.row for feature in of_rows}))
     return ComparedModel(
-        name=STUDENT, runs=[planned.id], scores=found.scores, parameters=parameters, megabytes=megabytes,
-        rows_per_second=rate,
-    )  # fmt: skip
+        name=name, runs=[run], scores=found.scores, parameters=parameters, megabytes=megabytes, rows_per_second=rate
+    )
 
 
-def _teacher(planned: PlannedRun, every: DevEvaluation, engine: Engine) -> ComparedModel:
-    """The teacher, or several as one, whose answers on dev are decoded as the student's are."""
-    lessons = planned.lessons
-    assert lessons is not None
-    sizes = [_size(one.predictor.engine.model) for one in lessons.teachers]
+def together(name: str, models: Sequence[Teacher], every: DevEvaluation, engine: Engine) -> ComparedModel:
+    """The row of one or several models, whose answers are decoded as the engine's own are."""
+    sizes = [_size(one.predictor.engine.model) for one in models]
     rows = every.rows[next(iter(every.features))][:TIMED_ROWS]
-    rates = [_teacher_rate(one, rows) for one in lessons.teachers]
     return ComparedModel(
-        name=TEACHER if len(sizes) == 1 else f"{len(sizes)} teachers",
-        runs=[one.folder.name for one in lessons.teachers],
-        scores=answered_scores(lessons.teachers, every, engine),
+        name=name,
+        runs=[one.folder.name for one in models],
+        scores=answered_scores(models, every, engine),
         parameters=sum(count for count, _ in sizes),
         megabytes=sum(size for _, size in sizes),
-        rows_per_second=1 / sum(1 / rate for rate in rates),
+        rows_per_second=1 / sum(1 / _rate_of(one, rows) for one in models),
     )
 
 
@@ -79,7 +77,7 @@ def _size(model: EncoderWithHead) -> tuple[int, float]:
     return sum(p.numel() for p in weights), sum(p.numel() * p.element_size() for p in weights) / 1e6
 
 
-def _teacher_rate(teacher: Teacher, rows: Sequence[object]) -> float:
+def _rate_of(teacher: Teacher, rows: Sequence[object]) -> float:
     with plain_mode():
         features = teacher.predictor.encoded(rows)
         return _rate(lambda: teacher.predictor.engine.logits(features), rows=len(rows))

@@ -102,7 +102,7 @@ def build_record(
         cost=trained.cost,
         lineage=planned.lineage,
         kept=None if planned.kept is None else planned.kept.facts,
-        distil=list(trained.compared),
+        compared=list(trained.compared),
         parameters=parameter_counts(built.model),
         seconds={"total": time.perf_counter() - started, "training": progress.seconds},
     )

@@ -45,14 +45,14 @@ def test_a_student_its_teacher_and_the_same_run_without_one(
     assert done.returncode == 0, done.stderr
     assert "more.csv: 40 rows without labels" in done.stderr
     found = records(tmp_path)
-    (student,) = (record for record in found.values() if record.distil)
-    (plain,) = (record for record in found.values() if not record.distil)
-    assert [one.name for one in student.distil] == ["teacher", "student", "student without a teacher"]
-    assert [one.runs for one in student.distil] == [[reviews.name], [student.id], [plain.id]]
-    assert student.distil[1].parameters == student.parameters["all"] < student.distil[0].parameters
+    (student,) = (record for record in found.values() if record.compared)
+    (plain,) = (record for record in found.values() if not record.compared)
+    assert [one.name for one in student.compared] == ["teacher", "student", "student without a teacher"]
+    assert [one.runs for one in student.compared] == [[reviews.name], [student.id], [plain.id]]
+    assert student.compared[1].parameters == student.parameters["all"] < student.compared[0].parameters
     own = load_record(reviews / "record.json")
-    assert student.distil[0].scores["dev"] == pytest.approx(own.scores["dev"])
-    assert all(one.rows_per_second > 0 and one.megabytes > 0 for one in student.distil)
+    assert student.compared[0].scores["dev"] == pytest.approx(own.scores["dev"])
+    assert all(one.rows_per_second > 0 and one.megabytes > 0 for one in student.compared)
     assert "student without a teacher" in done.stdout
     assert student.recipe["distil"]["teacher"] == str(reviews)
     # Typed by itself it is that same run; and a second time nothing is trained.
@@ -77,8 +77,8 @@ def test_layers_are_learned_and_not_saved(here: Finetune, tmp_path: Path, tiny_b
     told = ["run", "reviews.csv", f"model={tiny_bert}", "keep_layers=[1]", *SETTINGS, "distil.weak=true"]
     done = here(*told, f"distil.teacher={reviews}", "distil.states=true")
     assert done.returncode == 0, done.stderr
-    (student,) = (record for record in records(tmp_path).values() if record.distil)
-    assert student.parameters["all"] == student.distil[2].parameters
+    (student,) = (record for record in records(tmp_path).values() if record.compared)
+    assert student.parameters["all"] == student.compared[2].parameters
     predicted = here("predict", student.id, "reviews.csv", "-o", "answers.csv")
     assert predicted.returncode == 0, predicted.stderr
     two = here(*told, f"distil.teacher={reviews},{reviews}", "distil.states=true")

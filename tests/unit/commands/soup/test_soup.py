@@ -1,0 +1,74 @@
+"""`finetune soup`: the mean of weights, saved and scored as a run, and runs that did not start equal."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from support.cli import Finetune, assert_error
+from support.records import change_record
+from support.runs import FAST, FinishedRun
+
+from finetune.runs.record_files import load_record
+
+SETTINGS = [f"{key}={value}" for key, value in FAST.items()]
+
+
+@pytest.mark.slow
+def test_weights_are_averaged_and_compared(
+    here: Finetune, copied_run: FinishedRun, tiny_bert: Path, tmp_path: Path
+) -> None:
+    first = copied_run("sentence")
+    data = load_record(first / "record.json").recipe["task"]
+    done = here("run", data, f"model={tiny_bert}", *SETTINGS, "train.epochs=2", "seed=43")
+    assert done.returncode == 0, done.stderr
+    second = next(run for run in first.parent.iterdir() if run != first and (run / "record.json").is_file())
+    (tmp_path / "test.csv").write_text("review,mark\n" + "the cat sat x,good\nthe dog sat y,bad\n" * 20)
+    made = here("soup", first, second, "test=test.csv")
+    assert made.returncode == 0, made.stderr
+    (soup,) = (r for r in map(load_record, first.parent.glob("*/record.json")) if "soup" in r.recipe)
+    assert [one.name for one in soup.compared] == ["mean of the runs", "soup", "ensemble"]
+    assert set(soup.compared[2].scores) == {"dev", "test"}
+    ours, *theirs = (load_file(run / "model" / "model.safetensors") for run in (first.parent / soup.id, first, second))
+    for name, tensor in ours.items():
+        if tensor.is_floating_point():
+            torch.testing.assert_close(tensor, (theirs[0][name] + theirs[1][name]) / 2)
+    assert here("soup", second, first, "test=test.csv").returncode == 0  # the same, which is there
+    assert len(list(first.parent.glob("*/record.json"))) == 3
+    predicted = here("predict", soup.id, "test.csv", "-o", "out.csv")
+    assert predicted.returncode == 0, predicted.stderr
+    # An ensemble is a teacher, too.
+    taught = here("run", data, f"model={tiny_bert}", *SETTINGS, f"distil.teacher={first},{second}", "distil.weak=true")
+    assert taught.returncode == 0, taught.stderr
+    assert "2 teachers" in taught.stdout
+
+
+@pytest.mark.parametrize(
+    ("facts", "message"),
+    [
+        ({"weights": "other"}, "did not start equal: encoder"),
+        ({"data": "other"}, "did not start equal: rows"),
+        ({"task": "other"}, "did not start equal: task"),
+    ],
+)
+def test_runs_that_did_not_start_equal_are_refused(
+    here: Finetune, copied_run: FinishedRun, facts: dict[str, str], message: str
+) -> None:
+    first = copied_run("sentence")
+    other = first.with_name("0123456789")
+    shutil.copytree(first, other)
+    change_record(other / "record.json", id="0123456789", **facts)
+    refused = here("soup", first, other)
+    assert refused.returncode == 2
+    assert_error(refused.stderr, message)
+
+
+def test_one_run_and_wrong_names_are_refused(here: Finetune, reviews: Path) -> None:
+    for arguments, message in (
+        ([reviews], "an average needs several"),
+        ([reviews, reviews], "an average needs several"),
+        ([reviews, "nothing"], "'nothing' names no finished run"),
+        ([reviews, "tset=a.csv", "x"], "names no finished run"),
+    ):
+        assert_error(here("soup", *arguments).stderr, message)
