@@ -13,7 +13,7 @@ from finetune.models.text_vector import FEW_ROWS
 from finetune.runs.events import Working, unwatched
 from finetune.runs.margin import Margin, best_baseline
 from finetune.runs.recipe import CONTRASTIVE, HeldOut
-from finetune.runs.verdict import by_folds
+from finetune.runs.verdict import baseline_words, by_folds
 from finetune.task_types.held_out import held_out_rows
 from finetune.task_types.own_data import own_data
 from finetune.task_types.parts import Answer
@@ -73,7 +73,10 @@ def _own_by_folds(planned: PlannedRun, features: Sequence[Feature], engine: Engi
     metric, of = task.metrics[0], margin(task, rows, found, others)
     between = of.interval and " (95 % {} to {})".format(*map(metric.shown, of.interval))
     score = metric.shown(task.scoring.score(found, rows)[metric.name])
-    against = f", {metric.signed(of.difference)} against {of.baseline}" if of.difference is not None else ""
+    against = ""
+    if of.baseline is not None:
+        theirs = task.scoring.score(others[of.baseline], rows)[metric.name]
+        against = f", and that of {baseline_words(of.baseline)} {metric.shown(theirs)}"
     return [f"{by_folds(FOLDS, len(rows))} {metric.name} is {score}{between or ''}{against}"]
 
 

@@ -253,6 +253,11 @@ class SpanTask(Task):
         groups = (f"{kind}/{metric}" for kind in kinds for metric in (self.overlap, "em"))
         object.__setattr__(self, "metrics", (Metric(self.overlap), exact_match, *map(Metric, groups)))
 
+    @property
+    def pooled(self) -> bool:
+        """Never: the head reads each token."""
+        return False
+
     def unused_options(self) -> tuple[str, ...]:
         """As for `Task`; thresholds where every question has an answer."""
         return () if self.unanswerable else THRESHOLDS

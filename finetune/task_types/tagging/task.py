@@ -257,6 +257,11 @@ class TaggingTask(Task):
         super().__post_init__()
 
     @property
+    def pooled(self) -> bool:
+        """Never: the head reads each word."""
+        return False
+
+    @property
     def labels(self) -> tuple[str, ...]:
         """O, then B and I of each type."""
         return ("O", *(f"{prefix}-{kind}" for kind in self.types for prefix in "BI"))

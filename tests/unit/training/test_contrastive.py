@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from support.cli import InProcess, assert_error
 from support.predicted_files import written
 from support.runs import REVIEWS
 from support.toys import cat_task, choice_task, labels_task, length_task, tag_task
@@ -148,7 +149,24 @@ def test_a_run_by_the_preset_is_scored_once_and_saved(tiny_bert: Path, tmp_path:
     assert not is_optimistic(record)
     assert "linear-probe" in record.baselines["dev"]
     (folds,) = [note for note in record.notes if note.startswith("by 5 folds of the 36 training rows macro f1 is ")]
+    assert ", and that of " in folds
     assert str(verdict_of([record])).endswith(f"; only 4 rows; {folds}.")
     (model,) = (tmp_path / "out").glob("*/*/model")
     predictions = finetune.load(model).predict([text for text, _ in REVIEWS[:2]])
     assert len(predictions) == 2
+
+
+def test_tags_are_refused_in_a_line(tiny_bert: Path, tmp_path: Path, in_process: InProcess) -> None:
+    (tmp_path / "tags.conll").write_text("".join(f"the O\ncat B-PET\nno{n} O\n\n" for n in range(20)))
+    given = [str(tmp_path / "tags.conll"), "preset=few-labels", f"model={tiny_bert}"]
+    code, _, err = in_process("run", *given, data=tmp_path)
+    assert code == 2
+    assert_error(err, "is for labels of texts and of pairs. Leave it out here")
+
+
+def test_one_row_a_label_is_refused_in_a_line(tiny_bert: Path, tmp_path: Path, in_process: InProcess) -> None:
+    data = written(tmp_path / "one.csv", [("text", "label"), *((f"the cat {name} sat", name) for name in "abcd")])
+    given = [str(data), f"dev={data}", "label=label", "shape=classification", "preset=few-labels"]
+    code, _, err = in_process("run", *given, f"model={tiny_bert}", data=tmp_path)
+    assert code == 2
+    assert_error(err, "each label has one row. Label a second row of each")
