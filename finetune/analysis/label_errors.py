@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from finetune.analysis.temperature import Temperature
-from finetune.metrics.temperature import highest_with_temperature
+from finetune.metrics.temperature import TINY, highest_with_temperature
 from finetune.task_types.view import View
 
 CONFIDENT = 0.9
@@ -70,16 +70,17 @@ def beliefs(view: View) -> Believed | None:
 
     That is its probability less the mean of its class, the threshold of confident learning (Northcutt et al. 2021,
     section 3.1): less is usual for a class that the model is unsure of. Of a row with several labels the least believed
-    one counts (as for the words of a sentence in Wang and Mueller 2022). Of a number it is the error, negative, in
-    units of what is usual for such predictions.
+    one counts (as for the words of a sentence in Wang and Mueller 2022), and logarithms are compared: their classes
+    differ in size by far, and by probabilities those that are usually certain came first, which found fewer errors. Of
+    a number it is the error, negative, in units of what is usual for such predictions.
     """
     found = view.beliefs()
     if found is None:
         numbers = view.numbers()
         return None if numbers is None else _believed_numbers(*numbers)
     _, classes = np.unique(np.asarray(found.classes, object).astype(str), return_inverse=True)
-    means = np.bincount(classes, weights=found.chances) / np.bincount(classes)
-    relative = found.chances - means[classes]
+    values = found.chances if found.places is None else np.log(np.maximum(found.chances, TINY))
+    relative = values - (np.bincount(classes, weights=values) / np.bincount(classes))[classes]
     order = np.lexsort((relative, found.rows))
     first = order[np.diff(found.rows[order], prepend=-1) != 0]  # the least of each row
     rows, count = found.rows[first], len(view.lines)

@@ -142,7 +142,8 @@ class Run:
 
         `label_probability` is what the model gives to the label, and `belief` that less the mean of the label's class
         (Northcutt et al. 2021); of a number it is the error, negative, in units of what is usual for such predictions.
-        Where a row has several labels, `doubted` is the least believed one. Empty for a task without probabilities.
+        Where a row has several labels, `doubted` is the least believed one, by logarithms. Empty for a task without
+        probabilities.
         """
         import pandas as pd
 

@@ -63,8 +63,8 @@ def label_errors(
         A row for each usable row of the data: `id` (its own, or its number from 1), its texts, `gold` (the label),
         `prediction`, `label_probability`, and `belief`, which is that less the mean of the label's class; of a number
         the error, negative, in units of what is usual for such predictions. Of tags and several labels the least
-        believed one counts: `doubted` names it (`Paris (PER)`), and `predicted_there` is the model's. No run is left
-        in `results`.
+        believed one counts, by logarithms: `doubted` names it (`Paris (PER)`), and `predicted_there` is the model's.
+        No run is left in `results`.
 
     Raises:
         UserError: For data that `finetune.train` refuses, text without labels, and settings that choose an epoch on

@@ -191,7 +191,7 @@ def test_a_word_and_a_label_of_several_are_believed_each(tmp_path: Path) -> None
     view = view_of([tags, sure])
     assert view is not None and (found := beliefs(view)) is not None
     assert found.chances.tolist() == pytest.approx([0.2, 0.8])  # of the word that is believed least
-    assert found.belief.tolist() == pytest.approx([0.2 - 0.5, 0.8 - 0.5])
+    assert found.belief.tolist() == pytest.approx([math.log(0.2 / 0.4), math.log(0.8 / 0.4)])
     several = {"text": "a", "gold": ["x"], "prediction": [], "probabilities": [0.1, 0.2], "id": "1"}
     view = view_of([several, several | {"gold": []}], ["x", "y"])
     assert view is not None and (found := beliefs(view)) is not None
