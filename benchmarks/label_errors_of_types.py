@@ -160,7 +160,7 @@ def found_in(ranked: pd.DataFrame, changed: set[str], seconds: float) -> dict[st
 
 def finished(out: Path) -> dict[str, Any]:
     """The draws that the file has."""
-    return json.loads(out.read_text())["draws"] if out.is_file() else {}  # type: ignore[no-any-return]
+    return json.loads(out.read_text())["draws"] if out.is_file() else {}
 
 
 def write(out: Path, draw: str, found: dict[str, Any]) -> None:

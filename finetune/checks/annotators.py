@@ -47,7 +47,9 @@ def differing(part: SplitFile) -> Iterator[FileFinding]:
     if not differ:
         return
     units = [unit for _, golds in several for unit in part.kind.compared(golds)]
-    level = _level([value for unit in units for value in unit])
+    if order := part.layout.order:
+        units = [[order.index(value) for value in unit if value in order] for unit in units]
+    level: Level = "ordinal" if order else _level([value for unit in units for value in unit])
     alpha = krippendorff_alpha([list(map(as_number, unit)) for unit in units] if level != "nominal" else units, level)
     first, golds = differ[0]
     given = ", ".join(shown(str(gold), CHARS_SHOWN) for gold in golds[:LABELS_SHOWN])

@@ -1,6 +1,7 @@
 """`finetune check`: several annotators of the same rows."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -95,6 +96,18 @@ def test_numbers_are_compared_by_how_far_they_differ(tmp_path: Path, check: Chec
     halves = [star + 0.25 * (row % 3) for row, star in enumerate(stars)]
     path = columns(tmp_path / "b.csv", score_1=list(map(str, halves)), score_2=list(map(str, near)))
     assert "(interval)" in differing(check(path, label="score_1")).what
+
+
+def test_words_in_an_order_are_compared_by_it(tmp_path: Path, check: Check) -> None:
+    one = [("low", "medium", "high")[row % 3] for row in range(60)]
+    near = ["medium" if row in (0, 2) else label for row, label in enumerate(one)]
+    far = ["high" if row in (0, 3) else label for row, label in enumerate(one)]
+    said = [
+        differing(check(columns(tmp_path / f"{name}.csv", label_1=one, label_2=other), label="label_1")).what
+        for name, other in (("near", near), ("far", far))
+    ]
+    near_alpha, far_alpha = (float(re.findall(r"alpha (\S+) \(ordinal\)", what)[0]) for what in said)
+    assert near_alpha == 0.97 > far_alpha
 
 
 def test_tags_are_compared_by_word(tmp_path: Path, check: Check) -> None:
