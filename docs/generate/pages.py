@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import again_tables
 import benchmark_tables
 import declared
 import korean_tables
@@ -30,6 +31,8 @@ ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "results" / "benchmarks"
 SCALE = {
     "families-speed": ("families.json", families_table),
+    "keep-labels": ("keep_labels.json", again_tables.keep_labels_table),
+    "robust": ("robust.json", again_tables.robust_table),
     "lora": ("lora.json", benchmark_tables.lora_table),
     "many-runs": ("many_runs.json", scale_tables.many_runs_table),
     "pretraining-speed": ("pretraining_speed.json", pretraining_tables.speed_table),

@@ -111,8 +111,8 @@ class Reader:
         read, written = file_after("<", arguments), file_after(">", arguments)
         arguments = [self._here(argument, arguments[0]) for argument in arguments]
         if arguments[0] in ("run", "check"):
-            of_new = any(argument.startswith("model=new:") for argument in arguments)
-            arguments += [*([] if of_new else [f"model={self.encoder}"]), *SMALL]
+            own = any(argument.startswith(("model=new:", "keep_labels=")) for argument in arguments)
+            arguments += [*([] if own else [f"model={self.encoder}"]), *SMALL]
         if arguments[0] == "search":  # whose spaces have numbers of epochs
             arguments += [f"model={self.encoder}", "limit=16", "max_length=64"]
         if "--fix" in arguments:
@@ -138,7 +138,7 @@ class Reader:
         """An argument with the tiny encoder for any other, and the id of a run for A, B and RUN."""
         if argument.startswith("model=new:"):
             return "model=new:1x32x1"
-        if argument.startswith("model="):
+        if argument.startswith("model=") and not argument.endswith(".csv"):  # the run on a file
             return f"model={self.encoder}"
         if argument == "minilm":
             return str(self.encoder)

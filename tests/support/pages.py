@@ -23,9 +23,11 @@ SAME_COMMANDS = {  # Korean pages that have the commands of the English page, an
     **{
         KOREAN / "how-to" / name: DOCS / "how-to" / name
         for name in (
+            "again.md",
             "company-bert.md",
             "korean.md",
             "lora.md",
+            "robust.md",
             "search.md",
             "several-gpus.md",
             "several-runs.md",
