@@ -24,6 +24,7 @@ from encoder_types_table import encoder_types_table, encoder_types_table_ko
 from families_table import families_table
 from few_rows_table import few_labels_table, few_rows_table
 from memory_chart import memory_chart
+from ordinal_table import ordinal_table
 
 from finetune.runs.record_files import all_records
 
@@ -90,6 +91,7 @@ def blocks() -> dict[str, str]:
             "few-labels": few_labels_table(
                 *map(_benchmark, ("few_labels.json", "few_rows.json", "setfit_few_rows.json"))
             ),
+            "ordinal": ordinal_table(_benchmark("ordinal.json")),
             "report-page": benchmark_tables.report_page_table(_benchmark("report_page.json")),
             **{
                 marker: table(_benchmark(file)) for marker, (file, table) in SCALE.items() if (RESULTS / file).is_file()

@@ -9,6 +9,8 @@ import numpy as np
 from finetune.metrics.metric import Metric
 from finetune.metrics.sums import Counted, mean_counted, ratio
 
+LEAST_ORDERED = 3  # labels, of which two have no steps between them
+
 
 def ordinal_metrics(order: Sequence[str]) -> tuple[Metric, Metric]:
     """Quadratic weighted kappa (Cohen 1968) and the mean absolute error in steps, of labels from lowest to highest."""

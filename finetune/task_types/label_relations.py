@@ -15,6 +15,7 @@ from finetune.data.messages import shown
 from finetune.data.values import as_number
 from finetune.data.words.lists import by_language, word_list
 from finetune.errors import UserError
+from finetune.metrics.ordinal import LEAST_ORDERED
 from finetune.metrics.tree import path_of
 from finetune.task_types.candidates import copied
 from finetune.task_types.column_names import place_of
@@ -23,7 +24,7 @@ from finetune.task_types.mistaken_labels import parted
 from finetune.task_types.types import named_type
 
 NONE = "none"  # the value of both settings where labels are not related
-LEAST, MOST = 3, 20  # labels in an order
+MOST_ORDERED = 20  # labels
 FIRST_SHOWN = 5  # names of the first level
 DELIMITERS = ("->", "::", ">", "/")  # between the names of a label in a tree
 MOST_SHORT = 0.5  # share of the labels up to which some are of the first level alone
@@ -75,7 +76,7 @@ def _given_order(layout: Layout, order: Any) -> tuple[str, ...]:
             f"order={shown_order}: lacks the label {shown(missing[0])}{''.join(unknown)}",
             f"Name all from the lowest to the highest, of {', '.join(layout.labels)}",
         )
-    if len(names) < LEAST:
+    if len(names) < LEAST_ORDERED:
         raise UserError(f"order={shown_order}: {len(names)} labels have no steps between them", "Leave it out")
     return names
 
@@ -86,7 +87,8 @@ def _as_typed(item: Any) -> str:
 
 def _with_found_order(layout: Layout) -> Layout:
     """The order of words of a scale; of numbers and letters where the column's name says that they are degrees."""
-    degrees = place_of(layout.label[0], word_list("label_of_degrees")) is not None
+    names = (*word_list("label_of_degrees"), *word_list("label_of_order"))
+    degrees = place_of(layout.label[0], names) is not None
     for order, why in ((_scale(layout.labels), "words of a scale"), (_plain_order(layout.labels), "the column's name")):
         if order and (degrees or why != "the column's name"):
             return _with_reason(replace(layout, order=order), "order", f"{why}; order=none if they have none")
@@ -96,7 +98,7 @@ def _with_found_order(layout: Layout) -> Layout:
 def _scale(labels: Sequence[str]) -> tuple[str, ...]:
     """The labels in the order of the scales that have all of them; empty where none has, or two have other orders."""
     by_word = {_word(label): label for label in labels}
-    if len(labels) < LEAST or len(by_word) < len(labels):
+    if len(labels) < LEAST_ORDERED or len(by_word) < len(labels):
         return ()
     scales = chain.from_iterable(by_language("scales").values())
     fitting = (scale for scale in scales if set(by_word) <= set(scale))
@@ -111,7 +113,7 @@ def _word(label: str) -> str:
 
 def _plain_order(labels: Sequence[str]) -> tuple[str, ...]:
     """The labels as numbers or as grades in their order, F the lowest; empty where they are neither, or too few."""
-    if not LEAST <= len(labels) <= MOST:
+    if not LEAST_ORDERED <= len(labels) <= MOST_ORDERED:
         return ()
     numbers = [as_number(label) for label in labels]
     ranks: Sequence[Any] = numbers if None not in numbers else [_grade(label) for label in labels]
@@ -131,7 +133,7 @@ def _with_levels(layout: Layout, levels: str) -> Layout:
     if levels:
         delimiter = levels.strip() or levels
         if not any(delimiter in label for label in layout.labels):
-            labels = ", ".join(layout.labels[:LEAST])
+            labels = ", ".join(layout.labels[:LEAST_ORDERED])
             raise UserError(
                 f"levels={levels}: no label has it; the first are {labels}",
                 "Name what is between levels, or levels=none",
@@ -163,7 +165,7 @@ def _is_tree(paths: Collection[tuple[str, ...]]) -> bool:
     So `and/or`, `1/5` and `red/small` are none.
     """
     short = sum(len(path) == 1 for path in paths)
-    if len(paths) < LEAST or short > MOST_SHORT * len(paths) or not all(map(all, paths)):
+    if len(paths) < LEAST_ORDERED or short > MOST_SHORT * len(paths) or not all(map(all, paths)):
         return False
     if all(as_number(part) is not None for path in paths for part in path):
         return False

@@ -13,6 +13,8 @@ from support.korean import write_korean
 from support.relations import write_semeval
 from support.toys import sentences, write_columns, write_squad, write_swag
 
+TOPICS = ("News > Sport > Tennis", "News > Sport > Chess", "News > World", "Fun > Jokes")
+
 
 def pet(number: int) -> dict[str, object]:
     """A text with two spans by characters."""
@@ -92,6 +94,7 @@ def write_own_data(folder: Path) -> None:
         "ratings.csv": [line.replace("\t", ",") for line in ratings],
         "stars.csv": ["text,stars", *(f"{text},{1 + row % 5}" for row, text, _ in halves)],
         "tickets.csv": ["title,body,topic,user_id", *tickets],
+        "topics.csv": ["text,topic", *(f"{text},{TOPICS[row % len(TOPICS)]}" for row, text, _ in halves)],
         "new.csv": ["text", *texts],
         "other.csv": ["comment", *texts],
         "more.csv": [

@@ -20,6 +20,7 @@ LISTS = {  # what each list holds; names of columns are in lower case, without s
     "label_weak": "names of columns that are the label where no other name is",
     "label_of_classes": "words in names of columns whose numbers are classes",
     "label_of_degrees": "words in names of columns whose numbers are degrees",
+    "label_of_order": "further words in names of columns whose values are in an order",
     "scales": "labels that are in an order, each list from the lowest to the highest",
     "text": "names of a text column",
     "text_weak": "names of columns that are the text where none of `text` is: titles, questions",

@@ -11,6 +11,7 @@ import numpy as np
 from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.errors import UserError
+from finetune.metrics.ordinal import LEAST_ORDERED
 from finetune.metrics.relations import auprc, mean_area
 from finetune.models.feature import Feature
 from finetune.task_types import baselines
@@ -44,7 +45,6 @@ READ_AT = "of two marked spans the head reads `cls`, the vector of the text, or 
 ENTITY_TYPES = "the markers of spans say the type of the entity, where the data has one: `<subj:PER>`"
 CLASS_WEIGHT = "`balanced`: rare labels get as much weight in the loss as frequent ones"
 ORDINAL = "ordered labels are learned as steps (CORN), so that a near miss costs less than a far one"
-LEAST_ORDERED = 3  # labels, of which two have no steps between them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,6 +16,7 @@ from finetune.task_types.column_names import label_tier, text_tier
 
 FILES = sorted((ROOT / "finetune" / "data" / "words").glob("*.toml"))
 PAIRS = ("text_pairs", "no_yes")
+NESTED = (*PAIRS, "scales")
 
 
 @pytest.fixture
@@ -41,7 +42,7 @@ def test_a_language_has_known_lists_of_different_words(file: Path) -> None:
     found: dict[str, list[Any]] = tomllib.loads(file.read_text(encoding="utf-8"))
     assert found and found.keys() <= LISTS.keys()
     for name, some in found.items():
-        words = [word for pair in some for word in pair] if name in PAIRS else some
+        words = [word for part in some for word in part] if name in NESTED else some
         assert words and all(word and word == word.strip() for word in words), name
         assert len({*map(str, some)}) == len(some), name
         assert all(len(pair) == 2 for pair in some) or name not in PAIRS

@@ -48,7 +48,7 @@ def test_words_of_a_scale_are_in_its_order_under_any_column(labels: list[str]) -
     [
         ("stars", ["1", "2", "3", "4", "5"]),
         ("rating", [str(n) for n in range(11)]),
-        ("평점", ["1", "2", "3"]),
+        ("고객 만족도", ["1", "2", "3"]),
         ("user_score", ["1", "1.5", "2", "2.5", "10"]),
         ("grade", ["F", "D", "C", "B-", "B", "B+", "A"]),
     ],
