@@ -86,11 +86,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Students with and without a teacher")
     parser.add_argument("--seeds", type=int, nargs="+", default=[42, 43, 44])
     parser.add_argument("--sets", nargs="+", choices=list(SETS), default=list(SETS))
+    parser.add_argument("--students", nargs="+", choices=list(STUDENTS), default=list(STUDENTS))
     parser.add_argument("--work", type=Path, default=Path("build/distil"), help="folder of the runs")
     parser.add_argument("--out", type=Path, help="JSON file to write")
     options = parser.parse_args()
     before = json.loads(options.out.read_text()) if options.out and options.out.is_file() else {"parts": {}}
-    for seed, name, student in itertools.product(options.seeds, options.sets, STUDENTS):
+    for seed, name, student in itertools.product(options.seeds, options.sets, options.students):
         key = f"{name}: {student}: {seed}"
         if key in before["parts"]:
             continue
@@ -100,6 +101,7 @@ def main() -> None:
         before["parts"][key] = found
         if options.out is not None:
             about = "dev scores of minilm as teacher, and of its layers as students with and without it"
+            before["parts"] |= json.loads(options.out.read_text())["parts"] if options.out.is_file() else {}
             facts = {"about": about, **machine.facts(), "labelled_rows": ROWS, "text_rows": TEXT_ROWS}
             options.out.parent.mkdir(parents=True, exist_ok=True)
             options.out.write_text(json.dumps({**facts, "parts": before["parts"]}, indent=1) + "\n")

@@ -212,7 +212,6 @@ class Teaching(Part[AnyTask]):
     """
 
     same_tokens: ClassVar[bool] = False  # whether a student must read the teacher's tokens
-    in_columns: ClassVar[bool] = False  # whether a file may have a row's answers as columns p(LABEL)
 
     @property
     def learns(self) -> Taught:
@@ -225,6 +224,11 @@ class Teaching(Part[AnyTask]):
     def labels(self) -> tuple[str, ...]:
         """The names of the logits of an item, or with `flags` those of the items; empty where they have none."""
         return ()
+
+    @property
+    def in_columns(self) -> bool:
+        """Whether a file may have a row's answers, as columns p(LABEL)."""
+        return False
 
     def items(self, logits: np.ndarray) -> np.ndarray:
         """The logits of a feature by item, `(items, n)`."""

@@ -168,11 +168,13 @@ class MultiLabelExplainer(Explainer["MultiLabelTask"]):
 class MultiLabelTeaching(Teaching["MultiLabelTask"]):
     """A logit of each label."""
 
-    in_columns = True
-
     @property
     def learns(self) -> Taught:
         return "flags"
+
+    @property
+    def in_columns(self) -> bool:
+        return True
 
     @property
     def labels(self) -> tuple[str, ...]:

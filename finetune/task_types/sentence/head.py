@@ -49,6 +49,10 @@ class LabelHead(Head):
             return (-corn_losses(logits, labels[LABEL])).exp()
         return chances_of(logits, labels[LABEL])
 
+    def by_item(self, logits: Tensor) -> Tensor:
+        """A row, or each of its steps."""
+        return logits.unsqueeze(-1) if self.kind == "steps" else super().by_item(logits)
+
     def config_settings(self) -> dict[str, object]:
         """Label names, and the kind of problem, which transformers' classes and pipelines go by.
 

@@ -208,17 +208,19 @@ class SentenceExplainer(Explainer["SentenceTask"]):
 
 
 class SentenceTeaching(Teaching["SentenceTask"]):
-    """The logits of a row's classes, or its number."""
-
-    in_columns = True
+    """The logits of a row's classes or steps, or its number."""
 
     @property
     def learns(self) -> Taught:
-        return "number" if self.task.regression else "class"
+        return "number" if self.task.regression else "flags" if self.task.ordinal else "class"
 
     @property
     def labels(self) -> tuple[str, ...]:
-        return self.task.labels
+        return logit_names(self.task.labels) if self.task.ordinal else self.task.labels
+
+    @property
+    def in_columns(self) -> bool:
+        return not self.task.ordinal
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,12 +8,24 @@ import numpy as np
 import pytest
 import torch
 from scipy.special import expit, log_softmax, softmax
-from support.toys import cat_task, choice_task, labelled_shapes, labels_task, length_task, span_task, tag_task
+from support.toys import (
+    cat_rows,
+    cat_task,
+    choice_task,
+    labelled_shapes,
+    labels_task,
+    length_task,
+    span_task,
+    tag_task,
+    toy,
+)
 from support.training import Losses, build, unscored
 
 from finetune.data.source import Source
+from finetune.metrics.scores import accuracy
 from finetune.models.feature import IGNORED, LABEL, TAUGHT, label_counts
 from finetune.runs.recipe import Distil, Train
+from finetune.task_types.sentence.task import SentenceTask
 from finetune.task_types.task import Task
 from finetune.training.distil.lessons import Lessons, TaughtFeatures, taught_features
 from finetune.training.distil.objective import Taught, has_label, soft_loss
@@ -26,9 +38,14 @@ KINDS = {
     ),
     "number": lambda z, p: np.sum((z - p) ** 2) / T**2,
 }  # fmt: skip
+STEPS = toy(
+    SentenceTask,
+    [replace(row, gold="123"[index % 3]) for index, row in enumerate(cat_rows(64))],
+    name="toy-steps", labels=tuple("123"), order=tuple("123"), ordinal=True, metrics=(accuracy,),
+)  # fmt: skip
 TOYS: dict[str, Task] = {
     "labels": cat_task(), "numbers": length_task(), "several": labels_task(), "tags": tag_task(),
-    "spans": span_task(), "choices": choice_task(),
+    "spans": span_task(), "choices": choice_task(), "steps": STEPS,
 }  # fmt: skip
 
 
