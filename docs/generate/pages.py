@@ -20,6 +20,7 @@ import record_tables
 import reference
 import scale_tables
 from decisions import decisions
+from distil_table import distil_table
 from encoder_types_table import encoder_types_table, encoder_types_table_ko
 from families_table import families_table
 from few_rows_table import few_labels_table, few_rows_table
@@ -31,6 +32,7 @@ from finetune.runs.record_files import all_records
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "results" / "benchmarks"
 SCALE = {
+    "distil": ("distil.json", distil_table),
     "families-speed": ("families.json", families_table),
     "keep-labels": ("keep_labels.json", again_tables.keep_labels_table),
     "robust": ("robust.json", again_tables.robust_table),

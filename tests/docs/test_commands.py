@@ -113,6 +113,7 @@ class Reader:
         if arguments[0] in ("run", "check"):
             own = any(argument.startswith(("model=new:", "keep_labels=")) for argument in arguments)
             arguments += [*([] if own else [f"model={self.encoder}"]), *SMALL]
+            arguments += ["distil.weak=true"] * any(one.startswith("distil.teacher=") for one in arguments)
         if arguments[0] == "search":  # whose spaces have numbers of epochs
             arguments += [f"model={self.encoder}", "limit=16", "max_length=64"]
         if "--fix" in arguments:
@@ -140,6 +141,8 @@ class Reader:
             return "model=new:1x32x1"
         if argument.startswith("model=") and not argument.endswith(".csv"):  # the run on a file
             return f"model={self.encoder}"
+        if argument.startswith("keep_layers="):
+            return "keep_layers=[1,3]"
         if argument == "minilm":
             return str(self.encoder)
         if argument == "RUN":

@@ -96,6 +96,10 @@ def write_own_data(folder: Path) -> None:
         "tickets.csv": ["title,body,topic,user_id", *tickets],
         "topics.csv": ["text,topic", *(f"{text},{TOPICS[row % len(TOPICS)]}" for row, text, _ in halves)],
         "new.csv": ["text", *texts],
+        "soft.csv": [
+            "text,prediction,p(bad),p(good)",
+            *(f"{t},{'good,0.2,0.8' if m else 'bad,0.9,0.1'}" for _, t, m in halves),
+        ],
         "other.csv": ["comment", *texts],
         "more.csv": [
             "text,label",

@@ -7,7 +7,8 @@ LISTED = Listed(
     place=7,
     help="Average the weights of runs that began with the same encoder.",
     examples=(
-        ("finetune soup RUN RUN RUN", "a model of their mean weights, next to their mean and their ensemble"),
-        ("finetune soup RUN RUN test=test.csv", "scored on rows that chose nothing"),
+        ("finetune soup reviews.csv", "the seeds of the latest run, next to their mean and their ensemble"),
+        ("finetune soup reviews.csv test=test.csv", "the same, on rows that chose nothing"),
+        ("finetune soup RUN RUN", "runs that also differ in how they were trained"),
     ),
 )

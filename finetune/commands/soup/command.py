@@ -20,7 +20,10 @@ from finetune.training.targets import split_arguments
 
 
 def soup_command(
-    runs: Annotated[list[str], typer.Argument(help="Runs (folders or ids) that began with the same encoder.")],
+    runs: Annotated[
+        list[str],
+        typer.Argument(help="Runs (folders or ids), or data or a task: the seeds of its latest run; test=FILE."),
+    ],
     out: Out = RESULTS,
     data: Data = None,
     device: Device = None,

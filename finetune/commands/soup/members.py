@@ -9,10 +9,11 @@ from typing import Any
 
 from finetune.errors import UserError
 from finetune.runs.folder import RunFolder
-from finetune.runs.lookup import require_run
+from finetune.runs.lookup import find_run, no_run, runs_of
 from finetune.runs.recipe import load_recipe
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
+from finetune.runs.seeds import same_but_seeds
 from finetune.task_types.options import option_names
 from finetune.task_types.resolved_run import ResolvedRun, resolved_run
 
@@ -38,7 +39,7 @@ class Members:
 
 def members(names: Sequence[str], settings: Mapping[str, Any], out: Path) -> Members:
     """The runs that are named. Raises UserError for fewer than two, and for some that did not start equal."""
-    folders = list({run.path.resolve(): run for run in (require_run(name, out) for name in names)}.values())
+    folders = list({run.path.resolve(): run for name in names for run in _named(name, out)}.values())
     if len(folders) < 2:
         raise UserError(f"soup: {len(folders)} run, and an average needs several", "Name at least two runs")
     if unknown := sorted(settings.keys() - {TEST}):
@@ -51,6 +52,22 @@ def members(names: Sequence[str], settings: Mapping[str, Any], out: Path) -> Mem
     if settings:
         recipe = recipe.with_settings(dict(settings), origin="settings", options=option_names)
     return Members(runs=tuple(folders), records=tuple(records), resolved=resolved_run(recipe))
+
+
+def _named(name: str, out: Path) -> list[RunFolder]:
+    """The run of a folder or an id; of a task or data its latest run, with those that differ from it in seeds alone.
+
+    Raises UserError where there is none.
+    """
+    if (one := find_run(name, out)) is not None:
+        return [one]
+    found = [(run, load_record(run.record_file)) for run in runs_of(name, out)]
+    trained = [(run, record) for run, record in found if "soup" not in record.recipe]
+    if not trained:
+        raise no_run(name, out)
+    latest, *others = [record for _, record in trained]
+    seeds = {record.id for record in [latest, *same_but_seeds(latest, others)]}
+    return [run for run, record in trained if record.id in seeds]
 
 
 def _require_equal(first: RunRecord, other: RunRecord) -> None:
