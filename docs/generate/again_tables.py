@@ -25,7 +25,8 @@ def keep_labels_table(measured: dict[str, Any]) -> str:
     sizes, count = measured["rows_a_label"], min(_seeds(measured, kind) for kind in kinds)
     text = (
         f"Means and ranges of {so_many(count, 'seed')}, {measured['model']}, last epoch; {sizes['scored']} rows of "
-        f"each label are scored by macro F1. {measured['cpu']['name']}, {measured['date'][:10]}."
+        "each label are scored: accuracy of texts, F1 of entities, and F1 of the added label. "
+        f"{measured['cpu']['name']}, {measured['date'][:10]}."
     )
     return f"{markdown_table(['data', 'trained', 'rows', *SCORED], lines)}\n\n{text}"
 

@@ -13,7 +13,9 @@ COLUMNS = ("label", "old model", "this run", "difference")
 
 @dataclass(frozen=True, kw_only=True)
 class OldAndNew:
-    """A sentence on the headline, with the interval of the paired difference; and cells by label, as COLUMNS."""
+    """A sentence on the first metric that is not a mean over classes, with the interval of the paired difference; and
+    cells by label, as COLUMNS.
+    """
 
     sentence: str
     cells: Sequence[tuple[str, ...]]
@@ -24,7 +26,7 @@ def old_and_new(record: RunRecord) -> OldAndNew | None:
     if OLD_DEV not in record.scores or record.kept is None:
         return None
     new, old = record.scores[OLD_DEV], record.baselines[OLD_DEV][OLD_MODEL]
-    metric, found = record.metric(record.headline), record.margins.get(OLD_DEV)
+    metric, found = record.metric(record.kept.metric or record.headline), record.kept.margin
     before, now = old[metric.name], new[metric.name]
     interval = found.difference_interval if found is not None else None
     words = f" (95 % {' to '.join(map(metric.signed, interval))})" if interval else ""

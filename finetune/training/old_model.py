@@ -50,10 +50,9 @@ class OldModel:
         """The task with the labels of this model first, and then its own new ones; with `shared` only of these that it
         has too. `default` is the task without options.
 
-        Raises UserError for labels in another spelling, and for a shipped task that lacks some.
+        Raises UserError for a shipped task that lacks some.
         """
         old, own = self.task.label_names, task.label_names
-        _require_spelling(old, own)
         labels = (*(name for name in old if keep != "shared" or name in own), *(n for n in own if n not in old))
         if set(labels) == set(own):
             return task if own_data(task) is None else _with_labels(task, labels, default)
@@ -70,6 +69,7 @@ class OldModel:
         """Raises UserError for a task of another type, and for no label in common unless old rows are rehearsed."""
         self._require_type(task)
         old, own = self.task.label_names, task.label_names
+        _require_spelling(old, own)
         if own and not {*old} & {*own} and not rehearse:
             raise UserError(
                 f"keep_labels: no label in common: run {self.record.id} has {_some(old)}, the new rows {_some(own)}",
@@ -318,7 +318,8 @@ def _with_labels(task: Task, labels: tuple[str, ...], default: Task | None) -> T
     """The task of user data with these labels, which its model saves."""
     read = own_data(task)
     assert read is not None
-    layout = replace(read.layout, labels=labels)
+    ordered = {*labels} <= {*read.layout.order}  # else the order is that of the new labels alone
+    layout = replace(read.layout, labels=labels, order=read.layout.order if ordered else ())
     changed = trained_task(layout, name=task.name, read=replace(read, layout=layout))
     options = {} if default is None else changed_options(default, task)
     return replace(configured(changed, options), dev_splits=task.dev_splits)

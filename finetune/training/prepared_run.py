@@ -144,7 +144,7 @@ def plan_run(
 
     Raises UserError for data, weights, a device or a package that are missing or do not fit.
     """
-    recipe, task = recipe_from_here(resolved.recipe), resolved.task
+    recipe, task, default = recipe_from_here(resolved.recipe), resolved.task, resolved.default
     if recipe.lora:
         require_peft()
     where = resolve_device(device)
@@ -159,7 +159,8 @@ def plan_run(
     old = old_model(resolved, weights)
     if old is not None:
         old.require_fits(task, recipe.rehearse)
-        task = old.extended(task, recipe.keep_labels, default=resolved.default)
+        task = old.extended(task, recipe.keep_labels, default=default)
+        default = old.extended(default, recipe.keep_labels)
     watch(Working("reading rows"))
     splits = load_splits(task, source, limit=recipe.limit)
     data = data_fingerprint({split: loaded.rows for split, loaded in splits.items()})
@@ -177,7 +178,7 @@ def plan_run(
     )
     lessons = plan_lessons(resolved, task, train.rows, device)
     return PlannedRun(
-        recipe=recipe, default=resolved.default, task=task, source=source, splits=splits, data=data, weights=weights,
+        recipe=recipe, default=default, task=task, source=source, splits=splits, data=data, weights=weights,
         vocabulary=vocabulary, pooling=pooling, lineage=lineage_at(weights.folder), kept=kept, lessons=lessons,
         device=where, precision=precision,
     )  # fmt: skip

@@ -4,7 +4,7 @@ import math
 import os
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -25,11 +25,13 @@ from finetune.runs import environment
 from finetune.runs.compared_model import ComparedModel
 from finetune.runs.cost import Cost
 from finetune.runs.dev_choices import dev_choices
+from finetune.runs.kept_head import OLD_DEV, KeptHead
 from finetune.runs.recipe import CONTRASTIVE, Recipe
 from finetune.runs.record import RunRecord, saved_metrics
 from finetune.task_types.label_counts import frequent_labels
 from finetune.task_types.options import option_values
 from finetune.task_types.prepare import truncated_share
+from finetune.task_types.resampling import margin
 from finetune.training.checkpoints import Progress
 from finetune.training.evaluation import Answers, DevEvaluation, Evaluated
 from finetune.training.prepared_run import BuiltRun, PlannedRun
@@ -101,12 +103,23 @@ def build_record(
         margins=dev.margins(baselines, found),
         cost=trained.cost,
         lineage=planned.lineage,
-        kept=None if planned.kept is None else planned.kept.facts,
+        kept=_kept(planned, found),
         compared=list(trained.compared),
         parameters=parameter_counts(built.model),
         seconds={"total": time.perf_counter() - started, "training": progress.seconds},
     )
     return record.model_copy(update={"notes": list(dict.fromkeys([*record.notes, *dev_choices(record)]))})
+
+
+def _kept(planned: PlannedRun, found: Evaluated) -> KeptHead | None:
+    """What was kept of another run, with the lead over its model on its dev."""
+    kept, task = planned.kept, found.task
+    if kept is None or not kept.answers:
+        return None if kept is None else kept.facts
+    plain = [one for one in task.metrics if "/" not in one.name and not one.name.startswith("macro")]
+    task = replace(task, metrics=(*plain, *(one for one in task.metrics if one not in plain)))
+    lead = margin(task, planned.rows[OLD_DEV], found.answers[OLD_DEV], kept.baselines[OLD_DEV])
+    return kept.facts.model_copy(update={"metric": task.metrics[0].name, "margin": lead})
 
 
 def _trained_examples(planned: PlannedRun, built: BuiltRun, progress: Progress) -> int:

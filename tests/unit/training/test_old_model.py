@@ -58,7 +58,7 @@ def test_an_unchanged_model_scores_as_the_old_one_on_the_old_dev(tmp_path: Path,
     assert record.baselines["old-dev"]["old model"]["accuracy"] == before.scores["dev"]["accuracy"]
     found = old_and_new(record)
     assert found is not None
-    assert found.sentence.startswith(f"On {before.rows['dev']} dev rows of run {before.id}, macro f1:")
+    assert found.sentence.startswith(f"On {before.rows['dev']} dev rows of run {before.id}, accuracy:")
     assert [cells[0] for cells in found.cells] == ["bad", "good"]
     run = read_run_files(RunFolder(tmp_path / "results" / record.task / record.id))
     assert [block.title for block in blocks(run)] == ["Old model and new"]
@@ -119,6 +119,14 @@ OTHERS = {  # new rows for the run of each other type
     "span": DATA["span"][1],
     "choice": DATA["choice"][1],
 }
+
+
+def test_labels_in_an_order_may_lose_it(tmp_path: Path, finished_run: FinishedRun) -> None:
+    """The order of the new rows' labels is not that of all."""
+    rows = [(text, {"fine": "fair"}.get(mark, mark)) for text, mark in NEW]
+    record = again(tmp_path, finished_run("sentence"), as_csv(("review", "mark"), *rows))
+    assert record.kept is not None
+    assert record.kept.added == ["fair"]
 
 
 @pytest.mark.slow
