@@ -10,6 +10,8 @@ from transformers import AutoModel, PretrainedConfig, PreTrainedModel
 from finetune.data.messages import so_many
 from finetune.errors import UserError
 
+BY_LAYER = ("layer_types", "attention_window")  # settings of a config that are lists with a value for each layer
+
 
 def set_trainable(encoder: PreTrainedModel, *, freeze: int, reinit: int) -> None:
     """Freezes the embeddings and the first layers; re-initialises the last ones and the pooler.
@@ -71,8 +73,9 @@ def leave_out_layers(encoder: PreTrainedModel, *, keep: Sequence[int]) -> None:
 
 def _shorten(config: PretrainedConfig, *, depth: int, keep: Sequence[int]) -> None:
     """Sets the number of layers, and what a config lists by layer."""
-    for name, value in config.to_dict().items():
-        if isinstance(value, list) and len(value) == depth and name != "architectures":
+    for name in BY_LAYER:
+        value = getattr(config, name, None)
+        if isinstance(value, list) and len(value) == depth:
             setattr(config, name, [value[number] for number in keep])
     config.num_hidden_layers = len(keep)
 

@@ -9,7 +9,10 @@ from support.toys import cat_task
 from support.training import CPU, fit
 
 from finetune.errors import UserError
-from finetune.models.saving import build_model, load_backbone
+from finetune.models.batch import collate
+from finetune.models.freezing import layers_of
+from finetune.models.saving import build_model, load_backbone, load_config, load_trained, save_checkpoint
+from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.recipe import Recipe, Train
 from finetune.training.optimizer import build_optimizer
 
@@ -52,6 +55,28 @@ def test_new_layers_of_a_frozen_encoder_are_refused(tiny_bert: Path) -> None:
         load_backbone(tiny_bert, Recipe(task="any", frozen=True, reinit_layers=1))
 
 
+@pytest.mark.parametrize("family", ["bert", "distilbert", "electra", "roberta", "deberta"])
+def test_an_encoder_keeps_some_of_its_layers(family: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    folder = request.getfixturevalue(f"tiny_{family}")
+    whole, _ = load_backbone(folder, Recipe(task="any"))
+    model, _ = build_model(folder, cat_task().head, Recipe(task="any", keep_layers=[1]), device=CPU)
+    kept, every = layers_of(model.backbone.encoder), layers_of(whole.encoder)
+    assert len(kept) == 1 == model.backbone.config.num_hidden_layers
+    names = every[1].state_dict()
+    assert all(torch.equal(tensor, names[name]) for name, tensor in kept[0].state_dict().items())
+    save_checkpoint(model, tmp_path / "model", load_tokenizer(folder), {})
+    again, rows = load_trained(tmp_path / "model", cat_task().head), cat_task().read(None, "train").rows[:4]
+    batch = collate(cat_task().codec.encode(rows, load_tokenizer(folder), 16), pad_id=0)
+    torch.testing.assert_close(again.eval()(*batch.inputs()), model.eval()(*batch.inputs()))
+
+
+def test_layers_that_differ_by_their_place_are_not_left_out(tiny_modernbert: Path) -> None:
+    """Every third reads the whole text there: a checkpoint of fewer layers would read it in others."""
+    depth = load_config(tiny_modernbert).num_hidden_layers
+    with pytest.raises(UserError, match="differ by their place"):
+        load_backbone(tiny_modernbert, Recipe(task="any", keep_layers=[depth - 1]))
+
+
 def test_layers_above_those_that_are_read_are_not_trained(tiny_bert: Path) -> None:
     assert changed(tiny_bert, layers=[1]) == {"embeddings", "encoder.layer.0"}
 
@@ -78,6 +103,9 @@ def test_settings_that_an_encoder_cannot_take_are_refused(tiny_bert: Path, tiny_
         ({"freeze_layers": 3}, "freeze_layers: 3, and this encoder has 2 layers"),
         ({"reinit_layers": 9}, "reinit_layers: 9, and"),
         ({"freeze_layers": 1, "reinit_layers": 2}, "the two together: 3, and"),
+        ({"keep_layers": [2]}, r"keep_layers = \[2\], and this encoder has the layers 0 to 1"),
+        ({"keep_layers": [1, 1]}, "in rising order"),
+        ({"keep_layers": [-1]}, "in rising order"),
     ):
         with pytest.raises(UserError, match=words):
             load_backbone(tiny_bert, Recipe(task="any", **reading))
