@@ -25,6 +25,7 @@ SAME_COMMANDS = {  # Korean pages that have the commands of the English page, an
         for name in (
             "again.md",
             "company-bert.md",
+            "distil.md",
             "korean.md",
             "lora.md",
             "robust.md",
