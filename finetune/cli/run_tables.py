@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from rich.text import Text
 
+from finetune.analysis.compared_models import SIZE, compared_cells
 from finetune.analysis.old_and_new import COLUMNS, OldAndNew, old_and_new
 from finetune.analysis.published import published_for
 from finetune.cli.console import Terminal, as_plain_text
@@ -90,17 +91,10 @@ def labels_table(record: RunRecord) -> FittedTable | None:
 
 def compared_table(record: RunRecord) -> FittedTable:
     """The run and the models that it was made of, such as teacher and student, by score, size and speed."""
-    metrics = plain_metrics(record.scores[record.first_split])
-    numbers = [*metrics, "parameters", "MB", "rows/s"]
-    rows = []
-    for split in record.scores:
-        for one in record.compared:
-            given = one.scores.get(split, {})
-            scores = (record.metric(name).shown(given[name]) if name in given else "" for name in metrics)
-            size = f"{one.parameters:,}", f"{one.megabytes:.1f}", f"{one.rows_per_second:,.0f}"
-            rows.append((split, one.name, ", ".join(one.runs), *scores, *size))
+    numbers = [*plain_metrics(record.scores[record.first_split]), *SIZE]
     names = [Column(name="split"), Column(name="model", words=True), Column(name="runs", words=True)]
-    return FittedTable(title="compared", columns=[*names, *columns(*numbers, right=numbers)], rows=rows)
+    headings = [*names, *columns(*numbers, right=numbers)]
+    return FittedTable(title="compared", columns=headings, rows=list(map(tuple, compared_cells(record))))
 
 
 def old_and_new_table(found: OldAndNew) -> FittedTable | None:

@@ -55,6 +55,9 @@ def test_a_student_its_teacher_and_the_same_run_without_one(
     assert all(one.rows_per_second > 0 and one.megabytes > 0 for one in student.compared)
     assert "student without a teacher" in done.stdout
     assert student.recipe["distil"]["teacher"] == str(reviews)
+    report = here("report", student.id, "-o", "report.html")
+    assert report.returncode == 0
+    assert "student without a teacher" in (tmp_path / "report.html").read_text(encoding="utf-8")
     # Typed by itself it is that same run; and a second time nothing is trained.
     assert here("run", "reviews.csv", *told).returncode == 0
     assert here(*taught).returncode == 0
