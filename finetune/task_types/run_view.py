@@ -21,8 +21,8 @@ def split_view_of(record: RunRecord, folder: RunFolder, split: str, lines: Seque
     shape = (record.recipe.get("options") or {}).get("shape", "")
     settings = _saved_settings(folder)
     view = view_of(lines, _saved_labels(settings), name=shape)
-    if view is not None and (saved := settings.get("finetune", {}).get("layout")):
-        view = replace(view, order=saved.get("order", ()), levels=saved.get("levels", ""))
+    if view is not None:
+        view = replace(view, order=_saved_order(settings), levels=_saved_levels(settings))
     if view is not None and not shape and (task := available().get(record.task)) is not None:
         view = view.for_task(task)
     if view is None or view.labels or not view.names_in_scores:
@@ -42,14 +42,27 @@ def _saved_settings(folder: RunFolder) -> dict[str, Any]:
 
 def _saved_labels(settings: Mapping[str, Any]) -> list[str]:
     """Label names in the order of the probabilities; empty where they are not known. The logits of steps are fewer."""
-    own = settings.get("finetune", {})
-    try:
-        if own["options"].get("ordinal"):
-            return list(own["layout"]["order"])
-    except (LookupError, AttributeError, TypeError):
-        pass
+    own = settings.get("finetune", {}).get("options", {})
+    if isinstance(own, dict) and own.get("ordinal") and (order := _saved_order(settings)):
+        return order
     try:
         names = settings["id2label"]
         return [str(names[str(index)]) for index in range(len(names))]
     except (LookupError, TypeError):
         return []
+
+
+def _saved_order(settings: Mapping[str, Any]) -> list[str]:
+    """The labels from lowest to highest; empty where they have no order."""
+    order = _saved_layout(settings).get("order", ())
+    return list(map(str, order)) if isinstance(order, list) else []
+
+
+def _saved_levels(settings: Mapping[str, Any]) -> str:
+    levels = _saved_layout(settings).get("levels", "")
+    return levels if isinstance(levels, str) else ""
+
+
+def _saved_layout(settings: Mapping[str, Any]) -> Mapping[str, Any]:
+    found = settings.get("finetune", {}).get("layout", {})
+    return found if isinstance(found, dict) else {}

@@ -1,5 +1,6 @@
 """The view of a run's predictions is the same wherever it is read: its type, and the names of its labels."""
 
+import json
 import re
 import shutil
 from dataclasses import replace
@@ -113,3 +114,16 @@ def test_an_answer_is_right_by_the_scores_of_its_task(tmp_path: Path) -> None:
     assert not view.wrong().any()  # its script overlooks these brackets, SQuAD's does not
     other = replace(task, name="other")
     assert view_of_dev(saved_run(tmp_path, other, [row], [SpanAnswer(value="토지", start=6)])).wrong().all()
+
+
+@pytest.mark.parametrize("layout", [[1], {"order": 7, "levels": None}, {"order": ["a", 1]}, None])
+def test_a_damaged_layout_leaves_the_view_without_what_it_cannot_tell(layout: Any, copied_run: FinishedRun) -> None:
+    folder = RunFolder(copied_run("sentence"))
+    config = folder.model / "config.json"
+    saved = json.loads(config.read_text(encoding="utf-8"))
+    saved["finetune"] |= {"layout": layout, "options": {"ordinal": True}}
+    config.write_text(json.dumps(saved), encoding="utf-8")
+    record = load_record(folder.record_file)
+    view = split_view_of(record, folder, "dev", read_lines(folder, "dev"))
+    assert view is not None
+    assert all(isinstance(name, str) for name in (*view.order, *view.labels, view.levels))
