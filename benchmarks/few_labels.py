@@ -11,6 +11,7 @@ import argparse
 import itertools
 import json
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from finetune.data.source import Source
 from finetune.inference.engine import Engine
 from finetune.models.device import build_accelerator
 from finetune.runs.events import unwatched
-from finetune.training.contrastive import fit_contrastive
+from finetune.training.contrastive import FEW_TO_LEARN, fit_contrastive, fit_then_all
 from finetune.training.evaluation import DevEvaluation
 from finetune.training.prepared_run import build_run, plan_run
 from finetune.training.targets import load_target
@@ -42,7 +43,9 @@ def measured(train: Path, test: Path, settings: dict[str, Any]) -> dict[str, Any
     )
     machine.reset_peak()
     started = time.process_time()
-    _, found = fit_contrastive(trainer, built.features[task.train_split], every.on(task.splits_in_training))
+    few = len(planned.train_rows) + len(planned.rows["dev"]) < FEW_TO_LEARN
+    fit = partial(fit_then_all, trainer, dev=built.features["dev"]) if few else partial(fit_contrastive, trainer)
+    _, found = fit(built.features[task.train_split], evaluate=every.on(task.splits_in_training))
     seconds = time.process_time() - started
     score = every.completed(engine, found).scores["test"][task.metrics[0].name]
     peak = machine.memory().get("VmHWM")

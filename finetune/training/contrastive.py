@@ -14,11 +14,13 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from finetune.data.messages import so_many
 from finetune.errors import UserError
 from finetune.inference.engine import Engine
 from finetune.models.feature import Feature
 from finetune.models.head import Head
 from finetune.models.model import EncoderWithHead
+from finetune.runs.events import Working, unwatched
 from finetune.training.checkpoints import Progress
 from finetune.training.evaluation import Evaluated
 from finetune.training.logistic import fit_output
@@ -27,6 +29,7 @@ from finetune.training.trainer import Trainer
 TEMPERATURE = 0.1  # as in the paper
 OF_A_LABEL = 2  # rows of a label in a batch, at least: one makes no pair
 KINDS = ("class", "flags")
+FEW_TO_LEARN = 100  # rows of training and dev, below which those of dev are learned too
 
 
 def require_contrast(model: EncoderWithHead, *, frozen: bool) -> None:
@@ -56,6 +59,25 @@ def fit_contrastive(
 
     draw = drawn_from(features, size=trainer.settings.batch_size)
     return replace(trainer, engine=replace(engine, model=vectors), draw=draw).fit(features, with_head)
+
+
+def fit_then_all(
+    trainer: Trainer, features: Sequence[Feature], dev: Sequence[Feature], evaluate: Callable[[Engine], Evaluated]
+) -> tuple[Progress, Evaluated]:
+    """As `fit_contrastive`, and then once more from the start, with the rows of dev: of few rows each counts.
+
+    The score stays that of the first training, which has not seen them.
+    """
+    engine = trainer.engine
+    start = {name: tensor.clone() for name, tensor in engine.model.state_dict().items()}
+    progress, found = fit_contrastive(trainer, features, evaluate)
+    engine.watch(Working("training once more, with the rows of dev"))
+    engine.model.load_state_dict(start)
+    engine.accelerator.free_memory()  # which keeps what it has prepared
+    again = replace(trainer, engine=replace(engine, watch=unwatched), checkpoints=None, rows=())
+    fit_contrastive(again, [*features, *dev], lambda _: found)
+    progress.notes.append(f"the saved model has learned dev's {so_many(len(dev), 'row')} too, after they were scored")
+    return progress, found
 
 
 class ContrastiveHead(Head):

@@ -1,7 +1,7 @@
 """`run(resolved, options)`: from a recipe to a trained model, its scores and every prediction. Read this file first."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 
@@ -27,13 +27,14 @@ from finetune.runs.recipe import CONTRASTIVE
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
 from finetune.runs.training_rows import write_training_rows
+from finetune.task_types.own_data import own_data
 from finetune.task_types.prediction_lines import prediction_lines
 from finetune.task_types.prepare import drawn_ids
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.task_types.view import Line, labelled
 from finetune.training.checkpoints import Checkpoints, Progress
 from finetune.training.compared import compared
-from finetune.training.contrastive import fit_contrastive
+from finetune.training.contrastive import FEW_TO_LEARN, fit_contrastive, fit_then_all
 from finetune.training.evaluation import DevEvaluation, Evaluated
 from finetune.training.first_look import first_look
 from finetune.training.linear_probe import NAME as PROBE
@@ -148,7 +149,9 @@ def _train(
         pause_after=pause_after, rows=planned.rows_learned, draw=task.stream.draw,
         objective=None if lesson is None else lesson.objective,
     )  # fmt: skip
-    progress, found = _fitted(trainer, features[task.train_split], dev)
+    progress, found = _fitted(
+        trainer, features[task.train_split], dev, drawn=_drawn_from_few(planned, features, engine)
+    )
     if lesson is not None:
         lesson.end()
     with merged(engine.model.backbone.encoder):
@@ -160,13 +163,27 @@ def _train(
     )  # fmt: skip
 
 
-def _fitted(trainer: Trainer, features: Sequence[Feature], dev: DevEvaluation) -> tuple[Progress, Evaluated]:
-    """Trains by the recipe's solver."""
+def _fitted(
+    trainer: Trainer, features: Sequence[Feature], dev: DevEvaluation, *, drawn: Sequence[Feature]
+) -> tuple[Progress, Evaluated]:
+    """Trains by the recipe's solver; `drawn` are the features of dev where they were drawn from few rows."""
     if trainer.settings.solver == "logistic":
         return fit_logistic(trainer.engine, features, dev)
+    if trainer.settings.solver == CONTRASTIVE and drawn:
+        return fit_then_all(trainer, features, drawn, dev)
     if trainer.settings.solver == CONTRASTIVE:
         return fit_contrastive(trainer, features, dev)
     return trainer.fit(features, dev)
+
+
+def _drawn_from_few(
+    planned: PlannedRun, features: Mapping[str, Sequence[Feature]], engine: Engine
+) -> Sequence[Feature]:
+    """The features of dev where its rows were drawn from the few of the user; empty elsewhere."""
+    read, first = own_data(planned.task), planned.task.dev_splits[0]
+    few = len(planned.train_rows) + len(planned.rows[first]) < FEW_TO_LEARN
+    drawn = read is not None and "dev" not in read.files and first == "dev"
+    return features[first] if drawn and few and engine.accelerator.num_processes == 1 else ()
 
 
 def _save(

@@ -23,7 +23,14 @@ from finetune.runs.recipe import Train
 from finetune.runs.verdict import verdict_of
 from finetune.task_types.resolved_run import resolved_run
 from finetune.task_types.task import Task
-from finetune.training.contrastive import TEMPERATURE, contrastive_loss, drawn_from, fit_contrastive, shared_labels
+from finetune.training.contrastive import (
+    TEMPERATURE,
+    contrastive_loss,
+    drawn_from,
+    fit_contrastive,
+    fit_then_all,
+    shared_labels,
+)
 from finetune.training.contrastive import require_contrast as require
 from finetune.training.evaluation import DevEvaluation, Evaluated
 from finetune.training.run import run
@@ -120,6 +127,16 @@ def test_the_same_seed_gives_the_same_bits(tiny_bert: Path) -> None:
     assert all(torch.equal(first[name], second[name]) for name in first)
 
 
+def test_training_once_more_begins_from_the_start(tiny_bert: Path) -> None:
+    first, (_, trainer) = fitted(cat_task(), tiny_bert)
+    again, features = build(cat_task(), tiny_bert, CONTRASTIVE)
+    progress, found = fit_then_all(again, features, [], lambda _: first)
+    expected, state = trainer.model.state_dict(), again.model.state_dict()
+    assert all(torch.equal(expected[name], state[name]) for name in expected)
+    assert found.scores == first.scores
+    assert progress.notes == ["the saved model has learned dev's 0 rows too, after they were scored"]
+
+
 @pytest.mark.parametrize("task", [tag_task(), length_task(), choice_task()], ids=lambda task: task.name)
 def test_other_task_types_are_refused(task: Task, tiny_bert: Path) -> None:
     task = task.with_training_statistics(task.load(Source(), "train").rows)
@@ -150,6 +167,7 @@ def test_a_run_by_the_preset_is_scored_once_and_saved(tiny_bert: Path, tmp_path:
     assert "linear-probe" in record.baselines["dev"]
     (folds,) = [note for note in record.notes if note.startswith("by 5 folds of the 36 training rows macro f1 is ")]
     assert ", and that of " in folds
+    assert "the saved model has learned dev's 4 rows too, after they were scored" in record.notes
     assert str(verdict_of([record])).endswith(f"; only 4 rows; {folds}.")
     (model,) = (tmp_path / "out").glob("*/*/model")
     predictions = finetune.load(model).predict([text for text, _ in REVIEWS[:2]])
