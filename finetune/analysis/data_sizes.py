@@ -14,6 +14,8 @@ from finetune.runs.verdict import Verdict, verdict_of
 
 FAILED = "no better than constant"  # the heading of the runs that `failed` finds
 SMALL_GAIN = 0.01  # a gain, of the scale of a score, that is hardly worth labels
+FEWEST_POINTS = 3  # runs to which a power and its spread can be fitted
+MORE_ROWS = 200  # whose worth a report says
 SAME = 0.1  # of a doubling: a step as near to one is called so
 
 
@@ -62,6 +64,11 @@ class SizeCurve:
 
     sizes: Sequence[ShareOfRows]
     answer: str
+
+    @property
+    def worth(self) -> str:
+        """What MORE_ROWS more labelled rows are worth, in a sentence."""
+        return worth_words(self.sizes, MORE_ROWS)
 
     @property
     def score(self) -> str:
@@ -125,6 +132,53 @@ def more_labels(gain: Gain) -> str:
     turn = 1 if gain.value > 0 else -1
     between = " to ".join(shown(end) for end in sorted(turn * end for end in gain.interval))
     return f"{_answer(low, high, more)}: {change} (95 % {between})."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Forecast:
+    """What so many more training rows are expected to add to the score, with a 95 % interval; less may be better."""
+
+    value: float
+    interval: tuple[float, float]
+
+
+def forecast(sizes: Sequence[ShareOfRows], more: int) -> Forecast | None:
+    """The gain of `more` rows over the largest size, if the error falls as a power of the rows (Hestness 2017).
+
+    The power is fitted to the logarithms of all runs, and its interval (Student's t) is that of the gain. None for
+    fewer than three runs, and for scores that have no error between 0 and 1.
+    """
+    metric, split = sizes[0].verdict.metric, sizes[0].verdict.split
+    points = [(size.rows, 1 - one.scores[split][metric.name]) for size in sizes for one in size.records]
+    if len(points) < FEWEST_POINTS or metric.scale != 100 or not metric.greater_is_better:
+        return None
+    if any(not 0 < error <= 1 for _, error in points):
+        return None
+    from scipy.stats import linregress, t
+
+    fitted = linregress(*zip(*((math.log(rows), math.log(error)) for rows, error in points), strict=True))
+    now = math.exp(fitted.intercept + fitted.slope * math.log(sizes[-1].rows))
+    half = float(t.ppf(0.975, len(points) - 2)) * fitted.stderr
+    value, low, high = (
+        now * (1 - (1 + more / sizes[-1].rows) ** power)
+        for power in (fitted.slope, fitted.slope + half, fitted.slope - half)
+    )
+    return Forecast(value=value, interval=(low, high))
+
+
+def worth_words(sizes: Sequence[ShareOfRows], more: int) -> str:
+    """What so many more rows are worth, in a sentence; that it cannot be told, where it cannot; empty for text."""
+    if sizes[0].records[0].is_pretraining:
+        return ""
+    found, metric, runs = forecast(sizes, more), sizes[0].verdict.metric, sum(len(size.records) for size in sizes)
+    score, rows = f"{sizes[0].verdict.split} {metric.name}", f"{more:,} more rows"
+    if found is None:
+        return f"What {rows} would add to {score} cannot be told from {runs} runs."
+    between = " to ".join(map(metric.signed, found.interval))
+    by = f"by a power of the rows, fitted to {runs} runs"
+    if found.interval[0] <= 0 <= found.interval[1]:
+        return f"What {rows} would add to {score} cannot be told ({by}: 95 % {between})."
+    return f"{rows} would add {metric.signed(found.value)} to {score} (95 % {between}; {by})."
 
 
 def _answer(low: float, high: float, more: str) -> str:

@@ -13,7 +13,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from finetune.cli.commands import COMMANDS, FIRST, GROUPS, MEANT, command_module
+from finetune.cli.commands import COMMANDS, FIRST, GROUPS, MEANT, command_function, command_module
 from finetune.cli.listed import lines
 from finetune.cli.terminal import echo, first_process, flowed, let_first_print, print_error, print_warnings, say
 from finetune.errors import UserError, nearest
@@ -44,7 +44,7 @@ class OnDemand(TyperCommand):
         assert self.name is not None
         module = import_module(command_module(self.name))
         alone = typer.Typer(add_completion=False, rich_markup_mode=None)
-        alone.command(cls=WithExamples, help=self.help)(getattr(module, f"{self.name}_command"))
+        alone.command(cls=WithExamples, help=self.help)(getattr(module, command_function(self.name)))
         command = typer.main.get_command(alone)
         command.name = self.name
         return command.make_context(*given, **extra)

@@ -21,12 +21,17 @@ def _found() -> Iterator[tuple[str, Listed]]:
     for module in pkgutil.iter_modules(import_module(FOLDER).__path__):
         listed = getattr(import_module(f"{FOLDER}.{module.name}"), "LISTED", None)
         if listed is not None:
-            yield module.name, listed
+            yield module.name.replace("_", "-"), listed
 
 
 def command_module(name: str) -> str:
     """The name of the module with the function of that command."""
-    return f"{FOLDER}.{name}.command"
+    return f"{FOLDER}.{name.replace('-', '_')}.command"
+
+
+def command_function(name: str) -> str:
+    """The name of that function."""
+    return f"{name.replace('-', '_')}_command"
 
 
 def _in_groups(found: Iterable[tuple[str, Listed]]) -> dict[str, dict[str, Listed]]:

@@ -89,6 +89,17 @@ def answer_windows(
         yield window.records, _answered(predictor, layout, window)
 
 
+def answered_rows(
+    predictor: Predicts, layout: Layout, records: Sequence[Record]
+) -> Iterator[tuple[Record, Row | None, Answer | str]]:
+    """Each record with its row and prediction, or with why it has none."""
+    window = _window(predictor, layout, records)
+    answers = dict(zip(window.kept, zip(window.rows, _answers(predictor, window.rows), strict=True), strict=True))
+    for index, record in enumerate(records):
+        row, (answer, _) = answers.get(index, (None, (window.errors.get(index, ""), False)))
+        yield record, row, answer
+
+
 def _window(predictor: Predicts, layout: Layout, records: Sequence[Record]) -> RecordWindow:
     bare = named_type(layout.shape).without_labels(layout, predictor.task)
     window = RecordWindow(records=records, rows=[], kept=[], errors={})

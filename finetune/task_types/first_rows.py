@@ -28,7 +28,7 @@ def describe_rows(layout: Layout, table: Table) -> Iterator[str]:
     if layout.label:
         yield f"{kind.labels_are}: {_summary(kind, layout, table)}"
     for name in split_columns(layout, table):
-        yield f"not used: the column {shown(name)} says which rows are for training and which are not"
+        yield f"the column {shown(name)} says which rows are for training: it is used with split={name} alone"
     yield from could_be_related(layout)
     for rival in layout.rivals:
         yield f"not the label, but could be: {rival}"

@@ -14,7 +14,7 @@ from finetune.data.files import split_files
 from finetune.data.formats.excel import MOST_NAMED, Sheet, hint_of, named_sheet
 from finetune.data.messages import places, so_many
 from finetune.data.packed_rows import PackedRows, pack
-from finetune.data.paths import read_small, require_utf_8
+from finetune.data.paths import is_file, read_small, require_utf_8
 from finetune.data.reading import forget_tables, table_of
 from finetune.data.rows import Row, Rows
 from finetune.data.source import Source, content_hash
@@ -33,6 +33,7 @@ from finetune.task_types.mistaken_labels import with_mistakes
 from finetune.task_types.pretraining.own import is_text, text_task
 from finetune.task_types.row_builder import rows_of
 from finetune.task_types.slices import slices_of
+from finetune.task_types.split_column import dev_by_column
 from finetune.task_types.task import Task
 from finetune.task_types.text_inputs.markers import without_markers
 from finetune.task_types.trained_form import form_facts, form_for
@@ -109,7 +110,7 @@ class OwnData:
         splits = {split: (rows, notes)}
         if read.drawn:
             groups = self._groups(table, rows, indexes)
-            chosen = self._given(rows) if self.split else drawn_for_dev(named_type(self.layout.shape), rows, groups)
+            chosen = self._chosen(table, rows, indexes, groups)
             dev = [rows[index] for index in sorted(chosen)]
             rows = [row for index, row in enumerate(rows) if index not in chosen]
             held_out = f"{data_name_of(path)}: {so_many(len(dev))} {'was' if len(dev) == 1 else 'were'} {self._rule()}"
@@ -131,6 +132,14 @@ class OwnData:
         markers = self.layout.markers
         return [same_text(without_markers(row.text, markers)) for row in rows] if markers else None
 
+    def _chosen(self, table: Table, rows: Sequence[Row], indexes: Sequence[int], groups: Any) -> set[int]:
+        """The indexes of the dev rows: those that a column says, those of an earlier run, or drawn ones."""
+        if not self.split:
+            return drawn_for_dev(named_type(self.layout.shape), rows, groups)
+        if self.split in table.columns:
+            return dev_by_column(table, self.split, indexes)
+        return self._given(rows)
+
     def _given(self, rows: Sequence[Row]) -> set[int]:
         """The indexes of the dev rows of an earlier run. Raises UserError where they are not in the data."""
         try:
@@ -148,7 +157,8 @@ class OwnData:
 
     def _rule(self) -> str:
         if self.split:
-            return f"taken as dev, as listed in {self.split}"
+            says = "as listed in" if is_file(Path(self.split)) else "as says the column"
+            return f"taken as dev, {says} {self.split}"
         together = f"each {self.layout.group} on one side" if self.layout.group else "duplicates kept together"
         return f"held out as dev, {together}; use dev=FILE for your own"
 

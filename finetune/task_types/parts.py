@@ -104,6 +104,10 @@ class Codec(Part[AnyTask], ABC):
         """The row with these texts in place of its own; None where its parts would not fit them."""
         return None
 
+    def confidence(self, answer: Answer, row: Row) -> float | None:
+        """How sure a prediction is, 0 to 1, by the probabilities of its choices; None where it has none."""
+        return None if answer.probabilities is None else float(max(answer.probabilities, default=1.0))
+
     def official_files(self, answers: Sequence[Answer], rows: Sequence[Row]) -> dict[str, Any]:
         """Additional files in an official format for such predictions: JSON values by file name."""
         return {}

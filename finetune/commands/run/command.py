@@ -204,6 +204,8 @@ def print_curves(console: Terminal, curves: Sequence[SizeCurve]) -> None:
     for curve in curves:
         console.print(sizes_table(curve))
         console.print_line(curve.answer)
+        if curve.worth:
+            console.print_line(curve.worth)
 
 
 def sizes_table(curve: SizeCurve) -> FittedTable:

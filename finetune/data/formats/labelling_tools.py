@@ -14,7 +14,7 @@ def plain_rows(content: Sequence[Any]) -> list[Any]:
     if content and all(_is_spacy(item) for item in content):
         return [{"text": text, **annotations} for text, annotations in content]
     if content and all(map(_is_label_studio, content)):
-        return _with_empty_spans(content)
+        return _with_empty_lists(content)
     return list(content)
 
 
@@ -37,12 +37,17 @@ def _is_label_studio(item: Any) -> bool:
     return isinstance(item, dict) and isinstance(item.get("data"), dict) and _annotations(item) is not None
 
 
-def _with_empty_spans(tasks: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The rows of all tasks; an annotated one without spans, where others have some, gets an empty list."""
+def _with_empty_lists(tasks: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The rows of all tasks; an annotated one without spans or choices gets an empty list where others have several."""
     rows = [_label_studio(task) for task in tasks]
-    spans = {name for row in rows for name, value in row.items() if _holds_spans(value)}
+    lists = {
+        name
+        for row, task in zip(rows, tasks, strict=True)
+        for name, value in row.items()
+        if isinstance(value, list) and value and name not in task["data"]
+    }
     for row, task in zip(rows, tasks, strict=True):
-        for name in spans if _done(task) else ():
+        for name in lists if _done(task) else ():
             row.setdefault(name, [])
     return rows
 
@@ -50,10 +55,6 @@ def _with_empty_spans(tasks: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]
 def _done(task: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The annotations of a task that were not cancelled."""
     return [each for each in _annotations(task) or () if isinstance(each, dict) and not each.get("was_cancelled")]
-
-
-def _holds_spans(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and isinstance(value[0], dict) and "start" in value[0]
 
 
 def _annotations(given: Mapping[str, Any]) -> list[Any] | None:

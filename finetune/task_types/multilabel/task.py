@@ -84,6 +84,11 @@ class MultiLabelCodec(Codec["MultiLabelTask"]):
         chances = zip(self.task.labels, answer.probabilities or (), strict=False)
         return {"prediction": answer.value, **{f"p({label})": float(p) for label, p in chances}}
 
+    def confidence(self, answer: Answer, row: MultiLabelRow) -> float | None:
+        """That of the label which it is least sure of."""
+        chances = answer.probabilities
+        return None if chances is None else min((max(p, 1 - p) for p in chances), default=1.0)
+
     def shown_label(self, feature: Feature, tokens: Sequence[str]) -> str:
         marks: Any = feature.label or ()
         return ", ".join(self.task.labels[index] for index in np.flatnonzero(marks)) or "none"

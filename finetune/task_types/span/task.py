@@ -89,6 +89,11 @@ class SpanCodec(Codec["SpanTask"]):
         cells = {"prediction": answer.text, "start": answer.start, "end": answer.end, "score": answer.score}
         return cells | ({} if answer.no_answer is None else {"p(no answer)": answer.no_answer})
 
+    def confidence(self, answer: Answer, row: SpanRow) -> float | None:
+        """The probability of the span among the n-best, or of no answer."""
+        assert isinstance(answer, SpanAnswer)
+        return answer.score if answer.text or answer.no_answer is None else answer.no_answer
+
     def official_files(self, answers: Sequence[Answer], rows: Sequence[SpanRow]) -> dict[str, Any]:
         """predictions.json, nbest_predictions.json and, where questions may have no answer, null_odds.json."""
         return official_files({row.id: given for row, given in zip(rows, answers, strict=True)})  # type: ignore[misc]

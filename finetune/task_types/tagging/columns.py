@@ -19,6 +19,7 @@ from finetune.metrics.entities import to_iob2
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import TEXT_CHARS_SHOWN, Clean, Evidence, NoRow, short
 from finetune.task_types.findings import SplitRows
+from finetune.task_types.labelling import Labelling, Mark
 from finetune.task_types.parts import Answer
 from finetune.task_types.row_issues import MISSING_TEXT, unusable
 from finetune.task_types.tagging import findings
@@ -181,6 +182,23 @@ class Tagging(WordsType):
         """The task with the entity types that were found."""
         return TaggingTask(
             name=name, read=read, types=layout.labels, running_text=bool(layout.spans), signs_apart=layout.signs_apart
+        )
+
+    def labelling(self, task: Task, layout: Layout) -> Labelling:
+        """Entities are marked in the text, or in the words with spaces between them."""
+        assert isinstance(task, TaggingTask)
+
+        def marks(answer: Answer, row: TaggingRow) -> list[Mark]:
+            return [(one["start"], one["end"], one["type"]) for one in entities_of(answer, row)]
+
+        text = layout.text[0]
+        return Labelling(
+            how="characters",
+            names=task.types,
+            marks=marks,
+            marked=text,
+            texts=lambda row: {text: row.given[0]},
+            in_cells=False,
         )
 
     def cells(self, task: Task, layout: Layout, answer: Answer, row: TaggingRow) -> dict[str, Any]:

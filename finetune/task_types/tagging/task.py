@@ -117,6 +117,10 @@ class TaggingCodec(Codec["TaggingTask"]):
             "characters": list(map(list, row.given[1])),
         }
 
+    def confidence(self, answer: Answer, row: TaggingRow) -> float | None:
+        """That of the word whose tag it is least sure of."""
+        return None if answer.probabilities is None else float(min(answer.probabilities, default=1.0))
+
     def shown_label(self, feature: Feature, tokens: Sequence[str]) -> str:
         """The labelled tokens with their tags."""
         if feature.label is None:

@@ -1,5 +1,6 @@
 """The learning curve over the size of the data, and its answer."""
 
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,16 @@ from support.records import change_record, run
 from support.reports import read, report, saved_run
 from support.toys import cat_rows, cat_task
 
-from finetune.analysis.data_sizes import Gain, curves_of, last_gain, learning_curves, more_labels
+from finetune.analysis.data_sizes import (
+    Gain,
+    ShareOfRows,
+    curves_of,
+    forecast,
+    last_gain,
+    learning_curves,
+    more_labels,
+    worth_words,
+)
 from finetune.commands.report.all_runs.learning_curve import learning_curve
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
@@ -101,3 +111,29 @@ def test_a_report_of_several_sizes_draws_the_curve_and_opens_with_the_largest(tm
     assert "Learning curve of toy-cats" in found.text
     assert "the last doubling (500 to 1,000 rows) raised dev accuracy" in found.text
     assert page.count('<div class="headline') == 1
+
+
+def sizes_of(power: float, noise: float) -> list[ShareOfRows]:
+    """Sizes of runs whose error is the rows to a power, with noise that differs by seed."""
+    errors = [
+        (share, seed, (1_000 * share) ** power * math.exp(sign * noise))
+        for share in (0.1, 0.3, 1.0)
+        for seed, sign in ((1, 1), (2, -1))
+    ]
+    (sizes,) = curves_of([record(1 - error, share, seed) for share, seed, error in errors])
+    return sizes
+
+
+def test_more_rows_are_worth_what_the_power_says() -> None:
+    found = forecast(sizes_of(-0.3, 0.01), 1_000)
+    assert found is not None
+    assert found.value == pytest.approx(1_000**-0.3 - 2_000**-0.3, rel=0.05)
+    assert found.interval[0] < found.value < found.interval[1]
+    assert worth_words(sizes_of(-0.3, 0.01), 200).startswith("200 more rows would add +")
+
+
+def test_what_cannot_be_told_is_not_told() -> None:
+    assert "cannot be told" in worth_words(sizes_of(-0.05, 0.3), 200)
+    (two,) = curves_of([record(0.5, 0.1), record(0.7, 1.0)])
+    assert forecast(two, 200) is None
+    assert worth_words(two, 200) == "What 200 more rows would add to dev accuracy cannot be told from 2 runs."

@@ -16,7 +16,7 @@ from support.runs import FinishedRun
 
 import finetune
 from finetune.api.model import Model
-from finetune.cli.commands import COMMANDS
+from finetune.cli.commands import COMMANDS, command_function, command_module
 from finetune.cli.options import OPTIONS, with_options
 from finetune.commands.check.api import Findings
 
@@ -55,7 +55,7 @@ def test_the_library_speaks_of_no_option_of_the_command_line() -> None:
 
 
 def module_of(name: str) -> ModuleType:
-    return import_module(f"finetune.commands.{name}.command")
+    return import_module(command_module(name))
 
 
 OF_COMMANDS_ALONE = {"address"}  # of a launcher, which restarts a command, not a Python program
@@ -99,7 +99,7 @@ def test_a_note_of_a_command_names_its_option(in_process: InProcess, tmp_path: P
 def test_a_command_that_shows_progress_can_be_quiet(name: str) -> None:
     module = module_of(name)
     shows = "load_libraries(" in inspect.getsource(module)
-    assert not shows or "quiet" in inspect.signature(getattr(module, f"{name}_command")).parameters
+    assert not shows or "quiet" in inspect.signature(getattr(module, command_function(name))).parameters
 
 
 ONLY_FILES = ("cp", "init", "report", "submission", "tokenizer", "track", "view")  # that they write or send
@@ -107,7 +107,7 @@ ONLY_FILES = ("cp", "init", "report", "submission", "tokenizer", "track", "view"
 
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name not in ONLY_FILES])
 def test_a_command_that_prints_results_has_json(name: str) -> None:
-    assert "as_json" in inspect.signature(getattr(module_of(name), f"{name}_command")).parameters
+    assert "as_json" in inspect.signature(getattr(module_of(name), command_function(name))).parameters
 
 
 def test_a_quiet_evaluation_writes_nothing_to_standard_error(

@@ -38,7 +38,7 @@ def learning_curve(curve: SizeCurve) -> Block:
     texts = "; ".join(map(_in_words, sizes))
     return Block(
         title=f"Learning curve of {sizes[0].records[0].task}",
-        note=curve.answer,
+        note=f"{curve.answer} {curve.worth}".strip(),
         chart=chart(
             marks, x=Axis(label="training rows", low=0.0), y=Axis(label=curve.score), height=220,
             says=f"{curve.score} by training rows: {texts}",

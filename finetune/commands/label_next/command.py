@@ -1,0 +1,104 @@
+"""`finetune label-next`: the rows of a pool that are worth labelling next, for a labelling tool."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from finetune.analysis.data_sizes import curves_of, worth_words
+from finetune.cli.arguments import RESULTS, Data, Device, Json, Out, Quiet, Replace
+from finetune.cli.console import standard_output
+from finetune.cli.libraries import load_libraries
+from finetune.cli.next_commands import GivenOptions, typed_settings
+from finetune.cli.options import note_line
+from finetune.cli.progress import watching
+from finetune.cli.terminal import echo, one_line, say
+from finetune.data.messages import noun, so_many
+from finetune.data.source import source_of
+from finetune.errors import UserError
+from finetune.inference.predict_plan import require_predictable
+from finetune.runs.folder import RunFolder
+from finetune.runs.lookup import require_run
+from finetune.runs.record_files import load_record, readable_records
+from finetune.training.targets import split_arguments
+
+MOST_ROWS = 100_000  # that are chosen
+
+
+def label_next_command(
+    run: Annotated[str, typer.Argument(help="A run (folder, id, or its task), or the file that it was trained on.")],
+    pool: Annotated[Path, typer.Argument(help="Rows without labels, with the columns of training, in any format.")],
+    settings: Annotated[list[str] | None, typer.Argument(help="text=COLUMN, encoding=NAME, sheet=NAME.")] = None,
+    rows: Annotated[int, typer.Option(min=1, max=MOST_ROWS, help="How many rows to choose.")] = 200,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "-o", "--output", help="What is written: .json for Label Studio, .jsonl for doccano, else a table."
+        ),
+    ] = Path("next.csv"),
+    to: Annotated[
+        str | None, typer.Option("--to", help="label-studio, doccano or table, if the ending says another.")
+    ] = None,
+    random: Annotated[
+        float, typer.Option(min=0, max=1, help="The share that is chosen at random, and becomes dev in the next run.")
+    ] = 0.1,
+    new_only: Annotated[bool, typer.Option("--new-only", help="Leave out the rows that have labels already.")] = False,
+    force: Replace = False,
+    data: Data = None,
+    out: Out = RESULTS,
+    device: Device = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Writes the least sure rows, spread over the pool, and the rows that have labels: all that the next run reads."""
+    others, given = split_arguments(settings or [])
+    if others:
+        raise UserError(f"'{others[0]}' is not a setting", "Name one pool, and settings as key=value")
+    folder = require_run(run, out)
+    options = {name: str(value) for name, value in given.items()}
+    require_predictable(str(folder.path), pool, output.with_suffix(".csv"), options, out=out, force=True)
+    load_libraries("" if quiet else f"{pool}: loading {run}", "finetune.commands.label_next.api")
+    from finetune.commands.label_next.api import AskedRows, label_next
+    from finetune.inference.predictor import load_predictor
+
+    with watching(quiet=quiet) as watch:
+        predictor = load_predictor(str(folder.path), out=out, watch=watch, device=device)
+        found = label_next(
+            predictor, folder, pool, output, asked=AskedRows(rows=rows, random=random, new_only=new_only), to=to,
+            options=options, source=source_of(data), watch=watch, force=force,
+        ).facts()  # fmt: skip
+    found["worth"] = _worth(folder, rows)
+    if as_json:
+        echo(json.dumps(found))
+        return
+    say(_summary(found))
+    if not quiet:
+        kept = GivenOptions(out=out, device=device)
+        labelled = "EXPORT" if found["exported"] else str(output)
+        standard_output().print_next(kept.command("run", labelled, *typed_settings(found["settings"])))
+
+
+def _worth(folder: RunFolder, rows: int) -> str:
+    """What so many more rows are worth, by the learning curve of the run's setting; empty without one."""
+    files = sorted(folder.path.parent.glob("*/record.json"))
+    records = [record for _, record in readable_records(files, load_record)]
+    mine = load_record(folder.record_file).id
+    curves = [sizes for sizes in curves_of(records) if any(one.id == mine for size in sizes for one in size.records)]
+    return worth_words(curves[0], rows) if curves else ""
+
+
+def _summary(found: Mapping[str, Any]) -> str:
+    """What was chosen, in a few lines."""
+    left = [f"{found['labelled']:,} with labels"] * bool(found["labelled"])
+    left += [f"{found['copies']:,} near {noun(found['copies'], 'copy')}"] * bool(found["copies"])
+    lines = [
+        f"{so_many(found['chosen'])} of {found['rows']:,} -> {' and '.join(found['files'])}: the least sure ones, "
+        f"{found['random']:,} at random" + (f"; left out: {', '.join(left)}" if left else "")
+    ]
+    if before := found["labelled_rows_written"]:
+        lines.append(f"after them {so_many(before)} with labels, so that the file is all that the next run needs")
+    lines += [one_line(note_line(note)) for note in found["notes"]]
+    lines += [found["worth"]] if found["worth"] else []
+    return "\n".join(lines)
