@@ -64,7 +64,8 @@ def types_of_entities() -> list[Cells]:
 
 def other_label(row: Cells, draw: random.Random) -> Cells:
     """One label more or less, never none at all."""
-    turned = draw.choice(row["kinds"]) if len(row["labels"]) > 1 else draw.choice([*{*row["kinds"]} - {*row["labels"]}])
+    others = [kind for kind in row["kinds"] if kind not in row["labels"]]
+    turned = draw.choice(row["kinds"] if len(row["labels"]) > 1 else others)
     return row | {"labels": sorted({*row["labels"]} ^ {turned})}
 
 

@@ -2,6 +2,7 @@
 
 import math
 import statistics
+from collections import defaultdict
 from typing import Any
 
 from finetune.commands.table.files import Cells, markdown_table
@@ -178,6 +179,24 @@ def label_errors_table(measured: dict[str, Any]) -> str:
     made = (
         f"Of {measured['changed']} changed labels; means of {so_many(draws, 'draw')}, MiniLM, {measured['date'][:10]}."
     )
+    return f"{markdown_table(head, lines)}\n\n{made}"
+
+
+def label_errors_of_types_table(measured: dict[str, Any]) -> str:
+    """How many changed labels are among the first rows by task type: means of the draws, and by chance."""
+    cases: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
+    for draw, found in measured["draws"].items():
+        cases[draw.rsplit(" ", 1)[0]].append(found)
+    (changed,), (rows,) = ({found[name] for found in measured["draws"].values()} for name in ("changed", "rows"))
+    depths = [depth * changed for depth in measured["depths"]]
+    lines: list[Cells] = []
+    for case, draws in cases.items():
+        means = [f"{statistics.fmean(column):.1f}" for column in zip(*(found["found"] for found in draws), strict=True)]
+        seconds = statistics.fmean(found["cpu_seconds"] for found in draws)
+        lines.append([case, str(len(draws)), *means, f"{seconds:.0f} s"])
+    lines.append(["by chance", "", *(f"{changed * depth / rows:.0f}" for depth in depths), ""])
+    head = ["labels", "draws", *(f"in the first {depth}" for depth in depths), "CPU"]
+    made = f"Of {changed} changed labels in {rows} rows, MiniLM, {measured['date'][:10]}."
     return f"{markdown_table(head, lines)}\n\n{made}"
 
 

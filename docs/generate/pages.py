@@ -89,6 +89,9 @@ def blocks() -> dict[str, str]:
             "encoder-types": encoder_types_table(_benchmark("encoder_types.json")),
             "encoder-types-ko": encoder_types_table_ko(_benchmark("encoder_types.json")),
             "label-errors": benchmark_tables.label_errors_table(_benchmark("label_errors.json")),
+            "label-errors-of-types": benchmark_tables.label_errors_of_types_table(
+                _benchmark("label_errors_of_types.json")
+            ),
             "few-rows": few_rows_table(_benchmark("few_rows.json"), _benchmark("setfit_few_rows.json")),
             "few-labels": few_labels_table(
                 *map(_benchmark, ("few_labels.json", "few_rows.json", "setfit_few_rows.json"))

@@ -82,6 +82,8 @@ def write_own_data(folder: Path) -> None:
     reviews = ["text,label", *(f"{text},{'good' if mark else 'bad'}" for _, text, mark in halves)]
     ratings = ["id\tdocument\tlabel", *(f"{row}\t{text} 영화\t{mark}" for row, text, mark in halves)]
     pairs = ["sentence1\tsentence2\tscore", *(f"{text}\t한 남자\t{row / 10}" for row, text, _ in halves)]
+    marks = ("bad", "good")
+    two = [f"{text},{marks[mark]},{marks[mark if row % 5 != 2 else 1 - mark]}" for row, text, mark in halves]
     tickets = [f"{text},{text} again,{'abc'[row % 3]},u{row % 8}" for row, text, _ in halves]
     parts = {
         f"{split}.csv": [reviews[0], *reviews[1 + number :: 3]] for number, split in enumerate(("train", "dev", "test"))
@@ -91,6 +93,7 @@ def write_own_data(folder: Path) -> None:
         **{f"path/to/korsts/sts-{split}.tsv": pairs for split in ("train", "dev", "test")},
         **{f"path/to/nsmc/ratings_{split}.txt": ratings for split in ("train", "test")},
         "reviews.csv": reviews,
+        "two.csv": ["text,label_1,label_2", *two],
         "ratings.csv": [line.replace("\t", ",") for line in ratings],
         "stars.csv": ["text,stars", *(f"{text},{1 + row % 5}" for row, text, _ in halves)],
         "tickets.csv": ["title,body,topic,user_id", *tickets],
