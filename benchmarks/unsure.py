@@ -1,6 +1,7 @@
 """Whether the risk that `predict --risk` promises holds: one run a data set, and 200 draws of dev rows.
 
 python benchmarks/unsure.py --out results/benchmarks/unsure.json
+python benchmarks/unsure.py --out results/benchmarks/unsure.json --chosen results/nsmc/*    # runs of one recipe
 
 A draw takes dev rows, with replacement, from a pool of rows that the model was not trained on: so the risk of a
 threshold is known, it is that of the whole pool. Of the rows that a draw did not take it is counted too, with the error
@@ -24,6 +25,7 @@ import finetune
 from finetune.data.source import source_of
 from finetune.inference.dev_claims import claims_with
 from finetune.metrics import selective
+from finetune.runs.folder import RunFolder
 from finetune.task_types.claims import DevClaims
 from finetune.task_types.registry import find
 
@@ -93,14 +95,14 @@ class Pool:
 def of_risk(pool: Pool, rows: np.ndarray, risk: float) -> dict[str, Any]:
     """What the threshold of dev `rows`, of which some may be drawn twice, gives on all rows, and on the other rows."""
     confidence, right, row = pool.arrays
-    times = np.bincount(rows, minlength=pool.claims.rows)[row]
-    here = np.repeat(np.arange(len(row)), times)
-    effect = selective.design_effect(~right[here], row[here])
+    begin, after = np.searchsorted(row, rows), np.searchsorted(row, rows, side="right")
+    here = np.concatenate([np.arange(a, b) for a, b in zip(begin, after, strict=True)])
+    effect = selective.design_effect(~right[here], np.repeat(np.arange(len(rows)), after - begin))
     found = selective.risk_threshold(confidence[here], right[here], risk, effect=effect)
     if found is None:
         return {"promised": False}
     kept = confidence >= found.threshold
-    others = kept & (times == 0)
+    others = kept & ~np.isin(row, rows)
     return {
         "promised": True, "coverage": float(kept.mean()), "wrong": float((~right[kept]).mean()),
         "wrong_of_others": float((~right[others]).mean()), "effect": effect,
@@ -161,6 +163,31 @@ def measured(name: str, options: argparse.Namespace) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def chosen_best(folders: Sequence[Path], options: argparse.Namespace, risk: float) -> dict[str, Any]:
+    """What choosing costs: of runs on the same rows the best on each draw is taken, as the best epoch is on dev.
+
+    Next to it the first of them, on the same draws.
+    """
+    runs = [RunFolder(folder) for folder in folders]
+    claims = [claims_with(str(folder), folder / "model", out=folder) for folder in folders]
+    pools, right = [Pool.of(one) for one in claims], [np.array(one.right, bool) for one in claims]
+    sizes = {}
+    for rows in options.sizes:
+        found: dict[str, list[dict[str, Any]]] = {"best of them": [], "one": []}
+        for draw in range(options.draws):
+            dev = np.random.default_rng([rows, draw]).integers(0, claims[0].rows, rows)
+            best = max(range(len(pools)), key=lambda one: right[one][dev].mean())
+            found["best of them"].append(of_risk(pools[best], dev, risk))
+            found["one"].append(of_risk(pools[0], dev, risk))
+        sizes[str(rows)] = {name: summed(draws, risk) for name, draws in found.items()}
+        print(rows, sizes[str(rows)], flush=True)
+    records = [record for run in runs if (record := run.record()) is not None]
+    return {
+        "task": records[0].task, "runs": [record.id for record in records], "risk": risk, "rows": claims[0].rows,
+        "draws": options.draws, "sizes": sizes,
+    }  # fmt: skip
+
+
 def main() -> None:
     """Measures what is not there yet, and writes it."""
     parser = argparse.ArgumentParser(description="Whether the risk that is promised holds")
@@ -169,16 +196,24 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=200)
     parser.add_argument("--level", type=float, default=0.95)
     parser.add_argument("--work", type=Path, default=Path("build/unsure"), help="folder of the files and runs")
+    parser.add_argument(
+        "--chosen", type=Path, nargs="+", help="folders of runs on the same rows, of which one is chosen"
+    )
     parser.add_argument("--out", type=Path, required=True, help="JSON file to write")
     options = parser.parse_args()
     before = json.loads(options.out.read_text()) if options.out.is_file() else {"sets": {}}
+    if options.chosen:
+        options.out.write_text(
+            json.dumps(before | {"chosen": chosen_best(options.chosen, options, 0.1)}, indent=1) + "\n"
+        )
+        return
     for name in options.sets:
         if name in before["sets"]:
             continue
         before["sets"][name] = measured(name, options)
         facts = {"about": "risk promised on draws of dev rows, counted on all other rows", **machine.facts()}
         facts |= {"model": "minilm", "draws": options.draws, "level": options.level}
-        options.out.write_text(json.dumps({**facts, "sets": before["sets"]}, indent=1) + "\n")
+        options.out.write_text(json.dumps({**before, **facts, "sets": before["sets"]}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

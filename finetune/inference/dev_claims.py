@@ -10,7 +10,7 @@ import numpy as np
 from finetune.data.atomic import write_atomically
 from finetune.data.checksums import write_checksums
 from finetune.errors import UserError
-from finetune.runs.dev_choices import chosen_for_model
+from finetune.runs.dev_choices import chosen_by_scored
 from finetune.runs.lookup import named_run
 from finetune.runs.predictions import read_predictions
 from finetune.runs.record import RunRecord
@@ -37,7 +37,7 @@ def save_claims(model: Path, view: View | None, record: RunRecord) -> None:
     """
     if view is None:
         return
-    found = claims_of(view, split=record.first_split, chosen=chosen_for_model(record))
+    found = claims_of(view, split=record.first_split, chosen=chosen_by_scored(record))
     if found.confidence or found.errors:
         write_atomically(model / FILE, json.dumps(found.as_json()) + "\n")
         write_checksums(model)
@@ -59,7 +59,7 @@ def claims_with(model: str, folder: Path, *, out: Path) -> DevClaims:
     view = split_view_of(record, run, split, read_predictions(run.predictions(split)))
     if view is None:
         raise UserError(f"{run.predictions(split)}: has no labels with probabilities", AGAIN)
-    return claims_of(view, split=split, chosen=chosen_for_model(record))
+    return claims_of(view, split=split, chosen=chosen_by_scored(record))
 
 
 def claims_of(view: View, *, split: str, chosen: str = "") -> DevClaims:

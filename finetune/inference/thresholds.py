@@ -12,7 +12,7 @@ from finetune.inference.dev_claims import claims_with, lines_view
 from finetune.inference.predictor import Predictor, saved
 from finetune.inference.unsure import Unsure
 from finetune.metrics import selective
-from finetune.metrics.selective import Answered
+from finetune.metrics.selective import AnsweredShare
 from finetune.task_types.claims import DevClaims
 
 DRAWS = "in 95 of 100 draws of dev rows"
@@ -77,7 +77,7 @@ def _require_label(claims: DevClaims, label: str, name: str) -> None:
         )
 
 
-def _promised(claims: DevClaims, risk: float, label: str | None = None) -> Answered:
+def _promised(claims: DevClaims, risk: float, label: str | None = None) -> AnsweredShare:
     """The threshold of a risk. Raises UserError where these rows cannot promise it, with how many rows could."""
     confidence, right, row = claims.arrays(label)
     effect = selective.design_effect(~right, row)
@@ -95,7 +95,7 @@ def _not_promised(
     rows = claims.rows
     of = f"{so_many(rows)} of {claims.split}" + (f", {len(right):,} predicted {label}" if label else "")
     if times is None:
-        need = "even the surest are wrong more often"
+        need = "too few of the surest are right to tell how many would do"
     else:
         needed = max(math.ceil(times * rows), rows + 1)
         need = f"about {_rounded(needed):,} are needed"
@@ -137,7 +137,7 @@ def _enough(found: float | None, claims: DevClaims, level: float) -> float:
     )
 
 
-def _found(found: Answered, claims: DevClaims, label: str | None = None) -> str:
+def _found(found: AnsweredShare, claims: DevClaims, label: str | None = None) -> str:
     """What a threshold gives on dev, in words."""
     count = sum(label in (None, each) for each in claims.label)
     threshold = "any confidence" if found.threshold == -math.inf else f"a confidence of {found.threshold:.3g} or more"

@@ -121,7 +121,7 @@ class Unsure:
         """The names in a row's label set, the likeliest first; of one label never none."""
         ranked = sorted(view.candidates(line), key=lambda one: -one.chance)
         inside = [one.name for one in ranked if self.sets is not None and one.chance >= self.sets]
-        return inside or [one.name for one in ranked[: not view.several]]
+        return inside if inside or view.several else [line["prediction"]]
 
 
 def _cell(kind: "DataType", task: "Task", layout: "Layout", answer: "Answer", row: "Row", value: Any) -> Any:

@@ -8,17 +8,20 @@ label a row is split conformal prediction. Pure functions of dev rows; `(claims,
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
 ERROR_RATE = 0.05  # share of dev draws in which a promised risk may be exceeded
 ERRORS_AT_FIRST = 5  # that the first threshold tried allows, so that one error by chance does not end the search
 STEPS = 100  # thresholds tried
+FEW_SEEN = 20  # claims, of which none wrong says little about many
 MOST_TIMES = 1_000  # times as many rows, beyond which a risk is not reachable
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answered:
+class AnsweredShare:
     """Answer where the confidence is at least `threshold`: a share `coverage` of dev, of which `wrong` is wrong."""
 
     threshold: float
@@ -26,7 +29,9 @@ class Answered:
     wrong: float
 
 
-def risk_threshold(confidence: np.ndarray, right: np.ndarray, risk: float, *, effect: float = 1.0) -> Answered | None:
+def risk_threshold(
+    confidence: np.ndarray, right: np.ndarray, risk: float, *, effect: float = 1.0
+) -> AnsweredShare | None:
     """The lowest threshold whose share of wrong answers is at most `risk`, in 95 % of dev draws; None where none is.
 
     The thresholds tried depend on the number of claims alone, from few answers to all, and the first that fails ends
@@ -34,18 +39,17 @@ def risk_threshold(confidence: np.ndarray, right: np.ndarray, risk: float, *, ef
     and the share of wrong answers falls as the threshold rises. `effect` is that of `design_effect`.
     """
     tried, ranked = _tried(confidence, right, risk, effect)
-    passed = [count for count in tried.tolist() if count]
     failed = np.flatnonzero(_chance(ranked.wrong[tried - 1], tried, risk, effect) > ERROR_RATE)
-    kept = passed[: failed[0]] if len(failed) else passed
-    return ranked.answered(kept[-1]) if kept else None
+    kept = tried[: failed[0]] if len(failed) else tried
+    return ranked.answered(int(kept[-1])) if len(kept) else None
 
 
-def coverage_threshold(confidence: np.ndarray, right: np.ndarray, coverage: float) -> Answered:
+def coverage_threshold(confidence: np.ndarray, right: np.ndarray, coverage: float) -> AnsweredShare:
     """The highest threshold that a new prediction reaches with a probability of `coverage`, on average over draws."""
     ranked = _ranked(confidence, right)
     below = math.floor((len(ranked.confidence) + 1) * (1 - coverage) + 1e-9)
     if not below:
-        return Answered(threshold=-math.inf, coverage=1.0, wrong=ranked.wrong[-1] / len(ranked.wrong))
+        return AnsweredShare(threshold=-math.inf, coverage=1.0, wrong=ranked.wrong[-1] / len(ranked.wrong))
     return ranked.answered(int(np.searchsorted(-ranked.confidence, -ranked.confidence[-below], side="right")))
 
 
@@ -79,23 +83,28 @@ def rows_for_sets(level: float) -> int:
     return math.ceil(level / (1 - level) - 1e-9)
 
 
+@lru_cache(maxsize=256)
 def least_answers(risk: float, *, wrong: int = 0) -> int:
     """The fewest answers whose share of wrong ones is bounded by `risk` if so many are wrong."""
     count = wrong + 1
-    while _chance(np.array([wrong]), np.array([count]), risk, 1.0)[0] > ERROR_RATE:
+    while _chance(wrong, count, risk, 1.0) > ERROR_RATE:
         count = math.ceil(count * 1.01)
-    while count > wrong + 1 and _chance(np.array([wrong]), np.array([count - 1]), risk, 1.0)[0] <= ERROR_RATE:
+    while count > wrong + 1 and _chance(wrong, count - 1, risk, 1.0) <= ERROR_RATE:
         count -= 1
     return count
 
 
 def rows_needed(confidence: np.ndarray, right: np.ndarray, risk: float, *, effect: float = 1.0) -> float | None:
-    """How many times as many dev rows, distributed as these, promise the risk for some; None where none would."""
+    """About how many times as many dev rows, distributed as these, promise the risk for some; None where none would."""
     ranked = _ranked(confidence, right)
-    counts = np.unique(np.linspace(1, len(ranked.wrong), STEPS).round().astype(int))
-    wrong = np.maximum(ranked.wrong[counts - 1], 0.5)  # none of few is not none of many
-    found = [t for w, n in zip(wrong, counts, strict=True) if w / n < risk and (t := _times(w, n, risk, effect))]
-    return min(found, default=None)
+    total = len(ranked.wrong)
+    for times in np.geomspace(1.05, MOST_TIMES, STEPS * 2):
+        first = _first(round(times * total), risk, effect)
+        count = min(total, max(1, round(first / times)))
+        share = (ranked.wrong[count - 1] + 0.5 * (count < FEW_SEEN)) / count
+        if first <= times * total and _chance(share * first, first, risk, effect) <= ERROR_RATE:
+            return float(times)
+    return None
 
 
 def lowest_risk(confidence: np.ndarray, right: np.ndarray, *, effect: float = 1.0) -> float | None:
@@ -137,10 +146,10 @@ class Ranked:
     wrong: np.ndarray
     ends: np.ndarray
 
-    def answered(self, count: int) -> Answered:
+    def answered(self, count: int) -> AnsweredShare:
         """What the threshold of so many answers gives."""
         threshold, total = float(self.confidence[count - 1]), len(self.wrong)
-        return Answered(threshold=threshold, coverage=count / total, wrong=float(self.wrong[count - 1] / count))
+        return AnsweredShare(threshold=threshold, coverage=count / total, wrong=float(self.wrong[count - 1] / count))
 
 
 def _ranked(confidence: np.ndarray, right: np.ndarray) -> Ranked:
@@ -157,37 +166,24 @@ def _tried(confidence: np.ndarray, right: np.ndarray, risk: float, effect: float
     """The numbers of answers that are tried in order, each to the end of equal confidences; and the ranked claims."""
     ranked = _ranked(confidence, right)
     total = len(ranked.wrong)
-    least, easy = (math.ceil(effect * least_answers(risk, wrong=wrong)) for wrong in (0, ERRORS_AT_FIRST))
-    first = max(least, min(easy, total // 2))
+    first = _first(total, risk, effect)
     if first > total:
         return np.array([], int), ranked
     counts = np.linspace(first, total, STEPS).round().astype(int)
     return np.unique(ranked.ends[np.searchsorted(ranked.ends, counts)]), ranked
 
 
-def _chance(wrong: np.ndarray, count: np.ndarray, risk: float, effect: float) -> np.ndarray:
+def _first(total: int, risk: float, effect: float) -> int:
+    """The first number of answers that is tried, of so many."""
+    least, easy = (math.ceil(effect * least_answers(risk, wrong=wrong)) for wrong in (0, ERRORS_AT_FIRST))
+    return max(least, min(easy, total // 2))
+
+
+def _chance(wrong: Any, count: Any, risk: float, effect: float) -> Any:
     """The probability of so few wrong ones of `count` if a share `risk` is: Clopper and Pearson's bound, turned round.
 
-    Counts are divided by the design effect.
+    Counts, numbers or arrays, are divided by the design effect.
     """
     from scipy.special import betaincc
 
-    left = np.maximum(count - wrong, 1e-9) / effect
-    return np.asarray(betaincc(wrong / effect + 1, left, risk))
-
-
-def _times(wrong: float, count: int, risk: float, effect: float) -> float | None:
-    """How many times as many claims bound the risk, with the same share of wrong ones."""
-    low, high = 0.0, math.log(MOST_TIMES)
-    if _one(wrong, count, risk, effect / MOST_TIMES) > ERROR_RATE:
-        return None
-    for _ in range(30):
-        middle = (low + high) / 2
-        low, high = (
-            (low, middle) if _one(wrong, count, risk, effect / math.exp(middle)) <= ERROR_RATE else (middle, high)
-        )
-    return math.exp(high)
-
-
-def _one(wrong: float, count: int, risk: float, effect: float) -> float:
-    return float(_chance(np.array([wrong]), np.array([count]), risk, effect)[0])
+    return betaincc(wrong / effect + 1, np.maximum(count - wrong, 1e-9) / effect, risk)

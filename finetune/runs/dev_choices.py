@@ -10,7 +10,7 @@ def dev_choices(record: RunRecord) -> list[str]:
     """Sentences on options that were chosen on the scored rows, and on those chosen on other rows."""
     split, *others = record.scores
     options = _options(record)
-    chosen = [*_epoch(record), *([] if record.cross_fitted else options)]
+    chosen = _of_scored(record)
     found = []
     if record.cross_fitted and options:
         found.append(
@@ -24,6 +24,11 @@ def dev_choices(record: RunRecord) -> list[str]:
     return found
 
 
+def chosen_by_scored(record: RunRecord) -> str:
+    """What the rows of dev chose that they are themselves predicted with, in words; may be empty."""
+    return " and ".join(_of_scored(record))
+
+
 def is_optimistic(record: RunRecord) -> bool:
     """Whether anything was chosen on the dev rows that are scored."""
     return bool(_epoch(record)) or (bool(_options(record)) and not record.cross_fitted)
@@ -32,6 +37,10 @@ def is_optimistic(record: RunRecord) -> bool:
 def chosen_for_model(record: RunRecord) -> str:
     """What was chosen on all of dev for the saved model, in words; may be empty."""
     return " and ".join((*_epoch(record), *_options(record)))
+
+
+def _of_scored(record: RunRecord) -> list[str]:
+    return [*_epoch(record), *([] if record.cross_fitted else _options(record))]
 
 
 def _options(record: RunRecord) -> list[str]:

@@ -24,7 +24,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class SetCandidate:
     """What a set of labels may hold: its name, its probability, and whether it is a label of the row."""
 
     name: Any

@@ -18,7 +18,7 @@ from finetune.task_types.sentence.columns import Classification, Regression
 from finetune.task_types.span.columns import Span
 from finetune.task_types.tagging.columns import Tagging
 from finetune.task_types.task import Task
-from finetune.task_types.view import Line, View, labelled
+from finetune.task_types.view import Line, View, with_labels
 
 OWN: tuple[DataType, ...] = (
     Choice(),
@@ -60,7 +60,7 @@ def view_of(lines: Sequence[Line], labels: Sequence[str] = (), *, name: str = ""
 
     None where no line has a label, or no type fits.
     """
-    known = labelled(lines)
+    known = with_labels(lines)
     types = data_types()
     views = [types[name].view] if name in types else [each.view for each in types.values()]
     view = next((view for view in views if known and all(map(view.shows, known))), None)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from finetune.runs.seeds import CONSTANT
-from finetune.task_types.claims import Candidate, Claim
+from finetune.task_types.claims import Claim, SetCandidate
 from finetune.task_types.marked_text import TextPart
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class View(ABC):
         """The prediction without claims that are left out, where it has others; None where a row is one claim."""
         return None
 
-    def candidates(self, line: Line) -> list[Candidate]:
+    def candidates(self, line: Line) -> list[SetCandidate]:
         """What a set of labels may hold for a row; none where the probabilities of other labels are unknown."""
         return []
 
@@ -218,14 +218,9 @@ def most_probable(view: View) -> tuple[np.ndarray, np.ndarray] | None:
     return np.array([max(line["probabilities"]) for line in view.lines]), view.scores() == 1
 
 
-def labelled(lines: Sequence[Line]) -> list[Line]:
+def with_labels(lines: Sequence[Line]) -> list[Line]:
     """The lines with a label and a prediction."""
     return [line for line in lines if line["gold"] is not None and line["prediction"] is not None]
-
-
-def row_claim(line: Line, label: str = "") -> Claim:
-    """The claim of a type with one choice of several."""
-    return Claim(label=label, confidence=max(line["probabilities"]), right=line["gold"] == line["prediction"])
 
 
 def _agrees(key: str, value: Any, answer: Any) -> bool:

@@ -31,7 +31,7 @@ from finetune.task_types.own_data import own_data
 from finetune.task_types.prediction_lines import prediction_lines
 from finetune.task_types.prepare import drawn_ids
 from finetune.task_types.resolved_run import ResolvedRun
-from finetune.task_types.view import Line, labelled
+from finetune.task_types.view import Line, with_labels
 from finetune.training.checkpoints import Checkpoints, Progress
 from finetune.training.compared import compared
 from finetune.training.contrastive import FEW_TO_LEARN, fit_contrastive, fit_then_all
@@ -218,7 +218,7 @@ def _save(
         save_adapter(built.model, attempt.model / "adapter", planned.recipe, base=planned.weights.loadable)
     watch(Working("scoring, with intervals"))
     record = build_record(planned, built, trained, baselines, engine.accelerator, started=started)
-    save_claims(attempt.model, lines_view(planned.task, labelled(first), tuple(built.model.head.labels)), record)
+    save_claims(attempt.model, lines_view(planned.task, with_labels(first), tuple(built.model.head.labels)), record)
     replaces.require_locked()
     attempt.finish(record, planned.recipe, drawn_ids(planned.splits))
 

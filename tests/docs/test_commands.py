@@ -45,6 +45,8 @@ SMALL = ["train.epochs=1", "limit=16", "max_length=64"]
 BEFORE = [  # what a reader of any one page has run on others
     *("run glue-mrpc", "run glue-mrpc frozen=true", "run squad-v1", "run conll-2003", "run reviews.csv"),
 ]
+PROMISES = {"--risk", "--precision", "--label-sets"}  # which a few rows of dev cannot keep
+TOO_FEW = ("cannot be promised from", "dev rows, and there are", "is never predicted on")
 EXAMPLES = [typed for listed in COMMAND_LIST.values() for typed, _ in (*listed.examples, *FIRST)]  # of --help
 OTHER_TASKS = DOCS / "how-to" / "other-tasks.md"
 
@@ -102,7 +104,7 @@ class Reader:
     capsys: pytest.CaptureFixture[str]
 
     def type(self, command: str) -> str:
-        """What the command prints; it may end with 1 only where it checks data."""
+        """What the command prints; it may end with 1 only where it checks data, with 2 where dev has too few rows."""
         every = self.data.parent
         named = {"path/to/glue": self.data, "path/to/conll2003": every / "conll2003", "path/to/klue": every}
         for place, folder in named.items():
@@ -125,6 +127,8 @@ class Reader:
         self.monkeypatch.setattr(sys, "argv", ["finetune", *arguments])
         code = exit_code()
         printed = self.capsys.readouterr()
+        if code == 2 and PROMISES & {*arguments} and any(few in printed.err for few in TOO_FEW):
+            return printed.err
         assert code in ((0, 1) if has_findings else (0,)), (command, printed.err)
         if written is not None:
             written.write_text(printed.out, encoding="utf-8")

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from finetune.task_types.claims import Candidate, Claim
+from finetune.task_types.claims import Claim, SetCandidate
 from finetune.task_types.marked_text import Segment, TextPart, cut, unmarked
-from finetune.task_types.view import Line, View, most_probable, row_claim
+from finetune.task_types.view import Line, View, most_probable
 
 CHOICES_SHOWN = 10
 
@@ -52,12 +52,14 @@ class ChoiceView(View):
 
     def claims(self, line: Line) -> list[Claim]:
         """The choice, which has no label that rows share."""
-        return [row_claim(line)] if line.get("probabilities") else []
+        if not line.get("probabilities"):
+            return []
+        return [Claim(label="", confidence=max(line["probabilities"]), right=line["gold"] == line["prediction"])]
 
-    def candidates(self, line: Line) -> list[Candidate]:
+    def candidates(self, line: Line) -> list[SetCandidate]:
         """The choices by their index."""
         every = enumerate(line.get("probabilities") or ())
-        return [Candidate(name=place, chance=chance, right=place == line["gold"]) for place, chance in every]
+        return [SetCandidate(name=place, chance=chance, right=place == line["gold"]) for place, chance in every]
 
     def chances(self) -> tuple[list[list[float]], list[int]] | None:
         if self.decisions() is None:

@@ -7,7 +7,7 @@ from itertools import chain
 import numpy as np
 
 from finetune.metrics.scores import label_set_scores
-from finetune.task_types.claims import Candidate, Claim
+from finetune.task_types.claims import Claim, SetCandidate
 from finetune.task_types.marked_text import TextPart
 from finetune.task_types.text_inputs.view import probabilities_by_label, text_lengths, text_parts
 from finetune.task_types.view import Beliefs, ClassScore, Curve, Line, View
@@ -61,9 +61,9 @@ class LabelsView(View):
         left_out = {claim.label for claim in unsure}
         return [label for label in line["prediction"] if label not in left_out]
 
-    def candidates(self, line: Line) -> list[Candidate]:
+    def candidates(self, line: Line) -> list[SetCandidate]:
         return [
-            Candidate(name=label, chance=chance, right=label in (line["gold"] or ()))
+            SetCandidate(name=label, chance=chance, right=label in (line["gold"] or ()))
             for label, chance in self.by_label(line).items()
         ]
 

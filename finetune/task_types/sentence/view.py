@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from finetune.metrics.scores import label_scores
-from finetune.task_types.claims import Candidate, Claim
+from finetune.task_types.claims import Claim, SetCandidate
 from finetune.task_types.marked_text import TextPart
 from finetune.task_types.text_inputs.view import probabilities_by_label, text_lengths, text_parts
-from finetune.task_types.view import ClassScore, Curve, Line, View, most_probable, row_claim
+from finetune.task_types.view import ClassScore, Curve, Line, View, most_probable
 
 if TYPE_CHECKING:
     from finetune.task_types.task import Task
@@ -70,11 +70,14 @@ class LabelView(View):
 
     def claims(self, line: Line) -> list[Claim]:
         """The label."""
-        return [row_claim(line, str(line["prediction"]))] if line.get("probabilities") else []
+        if not line.get("probabilities"):
+            return []
+        chance = self.by_label(line).get(line["prediction"], max(line["probabilities"]))
+        return [Claim(label=str(line["prediction"]), confidence=chance, right=line["gold"] == line["prediction"])]
 
-    def candidates(self, line: Line) -> list[Candidate]:
+    def candidates(self, line: Line) -> list[SetCandidate]:
         return [
-            Candidate(name=name, chance=chance, right=name == line["gold"])
+            SetCandidate(name=name, chance=chance, right=name == line["gold"])
             for name, chance in probabilities_by_label(self.labels, line).items()
         ]
 

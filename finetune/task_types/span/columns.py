@@ -16,7 +16,7 @@ from finetune.data.nested_fields import cell_at
 from finetune.data.table import Table
 from finetune.data.values import as_number, as_text, is_missing
 from finetune.metrics.squad import score_v1, score_v2
-from finetune.task_types.claims import Candidate, Claim
+from finetune.task_types.claims import Claim, SetCandidate
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import TEXT_CHARS_SHOWN, Clean, DataType, Evidence, NoRow
 from finetune.task_types.findings import SplitRows
@@ -96,13 +96,13 @@ class SpanView(View):
             return []
         return [Claim(label="", confidence=line["score"], right=self._is_right(line, line["prediction"]))]
 
-    def candidates(self, line: Line) -> list[Candidate]:
+    def candidates(self, line: Line) -> list[SetCandidate]:
         """The texts of the n-best list, where it was kept; of the right ones only the first is called so."""
-        found, right = list[Candidate](), False
+        found, right = list[SetCandidate](), False
         for one in line.get("n_best") or ():
             first = not right and self._is_right(line, one["text"])
             right = right or first
-            found.append(Candidate(name=one["text"], chance=one["probability"], right=first))
+            found.append(SetCandidate(name=one["text"], chance=one["probability"], right=first))
         return found
 
     def row_pairs(self, line: Line) -> list[tuple[str, str]]:

@@ -146,10 +146,9 @@ def test_what_cannot_be_promised_or_asked_is_one_line_with_a_way_out(
         return " ".join(err.split())
 
     with_claims(run, tmp_path / "moved", wrong=50, rows=50)
-    assert "even the surest are wrong more often. Ask for a coverage instead" in told("--risk", "0.05")
-    with_claims(run, tmp_path / "moved", wrong=40, rows=50)
-    message = told("--risk", "0.1")
-    assert "risk 10 % cannot be promised from 50 rows of dev: about 540 are needed" in message
+    message = told("--risk", "0.05")
+    assert "risk 5 % cannot be promised from 50 rows of dev: too few of the surest are right to tell" in message
+    assert "Ask for a coverage instead" in message
     with_claims(run, tmp_path / "moved", wrong=10, rows=50)
     message = told("--risk", "0.05")
     assert "about 75 are needed" in message

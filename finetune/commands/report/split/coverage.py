@@ -12,19 +12,21 @@ from finetune.commands.report.split_view import SplitView
 from finetune.metrics.selective import coverage_curve, design_effect, risk_threshold
 
 ORDER = 41
-FEWEST = 20  # claims, of fewer of which a curve says little
+FEWEST_CLAIMS = 20  # claims, of fewer of which a curve says little
 RISKS = (0.01, 0.02, 0.05, 0.1, 0.2)
 
 
 def blocks(split: SplitView) -> Iterator[Block]:
     """A curve over thresholds of the confidence, and the risks that these rows promise."""
     found = [(row, claim) for row, each in enumerate(split.view.lines) for claim in split.view.claims(each)]
-    if len(found) < FEWEST:
+    if len(found) < FEWEST_CLAIMS:
         return
     confidence = np.array([claim.confidence for _, claim in found])
     right, rows = np.array([claim.right for _, claim in found]), np.array([row for row, _ in found])
     of, (coverage, accuracy, bound) = split.view.claimed, coverage_curve(confidence, right)
-    drawn = np.arange(len(coverage)) >= min(FEWEST, len(coverage) - 1)  # one error in the first few is half of them
+    drawn = np.arange(len(coverage)) >= min(
+        FEWEST_CLAIMS, len(coverage) - 1
+    )  # one error in the first few is half of them
     yield Block(
         title="Coverage and accuracy",
         note=(
