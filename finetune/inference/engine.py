@@ -120,16 +120,19 @@ class Engine:
         losses = self.model.head.losses(_padded(logits).to(self.accelerator.device), labels)
         return {name: float(loss) for name, loss in losses.items()}
 
-    def hidden_states(self, sequences: Sequence[Feature], layers: Sequence[int]) -> Iterator[tuple[int, np.ndarray]]:
-        """(index, hidden states `(positions, layers, width)`) of every sequence, longest first."""
+    def hidden_states(
+        self, sequences: Sequence[Feature], layers: Sequence[int], *, pooled: bool | None = None
+    ) -> Iterator[tuple[int, np.ndarray]]:
+        """(index, hidden states `(positions, layers, width)`) of every sequence, longest first; by default of the
+        positions that the head reads, else of one vector of the text (`pooled`) or all tokens.
+        """
+        pooled = self.model.pooled if pooled is None else pooled
         self.model.to(self.accelerator.device).eval()
         started, done = time.perf_counter(), 0
         with torch.inference_mode(), self.accelerator.autocast():
             for chosen in token_batches(lengths(sequences), tokens=self._batch_tokens()):
                 batch = self.batch([replace(sequences[i], label=None) for i in chosen])
-                states, mask = self.model.backbone.hidden_states(
-                    layers, pooled=self.model.pooled, **batch.for_encoder()
-                )
+                states, mask = self.model.backbone.hidden_states(layers, pooled=pooled, **batch.for_encoder())
                 yield from zip(chosen.tolist(), _without_padding(states, mask), strict=True)
                 done += len(chosen)
                 rate = done / (time.perf_counter() - started)

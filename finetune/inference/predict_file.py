@@ -17,6 +17,7 @@ from finetune.inference.asked import UNSURE
 from finetune.inference.file_scores import scores_of
 from finetune.inference.predict_plan import SAMPLE_ROWS, known_type, layout_for, require_output_for, require_settings
 from finetune.inference.predictor import Predictor
+from finetune.inference.shift.note import measuring, shift_notes
 from finetune.runs.environment import versions
 from finetune.runs.events import Note, RowsPredicted, Watcher
 from finetune.runs.predictions import PREDICTION
@@ -86,6 +87,7 @@ def predict_file(
     total, taken = survey(path, form)
     require_writable(output, {*taken, PREDICTION}, rows=total, like=form)
     found = Prediction(format=str(form), notes=[*form.encoding_notes(path), *notes])
+    noted = measuring(predictor, total)
     with Journal(output, of=_fingerprint(predictor, path, form, layout)) as journal:
         found.resumed = journal.rows
         if journal.note:
@@ -93,7 +95,7 @@ def predict_file(
         if journal.rows:
             watch(Note(f"{so_many(journal.rows)} predicted before; resuming after them"))
         coming = windows(records(path, form), skip=journal.rows)
-        for window, answered in answer_windows(predictor, layout, coming):
+        for window, answered in answer_windows(noted, layout, coming):
             rows = (with_answer(record, one, taken) for record, one in zip(window, answered, strict=True))
             journal.add(rows, truncated=sum(one.truncated for one in answered))
             rate = (journal.rows - found.resumed) / (time.perf_counter() - started)
@@ -117,6 +119,7 @@ def predict_file(
     found.notes += predictor.unsure.notes if predictor.unsure else ()
     if found.truncated:
         found.notes.append(_truncation_note(found, predictor.task.codec.truncation_note(predictor.max_length)))
+    found.notes += shift_notes(noted, path)
     found.seconds = time.perf_counter() - started
     return found
 

@@ -60,6 +60,7 @@ def settings_for_use(recipe: Recipe, task: Task, precision: str) -> dict[str, An
 @dataclass(frozen=True, kw_only=True)
 class Predictor:
     """A trained model with its task; its probabilities are scaled by `temperature`, and `unsure` leaves some out.
+    `folder` is that of its files.
 
     Call it with one row's inputs, which depend on the task type, or with a list of rows: a text, or a tuple or mapping
     of a pair; a question and a context; a text, or `tokens=[...]`; a context and a list of choices.
@@ -73,6 +74,7 @@ class Predictor:
     layout: Layout | None = None
     temperature: float = 1.0
     unsure: Unsure | None = None
+    folder: Path | None = None
 
     @overload
     def __call__(self, rows: list[Any], /) -> list[Answer]: ...
@@ -259,6 +261,7 @@ def load_predictor(
         max_length=settings.get("max_length", DEFAULT_LENGTH),
         fingerprint=found.files.fingerprint,
         layout=found.layout,
+        folder=Path(found.files.folder),
     )
 
 

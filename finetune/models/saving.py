@@ -2,7 +2,7 @@
 layer mix, for which transformers has no class.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -226,13 +226,18 @@ def _forget_head(config: PretrainedConfig) -> None:
 
 
 def save_checkpoint(
-    model: EncoderWithHead, folder: Path, tokenizer: PreTrainedTokenizerBase, settings: dict[str, Any]
+    model: EncoderWithHead,
+    folder: Path,
+    tokenizer: PreTrainedTokenizerBase,
+    settings: dict[str, Any],
+    *,
+    more: Callable[[Path], None] = lambda _: None,
 ) -> None:
     """Saves config, safetensors, tokenizer and checksums; the head's `AutoModelFor...` class gives the same logits.
 
     LoRA is merged. `settings` are those for prediction, such as task and max_length; they become the config's
-    `finetune`. For a model with a layer mix, or of a family without a row in `families`, there is no such class: only
-    `load_trained` loads it.
+    `finetune`. `more` writes other files into the folder. For a model with a layer mix, or of a family without a row in
+    `families`, there is no such class: only `load_trained` loads it.
     Raises UserError where the folder cannot be written.
     """
     config = model.backbone.config.__class__.from_dict(model.backbone.config.to_dict())
@@ -242,6 +247,7 @@ def save_checkpoint(
             _save(model, scratch, config)
             forget_use(tokenizer)
             tokenizer.save_pretrained(scratch)
+            more(scratch)
         write_checksums(folder)
     except THEIRS:
         raise

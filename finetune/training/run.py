@@ -44,6 +44,7 @@ from finetune.training.meter import Meter
 from finetune.training.prepared_run import BuiltRun, PlannedRun, build_run, plan_run
 from finetune.training.record import TrainingResult, build_record
 from finetune.training.run_options import RunOptions
+from finetune.training.shift_reference import shift_reference
 from finetune.training.taught import taught
 from finetune.training.trainer import Trainer
 
@@ -213,7 +214,8 @@ def _save(
         first = first or lines
     _save_training_rows(planned, trained, attempt)
     use = settings_for_use(planned.built_recipe, found.task, planned.precision)
-    save_checkpoint(built.model, attempt.model, built.tokenizer, use)
+    more = shift_reference(planned, built, engine, trained)
+    save_checkpoint(built.model, attempt.model, built.tokenizer, use, more=more)
     if planned.recipe.adapter:
         save_adapter(built.model, attempt.model / "adapter", planned.recipe, base=planned.weights.loadable)
     watch(Working("scoring, with intervals"))
