@@ -26,6 +26,7 @@ from families_table import families_table
 from few_rows_table import few_labels_table, few_rows_table
 from memory_chart import memory_chart
 from ordinal_table import ordinal_table
+from shift_table import shift_table, shift_table_ko
 
 from finetune.runs.record_files import all_records
 
@@ -97,6 +98,8 @@ def blocks() -> dict[str, str]:
                 *map(_benchmark, ("few_labels.json", "few_rows.json", "setfit_few_rows.json"))
             ),
             "ordinal": ordinal_table(_benchmark("ordinal.json")),
+            "shift": shift_table(_benchmark("shift.json")),
+            "shift-ko": shift_table_ko(_benchmark("shift.json")),
             "report-page": benchmark_tables.report_page_table(_benchmark("report_page.json")),
             **{
                 marker: table(_benchmark(file)) for marker, (file, table) in SCALE.items() if (RESULTS / file).is_file()
