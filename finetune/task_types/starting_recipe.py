@@ -98,7 +98,8 @@ def _parts(batch_size: int, length: int) -> dict[str, int]:
 
 def _counts(read: OwnData, settings: Mapping[str, Any]) -> tuple[int, int]:
     """About how many rows are trained on, and how many dev has."""
-    most = int(settings.get("limit") or LARGEST)
+    limit = str(settings.get("limit", ""))
+    most = int(limit) if limit.isdecimal() and int(limit) else LARGEST  # another is refused with the recipe
     rows = len(_columns(read, "train")[read.layout.text[0]])
     if "dev" in read.files:
         return min(most, rows), min(most, len(next(iter(_columns(read, "dev").values()), [])))
