@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from finetune.data.files import is_data
 from finetune.data.messages import shown, so_many
 from finetune.data.rows import Row, Rows, chosen_rows
 from finetune.data.source import Source
@@ -88,6 +89,8 @@ class OldModel:
         recipe = Recipe(**{name: self.record.recipe[name] for name in OF_ROWS if name in self.record.recipe})
         if registry.in_file(recipe.task):
             raise UserError(f"the task {recipe.task} is code, which is not run because a record names it")
+        if not is_data(recipe.task) and recipe.task not in registry.available():
+            raise UserError(f"{recipe.task} is not there")
         default, task = resolved(recipe.task, recipe.options)
         before = self._before() if recipe.keep_labels else None
         if before is not None:
