@@ -37,11 +37,12 @@ def robust_table(measured: dict[str, Any]) -> str:
     lines: list[Cells] = [
         [kind.name, *(_flipped(one["kinds"].get(kind.name)) for one in tasks.values())] for kind in KINDS
     ]
-    scored = ", ".join(f"{name} {one['metric']} {100 * one['score']:.1f}" for name, one in tasks.items())
+    scored = "; ".join(
+        f"{name}: {one['rows']:,} rows, {one['metric']} {100 * one['score']:.1f}" for name, one in tasks.items()
+    )
     text = (
-        f"Percent of the changed rows, with the 95 % interval and the number of rows. {measured['model']}, trained on "
-        f"{next(iter(tasks.values()))['rows']:,} rows for two epochs (dev: {scored}). "
-        f"{measured['cpu']['name']}, {measured['date'][:10]}."
+        f"Percent of the changed rows, with the 95 % interval and the number of rows. {measured['model']}, trained for "
+        f"two epochs on some rows, and its score on dev ({scored}). {measured['cpu']['name']}, {measured['date'][:10]}."
     )
     return f"{markdown_table(['change', *tasks], lines)}\n\n{text}"
 
