@@ -14,7 +14,7 @@ import random
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,8 @@ from finetune.runs.events import unwatched
 from finetune.task_types.registry import find
 
 Cells = tuple[str, ...]
-TRAIN, DEV, POOL, SHIFTED = 400, 200, 1_100, 500  # rows
+TRAIN, DEV, POOL = 400, 200, 1_100  # rows
+FRESH = "fresh rows"
 REFERENCE, SIZES, PERMUTATIONS = 500, (100, 500), 199
 ONE_SET: Mapping[str, Any] = {"train.epochs": 1}
 
@@ -155,14 +156,14 @@ def changed(name: str, rows: Sequence[Cells], drawn: random.Random) -> list[Cell
 ROW_CHANGES = ("80 % of one class", "one text in 20 % of the rows", "swapped columns")
 
 
-def shifts(name: str, pool: Sequence[Cells]) -> dict[str, list[Cells]]:
+def shifts(name: str, pool: Sequence[Cells], count: int) -> dict[str, list[Cells]]:
     """The rows of each shift of a set."""
     drawn, others = random.Random(1), SETS[name][2]
-    found = {shift: drawn.sample(rows := read(), min(SHIFTED, len(rows))) for shift, read in others.items()}
+    found = {shift: drawn.sample(rows := read(), min(count, len(rows))) for shift, read in others.items()}
     for shift in (*TEXT_CHANGES, *ROW_CHANGES):
         if shift != "swapped columns" or len(pool[0]) == 3:
-            found[shift] = changed(shift, drawn.sample(list(pool), SHIFTED * (2 if "class" in shift else 1)), drawn)
-    return {shift: rows[:SHIFTED] for shift, rows in found.items()}
+            found[shift] = changed(shift, drawn.sample(list(pool), count * (2 if "class" in shift else 1)), drawn)
+    return {shift: rows[:count] for shift, rows in found.items()}
 
 
 def write(path: Path, rows: Sequence[Cells]) -> Path:
@@ -174,33 +175,25 @@ def write(path: Path, rows: Sequence[Cells]) -> Path:
     return path
 
 
-def measured(name: str, work: Path) -> dict[str, Measures]:
-    """The measures of fresh rows and of each shift, by a model trained on other rows; kept in a file for each."""
-    folder = work / name
-    if not (folder / "rows.npz").is_file():
-        rows = SETS[name][1]()
-        random.Random(0).shuffle(rows)
-        train, dev = write(folder / "train.csv", rows[:TRAIN]), write(folder / "dev.csv", rows[TRAIN : TRAIN + DEV])
-        given = {"text": "text"} if len(rows[0]) == 2 else {"text": ["question", "sentence"]}
-        run = finetune.train(
-            str(train), dev=str(dev), label="label", out=folder / "results", progress=False, **given, **ONE_SET
-        )
-        predictor = load_predictor(run.folders[0])
-        measurer, pool = measurer_of(predictor), rows[TRAIN + DEV :][:POOL]
-        every = {"fresh rows": pool, **shifts(name, pool)}
-        labels = sorted({row[-1] for row in pool})
-        found = dict[str, np.ndarray]()
-        for shift, some in every.items():
+def measured(name: str, work: Path, shifted: int) -> Iterator[tuple[str, Measures]]:
+    """The measures of fresh rows and of each shift, by a model trained on other rows; a file keeps those of each."""
+    rows, folder = SETS[name][1](), work / name
+    random.Random(0).shuffle(rows)
+    train, dev = write(folder / "train.csv", rows[:TRAIN]), write(folder / "dev.csv", rows[TRAIN : TRAIN + DEV])
+    given = {"text": "text"} if len(rows[0]) == 2 else {"text": ["question", "sentence"]}
+    run = finetune.train(
+        str(train), dev=str(dev), label="label", out=folder / "results", progress=False, **given, **ONE_SET
+    )
+    predictor, pool = load_predictor(run.folders[0]), rows[TRAIN + DEV :][:POOL]
+    measurer, labels = measurer_of(predictor), sorted({row[-1] for row in pool})
+    for shift, some in {FRESH: pool, **shifts(name, pool, shifted)}.items():
+        file = folder / f"{shift}.npz"
+        if not file.is_file():
             made = [predictor.row(*row[:-1]) for row in some]
-            found |= {f"{shift}/{what}": values for what, values in measurer.of_rows(made, labels).items()}
+            np.savez(file, **measurer.of_rows(made, labels))  # type: ignore[arg-type]
             print(name, shift, len(made), f"{time.process_time():.0f} s", flush=True)
-        np.savez(folder / "rows.npz", **found)  # type: ignore[arg-type]
-    with np.load(folder / "rows.npz") as arrays:
-        found = {key: arrays[key] for key in arrays}
-    names = dict.fromkeys(key.partition("/")[0] for key in found)
-    return {
-        shift: {key.partition("/")[2]: found[key] for key in found if key.startswith(f"{shift}/")} for shift in names
-    }
+        with np.load(file) as arrays:
+            yield shift, {key: arrays[key] for key in arrays}
 
 
 def taken(measures: Measures, indexes: np.ndarray) -> Measures:
@@ -247,9 +240,11 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", choices=list(SETS), default=list(SETS))
     parser.add_argument("--draws", type=int, default=200, help="of fresh rows")
     parser.add_argument("--shifted-draws", type=int, default=10, help="of each shift")
+    parser.add_argument("--shifted-rows", type=int, default=500, help="that are measured of each shift")
     parser.add_argument("--work", type=Path, default=Path("build/shift"), help="folder of the files and runs")
     parser.add_argument("--out", type=Path, required=True, help="JSON file to write")
     options = parser.parse_args()
+    fresh: Measures = {}
     facts: dict[str, Any] = {
         "about": "draws in which `check RUN FILE` finds a shift, and by which tests", **machine.facts(),
         "model": "minilm", "reference_rows": REFERENCE, "level": LEVEL, "permutations": PERMUTATIONS,
@@ -258,18 +253,19 @@ def main() -> None:
     before = json.loads(options.out.read_text()) if options.out.is_file() else {}
     found, facts["note"] = before.get("found", {}), before.get("note", {})
     for size, name in itertools.product(SIZES, options.sets):
-        measures = measured(name, options.work)
-        facts["note"][name] = facts["note"].get(name) or cost_of_note(name, options.work)
-        fresh = measures.pop("fresh rows")
-        for shift, new in [("fresh rows", None), *measures.items()]:
-            wanted = options.draws if new is None else options.shifted_draws
+        for shift, new in measured(name, options.work, options.shifted_rows):
+            fresh = new if shift == FRESH else fresh
+            if len(new[STATES]) < size:
+                continue
+            wanted = options.draws if shift == FRESH else options.shifted_draws
             key = f"{name}: {shift}: {size}"
             kept = found.setdefault(key, [])
             for seed in range(len(kept), wanted):
-                kept.append(draw(fresh, new, size, seed))
+                kept.append(draw(fresh, None if shift == FRESH else new, size, seed))
                 if len(kept) % 20 == 0 or len(kept) == wanted:
                     options.out.parent.mkdir(parents=True, exist_ok=True)
                     options.out.write_text(json.dumps({**facts, "found": found}, indent=1) + "\n")
+            facts["note"][name] = facts["note"].get(name) or cost_of_note(name, options.work)
             print(key, f"{sum(map(bool, kept))} of {len(kept)}", f"{time.process_time():.0f} s", flush=True)
 
 

@@ -81,6 +81,8 @@ def check_command(
     if escape and fix is None:
         raise UserError("--escape-formulas applies to the file that --fix writes", "Add --fix FILE, or leave it out")
     if len(names) == 2 and (level is not None or _compares(names[0], names[1], out)):
+        if wrong := [name for name, value in {"fix": fix, "strict": strict, "data": data}.items() if value]:
+            raise UserError(f"--{wrong[0]} does not apply to a run and a new file", "Leave it out")
         given = LEVEL if level is None else level
         _check_shift(names[0], names[1], settings, out, given, device, as_json=as_json, quiet=quiet)
         return
@@ -101,8 +103,8 @@ def check_command(
 
 def _compares(first: str, second: str, out: Path) -> bool:
     """Whether two names are those of a run, or another model, and of a new file."""
-    if not is_data(second):
-        return find_run(first, out) is not None  # of a file that does not exist
+    if not is_data(second):  # a file that does not exist, if the first is a run
+        return (named_run if is_data(first) else find_run)(first, out) is not None
     return not is_data(first) or (Path(first) / "config.json").is_file() or named_run(first, out) is not None
 
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from finetune.inference.shift.measures import Measures
 from finetune.inference.shift.reference import Reference
 from finetune.metrics.significance import holm
-from finetune.metrics.two_sample import NO_SPREAD, PERMUTATIONS, energy_test, whitened
+from finetune.metrics.two_sample import NO_SPREAD, PERMUTATIONS, energy_test
 
 LEVEL = 0.05  # share of alarms where nothing has changed
 NEIGHBOURS = 5  # old rows to which a new one's distance is measured
@@ -43,9 +43,13 @@ def compared_to(reference: Reference) -> Measures:
 
 
 def distances(old: NDArray[np.floating], new: NDArray[np.floating]) -> NDArray[np.float64]:
-    """How far each new row is from its nearest old ones, `(new rows,)`; 1 is the mean of an old row to the others."""
-    rows = whitened(np.concatenate([old, new]).astype(np.float64))
-    ours, theirs = rows[: len(old)], rows[len(old) :]
+    """How far each new row is from its nearest old ones, `(new rows,)`; 1 is the mean of an old row to the others.
+
+    Scaled by the old rows alone, of which a mean of 1 for rows drawn alike remains; with the directions of
+    `whitened`, those in which only the new rows differ would count as little as any other.
+    """
+    middle, spread = old.mean(0, dtype=np.float64), np.maximum(old.std(0, dtype=np.float64), NO_SPREAD)
+    ours, theirs = (old - middle) / spread, (new - middle) / spread
     usual = _nearest(ours, ours, skip=1).mean()
     return np.asarray(_nearest(ours, theirs, skip=0) / max(usual, NO_SPREAD))
 

@@ -121,6 +121,8 @@ def test_swapped_texts_are_told() -> None:
         (["RUN", "new.csv", "temperature=dev"], ["temperature"]),
         (["nothing-here", "new.csv"], ["nothing-here"]),
         (["new.csv", "other.csv"], ["2 things to check"]),
+        (["RUN", "new.csv", "--strict"], ["--strict"]),
+        (["RUN", "new.csv", "--fix", "fixed.csv"], ["--fix"]),
         (["new.csv", "--level", "0.01"], ["--level"]),
     ],
 )
