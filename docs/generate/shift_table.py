@@ -67,8 +67,9 @@ def _share(draws: Sequence[Any] | None, form: str = "{} of {}") -> str:
 def _note(measured: Mapping[str, Any]) -> str:
     """What the note of `predict` costs, by set."""
     cost = [
-        f"{100 * one['cpu_seconds_of_note'] / one['cpu_seconds']:.1f} % of {one['cpu_seconds']:.1f} s for "
-        f"{one['rows']} rows of {name}"
+        f"{one['cpu_seconds_of_note']:.2f} s of CPU for {name}, {one['cpu_seconds_of_note'] / one['cpu_seconds']:.1%} "
+        f"of predicting {one['rows']} rows"
         for name, one in measured.get("note", {}).items()
     ]
-    return f" The note of `predict`: {', '.join(cost)}." if cost else ""
+    text = ", ".join(cost).replace("%", " %")
+    return f" The note of `predict`, which looks at 200 rows of any file: {text}, without loading." if cost else ""
