@@ -123,6 +123,7 @@ CASES: dict[str, tuple[Callable[[], list[Cells]], str, Changed, Cells]] = {
     "tags, CoNLL-2003, linear probe": (lambda: tagged("conll-2003"), "tags", other_entity, TAGS | PROBE),
     "tags, WNUT-17, linear probe": (lambda: tagged("wnut-17"), "tags", other_entity, TAGS | PROBE),
     "several labels, linear probe": (types_of_entities, "labels", other_label, SEVERAL | PROBE | {"pooling": "mean"}),
+    "numbers, STS-B, linear probe": (scored_pairs, "score", other_number, NUMBERS | PROBE | {"pooling": "mean"}),
     "numbers, STS-B": (scored_pairs, "score", other_number, NUMBERS),
     "answers, SQuAD": (questions, "answer", other_answer, ANSWERS),
     "choices, CODAH": (continuations, "label", other_choice, CHOICES),

@@ -15,7 +15,7 @@ from finetune.task_types.marked_text import unmarked
 
 ORDER = 36
 DOTS = 600
-LEAST = 10  # rows that are listed
+ROWS_LISTED = 10
 
 
 def blocks(run: RunFiles) -> Iterator[Block]:
@@ -31,7 +31,7 @@ def blocks(run: RunFiles) -> Iterator[Block]:
         "so labels are judged better by finetune.label_errors."
     )
     yield Block(title="Training rows", note=note, chart=_chart(found, order))
-    yield Block(title="Training rows believed least", shown=[_row(found, row) for row in order[:LEAST].tolist()])
+    yield Block(title="Training rows believed least", shown=[_row(found, row) for row in order[:ROWS_LISTED].tolist()])
 
 
 def _row(found: TrainingRows, row: int) -> ShownRow:
@@ -44,11 +44,11 @@ def _row(found: TrainingRows, row: int) -> ShownRow:
 def _chart(found: TrainingRows, order: np.ndarray) -> Markup:
     """At most DOTS rows, with those that are listed."""
     confidence, variability = found.confidence, found.variability
-    others = np.random.default_rng(0).permutation(order[LEAST:])[: DOTS - LEAST]
+    others = np.random.default_rng(0).permutation(order[ROWS_LISTED:])[: DOTS - ROWS_LISTED]
     marks = [
         dots(_points(variability[rows], confidence[rows]), radius=2.4, faint=faint, colour=colour, name=name,
              tips=[f"row {found.ids[row]}: {confidence[row]:.2f}, {variability[row]:.2f}" for row in rows])
-        for rows, colour, faint, name in ((others, "s1", True, "rows"), (order[:LEAST], "s2", False, "listed"))
+        for rows, colour, faint, name in ((others, "s1", True, "rows"), (order[:ROWS_LISTED], "s2", False, "listed"))
         if len(rows)
     ]  # fmt: skip
     return chart(
