@@ -12,14 +12,14 @@ from finetune.models.model import EncoderWithHead
 from finetune.runs.compared_model import PLAIN, STUDENT, TEACHER, ComparedModel
 from finetune.runs.events import Working
 from finetune.runs.record_files import load_record
-from finetune.training.distil.answers import Teacher, joined
+from finetune.training.distil.answers import Teacher, joint_answers
 from finetune.training.evaluation import DevEvaluation, Evaluated
 from finetune.training.prepared_run import PlannedRun
 
 TIMED_ROWS, TIMES = 256, 2  # rows that are answered to know a model's speed, and how often: the best counts
 
 
-def compared(planned: PlannedRun, every: DevEvaluation, found: Evaluated, engine: Engine) -> list[ComparedModel]:
+def compared_models(planned: PlannedRun, every: DevEvaluation, found: Evaluated, engine: Engine) -> list[ComparedModel]:
     """The rows of a student with teachers; none without a teacher. The plain run has the student's size and speed."""
     lessons = planned.lessons
     if lessons is None or not lessons.teachers:
@@ -65,7 +65,7 @@ def answered_scores(teachers: Sequence[Teacher], every: DevEvaluation, engine: E
 
     def logits(split: str) -> list[np.ndarray]:
         rows, features = every.rows[split], every.features[split]
-        answers = joined([one.answers(rows, teaching, engine.watch) for one in teachers], teaching)
+        answers = joint_answers([one.answers(rows, teaching, engine.watch) for one in teachers], teaching)
         return [np.nan_to_num(teaching.logits(each)) for each in teaching.by_feature(answers, features)]
 
     return every.judged(logits, engine.watch).scores

@@ -252,7 +252,7 @@ def _features(
     return array_features(task, rows, tokenizer, length, content=_content(planned, split), watch=watch)
 
 
-def text_features(planned: PlannedRun, built: BuiltRun, watch: Watcher) -> Sequence[Feature]:
+def unlabelled_features(planned: PlannedRun, built: BuiltRun, watch: Watcher) -> Sequence[Feature]:
     """The features of the rows without labels, which only a teacher answers."""
     if planned.lessons is None or not planned.lessons.text:
         return []

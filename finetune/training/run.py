@@ -33,7 +33,7 @@ from finetune.task_types.prepare import drawn_ids
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.task_types.view import Line, with_labels
 from finetune.training.checkpoints import Checkpoints, Progress
-from finetune.training.compared import compared
+from finetune.training.compared import compared_models
 from finetune.training.contrastive import FEW_TO_LEARN, fit_contrastive, fit_then_all
 from finetune.training.evaluation import DevEvaluation, Evaluated
 from finetune.training.first_look import first_look
@@ -160,7 +160,7 @@ def _train(
     probe = linear_probe(planned, built, every.on(planned.own_splits), engine)
     return TrainingResult(
         progress=progress, evaluation=every, found=found, probe=probe, cost=meter.cost(engine.accelerator),
-        compared=compared(planned, every, found, engine),
+        compared=compared_models(planned, every, found, engine),
     )  # fmt: skip
 
 

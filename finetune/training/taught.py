@@ -7,9 +7,9 @@ from finetune.inference.engine import Engine
 from finetune.models.tokenizers.fingerprint import tokenizer_hash
 from finetune.runs.events import Note
 from finetune.training.distil.lessons import Lessons, TaughtFeatures, taught_features
-from finetune.training.distil.objective import Taught
+from finetune.training.distil.objective import TaughtLosses
 from finetune.training.distil.states import TaughtStates
-from finetune.training.prepared_run import BuiltRun, PlannedRun, text_features
+from finetune.training.prepared_run import BuiltRun, PlannedRun, unlabelled_features
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,7 +17,7 @@ class Lesson:
     """The features to train on, and what is learned of them."""
 
     features: TaughtFeatures
-    objective: Taught
+    objective: TaughtLosses
 
     def end(self) -> None:
         """Leaves the model as it is predicted with, and saved."""
@@ -33,11 +33,13 @@ def taught(planned: PlannedRun, built: BuiltRun, engine: Engine) -> Lesson | Non
     for note in lessons.notes:
         engine.watch(Note(note))
     features = taught_features(
-        task, lessons, built.features[task.train_split], text_features(planned, built, engine.watch),
+        task, lessons, built.features[task.train_split], unlabelled_features(planned, built, engine.watch),
         lessons.answers(task, planned.train_rows, engine.watch), len(planned.train_rows),
     )  # fmt: skip
     states = _states(lessons, built, engine, seed=planned.recipe.seeds[0]) if lessons.settings.states else None
-    objective = Taught(head=engine.model.head, learns=task.teaching.learns, settings=lessons.settings, states=states)
+    objective = TaughtLosses(
+        head=engine.model.head, learns=task.teaching.learns, settings=lessons.settings, states=states
+    )
     return Lesson(features=features, objective=objective)
 
 

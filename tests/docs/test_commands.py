@@ -147,6 +147,8 @@ class Reader:
             return "model=new:1x32x1"
         if argument.startswith("model=") and not argument.endswith(".csv"):  # the run on a file
             return f"model={self.encoder}"
+        if argument == "distil.teacher=RUN":
+            return f"distil.teacher={self._runs('reviews.csv')[0]['id']}"
         if argument.startswith("keep_layers="):
             return "keep_layers=[1,3]"
         if argument == "minilm":

@@ -34,7 +34,7 @@ from finetune.training.record import TrainingResult, build_record
 from finetune.training.run_options import RunOptions
 
 
-def averaged(found: Members, options: RunOptions, *, watch: Watcher) -> RunRecord:
+def souped(found: Members, options: RunOptions, *, watch: Watcher) -> RunRecord:
     """The record of a soup. Raises UserError where the rows are no longer those of its runs."""
     started = time.perf_counter()
     planned, meter = _planned(found, options, watch)

@@ -35,10 +35,10 @@ def soup_command(
     found = members(names, settings, out)
     silent = quiet or as_json
     load_libraries("" if silent else f"soup of {so_many(len(found.runs), 'run')}", "finetune.commands.soup.averaged")
-    from finetune.commands.soup.averaged import averaged
+    from finetune.commands.soup.averaged import souped
 
     with watching(quiet=silent) as watch:
-        record = averaged(found, RunOptions(source=source_of(data), out=out, device=device), watch=watch)
+        record = souped(found, RunOptions(source=source_of(data), out=out, device=device), watch=watch)
     if as_json:
         echo(record.model_dump_json())
         return

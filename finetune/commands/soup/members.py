@@ -13,7 +13,7 @@ from finetune.runs.lookup import find_run, no_run, runs_of
 from finetune.runs.recipe import load_recipe
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
-from finetune.runs.seeds import same_but_seeds
+from finetune.runs.seeds import groups
 from finetune.task_types.options import option_names
 from finetune.task_types.resolved_run import ResolvedRun, resolved_run
 
@@ -41,7 +41,10 @@ def members(names: Sequence[str], settings: Mapping[str, Any], out: Path) -> Mem
     """The runs that are named. Raises UserError for fewer than two, and for some that did not start equal."""
     folders = list({run.path.resolve(): run for name in names for run in _named(name, out)}.values())
     if len(folders) < 2:
-        raise UserError(f"soup: {len(folders)} run, and an average needs several", "Name at least two runs")
+        raise UserError(
+            f"soup: {', '.join(names)} is one run, and an average needs several",
+            "Name at least two runs, or train some that differ in seeds alone: finetune run ... --seeds 3",
+        )
     if unknown := sorted(settings.keys() - {TEST}):
         raise UserError(f"soup: unknown setting '{unknown[0]}'", f"Set {TEST}=FILE, or nothing")
     records = [load_record(run.record_file) for run in folders]
@@ -55,19 +58,19 @@ def members(names: Sequence[str], settings: Mapping[str, Any], out: Path) -> Mem
 
 
 def _named(name: str, out: Path) -> list[RunFolder]:
-    """The run of a folder or an id; of a task or data its latest run, with those that differ from it in seeds alone.
+    """The run of a folder or an id; of a task or data the latest runs that differ from each other in seeds alone.
 
     Raises UserError where there is none.
     """
     if (one := find_run(name, out)) is not None:
         return [one]
     found = [(run, load_record(run.record_file)) for run in runs_of(name, out)]
-    trained = [(run, record) for run, record in found if "soup" not in record.recipe]
-    if not trained:
+    records = [record for _, record in found if "soup" not in record.recipe]
+    if not records:
         raise no_run(name, out)
-    latest, *others = [record for _, record in trained]
-    seeds = {record.id for record in [latest, *same_but_seeds(latest, others)]}
-    return [run for run, record in trained if record.id in seeds]
+    several = (group for group in groups(records) if len(group) > 1)
+    ids = {record.id for record in next(several, records[:1])}
+    return [run for run, record in found if record.id in ids]
 
 
 def _require_equal(first: RunRecord, other: RunRecord) -> None:

@@ -23,7 +23,7 @@ from finetune.task_types.task import Task
 
 FORMAT = 1
 VALUES, SHAPES = "values.npy", "shapes.npy"
-Answered = Sequence[np.ndarray]  # for each row its logits by item, `(items, n)`
+RowAnswers = Sequence[np.ndarray]  # for each row its logits by item, `(items, n)`
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Teacher:
         """The model; it is loaded where its answers are not in the cache, or for its speed."""
         return load_predictor(self.folder, task=self.task, device=self.device)
 
-    def answers(self, rows: Sequence[Row], teaching: Teaching[Any], watch: Watcher) -> Answered:
+    def answers(self, rows: Sequence[Row], teaching: Teaching[Any], watch: Watcher) -> RowAnswers:
         """Its logits for rows, in the order of the labels of a student's `teaching`."""
         kept = entry("answers", hash_of([FORMAT, self.fingerprint, self.device, data_fingerprint({"": rows})]))
         with kept.required():
@@ -69,7 +69,7 @@ class Teacher:
         return (saved(self.folder).task() if self.task is None else self.task).teaching.labels
 
 
-def joined(every: Sequence[Answered], teaching: Teaching[Any]) -> Answered:
+def joint_answers(every: Sequence[RowAnswers], teaching: Teaching[Any]) -> RowAnswers:
     """The answers of several teachers as those of one: logits of the mean of their probabilities.
 
     Of starts and ends, whose probabilities are those of a window alone, the mean of the logits.
@@ -99,14 +99,14 @@ def softened(logits: np.ndarray, learns: str, temperature: float) -> np.ndarray:
     return np.where(np.isnan(logits).any(-1, keepdims=True), IGNORED, target).astype(np.float32)
 
 
-def _read(kept: Entry) -> Answered:
+def _read(kept: Entry) -> RowAnswers:
     kept.touch()
     values, shapes = (np.load(kept.folder / name) for name in (VALUES, SHAPES))
     parts = np.split(values, np.cumsum(shapes.prod(1))[:-1])
     return [part.reshape(shape) for part, shape in zip(parts, shapes.tolist(), strict=True)]
 
 
-def _write(kept: Entry, answers: Answered) -> None:
+def _write(kept: Entry, answers: RowAnswers) -> None:
     """Writes an entry, unless there is no room for it."""
     arrays = {
         VALUES: np.concatenate([each.ravel() for each in answers]).astype(np.float32),

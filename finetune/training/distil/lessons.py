@@ -18,9 +18,9 @@ from finetune.storage.cache import hash_of
 from finetune.task_types import registry
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.task_types.task import Task
-from finetune.training.distil.answers import Answered, Teacher, joined, softened
+from finetune.training.distil.answers import RowAnswers, Teacher, joint_answers, softened
 from finetune.training.distil.soft_labels import soft_labels
-from finetune.training.distil.states import STATES, texts_of
+from finetune.training.distil.states import STATES, target_of_texts
 from finetune.training.distil.text import rows_without_labels
 
 
@@ -34,7 +34,7 @@ class Lessons:
     settings: Distil
     teachers: tuple[Teacher, ...] = ()
     text: Sequence[Row] = ()
-    soft: Answered = ()
+    soft: RowAnswers = ()
     notes: tuple[str, ...] = ()
     plain: Path | None = None
 
@@ -48,12 +48,12 @@ class Lessons:
             **({"soft": hash_of(values)} if self.soft else {}),
         }
 
-    def answers(self, task: Task, rows: Sequence[Row], watch: Watcher) -> Answered:
+    def answers(self, task: Task, rows: Sequence[Row], watch: Watcher) -> RowAnswers:
         """The answers for training rows and then for those of the text."""
         if not self.teachers:
             return self.soft
         every = [*rows, *self.text]
-        return joined([one.answers(every, task.teaching, watch) for one in self.teachers], task.teaching)
+        return joint_answers([one.answers(every, task.teaching, watch) for one in self.teachers], task.teaching)
 
 
 def plan_lessons(resolved: ResolvedRun, task: Task, rows: Sequence[Row], device: str | None) -> Lessons | None:
@@ -97,7 +97,7 @@ class TaughtFeatures(LazyFeatures):
 
 def _with(feature: Feature, *, taught: np.ndarray, label: Any = None, row: int | None = None) -> Feature:
     own = feature.label if label is None else label
-    targets = {LABEL: own, TAUGHT: taught, STATES: texts_of(feature.choices)}
+    targets = {LABEL: own, TAUGHT: taught, STATES: target_of_texts(feature.choices)}
     return replace(feature, label=targets, row=feature.row if row is None else row)
 
 
@@ -113,7 +113,7 @@ def taught_features(
     lessons: Lessons,
     features: Sequence[Feature],
     text: Sequence[Feature],
-    answers: Answered,
+    answers: RowAnswers,
     rows: int,
 ) -> TaughtFeatures:
     """The features to train on. Raises UserError where a student's tokens would have to be those of its teacher."""

@@ -20,7 +20,7 @@ from finetune.training.distil.states import STATES, TaughtStates
 
 
 @dataclass(frozen=True, kw_only=True)
-class Taught:
+class TaughtLosses:
     """The objective of a run that learns answers, which are what `learns` of `Teaching` says; `states` adds layers."""
 
     head: Head

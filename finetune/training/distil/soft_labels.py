@@ -10,13 +10,13 @@ from finetune.data.values import as_number
 from finetune.errors import UserError
 from finetune.task_types.own_data import OwnData, own_data, usable_rows, with_distinct_ids
 from finetune.task_types.task import Task
-from finetune.training.distil.answers import Answered
+from finetune.training.distil.answers import RowAnswers
 
 CLOSE = 0.02  # by which probabilities may miss a sum of 1: files have them rounded
-LEAST = 1e-6  # a probability of 0 has no logit
+LEAST_CHANCE = 1e-6  # a probability of 0 has no logit
 
 
-def soft_labels(task: Task, rows: Sequence[Row], *, confidence: str) -> Answered:
+def soft_labels(task: Task, rows: Sequence[Row], *, confidence: str) -> RowAnswers:
     """The logits of each training row's soft label, `(items, n)`.
 
     Raises UserError for data without such columns, and for probabilities that are none or do not sum to one.
@@ -78,5 +78,5 @@ def _spread(confidence: float, labels: Sequence[str], row: Row) -> np.ndarray:
 
 
 def _logits(chances: np.ndarray, learns: str) -> np.ndarray:
-    kept = np.clip(chances, LEAST, 1 - LEAST)
+    kept = np.clip(chances, LEAST_CHANCE, 1 - LEAST_CHANCE)
     return np.asarray(np.log(kept / (1 - kept))[:, None] if learns == "flags" else np.log(kept)[None])

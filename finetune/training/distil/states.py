@@ -155,6 +155,6 @@ def _of_texts(ours: Tensor, theirs: Tensor, mask: Tensor) -> Tensor:
     return (apart.sum(places) / mask.sum(places)).sum()
 
 
-def texts_of(choices: Sequence[object]) -> int | list[int]:
+def target_of_texts(choices: Sequence[object]) -> int | list[int]:
     """The target of a feature for this loss: one label for each text that it has."""
     return [1] * len(choices) if choices else 1

@@ -6,7 +6,7 @@ from pathlib import Path
 from finetune.data.paths import is_folder
 from finetune.errors import UserError
 from finetune.runs.folder import RunFolder
-from finetune.runs.lookup import named_run, no_run
+from finetune.runs.lookup import RUNS_SHOWN, find_run, no_run, runs_of
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
 from finetune.task_types import registry
@@ -40,10 +40,7 @@ def _teacher(name: str, student: ResolvedRun, out: Path) -> Path:
     """The folder of a teacher, once it has passed."""
     if is_folder(Path(name)) and not RunFolder(Path(name)).record_file.is_file():
         raise UserError(f"distil.teacher={name}: that folder is not a finished run (no record.json)", "Name a run")
-    run = named_run(name, out)
-    if run is None:
-        error = no_run(name, out)
-        raise UserError(f"distil.teacher={name}: {error.what}", error.way_out)
+    run = _named(name, out)
     run.require_model()
     record = load_record(run.record_file)
     own = registry.in_file(student.recipe.task) and record.task == student.task.name
@@ -51,6 +48,24 @@ def _teacher(name: str, student: ResolvedRun, out: Path) -> Path:
     if not student.recipe.distil.weak:
         _require_better(name, record)
     return run.path
+
+
+def _named(name: str, out: Path) -> RunFolder:
+    """The run of a folder or an id, or the one run of a task or data.
+
+    Raises UserError for several, of which the latest may be a student of the teacher that is meant.
+    """
+    found = find_run(name, out)
+    runs = [found] if found is not None else runs_of(name, out)
+    if len(runs) == 1:
+        return runs[0]
+    if not runs:
+        error = no_run(name, out)
+        raise UserError(f"distil.teacher={name}: {error.what}", error.way_out)
+    records = [load_record(run.record_file) for run in runs[:RUNS_SHOWN]]
+    listed = ", ".join(f"{one.id} ({one.headline} {one.metric(one.headline).shown(one.score)})" for one in records)
+    more = f" and {len(runs) - RUNS_SHOWN} more" if len(runs) > RUNS_SHOWN else ""
+    raise UserError(f"distil.teacher={name}: there are {len(runs)} runs of it, {listed}{more}", "Name one by its id")
 
 
 def _require_same_answers(name: str, teacher: Task, student: Task) -> None:

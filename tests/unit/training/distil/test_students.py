@@ -1,5 +1,6 @@
 """Runs with a teacher, with soft labels and with a text, by the command line; and what is refused."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -158,6 +159,16 @@ def test_a_teacher_of_another_kind_is_refused(finished_run: FinishedRun, reviews
     for kind, words in (("regression", "SentenceTask of numbers"), ("tagging", "it is a TaggingTask")):
         with pytest.raises(UserError, match=words):
             student("reviews.csv", finished_run(kind))
+
+
+def test_a_name_of_several_runs_is_no_teacher(copied_run: FinishedRun, tmp_path: Path) -> None:
+    """The latest may be a student of the teacher that is meant."""
+    run = copied_run("sentence")
+    shutil.copytree(run, run.with_name("0123456789"))
+    change_record(run.with_name("0123456789") / "record.json", id="0123456789")
+    settings = {"distil.weak": True, "distil.teacher": load_record(run / "record.json").recipe["task"]}
+    with pytest.raises(UserError, match="there are 2 runs of it"):
+        with_teachers(load_target(settings["distil.teacher"], settings), tmp_path / "results")
 
 
 def test_a_teacher_no_better_than_its_baselines_is_refused(copied_run: FinishedRun, tmp_path: Path) -> None:
