@@ -64,7 +64,7 @@ def test_a_presets_grid_leaves_that_of_the_recipe(tmp_path: Path) -> None:
 
 
 def test_every_preset_begins_with_its_command_and_applies_to_a_recipe() -> None:
-    assert len(preset_files()) == 4
+    assert len(preset_files()) == 5
     for name, file in preset_files().items():
         assert f" preset={name}" in file.read_text().splitlines()[0]
         assert expand_targets(["glue-rte"], {"preset": name})
