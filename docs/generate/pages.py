@@ -24,6 +24,7 @@ from distil_table import distil_table
 from encoder_types_table import encoder_types_table, encoder_types_table_ko
 from families_table import families_table
 from few_rows_table import few_labels_table, few_rows_table
+from label_next_table import label_next_probe, label_next_runs, label_next_short
 from memory_chart import memory_chart
 from ordinal_table import ordinal_table
 from shift_table import shift_table, shift_table_ko
@@ -100,6 +101,9 @@ def blocks() -> dict[str, str]:
             "ordinal": ordinal_table(_benchmark("ordinal.json")),
             "shift": shift_table(_benchmark("shift.json")),
             "shift-ko": shift_table_ko(_benchmark("shift.json")),
+            "label-next-probe": label_next_probe(_benchmark("label_next.json")),
+            "label-next-runs": label_next_runs(_benchmark("label_next.json")),
+            "label-next-short": label_next_short(_benchmark("label_next.json")),
             "report-page": benchmark_tables.report_page_table(_benchmark("report_page.json")),
             **{
                 marker: table(_benchmark(file)) for marker, (file, table) in SCALE.items() if (RESULTS / file).is_file()

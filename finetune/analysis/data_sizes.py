@@ -173,7 +173,7 @@ def worth_words(sizes: Sequence[ShareOfRows], more: int) -> str:
     found, metric, runs = forecast(sizes, more), sizes[0].verdict.metric, sum(len(size.records) for size in sizes)
     score, rows = f"{sizes[0].verdict.split} {metric.name}", f"{more:,} more rows"
     if found is None:
-        return f"What {rows} would add to {score} cannot be told from {runs} runs."
+        return f"{runs} runs do not tell what {rows} would add to {score}."
     between = " to ".join(map(metric.signed, found.interval))
     by = f"by a power of the rows, fitted to {runs} runs"
     if found.interval[0] <= 0 <= found.interval[1]:

@@ -75,6 +75,16 @@ def _corpus() -> list[str]:
     return [" ".join(draw.choices(words, k=60)) for _ in range(600)]
 
 
+def _labelled_task(row: int, text: str, mark: int) -> dict[str, object]:
+    """A task as Label Studio exports it."""
+    choice = {"from_name": "label", "to_name": "text", "type": "choices", "value": {"choices": ["ab"[mark]]}}
+    return {
+        "id": row,
+        "data": {"text": text, "split": "train" if row % 5 else "dev"},
+        "annotations": [{"result": [choice]}],
+    }
+
+
 def write_own_data(folder: Path) -> None:
     """The files that docs/your-data.md and its Korean page speak of."""
     texts = [f"{'good' if row % 2 else 'bad'} {text}" for row, text in enumerate(sentences(24))]
@@ -103,6 +113,12 @@ def write_own_data(folder: Path) -> None:
             "text,prediction,p(bad),p(good)",
             *(f"{t},{'good,0.2,0.8' if m else 'bad,0.9,0.1'}" for _, t, m in halves),
         ],
+        "pool.csv": ["text", *(f"{text} and {row} more" for row, text, _ in halves)],
+        "labelled.csv": [
+            "text,label,suggested label,chosen,certainty,split",
+            *(f"{text},{'ab'[mark]},b,unsure,0.5,{'train' if row % 5 else 'dev'}" for row, text, mark in halves),
+        ],
+        "export.json": [json.dumps([_labelled_task(row, text, mark) for row, text, mark in halves])],
         "other.csv": ["comment", *texts],
         "more.csv": [
             "text,label",
