@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from finetune.commands.label_next.candidates import Candidate, PoolRows, read_pool, text_key
+from finetune.commands.label_next.candidates import PoolCandidate, PoolRows, pool_key, read_pool
 from finetune.commands.label_next.choose import SPREAD_AMONG, interleaved, spread, without_copies
 from finetune.commands.label_next.labelled_rows import OwnRows, labelled_texts, own_rows
-from finetune.commands.label_next.outputs import TABLE, Item, Target, require_tool, tool_of, write_items
+from finetune.commands.label_next.outputs import TABLE, Item, LabellingTarget, require_tool, tool_of, write_items
 from finetune.data.messages import noun, so_many
 from finetune.data.outputs import require_replaceable_output
 from finetune.data.reading import first_rows, records, survey
@@ -121,7 +121,7 @@ def label_next(
         predictor,
         layout,
         records(pool, form),
-        labelled={text_key(text) for text in texts},
+        labelled={pool_key(text) for text in texts},
         keep=(SPREAD_AMONG * SPARE * asked.rows, SPARE * asked.at_random),
         total=survey(pool, form)[0],
         seed=asked.seed,
@@ -148,7 +148,7 @@ def label_next(
 
 def choose(
     predictor: Predictor, found: PoolRows, known: Sequence[str], asked: AskedRows
-) -> tuple[list[tuple[Candidate, str]], int]:
+) -> tuple[list[tuple[PoolCandidate, str]], int]:
     """The rows with why each was chosen, in the order in which to label them, and how many were near copies.
 
     Rows are left out that are near copies of a known text, or of another row.
@@ -170,7 +170,7 @@ def choose(
     return [chosen[index] for index in order], len(every) - len(kept)
 
 
-def _vectors(predictor: Predictor, some: Sequence[Candidate]) -> np.ndarray:
+def _vectors(predictor: Predictor, some: Sequence[PoolCandidate]) -> np.ndarray:
     """What the head reads of each row `(rows, width)`: the mean over its words, windows and choices."""
     engine = predictor.engine
     with plain_mode():
@@ -185,14 +185,14 @@ def _vectors(predictor: Predictor, some: Sequence[Candidate]) -> np.ndarray:
     return sums / np.maximum(counts, 1)
 
 
-def _target(predictor: Predictor, layout: Layout, output: Path, tool: str, record: RunRecord) -> Target:
+def _target(predictor: Predictor, layout: Layout, output: Path, tool: str, record: RunRecord) -> LabellingTarget:
     """How the rows are written: with the columns of training, if there were any."""
     kind = known_type(predictor.task)
     trained = predictor.layout or replace(layout, label=layout.label or ("label",))
     labelling = kind.labelling(predictor.task, trained)
     if labelling is None:
         raise UserError(f"{predictor.task.name}: {kind.name} rows have no labels to ask for", "Name another run")
-    target = Target(
+    target = LabellingTarget(
         tool=tool, path=output, kind=kind, task=predictor.task, layout=trained, labelling=labelling, model=record.id
     )
     require_tool(target)
@@ -200,9 +200,9 @@ def _target(predictor: Predictor, layout: Layout, output: Path, tool: str, recor
 
 
 def _items(
-    target: Target,
+    target: LabellingTarget,
     predictor: Predictor,
-    chosen: Sequence[tuple[Candidate, str]],
+    chosen: Sequence[tuple[PoolCandidate, str]],
     before: OwnRows | None,
     layout: Layout,
 ) -> Iterator[Item]:

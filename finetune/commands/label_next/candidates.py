@@ -17,7 +17,7 @@ from finetune.task_types.parts import Answer
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Candidate:
+class PoolCandidate:
     """A row of the pool with its prediction, its confidence (None where the type has none), and a hash of its text."""
 
     record: Record
@@ -37,10 +37,10 @@ class FewBest:
     """The `most` candidates with the highest rank among those given, one for each text."""
 
     most: int
-    heap: list[tuple[tuple[float, int], Candidate]] = field(default_factory=list)
+    heap: list[tuple[tuple[float, int], PoolCandidate]] = field(default_factory=list)
     keys: set[int] = field(default_factory=set)
 
-    def add(self, rank: tuple[float, int], one: Candidate) -> None:
+    def add(self, rank: tuple[float, int], one: PoolCandidate) -> None:
         """Keeps it if it is among the best; ranks of different texts differ."""
         if one.key in self.keys or self.most == 0:
             return
@@ -53,7 +53,7 @@ class FewBest:
             return
         self.keys.add(one.key)
 
-    def best_first(self) -> list[Candidate]:
+    def best_first(self) -> list[PoolCandidate]:
         """All that are kept, the highest rank first."""
         return [one for _, one in sorted(self.heap, key=lambda item: item[0], reverse=True)]
 
@@ -65,15 +65,15 @@ class PoolRows:
     Random rows are a sample of the different texts: those with the smallest hashes.
     """
 
-    least_sure: list[Candidate]
-    at_random: list[Candidate]
+    least_sure: list[PoolCandidate]
+    at_random: list[PoolCandidate]
     rows: int
     labelled: int
     failed: int
     unusable: str
 
 
-def text_key(text: str, seed: int = 0) -> int:
+def pool_key(text: str, seed: int = 0) -> int:
     """A hash of a text that ignores case and spaces, as a random number that depends on it and the seed alone."""
     digest = blake2b(same_text(text).encode("utf-8", "surrogatepass"), digest_size=8, salt=seed.to_bytes(8, "big"))
     return int.from_bytes(digest.digest(), "big")
@@ -101,12 +101,12 @@ def read_pool(
             if row is None or isinstance(answer, str):
                 failed += 1
                 unusable = unusable or f"row {record.row} {answer}"
-            elif (key := text_key(row.input)) in labelled:
+            elif (key := pool_key(row.input)) in labelled:
                 left_out += 1
             else:
                 sure = predictor.task.codec.confidence(answer, row)
-                one = Candidate(record=record, row=row, answer=answer, confidence=sure, key=key)
-                chance = text_key(row.input, seed + 1)
+                one = PoolCandidate(record=record, row=row, answer=answer, confidence=sure, key=key)
+                chance = pool_key(row.input, seed + 1)
                 least.add((one.doubt, chance), one)
                 at_random.add((0.0, chance), one)
         watch(RowsPredicted(done=rows, total=max(rows, total), rate=rows / (time.perf_counter() - started)))

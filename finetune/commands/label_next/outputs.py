@@ -47,7 +47,7 @@ class Item:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Target:
+class LabellingTarget:
     """Where and how rows are written: for which tool, with which columns, labelled how."""
 
     tool: str
@@ -88,7 +88,7 @@ def tool_of(path: Path, to: str | None) -> str:
     return tool
 
 
-def require_tool(target: Target) -> None:
+def require_tool(target: LabellingTarget) -> None:
     """Raises UserError where such rows cannot be labelled in the tool, with those in which they can."""
     labelling, several = target.labelling, len(target.layout.text) > 1
     fits = {
@@ -105,12 +105,12 @@ def require_tool(target: Target) -> None:
         )
 
 
-def write_items(target: Target, items: Callable[[], Iterable[Item]]) -> Sequence[Path]:
+def write_items(target: LabellingTarget, items: Callable[[], Iterable[Item]]) -> Sequence[Path]:
     """Writes the rows, and what the tool needs besides; returns the files."""
     return WRITERS[target.tool](target, items)
 
 
-def _label_studio(target: Target, items: Callable[[], Iterable[Item]]) -> list[Path]:
+def _label_studio(target: LabellingTarget, items: Callable[[], Iterable[Item]]) -> list[Path]:
     with output_file(target.path) as scratch, scratch.open("w", encoding="utf-8") as file:
         for number, item in enumerate(items()):
             file.write("[\n" if number == 0 else ",\n")
@@ -121,7 +121,7 @@ def _label_studio(target: Target, items: Callable[[], Iterable[Item]]) -> list[P
     return [target.path, target.config]
 
 
-def _studio_task(target: Target, item: Item) -> dict[str, Any]:
+def _studio_task(target: LabellingTarget, item: Item) -> dict[str, Any]:
     result = [_studio_result(target, value) for value in _studio_values(target, item)]
     data = {"data": {**_shown(target, item), **item.facts}}
     if item.labelled:
@@ -131,7 +131,7 @@ def _studio_task(target: Target, item: Item) -> dict[str, Any]:
     return {**data, "predictions": [{"model_version": target.model, **score, "result": result}]}
 
 
-def _studio_values(target: Target, item: Item) -> Iterator[dict[str, Any]]:
+def _studio_values(target: LabellingTarget, item: Item) -> Iterator[dict[str, Any]]:
     """The values of a row's regions, as Label Studio has them."""
     marks, how = target.labelling.marks(item.answer, item.row), target.labelling.how
     if how == "number":
@@ -143,13 +143,13 @@ def _studio_values(target: Target, item: Item) -> Iterator[dict[str, Any]]:
         yield {"choices": [*marks]}
 
 
-def _studio_result(target: Target, value: Mapping[str, Any]) -> dict[str, Any]:
+def _studio_result(target: LabellingTarget, value: Mapping[str, Any]) -> dict[str, Any]:
     control = {"number": "number", "characters": "labels"}.get(target.labelling.how, "choices")
     on = target.labelling.marked or target.layout.text[0]
     return {"from_name": target.label, "to_name": on, "type": control, "value": dict(value)}
 
 
-def studio_config(target: Target) -> str:
+def studio_config(target: LabellingTarget) -> str:
     """The labelling interface: the texts, and the control of the labels."""
     labelling, label = target.labelling, quoteattr(target.label)
     on = quoteattr(labelling.marked or target.layout.text[0])
@@ -165,7 +165,7 @@ def studio_config(target: Target) -> str:
     return "\n".join(["<View>", *texts, control, "</View>", ""])
 
 
-def _doccano(target: Target, items: Callable[[], Iterable[Item]]) -> list[Path]:
+def _doccano(target: LabellingTarget, items: Callable[[], Iterable[Item]]) -> list[Path]:
     column = target.layout.text[0]
     with output_file(target.path) as scratch, scratch.open("w", encoding="utf-8") as file:
         for item in items():
@@ -177,7 +177,7 @@ def _doccano(target: Target, items: Callable[[], Iterable[Item]]) -> list[Path]:
     return [target.path]
 
 
-def _shown(target: Target, item: Item) -> dict[str, Any]:
+def _shown(target: LabellingTarget, item: Item) -> dict[str, Any]:
     """The cells that a tool shows or keeps: the texts, and other plain ones, without the label's."""
     layout = target.layout
     kept = {
@@ -189,7 +189,7 @@ def _shown(target: Target, item: Item) -> dict[str, Any]:
     return {**kept, **texts, **target.labelling.texts(item.row)}
 
 
-def _table(target: Target, items: Callable[[], Iterable[Item]]) -> list[Path]:
+def _table(target: LabellingTarget, items: Callable[[], Iterable[Item]]) -> list[Path]:
     labels = target.layout.label or (target.label,)
     suggested = f"{SUGGESTED}{target.label}"
     names = dict.fromkeys([*target.layout.text, *labels, suggested])
@@ -224,7 +224,7 @@ class Again:
         return self.rows()
 
 
-WRITERS: Mapping[str, Callable[[Target, Callable[[], Iterable[Item]]], Sequence[Path]]] = {
+WRITERS: Mapping[str, Callable[[LabellingTarget, Callable[[], Iterable[Item]]], Sequence[Path]]] = {
     LABEL_STUDIO: _label_studio,
     DOCCANO: _doccano,
     TABLE: _table,

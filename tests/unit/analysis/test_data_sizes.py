@@ -133,7 +133,7 @@ def test_more_rows_are_worth_what_the_power_says() -> None:
 
 
 def test_what_cannot_be_told_is_not_told() -> None:
-    assert "cannot be told" in worth_words(sizes_of(-0.05, 0.3), 200)
+    assert "cannot be told" in worth_words(sizes_of(-0.1, 0.2), 200)
     (two,) = curves_of([record(0.5, 0.1), record(0.7, 1.0)])
     assert forecast(two, 200) is None
     assert worth_words(two, 200) == "2 runs do not tell what 200 more rows would add to dev accuracy."

@@ -5,17 +5,17 @@ from typing import Any
 
 import numpy as np
 
-from finetune.commands.label_next.candidates import Candidate, FewBest, text_key
+from finetune.commands.label_next.candidates import FewBest, PoolCandidate, pool_key
 from finetune.commands.label_next.choose import interleaved, spread, without_copies
 from finetune.data.records import Record
 from finetune.task_types import SentenceRow
 from finetune.task_types.parts import Answer
 
 
-def candidate(text: str) -> Candidate:
+def candidate(text: str) -> PoolCandidate:
     row: Any = SentenceRow(id="", text=text)
-    return Candidate(
-        record=Record(row=1, line=1), row=row, answer=Answer(value="a"), confidence=0.5, key=text_key(text)
+    return PoolCandidate(
+        record=Record(row=1, line=1), row=row, answer=Answer(value="a"), confidence=0.5, key=pool_key(text)
     )
 
 
@@ -25,7 +25,7 @@ def test_the_best_are_kept_once_each_whatever_the_order() -> None:
         order = random.Random(seed).sample(texts, len(texts))
         best = FewBest(most=5)
         for text in order:
-            best.add((float(text.split()[1]), text_key(text)), candidate(text))
+            best.add((float(text.split()[1]), pool_key(text)), candidate(text))
         assert [one.row.text for one in best.best_first()] == [f"text {number}" for number in (49, 48, 47, 46, 45)]
 
 
