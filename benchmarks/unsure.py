@@ -26,6 +26,7 @@ from finetune.data.source import source_of
 from finetune.inference.dev_claims import claims_with
 from finetune.metrics import selective
 from finetune.runs.folder import RunFolder
+from finetune.runs.record_files import load_record
 from finetune.task_types.claims import DevClaims
 from finetune.task_types.registry import find
 
@@ -57,12 +58,12 @@ def tagged(split: str) -> tuple[few_rows.Cells, list[tuple[few_rows.Cells, str]]
 
 SETS: dict[str, tuple[str, Callable[[str], Any], float]] = {  # what it is, its reader, the risk that is asked for
     "sst2": ("labels, English", few_rows.SETS["sst2"][1], 0.05),
-    "nsmc": ("labels, Korean", few_rows.SETS["nsmc"][1], 0.2),
+    "nsmc": ("labels, Korean", few_rows.SETS["nsmc"][1], 0.1),
     "mrpc": ("labels of pairs", few_rows.SETS["mrpc"][1], 0.15),
     "conll-types": ("several labels", few_rows.types_of_entities, 0.05),
     "conll-tags": ("tags, by entity", tagged, 0.1),
     "codah": ("choices", choices, 0.4),
-    "stsb": ("numbers of pairs", few_rows.SETS["stsb"][1], 0.05),
+    "korsts": ("numbers of pairs, Korean", few_rows.SETS["korsts"][1], 0.05),
 }
 
 
@@ -147,9 +148,9 @@ def summed(draws: Sequence[dict[str, Any]], risk: float) -> dict[str, Any]:
 def measured(name: str, options: argparse.Namespace) -> dict[str, Any]:
     """The draws of a set, by the number of dev rows."""
     started = time.process_time()
-    run, risk = trained(name, options.work), SETS[name][2]
-    record = run.records[0]
-    claims = claims_with(record.id, Path(run.model.folder), out=options.work / "results")
+    kind, _, risk = SETS[name]
+    folder = options.run or Path(trained(name, options.work).model.folder).parent
+    claims, record = claims_with(str(folder), folder / "model", out=folder), load_record(folder / "record.json")
     pool, sizes = Pool.of(claims), dict[str, Any]()
     for rows in (size for size in options.sizes if size <= claims.rows // 2):
         draws = [drawn_once(pool, rows, draw, risk, options.level) for draw in range(options.draws)]
@@ -157,8 +158,8 @@ def measured(name: str, options: argparse.Namespace) -> dict[str, Any]:
         print(name, rows, sizes[str(rows)], flush=True)
     right = np.array(claims.right, bool)
     return {
-        "kind": SETS[name][0], "run": record.id, "rows": record.rows, "risk": risk, "claims": len(right),
-        "right": float(right.mean()) if len(right) else None, "sizes": sizes,
+        "kind": kind, "encoder": record.model, "run": record.id, "rows": record.rows, "risk": risk,
+        "claims": len(right), "right": float(right.mean()) if len(right) else None, "sizes": sizes,
         "cpu_seconds": time.process_time() - started,
     }  # fmt: skip
 
@@ -196,6 +197,7 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=200)
     parser.add_argument("--level", type=float, default=0.95)
     parser.add_argument("--work", type=Path, default=Path("build/unsure"), help="folder of the files and runs")
+    parser.add_argument("--run", type=Path, help="folder of a run, for one of the sets, in place of training")
     parser.add_argument(
         "--chosen", type=Path, nargs="+", help="folders of runs on the same rows, of which one is chosen"
     )

@@ -28,6 +28,7 @@ from label_next_table import label_next_probe, label_next_runs, label_next_short
 from memory_chart import memory_chart
 from ordinal_table import ordinal_table
 from shift_table import shift_table, shift_table_ko
+from unsure_table import unsure_table
 
 from finetune.runs.record_files import all_records
 
@@ -94,6 +95,7 @@ def blocks() -> dict[str, str]:
             "label-errors-of-types": benchmark_tables.label_errors_of_types_table(
                 _benchmark("label_errors_of_types.json")
             ),
+            "unsure": unsure_table(_benchmark("unsure.json")),
             "few-rows": few_rows_table(_benchmark("few_rows.json"), _benchmark("setfit_few_rows.json")),
             "few-labels": few_labels_table(
                 *map(_benchmark, ("few_labels.json", "few_rows.json", "setfit_few_rows.json"))

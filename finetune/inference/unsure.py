@@ -63,7 +63,7 @@ class Unsure:
         left_out = self.left_out(view, line)
         rest = view.without(line, left_out)
         if rest is None:
-            return (_unanswered(cells) if left_out else cells) | added
+            return (_unanswered(cells) if left_out else cells | {"prediction": _as_text(cells["prediction"])}) | added
         kept = kind.cells(task, layout, replace(answer, value=rest), row)
         name = "entities" if "entities" in cells else "prediction"
         return kept | {UNSURE: [one for one in cells[name] if one not in kept[name]]} | added
@@ -127,6 +127,11 @@ class Unsure:
 def _cell(kind: "DataType", task: "Task", layout: "Layout", answer: "Answer", row: "Row", value: Any) -> Any:
     """How a value is written in the column of predictions."""
     return kind.cells(task, layout, replace(answer, value=value), row)["prediction"]
+
+
+def _as_text(cell: Any) -> Any:
+    """A number as a text, as `unsure` in the same column is: a column of a Parquet file has one type."""
+    return str(cell) if isinstance(cell, int) else cell
 
 
 def _unanswered(cells: Mapping[str, Any]) -> dict[str, Any]:

@@ -181,7 +181,7 @@ class ChoiceTask(Task):
 
     def place(self, name: int | str) -> int:
         """The index of the choice with this name."""
-        return self.names.index(name) if isinstance(name, str) else name - self.counted_from
+        return self.names.index(name) if name in self.names else int(name) - self.counted_from
 
 
 def _answer(probabilities: np.ndarray) -> Answer:

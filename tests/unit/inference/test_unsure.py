@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from support.cli import InProcess
 from support.runs import DATA, FinishedRun
@@ -44,8 +45,7 @@ UNSURE_CELL = {  # task type: what the column holds where something is left out
     "sentence": str,
     "multilabel": list,
     "span": str,
-    "choice": (int, str),
-    "choice by letter": str,
+    "choice": int,
 }
 
 
@@ -68,7 +68,7 @@ def test_every_type_leaves_out_what_it_is_not_sure_of(
     assert any("coverage 50 %" in note for note in facts["notes"])
 
 
-@pytest.mark.parametrize("kind", ["sentence", "multilabel", "span", "choice", "choice by letter"])
+@pytest.mark.parametrize("kind", ["multilabel", "span", "choice"])
 def test_label_sets_hold_values_as_predictions_are_written(
     kind: str, finished_run: FinishedRun, in_process: InProcess, tmp_path: Path
 ) -> None:
@@ -83,6 +83,21 @@ def test_label_sets_hold_values_as_predictions_are_written(
     assert all("unsure" not in row for row in rows)
     if kind != "multilabel":
         assert all(row["prediction"] in row["label set"] for row in rows if row["prediction"])
+        assert rows[0]["prediction"] in (1, 2) or kind == "span"
+
+
+@pytest.mark.slow
+def test_parquet_has_texts_where_predictions_are_numbers_and_some_are_unsure(
+    finished_run: FinishedRun, in_process: InProcess, tmp_path: Path
+) -> None:
+    run = finished_run("choice")
+    file = run.parents[2] / DATA["choice"][0]
+    for name in ("out.parquet", "out.xlsx", "out.csv"):
+        given = ("predict", str(run), str(file), "--coverage", "0.5", "--label-sets", "0.5", "-o", name, "--quiet")
+        code, _, err = in_process(*given, data=tmp_path)
+        assert code == 0, err
+    cells = pq.read_table(tmp_path / "out.parquet").column("prediction").to_pylist()
+    assert {str(cell) for cell in cells} <= {"1", "2", "unsure"}
 
 
 def test_numbers_get_intervals_and_leave_nothing_out(
