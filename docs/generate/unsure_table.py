@@ -19,7 +19,8 @@ def unsure_table(measured: dict[str, Any]) -> str:
         f"({measured['model']}, trained on 2,000 rows or half of the data): so the risk of a threshold is known, it is "
         "that of all these rows. *Promised*: draws in which it was. *Broken*: of all draws those in which it was "
         "promised and more was wrong; by the guarantee at most 5 %. *Answered*: the mean share of what is answered, "
-        "where promised. *Sets*: the mean share of labels in their sets or intervals. "
+        "where promised. *Sets*: the mean share of labels in their sets or intervals. nsmc and korsts are predicted by "
+        "the small encoder of [Korean data sets](korean.md), not by minilm. "
         f"{measured['cpu']['name']}, {measured['date'][:10]}."
     )
     return f"{markdown_table(head, lines)}\n\n{text}" + _chosen(measured)

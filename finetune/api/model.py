@@ -102,7 +102,7 @@ class Model:
             data: A DataFrame, a Dataset or DatasetDict, a dictionary of columns, a list of dictionaries, or a list of
                 texts or of tuples of inputs.
             text: The column or columns of the inputs, if they have other names than in training.
-            coverage: The share of rows to answer, the surest; the others are `unsure`.
+            coverage: The share of rows to answer, the most confident; the others are `unsure`.
             risk: The share of answers that may be wrong; it holds in 95 of 100 draws of dev rows.
             precision: By label the share of its predictions that must be right, with the same guarantee.
             label_sets: Add sets of labels, this share of which have the row's label; of numbers, intervals.

@@ -22,7 +22,7 @@ Escape = Annotated[
 Coverage = Annotated[
     float | None,
     typer.Option(
-        help="Answer this share of rows, the surest; others are `unsure`. On average over draws of dev rows.",
+        help="Answer this share of rows, the most confident; others are `unsure`. On average over draws of dev rows.",
     ),
 ]
 Risk = Annotated[

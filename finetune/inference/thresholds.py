@@ -95,7 +95,7 @@ def _not_promised(
     rows = claims.rows
     of = f"{so_many(rows)} of {claims.split}" + (f", {len(right):,} predicted {label}" if label else "")
     if times is None:
-        need = "too few of the surest are right to tell how many would do"
+        need = "too few of the most confident are right to tell how many would do"
     else:
         needed = max(math.ceil(times * rows), rows + 1)
         need = f"about {_rounded(needed):,} are needed"

@@ -138,7 +138,7 @@ def coverage_curve(confidence: np.ndarray, right: np.ndarray) -> tuple[np.ndarra
 
 @dataclass(frozen=True, kw_only=True)
 class Ranked:
-    """Claims by confidence, the surest first: `wrong` counts the wrong ones so far, `ends` are the counts at which the
+    """Claims by falling confidence: `wrong` counts the wrong ones so far, `ends` are the counts at which the
     confidence changes.
     """
 

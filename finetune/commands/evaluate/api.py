@@ -54,7 +54,7 @@ def evaluate(
         device: `cpu`, `cuda`, `cuda:1` or `mps`; default: the best available.
         out: The folder of the runs that are named.
         force: Replace a file of predictions that we did not write.
-        coverage: Score the share of predictions that the model is surest of, and count the others.
+        coverage: Score the share of predictions with the highest confidence, and count the others.
         risk: Score what `model.predict(..., risk=0.05)` answers, and count the others.
         precision: The same for the share of a label's predictions that must be right, by label.
         label_sets: Count how many labels are in sets of this level, or in intervals.

@@ -76,7 +76,7 @@ class TagsView(View):
         return confidence, np.concatenate([_right(line) for line in self.lines])
 
     def claims(self, line: Line) -> list[Claim]:
-        """The predicted entities, each as sure as the least sure of its words."""
+        """The predicted entities, each with the lowest confidence of its words."""
         chances, there = line.get("probabilities") or (), set(chunks(line["gold"] or ()))
         return [
             Claim(label=kind, confidence=min(chances[a:b]), right=(kind, a, b) in there, place=(a, b))

@@ -162,7 +162,7 @@ def test_what_cannot_be_promised_or_asked_is_one_line_with_a_way_out(
 
     with_claims(run, tmp_path / "moved", wrong=50, rows=50)
     message = told("--risk", "0.05")
-    assert "risk 5 % cannot be promised from 50 rows of dev: too few of the surest are right to tell" in message
+    assert "risk 5 % cannot be promised from 50 rows of dev: too few of the most confident are right to tell" in message
     assert "Ask for a coverage instead" in message
     with_claims(run, tmp_path / "moved", wrong=10, rows=50)
     message = told("--risk", "0.05")

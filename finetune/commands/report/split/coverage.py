@@ -1,4 +1,4 @@
-"""Coverage and accuracy: how many predictions are right if only the surest are answered, and what can be promised."""
+"""Coverage and accuracy: how many predictions are right if only the most confident are answered."""
 
 from collections.abc import Iterator
 
@@ -30,7 +30,7 @@ def blocks(split: SplitView) -> Iterator[Block]:
     yield Block(
         title="Coverage and accuracy",
         note=(
-            f"How many {of} are right if only the surest are answered; of all {len(found):,}, "
+            f"How many {of} are right if only the most confident are answered; of all {len(found):,}, "
             f"{100 * right.mean():.1f} %. The dashed line is the lower bound at 95 %."
         ),
         chart=chart(
