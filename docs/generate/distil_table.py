@@ -20,19 +20,16 @@ def distil_table(measured: dict[str, Any]) -> str:
         scores = [[100 * one["models"][model]["score"] for model in MODELS] for one in every]
         leads = [taught - plain for _, taught, plain in scores]
         size = every[0]["models"]["student"]["parameters"] / every[0]["models"]["teacher"]["parameters"]
-        speed = statistics.median(
-            one["models"]["student"]["rows_per_second"] / one["models"]["teacher"]["rows_per_second"] for one in every
-        )
         spread = f" ({min(leads):+.1f} to {max(leads):+.1f})" if len(leads) > 1 else ""
         shown = [f"{statistics.fmean(column):.1f}" for column in zip(*scores, strict=True)]
         lead = f"{statistics.fmean(leads):+.1f}{spread}"
-        lines.append([name, student, every[0]["metric"], str(len(every)), *shown, lead, f"{size:.0%}", f"{speed:.1f}"])
-    head = ["data", "layers of the student", "score", "seeds", *MODELS, "lead", "weights", "speed"]
+        lines.append([name, student, every[0]["metric"], str(len(every)), *shown, lead, f"{size:.0%}"])
+    head = ["data", "layers of the student", "score", "seeds", *MODELS, "lead", "weights"]
     text = (
         f"Scores of dev, minilm as teacher (six layers). Teacher and students have {measured['labelled_rows']:,} rows "
         f"with labels, three epochs; `sst2 and text` has {measured['text_rows']:,} more sentences without labels. The "
-        "lead is over the same student without a teacher, with the least and the greatest of the seeds; weights and "
-        "speed are the student's against the teacher's. "
+        "lead is over the same student without a teacher, with the least and the greatest of the seeds; weights "
+        "are the student's against the teacher's. "
         f"{measured['cpu']['name']}, {measured['date'][:10]}."
     )
     return f"{markdown_table(head, lines)}\n\n{text}"
