@@ -55,7 +55,7 @@ def fit_contrastive(
 
     def with_head(_: Engine) -> Evaluated:
         fit_output(engine, features)
-        return replace(evaluate(engine), loss=None)  # which is no measure of the loss of pairs
+        return replace(evaluate(engine), loss=None)  # which does not measure the loss of pairs
 
     draw = drawn_from(features, size=trainer.settings.batch_size)
     return replace(trainer, engine=replace(engine, model=vectors), draw=draw).fit(features, with_head)
