@@ -38,7 +38,7 @@ def robustness(
         raise UserError(f"{folder.path}: no text of its rows can be changed", "Leave --robust out")
     needed = sorted({index for some in drawn.values() for index in some})
     watch(Working(f"predicting {so_many(len(needed))} as they are"))
-    answers = predictor.answers([rows[index] for index in needed])
+    answers = predictor.answers([_alone(predictor.task.codec, rows[index]) for index in needed])
     before = dict(zip(needed, (one.value for one in answers), strict=True))
     kinds = []
     for kind in KINDS:
@@ -46,6 +46,11 @@ def robustness(
             watch(Working(f"predicting {so_many(len(some))} with a change: {kind.name}"))
             kinds.append(_flips(predictor, kind, some, before))
     return Robustness(split=split, kinds=kinds)
+
+
+def _alone(codec: Codec[Any], row: Row) -> Row:
+    """The row unchanged, read as changed ones are: without its neighbours."""
+    return codec.with_texts(row, codec.texts(row)) or row
 
 
 def _drawn(codec: Codec[Any], rows: Sequence[Row], most: int, seed: int) -> dict[str, dict[int, ChangedRow]]:

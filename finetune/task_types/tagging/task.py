@@ -94,8 +94,11 @@ class TaggingCodec(Codec["TaggingTask"]):
         return {"text": row.input}
 
     def with_texts(self, row: TaggingRow, texts: Mapping[str, str]) -> TaggingRow | None:
-        """The row with as many words, each at its place; None where they moved, or are others in number."""
-        text, places = texts["text"], row.places
+        """The row with as many words, each at its place; None where they moved, or are others in number.
+
+        It is a document of its sentence alone, so that no other row is read with it.
+        """
+        text, places, row = texts["text"], row.places, replace(row, document=f"{row.document}:{row.id}")
         if len(text) == len(row.input):
             words = tuple(text[start:end] for start, end in places)
             return replace(

@@ -45,6 +45,13 @@ def test_a_word_keeps_its_tag() -> None:
     assert change(tag_task(), row, SPACE) is None
 
 
+def test_a_sentence_is_read_without_its_neighbours() -> None:
+    task = tag_task(context="document")
+    rows = [TaggingRow(id=str(n), words=("yesterday",), gold=("O",), document="d") for n in range(2)]
+    assert task.codec.encode_together(*rows)
+    assert not task.codec.encode_together(*(change(task, row, TYPO).changed for row in rows))
+
+
 def test_words_of_a_text_move_with_it() -> None:
     row = TaggingRow(id="1", words=("yesterday", "."), gold=("B-TIME", "O"), text="yesterday.", starts=(0, 9))
     found = change(tag_task(), row, TYPO).changed
