@@ -195,7 +195,8 @@ def _as_user_error(error: Any) -> UserError:
 def _unknown_option(name: str, ctx: Any) -> UserError:
     """The error for an option that a command does not have."""
     known = [option for parameter in ctx.command.params for option in parameter.opts if option.startswith("--")]
-    near = _near_option(name, known) or (_as_setting(name) if ctx.info_name in TAKE_SETTINGS else "")
+    setting = _as_setting(name) if ctx.info_name in TAKE_SETTINGS else ""
+    near = setting if f" {_key(name)}=VALUE" in setting else _near_option(name, known) or setting
     return UserError(f"there is no option '{name}'", f"{near}`{_path(ctx)} --help` lists the options")
 
 
@@ -211,8 +212,12 @@ def _as_setting(name: str) -> str:
     from finetune.runs.recipe_faults import nearest_key
     from finetune.task_types.own_data import OPTIONS
 
-    key = name.lstrip("-").partition("=")[0].replace("-", "_")
-    return re.sub("'([^']+)'", r"\1=VALUE", nearest_key(Recipe, key, OPTIONS))
+    return re.sub("'([^']+)'", r"\1=VALUE", nearest_key(Recipe, _key(name), OPTIONS))
+
+
+def _key(option: str) -> str:
+    """`max_length` of `--max-length=64`."""
+    return option.lstrip("-").partition("=")[0].replace("-", "_")
 
 
 def _path(ctx: Any) -> str:

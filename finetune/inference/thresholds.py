@@ -45,7 +45,7 @@ def _thresholds(claims: DevClaims, unsure: Unsure, asked: AskedAnswers, name: st
     if not asked.abstains:
         return unsure
     if not claims.confidence:
-        way = "Ask for intervals: --label-sets 0.95"
+        way = "Ask for intervals: `label_sets` 0.95"
         raise UserError(f"a number has no confidence, so {name} cannot leave rows out", way)
     if asked.coverage is not None:
         found = selective.coverage_threshold(*claims.arrays()[:2], asked.coverage)
@@ -70,7 +70,7 @@ def _require_label(claims: DevClaims, label: str, name: str) -> None:
     """Raises UserError for a label that is never predicted on dev, and where there are no labels."""
     known = list(dict.fromkeys(each for each in claims.label if each))
     if not known:
-        raise UserError(f"{name} has no labels to name", "Ask for a risk: --risk 0.05")
+        raise UserError(f"{name} has no labels to name", "Ask for `risk` 0.05")
     if label not in known:
         raise UserError(
             f"'{label}' is never predicted on {claims.split}", f"{nearest(label, known)}Name one of {', '.join(known)}"
@@ -100,7 +100,7 @@ def _not_promised(
         needed = max(math.ceil(times * rows), rows + 1)
         need = f"about {_rounded(needed):,} are needed"
     asked = f"risk {percent(risk)}" if label is None else f"precision {percent(1 - risk)} of {label}"
-    option = "--risk {:g}" if label is None else f"--precision {label}={{:g}}"
+    option = "`risk` {:g}" if label is None else f"`precision` {label}={{:g}}"
     value = None if lowest is None else lowest if label is None else round(1 - lowest, 2)
     way = f"Ask for {option.format(value)}, which they promise" if value is not None else "Ask for a coverage instead"
     return f"{asked} cannot be promised from {of}: {need}", way
@@ -119,7 +119,7 @@ def _with_sets(unsure: Unsure, claims: DevClaims, asked: AskedAnswers, name: str
         )
         return replace(unsure, width=_enough(width, claims, level), notes=(*unsure.notes, f"{note} of dev rows"))
     if not claims.sets:
-        raise UserError(f"{name} keeps no probabilities of other labels for sets", "Ask for a risk: --risk 0.05")
+        raise UserError(f"{name} keeps no probabilities of other labels for sets", "Ask for `risk` 0.05")
     threshold = _enough(selective.set_threshold(claims.sets, level), claims, level)
     note = f"label sets {share}: labels of a probability of {threshold:.3g} or more; they have {share} of the labels"
     return replace(unsure, sets=threshold, notes=(*unsure.notes, f"{note}, on average over draws of dev rows"))

@@ -14,6 +14,7 @@ from finetune.data.atomic import written_file
 from finetune.errors import UserError
 
 TEXT_CHARS = 500  # kept of a row's input
+MOST_KEPT = 100_000  # rows, of more those that are believed least: the rest would be a second copy of the data
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,9 +45,11 @@ def write_training_rows(
     file: Path, ids: Sequence[str], texts: Sequence[str], labels: Sequence[str], chances: np.ndarray
 ) -> None:
     """Writes the rows that were seen in two epochs or more; no file where none was."""
-    kept = np.flatnonzero(np.isfinite(chances).sum(axis=1) > 1).tolist()
-    if not kept:
+    seen = np.flatnonzero(np.isfinite(chances).sum(axis=1) > 1)
+    if not len(seen):
         return
+    least = np.argsort(np.nanmean(chances[seen], axis=1), kind="stable")[:MOST_KEPT]
+    kept = np.sort(seen[least]).tolist()
     import pyarrow as pa
     import pyarrow.parquet as pq
 

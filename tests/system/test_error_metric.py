@@ -109,7 +109,7 @@ def errors(here: Finetune, tiny_bert: Path, tmp_path: Path) -> dict[Path, float]
 def test_every_command_shows_errors_as_they_are(here: Finetune, errors: dict[Path, float], tmp_path: Path) -> None:
     (a, error_a), (b, error_b), *_ = sorted(errors.items(), key=lambda pair: -pair[1])
     saved = json.loads((a / "record.json").read_text())
-    assert saved["metrics"] == {"error": {"scale": 1.0, "greater_is_better": False, "magnitudes": False}}
+    assert saved["metrics"] == {"error": {"scale": 1.0, "greater_is_better": False, "magnitudes": False, "decimals": 1}}
     assert f"error {error_a:.1f}" in here("ls").stdout
     assert f" {error_a:.1f} " in here("show", a.name).stdout
     compared = here("compare", a.name, b.name, "--task", "error.py:mine").stdout

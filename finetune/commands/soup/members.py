@@ -87,5 +87,5 @@ def _require_equal(first: RunRecord, other: RunRecord) -> None:
             shown = (first.model, other.model) if name == "encoder" else (ours, theirs)
             raise UserError(
                 f"soup: {first.id} and {other.id} did not start equal: {name} {shown[0]}, and {shown[1]}",
-                "Name runs of one encoder on the same rows, such as those of `--seeds 3`",
+                "Name runs of one encoder on the same rows, such as the seeds of one `finetune run`",
             )

@@ -35,7 +35,7 @@ def robustness(
     rows = [row_of_line(predictor.task, line, folder.path) for line in read_lines(folder, split)]
     drawn = _drawn(predictor.task.codec, rows, most, seed)
     if not drawn:
-        raise UserError(f"{folder.path}: no text of its rows can be changed", "Leave --robust out")
+        raise UserError(f"{folder.path}: no text of its rows can be changed", "Leave `robust` out")
     needed = sorted({index for some in drawn.values() for index in some})
     watch(Working(f"predicting {so_many(len(needed))} as they are"))
     answers = predictor.answers([_alone(predictor.task.codec, rows[index]) for index in needed])

@@ -102,7 +102,7 @@ def _with(feature: Feature, *, taught: np.ndarray, label: Any = None, row: int |
 
 
 def without_label(like: Any, items: int) -> Any:
-    """What stands in a feature without a label, in the form of other features' labels."""
+    """What a feature without a label has in its place, in the form of other features' labels."""
     if isinstance(like, float):
         return float("nan")
     return IGNORED if np.isscalar(like) else [IGNORED] * items

@@ -21,7 +21,7 @@ LABELS_SHOWN = 6
 def with_teachers(one: ResolvedRun, out: Path) -> ResolvedRun:
     """The run with the folders of the runs that `distil.teacher` names.
 
-    Raises UserError for a task that cannot be taught, and for a teacher that is no run, of another task type or with
+    Raises UserError for a task that cannot be taught, and for a teacher that is not a run, of another task type or with
     other labels, or no better than its own baselines.
     """
     distil = one.recipe.distil

@@ -85,7 +85,7 @@ def test_a_damaged_journal_gives_no_wrong_row(reviewer: Predictor, reviews_file:
         found = predict(reviewer, reviews_file, output)
         assert output.read_bytes() == whole.read_bytes(), place
         assert found.resumed == [0, 64, 192][max(0, sum(end <= place for end in windows) - 1)]
-        assert "predicted again" in found.notes[-1]
+        assert any("predicted again" in note for note in found.notes)
 
 
 @pytest.mark.parametrize("what", ["versions", "device"])
@@ -99,7 +99,7 @@ def test_a_journal_of_other_numbers_is_not_reused(
         monkeypatch.setattr(type(reviewer.engine.accelerator), "mixed_precision", "other")
     found = predict(reviewer, reviews_file, tmp_path / "out.csv")
     assert found.resumed == 0
-    assert "of another file, model, version or device" in found.notes[-1]
+    assert any("of another file, model, version or device" in note for note in found.notes)
 
 
 def test_two_at_one_output_do_not_spoil_it(reviewer: Predictor, tmp_path: Path) -> None:

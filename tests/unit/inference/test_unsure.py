@@ -109,7 +109,7 @@ def test_numbers_get_intervals_and_leave_nothing_out(
     assert np.ptp([row["high"] - row["low"] for row in rows]) < 1e-4
     assert all(row["low"] < row["prediction"] < row["high"] for row in rows)
     code, _, err = in_process(*given, "--risk", "0.1", data=tmp_path)
-    assert (code, "--label-sets 0.95" in err) == (2, True)
+    assert (code, "`--label-sets` 0.95" in err) == (2, True)
 
 
 def test_entities_are_left_out_one_by_one() -> None:
@@ -167,7 +167,7 @@ def test_what_cannot_be_promised_or_asked_is_one_line_with_a_way_out(
     with_claims(run, tmp_path / "moved", wrong=10, rows=50)
     message = told("--risk", "0.05")
     assert "about 75 are needed" in message
-    advised = message.split("--risk ")[1].split(",")[0]
+    advised = message.split("`--risk` ")[1].split(",")[0]
     assert in_process("predict", "moved", "new.csv", "--quiet", "--risk", advised, data=tmp_path)[0] == 0
     assert "Name one of good, bad" in told("--precision", "god=0.9")
     assert "Give LABEL=SHARE" in told("--precision", "good")
