@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from finetune.commands.evaluate.api import evaluate
     from finetune.commands.features.api import Features, features
     from finetune.commands.label_errors.api import label_errors
+    from finetune.commands.label_next.api import label_next
+    from finetune.commands.label_next.result import NextRows
     from finetune.commands.ls.api import Listing, ls
     from finetune.commands.report.api import report
     from finetune.commands.run.api import FailedRun, train
@@ -42,6 +44,7 @@ __all__ = [
     "LearningCurve",
     "Listing",
     "Model",
+    "NextRows",
     "ResultTable",
     "Run",
     "Search",
@@ -53,6 +56,7 @@ __all__ = [
     "events",
     "features",
     "label_errors",
+    "label_next",
     "load",
     "ls",
     "open_run",
@@ -78,6 +82,8 @@ _HOMES = {  # modules with what they give, imported when a name is first used, s
     "commands.evaluate.api": ("evaluate",),
     "commands.features.api": ("Features", "features"),
     "commands.label_errors.api": ("label_errors",),
+    "commands.label_next.api": ("label_next",),
+    "commands.label_next.result": ("NextRows",),
     "commands.ls.api": ("Listing", "ls"),
     "commands.report.api": ("report",),
     "commands.run.api": ("FailedRun", "train"),

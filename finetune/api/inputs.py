@@ -78,6 +78,11 @@ def column_setting(**roles: str | Sequence[str] | None) -> dict[str, str]:
     }
 
 
+def named_options(**given: str | Sequence[str] | None) -> dict[str, str]:
+    """The columns, encoding and sheet of a file that were named, as settings."""
+    return {name: value if isinstance(value, str) else ",".join(value) for name, value in given.items() if value}
+
+
 def dotted(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings with dotted keys: `train={"epochs": 5}` is `train.epochs`."""
     found: dict[str, Any] = {}

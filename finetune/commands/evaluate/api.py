@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from finetune.api.evaluation import Evaluation
-from finetune.api.inputs import in_memory, is_path
+from finetune.api.inputs import in_memory, is_path, named_options
 from finetune.api.model import Model
 from finetune.api.names import model_name
 from finetune.api.quiet import plainly, quiet
@@ -73,14 +73,9 @@ def evaluate(
             model_name(model), str(task), split=split, device=device, out=Path(out), watch=unwatched,
             data=None if data_folder is None else Path(data_folder),
             predictions=None if predictions is None else Path(predictions),
-            options=_as_settings({"text": text, "label": label, "encoding": encoding, "sheet": sheet}), force=force,
+            options=named_options(text=text, label=label, encoding=encoding, sheet=sheet), force=force,
             asked=asked_answers(coverage, risk, precision, label_sets),
         )  # fmt: skip
-
-
-def _as_settings(given: Mapping[str, str | Sequence[str] | None]) -> dict[str, str]:
-    """The columns that were named, as settings."""
-    return {name: value if isinstance(value, str) else ",".join(value) for name, value in given.items() if value}
 
 
 def evaluate_named(

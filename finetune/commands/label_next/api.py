@@ -1,94 +1,97 @@
-"""Chooses the rows of a pool that are worth labelling next, and writes them for a labelling tool."""
+"""`finetune.label_next`: the rows of a pool that are worth labelling next, in memory or for a labelling tool."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-import numpy as np
-
-from finetune.commands.label_next.candidates import PoolCandidate, PoolRows, pool_key, read_pool
-from finetune.commands.label_next.choose import SPREAD_AMONG, interleaved, spread, without_copies
-from finetune.commands.label_next.labelled_rows import OwnRows, labelled_texts, own_rows
-from finetune.commands.label_next.outputs import TABLE, Item, LabellingTarget, require_tool, tool_of, write_items
-from finetune.data.messages import noun, so_many
-from finetune.data.outputs import require_replaceable_output
-from finetune.data.reading import first_rows, records, survey
-from finetune.data.source import Source
-from finetune.errors import UserError
-from finetune.inference.hidden_states import Sequences
-from finetune.inference.predict_plan import SAMPLE_ROWS, known_type, layout_for, require_settings
-from finetune.inference.predictor import Predictor
-from finetune.models.caller_state import plain_mode
-from finetune.runs.events import Watcher
+from finetune.analysis.data_sizes import curves_of, worth_words
+from finetune.api.inputs import in_memory, is_path, named_options
+from finetune.api.names import model_name
+from finetune.api.quiet import plainly, quiet
+from finetune.api.run import Run
+from finetune.commands.label_next.result import RANDOM_SHARE, AskedRows, NextRows
+from finetune.data.source import source_of
+from finetune.inference.predict_plan import require_predictable
+from finetune.runs.events import Watcher, unwatched
 from finetune.runs.folder import RunFolder
-from finetune.runs.record import RunRecord
-from finetune.runs.record_files import load_record
-from finetune.task_types.columns import Layout
-from finetune.task_types.trained_form import form_for
-
-SPARE = 2  # times as many rows are kept as may be chosen, since some are near copies
-MOST_KNOWN = 200_000  # labelled texts of which near copies are left out; of more, the first
-MOST_SPREAD = 5_000  # rows that are spread; of more the least sure are taken, since k-means takes their square in time
-SEED = 0
-UNSURE, RANDOM, LABELLED = "unsure", "random", "labelled"  # why a row is in the output
-SPLIT = "split"  # the column that says which rows are dev, and the setting that names it
+from finetune.runs.lookup import require_run
+from finetune.runs.record_files import load_record, readable_records
 
 
-@dataclass(frozen=True, kw_only=True)
-class NextRows:
-    """What was chosen from a pool, and where it is: `rows` are in the pool, `labelled` were read by the run before.
-
-    `chosen` of them are written, `random` of these at random; `copies` were near copies of others. `settings` are those
-    with which `run` reads what is labelled, which the tool must have `exported` unless it is a table.
-    """
-
-    files: Sequence[Path]
-    rows: int
-    labelled: int
-    failed: int
-    copies: int
-    chosen: int
-    random: int
-    before: int
-    settings: Mapping[str, str]
-    exported: bool
-    notes: list[str] = field(default_factory=list)
-
-    def facts(self) -> dict[str, Any]:
-        """JSON values."""
-        return {
-            "files": [str(file) for file in self.files],
-            "rows": self.rows,
-            "labelled": self.labelled,
-            "errors": self.failed,
-            "copies": self.copies,
-            "chosen": self.chosen,
-            "random": self.random,
-            "labelled_rows_written": self.before,
-            "settings": dict(self.settings),
-            "exported": self.exported,
-            "notes": self.notes,
-        }
-
-
-@dataclass(frozen=True, kw_only=True)
-class AskedRows:
-    """How many rows are wanted, the share of them at random, and whether labelled rows are written too."""
-
-    rows: int
-    random: float
-    new_only: bool
-    seed: int = SEED
-
-    @property
-    def at_random(self) -> int:
-        """The number of rows at random."""
-        return round(self.random * self.rows)
-
-
+@plainly
 def label_next(
-    predictor: Predictor,
+    run: Run | str | Path,
+    pool: Any,
+    *,
+    text: str | Sequence[str] | None = None,
+    rows: int = 200,
+    random: float = RANDOM_SHARE,
+    path: str | Path | None = None,
+    to: str | None = None,
+    new_only: bool = False,
+    encoding: str = "",
+    sheet: str = "",
+    data_folder: str | Path | None = None,
+    device: str | None = None,
+    out: str | Path = "results",
+    force: bool = False,
+) -> NextRows:
+    """Chooses the rows of a pool to label next: the least sure ones, spread over the pool, and some at random.
+
+    Example: `finetune.label_next(run, df, rows=200).frame`
+
+    Args:
+        run: A run, its folder, id or task, or the file that it was trained on.
+        pool: Rows without labels, with the columns of training: a data file, or in memory as for `finetune.train`.
+        text: The column or columns of the inputs, if they have other names than in training.
+        rows: How many rows to choose.
+        random: The share that is chosen at random, and becomes dev in the next run.
+        path: The file to write: .json for Label Studio, .jsonl for doccano, else a table; without one the rows are in
+            memory alone.
+        to: `label-studio`, `doccano` or `table`, if the ending says another.
+        new_only: Leave out the rows that have labels already.
+        encoding: The encoding of a data file, if it is not detected.
+        sheet: The sheet of an Excel file; default: that of training if there is one of its name, else the first.
+        data_folder: The folder with the data sets of tasks; default: `$FINETUNE_DATA`, then the Hub.
+        device: `cpu`, `cuda`, `cuda:1` or `mps`; default: the best available.
+        out: The folder of the runs that are named.
+        force: Replace a file that we did not write.
+
+    Returns:
+        The rows with the model's predictions as suggestions, then those that have labels, and how many were left out.
+
+    Raises:
+        UserError: For a pool that cannot be read or has no row to label, for rows that the tool cannot label, and for
+            a file that may not be written.
+    """
+    options = named_options(text=text, encoding=encoding, sheet=sheet)
+    asked = AskedRows(rows=rows, random=random, new_only=new_only)
+    with ExitStack() as stack:
+        scratch = Path(stack.enter_context(TemporaryDirectory()))
+        file = Path(pool) if is_path(pool) else stack.enter_context(in_memory(pool, scratch))
+        output = scratch / "next.parquet" if path is None else Path(path)
+        folder = require_pool(model_name(run), file, output, asked=asked, options=options, out=Path(out))
+        found = next_rows_of(
+            folder, file, output, asked=asked, to=to, options=options, out=Path(out), device=device,
+            data=None if data_folder is None else Path(data_folder), watch=unwatched, force=force,
+        )  # fmt: skip
+        return found if path is not None else _in_memory(found)
+
+
+def require_pool(
+    run: str, pool: Path, output: Path, *, asked: AskedRows, options: Mapping[str, str], out: Path
+) -> RunFolder:
+    """The folder of a run. Raises UserError, before torch is imported, for what cannot be chosen."""
+    asked.require_possible()
+    folder = require_run(run, out)
+    require_predictable(str(folder.path), pool, output.with_suffix(".csv"), options, out=out, force=True)
+    return folder
+
+
+def next_rows_of(
     folder: RunFolder,
     pool: Path,
     output: Path,
@@ -96,150 +99,36 @@ def label_next(
     asked: AskedRows,
     to: str | None,
     options: Mapping[str, str],
-    source: Source,
+    data: Path | None,
+    out: Path,
+    device: str | None,
     watch: Watcher,
-    force: bool = False,
+    force: bool,
 ) -> NextRows:
-    """Writes the rows of a pool that are worth labelling next, with their predictions as suggestions.
+    """`label_next` with files and a watcher of progress; `options` are the columns and encoding of the pool."""
+    with quiet():
+        from finetune.commands.label_next.next_rows import write_next_rows
+        from finetune.inference.predictor import load_predictor
 
-    Raises UserError for a pool that cannot be read or has no row to label, for rows that the tool cannot label, and for
-    an output that may not be written.
-    """
-    require_settings(options)
-    record = load_record(folder.record_file)
-    columns = {name: value for name, value in options.items() if name not in ("encoding", "sheet")}
-    form = form_for(pool, predictor.layout, options, inputs=predictor.task.inputs)
-    kind = known_type(predictor.task)
-    sample = first_rows(pool, form, most=SAMPLE_ROWS)
-    layout, notes = layout_for(kind, predictor.layout, sample, columns, inputs=predictor.task.inputs)
-    target = _target(predictor, layout, output, tool_of(output, to), record)
-    own = own_rows(folder, record, predictor.layout)
-    require_replaceable_output(output, reads=[pool, *([own.path] if own else [])], force=force)
-    texts, note = labelled_texts(record, predictor.task, predictor.layout, own, source)
-    notes += [note] if note else []
-    found = read_pool(
-        predictor,
-        layout,
-        records(pool, form),
-        labelled={pool_key(text) for text in texts},
-        keep=(SPREAD_AMONG * SPARE * asked.rows, SPARE * asked.at_random),
-        total=survey(pool, form)[0],
-        seed=asked.seed,
-        watch=watch,
-    )
-    _require_rows(pool, found)
-    chosen, copies = choose(predictor, found, texts[:MOST_KNOWN], asked)
-    before = None if asked.new_only else own
-    written = write_items(target, lambda: _items(target, predictor, chosen, before, layout))
-    return NextRows(
-        files=written,
-        rows=found.rows,
-        labelled=found.labelled,
-        failed=found.failed,
-        copies=copies,
-        chosen=len(chosen),
-        random=sum(why == RANDOM for _, why in chosen),
-        before=0 if before is None else sum(1 for _ in before),
-        exported=target.tool != TABLE,
-        settings=target.settings() | ({"split": SPLIT} if before is not None and before.dev else {}),
-        notes=[*form.encoding_notes(pool), *notes, *_notes(found, chosen, asked)],
-    )
+        predictor = load_predictor(str(folder.path), out=out, watch=watch, device=device)
+        found = write_next_rows(
+            predictor, folder, pool, output, asked=asked, to=to, options=options, source=source_of(data), watch=watch,
+            force=force,
+        )  # fmt: skip
+    return replace(found, worth=_worth(folder, asked.rows))
 
 
-def choose(
-    predictor: Predictor, found: PoolRows, known: Sequence[str], asked: AskedRows
-) -> tuple[list[tuple[PoolCandidate, str]], int]:
-    """The rows with why each was chosen, in the order in which to label them, and how many were near copies.
+def _in_memory(found: NextRows) -> NextRows:
+    """The same with the rows of its file, which is about to be deleted."""
+    import pandas as pd
 
-    Rows are left out that are near copies of a known text, or of another row.
-    """
-    every = list({one.key: one for one in (*found.at_random, *found.least_sure)}.values())
-    kept = {every[index].key for index in without_copies(known, [one.row.input for one in every])}
-    lots = round(asked.random * min(asked.rows, len(kept)))
-    at_random = [one for one in found.at_random if one.key in kept][:lots]
-    taken = {one.key for one in at_random}
-    rest = [one for one in found.least_sure if one.key in kept and one.key not in taken]
-    wanted = asked.rows - len(at_random)
-    among = rest if all(one.confidence is None for one in rest) else rest[: SPREAD_AMONG * wanted]
-    if MOST_SPREAD >= wanted > 0 and len(among) > wanted:
-        doubts = np.array([one.doubt for one in among])
-        among = [among[index] for index in spread(_vectors(predictor, among), doubts, wanted, seed=asked.seed)]
-    among = among[:wanted]
-    order = interleaved(range(len(among)), range(len(among), len(among) + len(at_random)))
-    chosen = [*((one, UNSURE) for one in among), *((one, RANDOM) for one in at_random)]
-    return [chosen[index] for index in order], len(every) - len(kept)
+    return replace(found, files=(), frame=pd.read_parquet(found.files[0]))
 
 
-def _vectors(predictor: Predictor, some: Sequence[PoolCandidate]) -> np.ndarray:
-    """What the head reads of each row `(rows, width)`: the mean over its words, windows and choices."""
-    engine = predictor.engine
-    with plain_mode():
-        sequences = Sequences(predictor.encoded([one.row for one in some]))
-        layers = engine.model.backbone.layer_indices(pooled=engine.model.pooled)
-        sums, counts = np.zeros((len(some), 0)), np.zeros((len(some), 1))
-        for index, states in engine.hidden_states(sequences, layers):
-            vector, row = states.mean(0).ravel(), sequences[index].row
-            sums = sums if sums.size else np.zeros((len(some), len(vector)))
-            sums[row] += vector
-            counts[row] += 1
-    return sums / np.maximum(counts, 1)
-
-
-def _target(predictor: Predictor, layout: Layout, output: Path, tool: str, record: RunRecord) -> LabellingTarget:
-    """How the rows are written: with the columns of training, if there were any."""
-    kind = known_type(predictor.task)
-    trained = predictor.layout or replace(layout, label=layout.label or ("label",))
-    labelling = kind.labelling(predictor.task, trained)
-    if labelling is None:
-        raise UserError(f"{predictor.task.name}: {kind.name} rows have no labels to ask for", "Name another run")
-    target = LabellingTarget(
-        tool=tool, path=output, kind=kind, task=predictor.task, layout=trained, labelling=labelling, model=record.id
-    )
-    require_tool(target)
-    return target
-
-
-def _items(
-    target: LabellingTarget,
-    predictor: Predictor,
-    chosen: Sequence[tuple[PoolCandidate, str]],
-    before: OwnRows | None,
-    layout: Layout,
-) -> Iterator[Item]:
-    """The chosen rows with their predictions, then those of the run before with their labels."""
-    dev = None if before is None else before.dev
-    renamed = dict(zip(layout.text, target.layout.text, strict=False))
-    for one, why in chosen:
-        facts: dict[str, Any] = {"chosen": why, "certainty": _rounded(one.confidence)}
-        facts |= {SPLIT: "dev" if why == RANDOM else "train"} if dev else {}
-        values = {renamed.get(name, name): cell for name, cell in one.record.values.items()}
-        yield Item(values=values, row=one.row, answer=one.answer, labelled=False, facts=facts)
-    for record, row in before or ():
-        facts = {"chosen": LABELLED, "certainty": None}
-        facts |= {SPLIT: "dev" if row.id in dev else "train"} if dev else {}
-        (label,) = predictor.task.scoring.labels([row])
-        yield Item(values=record.values, row=row, answer=label, labelled=True, facts=facts)
-
-
-def _rounded(confidence: float | None) -> float | None:
-    return None if confidence is None else round(confidence, 4)
-
-
-def _require_rows(pool: Path, found: PoolRows) -> None:
-    """Raises UserError where no row of the pool can be chosen."""
-    if found.at_random or found.least_sure:
-        return
-    if found.labelled:
-        raise UserError(f"{pool}: all {so_many(found.labelled)} were read by the run already", "Name other rows")
-    raise UserError(f"{pool}: no row can be predicted: {found.unusable}", "Run `finetune check` to see why")
-
-
-def _notes(found: PoolRows, chosen: Sequence[Any], asked: AskedRows) -> Iterator[str]:
-    """What is not as it was asked."""
-    if found.failed:
-        left_out = f"{noun(found.failed, 'is', 'are')} left out: the first, {found.unusable}"
-        yield f"{so_many(found.failed)} cannot be predicted, and {left_out}"
-    if len(chosen) < asked.rows:
-        yield f"only {so_many(len(chosen))} of the {asked.rows:,} asked for: the pool has no others"
-    if chosen and all(one.confidence is None for one, _ in chosen):
-        yield "predictions of this type have no confidence: rows are spread over the pool alone"
+def _worth(folder: RunFolder, rows: int) -> str:
+    """What so many more rows are worth, by the learning curve of the run's setting; empty without one."""
+    files = sorted(folder.path.parent.glob("*/record.json"))
+    records = [record for _, record in readable_records(files, load_record)]
+    mine = load_record(folder.record_file).id
+    curves = [sizes for sizes in curves_of(records) if any(one.id == mine for size in sizes for one in size.records)]
+    return worth_words(curves[0], rows) if curves else ""

@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 import typer
 
-from finetune.analysis.data_sizes import curves_of, worth_words
 from finetune.cli.arguments import RESULTS, Data, Device, Json, Out, Quiet, Replace
 from finetune.cli.console import standard_output
 from finetune.cli.libraries import load_libraries
@@ -15,23 +14,18 @@ from finetune.cli.next_commands import GivenOptions, typed_settings
 from finetune.cli.options import note_line
 from finetune.cli.progress import watching
 from finetune.cli.terminal import echo, one_line, say
+from finetune.commands.label_next.api import next_rows_of, require_pool
+from finetune.commands.label_next.result import MOST_CHOSEN, RANDOM_SHARE, AskedRows
 from finetune.data.messages import noun, so_many
-from finetune.data.source import source_of
 from finetune.errors import UserError
-from finetune.inference.predict_plan import require_predictable
-from finetune.runs.folder import RunFolder
-from finetune.runs.lookup import require_run
-from finetune.runs.record_files import load_record, readable_records
 from finetune.training.targets import split_arguments
-
-MOST_ROWS = 100_000  # that are chosen
 
 
 def label_next_command(
     run: Annotated[str, typer.Argument(help="A run (folder, id, or its task), or the file that it was trained on.")],
     pool: Annotated[Path, typer.Argument(help="Rows without labels, with the columns of training, in any format.")],
     settings: Annotated[list[str] | None, typer.Argument(help="text=COLUMN, encoding=NAME, sheet=NAME.")] = None,
-    rows: Annotated[int, typer.Option(min=1, max=MOST_ROWS, help="How many rows to choose.")] = 200,
+    rows: Annotated[int, typer.Option(min=1, max=MOST_CHOSEN, help="How many rows to choose.")] = 200,
     output: Annotated[
         Path,
         typer.Option(
@@ -43,7 +37,7 @@ def label_next_command(
     ] = None,
     random: Annotated[
         float, typer.Option(min=0, max=1, help="The share that is chosen at random, and becomes dev in the next run.")
-    ] = 0.1,
+    ] = RANDOM_SHARE,
     new_only: Annotated[bool, typer.Option("--new-only", help="Leave out the rows that have labels already.")] = False,
     force: Replace = False,
     data: Data = None,
@@ -56,20 +50,15 @@ def label_next_command(
     others, given = split_arguments(settings or [])
     if others:
         raise UserError(f"'{others[0]}' is not a setting", "Name one pool, and settings as key=value")
-    folder = require_run(run, out)
     options = {name: str(value) for name, value in given.items()}
-    require_predictable(str(folder.path), pool, output.with_suffix(".csv"), options, out=out, force=True)
-    load_libraries("" if quiet else f"{pool}: loading {run}", "finetune.commands.label_next.api")
-    from finetune.commands.label_next.api import AskedRows, label_next
-    from finetune.inference.predictor import load_predictor
-
+    asked = AskedRows(rows=rows, random=random, new_only=new_only)
+    folder = require_pool(run, pool, output, asked=asked, options=options, out=out)
+    load_libraries("" if quiet else f"{pool}: loading {run}", "finetune.commands.label_next.next_rows")
     with watching(quiet=quiet) as watch:
-        predictor = load_predictor(str(folder.path), out=out, watch=watch, device=device)
-        found = label_next(
-            predictor, folder, pool, output, asked=AskedRows(rows=rows, random=random, new_only=new_only), to=to,
-            options=options, source=source_of(data), watch=watch, force=force,
+        found = next_rows_of(
+            folder, pool, output, asked=asked, to=to, options=options, data=data, out=out, device=device, watch=watch,
+            force=force,
         ).facts()  # fmt: skip
-    found["worth"] = _worth(folder, rows)
     if as_json:
         echo(json.dumps(found))
         return
@@ -78,15 +67,6 @@ def label_next_command(
         kept = GivenOptions(out=out, device=device)
         labelled = "EXPORT" if found["exported"] else str(output)
         standard_output().print_next(kept.command("run", labelled, *typed_settings(found["settings"])))
-
-
-def _worth(folder: RunFolder, rows: int) -> str:
-    """What so many more rows are worth, by the learning curve of the run's setting; empty without one."""
-    files = sorted(folder.path.parent.glob("*/record.json"))
-    records = [record for _, record in readable_records(files, load_record)]
-    mine = load_record(folder.record_file).id
-    curves = [sizes for sizes in curves_of(records) if any(one.id == mine for size in sizes for one in size.records)]
-    return worth_words(curves[0], rows) if curves else ""
 
 
 def _summary(found: Mapping[str, Any]) -> str:

@@ -6,10 +6,12 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from support.cli import InProcess, assert_error
 from support.runs import DATA, FinishedRun, as_csv, as_json_lines
 
+import finetune
 from finetune.data.source import source_of
 from finetune.runs.record_files import load_record
 from finetune.task_types.own_data import own_task
@@ -129,6 +131,23 @@ def test_rows_with_labels_and_near_copies_are_left_out_and_fewer_are_noted(asked
         rows = list(csv.DictReader(file))
     assert len(rows) == 3 and {row["chosen"] for row in rows} <= {"unsure", "random"}
     assert all(row["mark"] == "" and row["suggested mark"] in ("good", "bad") for row in rows)
+
+
+def test_python_gives_the_rows_of_the_command_in_memory(
+    asked: Any, reviews: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = asked("sentence", "--rows", "10")
+    pool = pd.read_csv(tmp_path / "pool.csv")
+    found = finetune.label_next(finetune.open_run(reviews), pool, rows=10)
+    assert found.files == () and found.frame is not None
+    assert {**told, "files": []} == found.facts()
+    written = pd.read_csv(tmp_path / "next.csv", keep_default_na=False)
+    names = ["review", "mark", "suggested mark", "chosen", "split"]
+    assert found.frame[names].fillna("").values.tolist() == written[names].values.tolist()
+    assert capsys.readouterr() == ("", "")
+    for wrong, words in (({"rows": 0}, "rows is 0"), ({"random": 2}, "random is 2"), ({"text": "other"}, "'other'")):
+        with pytest.raises(finetune.UserError, match=words):
+            finetune.label_next(reviews, pool, **wrong)
 
 
 @pytest.mark.parametrize(
