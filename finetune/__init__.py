@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from finetune.commands.score.api import score
     from finetune.commands.search.api import search
     from finetune.commands.search.result import Search
+    from finetune.commands.soup.api import soup
     from finetune.commands.submission.api import submission
     from finetune.commands.table.api import ResultTable, table
     from finetune.commands.tokenizer.api import tokenizer
@@ -63,6 +64,7 @@ __all__ = [
     "report",
     "score",
     "search",
+    "soup",
     "submission",
     "table",
     "tokenizer",
@@ -90,6 +92,7 @@ _HOMES = {  # modules with what they give, imported when a name is first used, s
     "commands.score.api": ("score",),
     "commands.search.api": ("search",),
     "commands.search.result": ("Search",),
+    "commands.soup.api": ("soup",),
     "commands.submission.api": ("submission",),
     "commands.table.api": ("ResultTable", "table"),
     "commands.tokenizer.api": ("tokenizer",),

@@ -1,5 +1,6 @@
 """`finetune soup`: the mean of weights, saved and scored as a run, and runs that did not start equal."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from support.cli import Finetune, assert_error
 from support.records import change_record
 from support.runs import FAST, FinishedRun
 
+import finetune
 from finetune.runs.record_files import load_record
 
 SETTINGS = [f"{key}={value}" for key, value in FAST.items()]
@@ -42,6 +44,26 @@ def test_weights_are_averaged_and_compared(
     taught = here("run", data, f"model={tiny_bert}", *SETTINGS, f"distil.teacher={first},{second}", "distil.weak=true")
     assert taught.returncode == 0, taught.stderr
     assert "2 teachers" in taught.stdout
+
+
+def test_python_gives_the_run_that_the_command_makes(
+    here: Finetune, copied_run: FinishedRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = copied_run("sentence")
+    other = first.with_name("0123456789")
+    shutil.copytree(first, other)
+    change_record(other / "record.json", id="0123456789")
+    out = tmp_path / "results"
+    (tmp_path / "test.csv").write_text("review,mark\n" + "the cat sat x,good\nthe dog sat y,bad\n" * 20)
+    capsys.readouterr()
+    soup = finetune.soup(finetune.open_run(first), other, test=tmp_path / "test.csv", out=out)
+    assert capsys.readouterr() == ("", "")
+    assert [one.name for one in soup.record.compared] == ["mean of the runs", "soup", "ensemble"]
+    assert soup.model("the cat sat").value == finetune.load(first)("the cat sat").value
+    again = here("soup", first, other, f"test={tmp_path / 'test.csv'}", "--json")
+    assert json.loads(again.stdout)["id"] == soup.id
+    with pytest.raises(finetune.UserError, match="an average needs several"):
+        finetune.soup(soup, out=out)
 
 
 @pytest.mark.parametrize(
