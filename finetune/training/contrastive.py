@@ -43,7 +43,8 @@ def require_contrast(model: EncoderWithHead, *, frozen: bool) -> None:
             f"an encoder of type '{model.backbone.config.model_type}' has no pretrained pooler", "Set pooling=mean"
         )
     if not model.pooled or model.head.solved_as not in KINDS:
-        raise UserError("train.solver = 'contrastive' is for labels of texts and of pairs", "Leave it out here")
+        way = "Leave it out here, and preset=few-labels, which sets it"
+        raise UserError("train.solver = 'contrastive' is for labels of texts and of pairs", way)
 
 
 def fit_contrastive(
