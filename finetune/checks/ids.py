@@ -16,7 +16,7 @@ SPLIT_COLUMN = Issue(
     code="split-column",
     severity="warning",
     meaning="a column of split names, which is ignored",
-    remedy="Write each split into a file: FILE dev=FILE test=FILE",
+    remedy="Name it if it says train and dev: split=COLUMN; else write each split into a file: FILE dev=FILE test=FILE",
 )
 RUINED_ID = Issue(
     code="ruined-id",
@@ -28,7 +28,7 @@ RUINED_ID = Issue(
 
 def named_splits(part: SplitFile) -> Iterator[FileFinding]:
     """A column of split names, which is ignored."""
-    for name in split_columns(part.layout, part.table) if part.trains else ():
+    for name in split_columns(part.layout, part.table, used=part.by_column) if part.trains else ():
         what = f"the column {shown(name)} has split names, but all rows are used for training and dev"
         yield part.found(SPLIT_COLUMN, what=what)
 

@@ -26,7 +26,8 @@ from finetune.task_types.types import named_type
 class SplitFile:
     """The file of one split: for each of its rows the text that goes into the model, and the label.
 
-    `unusable` holds the index of each row that the layout cannot use, with the reason; its text is empty.
+    `by_column` is the column that says which rows are dev, if they are not in a file of their own. `unusable` holds the
+    index of each row that the layout cannot use, with the reason; its text is empty.
     """
 
     split: str
@@ -35,6 +36,7 @@ class SplitFile:
     texts: Sequence[str]
     golds: Sequence[Any]
     unusable: Sequence[tuple[int, Finding]]
+    by_column: str = ""
 
     @property
     def file(self) -> str:
@@ -130,7 +132,7 @@ class SplitFile:
         )
 
 
-def part_of(split: str, layout: Layout, table: Table) -> SplitFile:
+def part_of(split: str, layout: Layout, table: Table, *, by_column: str = "") -> SplitFile:
     """A table as a Part of this split. Raises UserError for one whose labels are written in another way."""
     named_type(layout.shape).require_alike(layout, table)
     texts: list[str] = []
@@ -141,7 +143,9 @@ def part_of(split: str, layout: Layout, table: Table) -> SplitFile:
             unusable.append((index, row.fault))
         texts.append("" if isinstance(row, NoRow) else row.input)
         golds.append(None if isinstance(row, NoRow) else row.gold)
-    return SplitFile(split=split, layout=layout, table=table, texts=texts, golds=golds, unusable=unusable)
+    return SplitFile(
+        split=split, layout=layout, table=table, texts=texts, golds=golds, unusable=unusable, by_column=by_column
+    )
 
 
 def text_keys(texts: Sequence[str]) -> NDArray[np.int64]:

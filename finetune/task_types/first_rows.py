@@ -18,8 +18,11 @@ CELLS_SEEN = 20_000  # cells inspected in a column that may name splits
 ROWS_COUNTED = 200_000  # rows whose labels are counted
 
 
-def describe_rows(layout: Layout, table: Table) -> Iterator[str]:
-    """`row 1: text = 'A fine film.', label = good`, then the label's values with counts, then rival columns."""
+def describe_rows(layout: Layout, table: Table, *, split: str = "") -> Iterator[str]:
+    """`row 1: text = 'A fine film.', label = good`, then the label's values with counts, then rival columns.
+
+    `split` is the column that says which rows are dev.
+    """
     kind = named_type(layout.shape).for_layout(layout)
     good = ((index, row) for index, row in rows_of(layout, table) if not isinstance(row, NoRow))
     for index, row in islice(good, ROWS):
@@ -27,18 +30,18 @@ def describe_rows(layout: Layout, table: Table) -> Iterator[str]:
         yield f"row {table.rows[index]}: {facts}"
     if layout.label:
         yield f"{kind.labels_are}: {_summary(kind, layout, table)}"
-    for name in split_columns(layout, table):
+    for name in split_columns(layout, table, used=split):
         yield f"the column {shown(name)} says which rows are for training: it is used with split={name} alone"
     yield from could_be_related(layout)
     for rival in layout.rivals:
         yield f"not the label, but could be: {rival}"
 
 
-def split_columns(layout: Layout, table: Table) -> list[str]:
-    """Columns that name a split in each row; they are ignored, and rows of all splits are trained on."""
+def split_columns(layout: Layout, table: Table, *, used: str = "") -> list[str]:
+    """Columns that name a split in each row but the one that is used; rows of all their splits are trained on."""
     found = []
     for name, cells in table.columns.items():
-        if name in (*layout.text, *layout.label, layout.group):
+        if name in (*layout.text, *layout.label, layout.group, used):
             continue
         values = {as_text(cell).strip().lower() for cell in islice(cells, CELLS_SEEN) if not is_missing(cell)}
         if len(values) > 1 and values <= SPLITS:

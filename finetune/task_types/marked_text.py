@@ -15,7 +15,10 @@ CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2
 
 @dataclass(frozen=True, kw_only=True)
 class Segment:
-    """A piece of text. `mark` is `right`, `wrong`, `missed`, `gold`, `prediction` or empty; `label` follows it."""
+    """A piece of text. `mark` is `right`, `wrong`, `missed`, `gold`, `prediction`, `changed` or empty.
+
+    `label` follows it.
+    """
 
     text: str
     mark: str = ""

@@ -125,7 +125,7 @@ def _comments(task: Task) -> list[str]:
     larger += [
         "# for Korean klue/bert-base or klue/roberta-base, for many languages google-bert/bert-base-multilingual-cased."
     ]
-    rows = [f"#   {line}" for line in describe_rows(read.layout, read.table(read.files["train"]))]
+    rows = [f"#   {line}" for line in describe_rows(read.layout, read.table(read.files["train"]), split=read.split)]
     return ["# The data as it is read:", *rows, *guessed, *larger]
 
 

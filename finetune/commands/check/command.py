@@ -260,7 +260,7 @@ def _print_report(report: Findings) -> None:
     for part in report.parts:
         console.print_line(file_line(part.split, part.table))
     if report.parts:
-        for line in describe_rows(report.layout, report.parts[0].table):
+        for line in describe_rows(report.layout, report.parts[0].table, split=report.parts[0].by_column):
             console.print_line(line)
         console.print(layout_table(report.layout))
     if report.corpus is not None:

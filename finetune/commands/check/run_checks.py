@@ -65,14 +65,14 @@ def check_data(path: str, settings: Mapping[str, Any]) -> CheckReport:
     recipe = _recipe(path, settings)
     given = setting_texts({key: v for key, v in recipe.options.items() if key in OPTIONS})
     files = split_files(Path(path), dev=given.pop("dev", ""), test=given.pop("test", ""))
-    given.pop("split", None)
+    by_column = given.pop("split", "")
     encoding, sheet = (given.pop(name, "") for name in ("encoding", "sheet"))
     keep, drop, order, levels = (given.pop(name, "") for name in ("keep", "drop", "order", "levels"))
     tables = {split: own_table(file, encoding, sheet) for split, file in files.items()}
     layout = with_mistakes(guessed(tables["train"], given), list(tables.values()), keep, drop)
     every = replace(layout, labels=usable_labels(layout, tables.values()))  # of dev and test too
     layout = replace(with_relations(every, order, levels), labels=layout.labels)
-    parts = tuple(part_of(split, layout, table) for split, table in tables.items())
+    parts = tuple(part_of(split, layout, table, by_column=by_column) for split, table in tables.items())
     fitting = fitting_length(layout, tables["train"].columns, recipe.model)
     length = recipe.max_length if "max_length" in settings else fitting
     most = _capped(layout, recipe)

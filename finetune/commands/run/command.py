@@ -155,7 +155,7 @@ def _print_guesses(names: list[str], planned: list[ResolvedRun]) -> None:
             table = read.table(file)
             console.print_line(file_line(split, table))
             if split == "train":
-                for line in describe_rows(read.layout, table):
+                for line in describe_rows(read.layout, table, split=read.split):
                     console.print_line(line)
         console.print(layout_table(read.layout))
     texts = {id(text): text for task in tasks if (text := own_text(task)) is not None}

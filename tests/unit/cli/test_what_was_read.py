@@ -160,3 +160,11 @@ def test_a_column_that_names_splits_is_told_as_not_used(here: Finetune, tmp_path
     shown = here("check", "a.csv").stdout
     assert "'split'" in shown
     assert "warning split-column" in shown
+
+
+def test_the_column_that_split_names_is_used(here: Finetune, tmp_path: Path) -> None:
+    split = ("train", "train", "dev")
+    write(tmp_path / "a.csv", "text,label,split", lambda i: f"{sentence(i)},{'ab'[i % 2]},{split[i % 3]}")
+    shown = here("check", "a.csv", "split=split").stdout
+    assert "split-column" not in shown
+    assert "alone" not in shown

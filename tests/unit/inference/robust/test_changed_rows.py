@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,8 +11,10 @@ from support.cli import InProcess, assert_error
 from support.runs import FinishedRun
 from support.toys import cat_task, choice_task, span_task, tag_task
 
+from finetune.commands.report.run.robust import blocks
 from finetune.inference.predictor import Predictor
 from finetune.inference.robust.changed_rows import changed_row, robustness
+from finetune.inference.robust.flips import Flip, KindFlips, Robustness
 from finetune.inference.robust.kinds import KINDS
 from finetune.runs.folder import RunFolder
 from finetune.runs.record_files import load_record
@@ -122,3 +125,12 @@ def test_each_type_has_changed_rows(kind: str, finished_run: FinishedRun) -> Non
     found = robustness(load_predictor(run), RunFolder(run))
     assert found.kinds
     assert found.lines
+
+
+def test_a_change_is_marked_as_no_prediction() -> None:
+    found = change(cat_task(), SentenceRow(id="1", text="yesterday", pair=None, gold="yes"), TYPO)
+    flips = [KindFlips(kind=TYPO, rows=1, flips=[Flip(where=found, before="yes", after="no")])]
+    run: Any = SimpleNamespace(robust=Robustness(split="dev", kinds=flips))
+    *_, listed = blocks(run)
+    marks = [segment.mark for part in listed.shown[0].parts for segment in part.segments]
+    assert marks == ["", "changed", ""]
