@@ -73,7 +73,7 @@ class Classification(SentenceType):
         return replace(layout, no_label=sign_of_none(evidence.columns[layout.label[0]]))
 
     def labels_as_spelled(self, layout: Layout, cell: Any) -> list[str]:
-        return [] if is_nested(cell) else [as_text(cell).strip()]
+        return [] if is_nested(cell) else [class_of(cell)]
 
     def labels_in(self, gold: str | None) -> tuple[str, ...]:
         return () if gold is None else (gold,)
@@ -87,7 +87,7 @@ class Classification(SentenceType):
     def changes(self, layout: Layout, table: Table) -> dict[str, Sequence[int]]:
         """The rows whose label may be a mistake."""
         cells = table.columns.get(layout.label[0], ()) if layout.doubts else ()
-        doubtful = [index for index, cell in enumerate(cells) if layout.named(as_text(cell).strip()) in layout.doubts]
+        doubtful = [index for index, cell in enumerate(cells) if layout.named(class_of(cell)) in layout.doubts]
         return {doubt_words(layout): doubtful} if doubtful else {}
 
     def findings(self, rows: SplitRows) -> Iterable[Finding]:
@@ -100,7 +100,7 @@ class Classification(SentenceType):
         """The texts with their class. Raises NoRow for a missing text."""
         text, pair = texts_of(layout, values)
         cell = label_cell(layout, values)
-        label = None if layout.lacks(cell) else layout.named(as_text(cell).strip())
+        label = None if layout.lacks(cell) else layout.named(class_of(cell))
         if label is not None and layout.mistakes.get(label) == DROPPED:
             raise NoRow(f"has the label {short(label)}, which drop= leaves out", LABEL_DROPPED)
         if label is not None and label in layout.mistakes:
@@ -189,9 +189,14 @@ def _reading(layout: Layout) -> dict[str, Any]:
     return {"spans": layout.markers} if layout.markers else {"windows": True}
 
 
+def class_of(cell: Any) -> str:
+    """The class that a cell names; of a list of one, as doccano exports a label, that one."""
+    return as_text(cell[0] if isinstance(cell, list) and len(cell) == 1 else cell).strip()
+
+
 def sign_of_none(cells: Sequence[Any]) -> str:
     """`-` where it means no label, as in SNLI: rare, among labels that are words."""
-    counts = Counter(as_text(cell).strip() for cell in cells if not is_missing(cell))
+    counts = Counter(class_of(cell) for cell in cells if not is_missing(cell))
     rare = 0 < counts["-"] < RARE_SHARE * counts.total()
     words = all(any(map(str.isalpha, label)) for label in counts if label != "-")
     return "-" if rare and words and len(counts) > 2 else ""
