@@ -131,7 +131,9 @@ def _enough(found: float | None, claims: DevClaims, level: float) -> float:
         return found
     needed, rows = selective.rows_for_sets(level), so_many(claims.rows)
     if claims.rows < needed:
-        raise UserError(f"label sets of {percent(level)} need {needed:,} dev rows, and there are {rows}", "Lower it")
+        most = math.floor(100 * claims.rows / (claims.rows + 1)) / 100
+        way = f"Ask for `label_sets` {most:g}"
+        raise UserError(f"label sets of {percent(level)} need {needed:,} dev rows, and there are {rows}", way)
     raise UserError(
         f"label sets of {percent(level)} cannot be had: the label is among the candidates of too few rows", "Lower it"
     )

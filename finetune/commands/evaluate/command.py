@@ -72,13 +72,14 @@ def evaluate_command(
         )  # fmt: skip
     if predictions is not None and not quiet:
         say(f"predictions: {predictions}", err=True)
-    named = {Path(task).name: score for score in found.scores.values()} if Path(task).is_file() else found.scores
+    name_of = (lambda _: Path(task).name) if Path(task).is_file() else str  # a file is no split
+    named = {name_of(split): score for split, score in found.scores.items()}
     if as_json:
         echo(json.dumps(found.scores | ({"answered": found.answered} if found.answered else {})))
     else:
         say(in_words(named, found.task.metric) or "no labels, so no scores")
         for split, one in found.answered.items():
-            say(one_line(f"{split}: {answered_words(one)}"))
+            say(one_line(f"{name_of(split)}: {answered_words(one)}"))
 
 
 def _require_task(task: str, others: Sequence[str]) -> None:

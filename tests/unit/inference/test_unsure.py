@@ -175,7 +175,8 @@ def test_what_cannot_be_promised_or_asked_is_one_line_with_a_way_out(
     assert "one can be asked for" in told("--risk", "0.1", "--coverage", "0.5")
     assert "temperature=dev" in told("--risk", "0.1", "temperature=dev")
     with_claims(run, tmp_path / "moved", wrong=0, rows=10)
-    assert "need 19 dev rows, and there are 10 rows" in told("--label-sets", "0.95")
+    assert "need 19 dev rows, and there are 10 rows. Ask for `--label-sets` 0.9" in told("--label-sets", "0.95")
+    assert in_process("predict", "moved", "new.csv", "--quiet", "--label-sets", "0.9", data=tmp_path)[0] == 0
 
 
 def test_python_and_evaluate_count_what_is_answered(
@@ -194,4 +195,4 @@ def test_python_and_evaluate_count_what_is_answered(
     one = finetune.evaluate(moved, tmp_path / "held.csv", precision={"good": 0.9}).answered["dev"]
     assert one["answered"] + one["unsure"] == len(texts)
     code, out, _ = in_process("evaluate", "moved", "held.csv", "--coverage", "0.5", "--quiet", data=tmp_path)
-    assert (code, " of 40 rows answered (" in out) == (0, True)
+    assert (code, "held.csv: " in out, " of 40 rows answered (" in out, "dev: " in out) == (0, True, True, False)
