@@ -10,7 +10,7 @@ import numpy as np
 from finetune.data.atomic import write_atomically
 from finetune.data.checksums import write_checksums
 from finetune.errors import UserError
-from finetune.runs.dev_choices import chosen_by_scored
+from finetune.runs.dev_choices import chosen_by_scored, known_to_model
 from finetune.runs.lookup import named_run
 from finetune.runs.predictions import read_predictions
 from finetune.runs.record import RunRecord
@@ -37,7 +37,7 @@ def save_claims(model: Path, view: View | None, record: RunRecord) -> None:
     """
     if view is None:
         return
-    found = claims_of(view, split=record.first_split, chosen=chosen_by_scored(record))
+    found = claims_of(view, record)
     if found.confidence or found.errors:
         write_atomically(model / FILE, json.dumps(found.as_json()) + "\n")
         write_checksums(model)
@@ -59,15 +59,15 @@ def claims_with(model: str, folder: Path, *, out: Path) -> DevClaims:
     view = split_view_of(record, run, split, read_predictions(run.predictions(split)))
     if view is None:
         raise UserError(f"{run.predictions(split)}: has no labels with probabilities", AGAIN)
-    return claims_of(view, split=split, chosen=chosen_by_scored(record))
+    return claims_of(view, record)
 
 
-def claims_of(view: View, *, split: str, chosen: str = "") -> DevClaims:
-    """The claims of a split's labelled predictions."""
+def claims_of(view: View, record: RunRecord) -> DevClaims:
+    """The claims of a run's labelled predictions for its first split."""
     found = [(row, claim) for row, line in enumerate(view.lines) for claim in view.claims(line)]
     numbers = None if view.bounded else view.numbers()
     return DevClaims(
-        split=split,
+        split=record.first_split,
         rows=len(view.lines),
         row=[row for row, _ in found],
         label=[claim.label for _, claim in found],
@@ -75,7 +75,8 @@ def claims_of(view: View, *, split: str, chosen: str = "") -> DevClaims:
         right=[claim.right for _, claim in found],
         sets=[chances for line in view.lines if (chances := _own(view, line)) is not None],
         errors=[] if numbers is None else np.abs(numbers[1] - numbers[0]).tolist(),
-        chosen=chosen,
+        chosen=chosen_by_scored(record),
+        known=known_to_model(record),
     )
 
 

@@ -37,6 +37,8 @@ def with_unsure(predictor: Predictor, model: str, asked: AskedAnswers, *, out: P
     unsure = _with_sets(unsure, claims, asked, task.name)
     if claims.chosen:
         unsure = replace(unsure, notes=(*unsure.notes, _chosen(claims)))
+    if claims.known:
+        unsure = replace(unsure, notes=(*unsure.notes, f"{claims.known}: nothing is promised for this model"))
     return replace(predictor, unsure=unsure, fingerprint=f"{predictor.fingerprint} asked {asked}")
 
 

@@ -126,6 +126,12 @@ class RunRecord(BaseModel):
         "rows rehearsed, and the dev rows that were training rows of that run; else null",
     )
 
+    learned: list[str] = Field(
+        [],
+        max_length=10,
+        description="splits whose rows the saved model has learned too, after they were scored",
+    )
+
     @property
     def trained_of_all(self) -> tuple[int, int]:
         """How many of the model's weights were trained, and how many it has; zeros where that is not known."""

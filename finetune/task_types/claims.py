@@ -37,7 +37,8 @@ class DevClaims:
     """What is kept of dev predictions with a model, without texts: `(claims,)` lists, and for label sets by row.
 
     `rows` counts dev rows, and `row` says of which each claim is. `sets` has for each row the probabilities of its own
-    labels, `errors` those of numbers. `chosen` is what dev chose of the model, in words.
+    labels, `errors` those of numbers. `chosen` is what dev chose of the model, and `known` why the model knows some of
+    its rows, in words.
     """
 
     split: str
@@ -49,6 +50,7 @@ class DevClaims:
     sets: Sequence[Sequence[float]] = ()
     errors: Sequence[float] = ()
     chosen: str = ""
+    known: str = ""
 
     def arrays(self, label: str | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(confidence, whether right, row) of the claims, or of those of one label."""

@@ -111,7 +111,8 @@ class OldModel:
         assert kind is not None  # `extended` refuses others
         old_task, train = self.training_rows(source)
         unit = kind.unit
-        there = {unit(row) for row in train.rows}
+        learned = self.dev()[0] if self.record.learned else []
+        there = {unit(row) for row in (*train.rows, *learned)}
         known = [row for row in dev if unit(row) in there]
         found = Rehearsal(known=known, of=len(train.rows))
         if not recipe.rehearse:
@@ -271,6 +272,9 @@ def _old_dev(old: OldModel, task: Task, train: Sequence[Row]) -> tuple[Rows, Seq
     kind, name = old.kind, old.record.first_split
     assert kind is not None
     origin = str(old.folder.predictions(name))
+    if name in old.record.learned:
+        why = "the old model is not compared on its dev: it has learned these rows too, after they were scored"
+        return Rows(rows=(), origin=origin, notes=(why,)), ()
     try:
         rows, answers = old.dev()
     except UserError as error:

@@ -41,8 +41,8 @@ FEW_TO_SCORE = 50  # rows, of which a score of 80 % has an interval of 24 points
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingResult:
-    """What training gave: its progress, the predictions that are saved, those of the linear probe, what it cost, and of
-    a student the rows of its comparison.
+    """What training gave: its progress, the predictions that are saved, those of the linear probe, what it cost, of a
+    student the rows of its comparison, and the splits that were learned after they were scored.
     """
 
     progress: Progress
@@ -51,6 +51,7 @@ class TrainingResult:
     probe: Answers
     cost: Cost
     compared: Sequence[ComparedModel] = ()
+    learned: Sequence[str] = ()
 
 
 def build_record(
@@ -105,6 +106,7 @@ def build_record(
         lineage=planned.lineage,
         kept=_kept(planned, found),
         compared=list(trained.compared),
+        learned=list(trained.learned),
         parameters=parameter_counts(built.model),
         seconds={"total": time.perf_counter() - started, "training": progress.seconds},
     )

@@ -150,9 +150,8 @@ def _train(
         pause_after=pause_after, rows=planned.rows_learned, draw=task.stream.draw,
         objective=None if lesson is None else lesson.objective,
     )  # fmt: skip
-    progress, found = _fitted(
-        trainer, features[task.train_split], dev, drawn=_drawn_from_few(planned, features, engine)
-    )
+    drawn = _drawn_from_few(planned, features, engine)
+    progress, found = _fitted(trainer, features[task.train_split], dev, drawn=drawn)
     if lesson is not None:
         lesson.end()
     with merged(engine.model.backbone.encoder):
@@ -160,17 +159,17 @@ def _train(
     probe = linear_probe(planned, built, every.on(planned.own_splits), engine)
     return TrainingResult(
         progress=progress, evaluation=every, found=found, probe=probe, cost=meter.cost(engine.accelerator),
-        compared=compared_models(planned, every, found, engine),
+        compared=compared_models(planned, every, found, engine), learned=task.dev_splits[:1] if len(drawn) else (),
     )  # fmt: skip
 
 
 def _fitted(
     trainer: Trainer, features: Sequence[Feature], dev: DevEvaluation, *, drawn: Sequence[Feature]
 ) -> tuple[Progress, Evaluated]:
-    """Trains by the recipe's solver; `drawn` are the features of dev where they were drawn from few rows."""
+    """Trains by the recipe's solver; `drawn` are the features of dev that are learned too, once they are scored."""
     if trainer.settings.solver == "logistic":
         return fit_logistic(trainer.engine, features, dev)
-    if trainer.settings.solver == CONTRASTIVE and drawn:
+    if trainer.settings.solver == CONTRASTIVE and len(drawn):
         return fit_then_all(trainer, features, drawn, dev)
     if trainer.settings.solver == CONTRASTIVE:
         return fit_contrastive(trainer, features, dev)
@@ -180,7 +179,9 @@ def _fitted(
 def _drawn_from_few(
     planned: PlannedRun, features: Mapping[str, Sequence[Feature]], engine: Engine
 ) -> Sequence[Feature]:
-    """The features of dev where its rows were drawn from the few of the user; empty elsewhere."""
+    """The features of dev where its rows were drawn from the few of the user, for a contrastive step; else empty."""
+    if planned.recipe.train.solver != CONTRASTIVE:
+        return ()
     read, first = own_data(planned.task), planned.task.dev_splits[0]
     few = len(planned.train_rows) + len(planned.rows[first]) < FEW_TO_LEARN
     drawn = read is not None and "dev" not in read.files and first == "dev"

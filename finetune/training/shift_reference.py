@@ -24,6 +24,7 @@ def shift_reference(
         task=task, engine=replace(engine, watch=unwatched), tokenizer=built.tokenizer,
         max_length=planned.recipe.max_length,
     )  # fmt: skip
+    answers = None if split in trained.learned else trained.found.answers[split]
     with merged(engine.model.backbone.encoder):
-        found = measurer.reference(planned.train_rows, planned.rows[split], trained.found.answers[split])
+        found = measurer.reference(planned.train_rows, planned.rows[split], answers)
     return partial(save_reference, found)

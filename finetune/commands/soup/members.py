@@ -50,6 +50,12 @@ def members(names: Sequence[str], settings: Mapping[str, Any], out: Path) -> Mem
     records = [load_record(run.record_file) for run in folders]
     for run, record in zip(folders, records, strict=True):
         run.require_model()
+        if record.learned:
+            raise UserError(
+                f"soup: run {record.id} has learned the rows of {' and '.join(record.learned)} too, which would score"
+                " the soup",
+                "Train it with dev=FILE, or average runs without preset=few-labels",
+            )
         _require_equal(records[0], record)
     recipe = load_recipe(folders[0].path / "recipe.toml", options=option_names)
     if settings:

@@ -33,13 +33,18 @@ STATES, PREDICTIONS = "hidden states", "predictions"
 class Reference:
     """Measures of rows by split: of dev all, of training those of the texts alone.
 
-    Hidden states of training rows are others than those of new rows, since the model was fitted to them.
-    `labels` are those that the predictions for dev have.
+    Hidden states of training rows are others than those of new rows, since the model was fitted to them; so are those
+    of dev where the model has learned these too. `labels` are those that the predictions for dev have.
     """
 
     dev: Measures
     train: Measures
     labels: tuple[str, ...]
+
+    @property
+    def rows(self) -> int:
+        """How many rows of dev there are."""
+        return len(next(iter(self.dev.values())))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,16 +74,16 @@ class Measurer:
         found: list[Answer] = self.task.codec.decode(self.engine.logits(features), features, rows)
         return found
 
-    def reference(self, train: Sequence[Row], dev: Sequence[Row], answers: Sequence[Answer]) -> Reference:
-        """The reference of a model, from samples of its rows and the predictions for dev."""
+    def reference(self, train: Sequence[Row], dev: Sequence[Row], answers: Sequence[Answer] | None) -> Reference:
+        """The reference of a model, from samples of its rows and the predictions for dev; without these by texts."""
         chosen, some = sample(self.task, dev), sample(self.task, train)
+        rows, of_train = [dev[index] for index in chosen], [train[index] for index in some]
+        texts = self.of_texts(of_train)[0] if some else {}
+        if answers is None:
+            return Reference(dev=self.of_texts(rows)[0], train=texts, labels=())
         known = [answers[index] for index in chosen]
         labels = tuple(sorted({label for given in labels_of(self.task, known) for label in given}))
-        return Reference(
-            dev=self.of_rows([dev[index] for index in chosen], labels, known),
-            train=self.of_texts([train[index] for index in some])[0] if some else {},
-            labels=labels,
-        )
+        return Reference(dev=self.of_rows(rows, labels, known), train=texts, labels=labels)
 
 
 def sample(task: Task, rows: Sequence[Row]) -> list[int]:

@@ -1,6 +1,6 @@
 """What a run learns besides its labels: the answers of teachers, also for rows without labels, or soft labels."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from finetune.models.feature import IGNORED, LABEL, TAUGHT, Feature
 from finetune.models.feature_arrays import LazyFeatures, lengths, truncated_rows
 from finetune.runs.events import Watcher
 from finetune.runs.recipe import Distil
+from finetune.runs.record_files import load_record
 from finetune.runs.run_id import data_fingerprint
 from finetune.storage.cache import hash_of
 from finetune.task_types import registry
@@ -71,7 +72,18 @@ def plan_lessons(resolved: ResolvedRun, task: Task, rows: Sequence[Row], device:
     teachers = tuple(Teacher(folder, own, device) for folder in resolved.teachers)
     text, notes = rows_without_labels(task, Path(distil.text)) if distil.text else ([], [])
     notes = [*notes, *([f"{distil.text}: {so_many(len(text))} without labels, which the teacher answers"] * bool(text))]
+    notes += _learned(resolved.teachers)
     return Lessons(settings=distil, teachers=teachers, text=text, notes=tuple(notes), plain=resolved.plain)
+
+
+def _learned(teachers: Sequence[Path]) -> Iterator[str]:
+    """A note on each teacher that knows rows on which it would be compared."""
+    for folder in teachers:
+        if learned := load_record(folder / "record.json").learned:
+            yield (
+                f"the teacher {folder.name} has learned the rows of {' and '.join(learned)} too: its scores on them "
+                "are too high, and so are those of its student"
+            )
 
 
 class TaughtFeatures(LazyFeatures):

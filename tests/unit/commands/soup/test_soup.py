@@ -72,6 +72,7 @@ def test_python_gives_the_run_that_the_command_makes(
         ({"weights": "other"}, "did not start equal: encoder"),
         ({"data": "other"}, "did not start equal: rows"),
         ({"task": "other"}, "did not start equal: task"),
+        ({"learned": ["dev"]}, "has learned the rows of dev too"),
     ],
 )
 def test_runs_that_did_not_start_equal_are_refused(
