@@ -324,6 +324,12 @@ class Recipe(Settings):
         return self
 
     @model_validator(mode="after")
+    def _rehearses_labels(self) -> Self:
+        if self.rehearse and self.distil.soft:
+            raise ValueError("rehearse and distil.soft: the old rows have no soft labels; leave one of them out")
+        return self
+
+    @model_validator(mode="after")
     def _can_be_taught(self) -> Self:
         if self.distil.given and self.train.solver != "adam":
             raise ValueError(

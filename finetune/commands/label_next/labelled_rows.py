@@ -13,6 +13,7 @@ from finetune.data.rows import OwnRow
 from finetune.data.source import Source, content_hash
 from finetune.errors import UserError, first_line
 from finetune.runs.folder import RunFolder
+from finetune.runs.kept_head import OLD_DEV
 from finetune.runs.record import RunRecord
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import NoRow
@@ -75,7 +76,7 @@ def labelled_texts(
         return _of_task(task, record, source)
     texts = [row.input for _, row in own] if own is not None else []
     lost = [] if own is not None else [record.data_origin.get(record_split(record), "its training file")]
-    for split, origin in record.data_origin.items():
+    for split, origin in _own_origins(record).items():
         if split == record_split(record) or (own is not None and Path(origin) == own.path):
             continue
         if not is_file(Path(origin)):
@@ -89,9 +90,14 @@ def labelled_texts(
     return texts, f"{own.path} has changed since the run: its rows are those of now" if own and changed else ""
 
 
+def _own_origins(record: RunRecord) -> dict[str, str]:
+    """The origin of each split, but of the dev rows of a run that was trained again."""
+    return {split: origin for split, origin in record.data_origin.items() if split != OLD_DEV}
+
+
 def _of_task(task: Task, record: RunRecord, source: Source) -> tuple[list[str], str]:
     try:
-        found = [row.input for split in record.data_origin for row in task.load(source, split).rows]
+        found = [row.input for split in _own_origins(record) for row in task.load(source, split).rows]
     except UserError as error:
         return [], f"the rows of {task.name} are not left out where the pool has them ({error.what})"
     return found, ""

@@ -58,14 +58,15 @@ class Teacher:
             found = self.predictor.task.teaching.by_row(logits, features, rows)
             if self.predictor.engine.accelerator.is_main_process:
                 _write(kept, found)
-        theirs = self._labels
+        theirs = self.labels
         if theirs == teaching.labels:
             return found
         order = [theirs.index(label) for label in teaching.labels]
         return [each[order] if teaching.learns == "flags" else each[:, order] for each in found]
 
     @cached_property
-    def _labels(self) -> tuple[str, ...]:
+    def labels(self) -> tuple[str, ...]:
+        """The labels of its answers."""
         return (saved(self.folder).task() if self.task is None else self.task).teaching.labels
 
 

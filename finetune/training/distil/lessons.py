@@ -9,6 +9,7 @@ import numpy as np
 
 from finetune.data.messages import so_many
 from finetune.data.rows import Row
+from finetune.errors import UserError
 from finetune.models.feature import IGNORED, LABEL, TAUGHT, Feature
 from finetune.models.feature_arrays import LazyFeatures, lengths, truncated_rows
 from finetune.runs.events import Watcher
@@ -70,10 +71,21 @@ def plan_lessons(resolved: ResolvedRun, task: Task, rows: Sequence[Row], device:
         return Lessons(settings=distil, soft=soft)
     own = resolved.default if registry.in_file(resolved.recipe.task) else None
     teachers = tuple(Teacher(folder, own, device) for folder in resolved.teachers)
+    for teacher in teachers:
+        require_labels(teacher, task)
     text, notes = rows_without_labels(task, Path(distil.text)) if distil.text else ([], [])
     notes = [*notes, *([f"{distil.text}: {so_many(len(text))} without labels, which the teacher answers"] * bool(text))]
     notes += _learned(resolved.teachers)
     return Lessons(settings=distil, teachers=teachers, text=text, notes=tuple(notes), plain=resolved.plain)
+
+
+def require_labels(teacher: Teacher, task: Task) -> None:
+    """Raises UserError where `keep_labels` gave the student labels that its teacher lacks."""
+    if lost := [label for label in task.teaching.labels if label not in teacher.labels]:
+        raise UserError(
+            f"distil.teacher={teacher.folder.name}: it lacks the label {lost[0]}, which keep_labels keeps",
+            "Set keep_labels=shared, or name a teacher with all of them",
+        )
 
 
 def _learned(teachers: Sequence[Path]) -> Iterator[str]:

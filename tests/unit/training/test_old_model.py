@@ -18,6 +18,8 @@ from finetune.models.saving import load_trained
 from finetune.runs.folder import RunFolder
 from finetune.runs.record import RunRecord
 from finetune.task_types.run_task import trained_on
+from finetune.training.distil.answers import Teacher
+from finetune.training.distil.lessons import require_labels
 
 NEW = [(f"the {'hat' if i % 3 else 'cat'} ran {i}", "fine" if i % 3 else "good") for i in range(30)]
 KEPT: dict[str, Any] = {"keep_labels": True, "train.epochs": 1, "train.patience": None}
@@ -211,3 +213,15 @@ def test_settings_that_contradict_are_an_error(in_process: InProcess, tmp_path: 
     code, _, err = in_process("run", "new.csv", "keep_labels=true", "frozen=true", "train.solver=logistic", data="")
     assert code == 2
     assert_error(err, "keep_labels", "logistic")
+    soft = ("keep_labels=true", "rehearse=0.5", "distil.soft=true")
+    code, _, err = in_process("run", "new.csv", *soft, data="")
+    assert code == 2
+    assert_error(err, "the old rows have no soft labels")
+
+
+def test_a_teacher_must_know_the_labels_that_are_kept(tmp_path: Path, finished_run: FinishedRun) -> None:
+    (tmp_path / "new.csv").write_text(as_csv(("review", "mark"), *NEW))
+    folder = trained_run(tmp_path / "results", tmp_path / "new.csv", finished_run("sentence"), **{"train.epochs": 1})
+    teacher = Teacher(folder)
+    with pytest.raises(UserError, match="lacks the label bad, which keep_labels keeps"):
+        require_labels(teacher, trained_on(RunFolder(finished_run("sentence"))))
