@@ -15,7 +15,7 @@ from finetune.models.device import build_accelerator
 from finetune.models.model import EncoderWithHead
 from finetune.models.saving import load_trained, save_checkpoint
 from finetune.runs.compared_model import ENSEMBLE, MEAN, SOUP, ComparedModel
-from finetune.runs.dev_choices import chosen_for_model, is_optimistic
+from finetune.runs.dev_choices import chosen_for_model, dev_choices, is_optimistic
 from finetune.runs.events import AlreadyDone, EpochResult, Note, Watcher, Working
 from finetune.runs.folder import RunFolder
 from finetune.runs.predictions import write_predictions
@@ -139,13 +139,15 @@ def _save(
         write_predictions(folder.predictions(split), lines, planned.task.codec.official_files(answers, rows))
     use = settings_for_use(planned.built_recipe, scored.task, planned.precision)
     save_checkpoint(engine.model, folder.model, built.tokenizer, use)
-    record = build_record(planned, built, result, baselines, engine.accelerator, started=started)
+    trained = build_record(planned, built, result, baselines, engine.accelerator, started=started)
     runs = [one.id for one in found.records]
-    notes = [f"the mean weights of the runs {', '.join(runs)}", *record.notes, *_optimism(found, record)]
+    record = trained.model_copy(update={"id": found.id, "recipe": {**trained.recipe, "soup": runs}})
+    own = [note for note in trained.notes if note not in dev_choices(trained)]  # of which a soup chose no epoch
+    mean = f"the mean weights of the runs {', '.join(runs)}"
+    notes = [mean, *own, *dev_choices(record), *_optimism(found, record)]
     for note in notes:
         engine.watch(Note(note))
-    record = record.model_copy(update={"id": found.id, "recipe": {**record.recipe, "soup": runs}, "notes": notes})
-    folder.finish(record, found.resolved.recipe, drawn_ids(planned.splits))
+    folder.finish(record.model_copy(update={"notes": notes}), found.resolved.recipe, drawn_ids(planned.splits))
 
 
 def _optimism(found: Members, record: RunRecord) -> list[str]:

@@ -13,7 +13,7 @@ from finetune.inference.answer_rows import Predicts
 from finetune.inference.predictor import Predictor
 from finetune.inference.shift.alike import shift_tests
 from finetune.inference.shift.measures import Measures, answer_measures, text_measures
-from finetune.inference.shift.reference import PREDICTIONS, Reference, load_reference
+from finetune.inference.shift.reference import PREDICTIONS, Reference, load_reference, own_unit
 from finetune.models.feature import Feature
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import DataType
@@ -27,12 +27,16 @@ PERMUTATIONS_OF_NOTE = 499
 
 @dataclass(frozen=True, kw_only=True)
 class WatchedPredictor:
-    """A predictor that measures each `step`-th row which it predicts, until there are MOST_NOTED."""
+    """A predictor that measures each `step`-th row which it predicts, until there are MOST_NOTED.
+
+    Of rows that share a context or a document it measures one, as the reference does.
+    """
 
     predictor: Predictor
     reference: Reference
     step: int
     seen: list[Measures] = field(default_factory=list)
+    units: set[str] = field(default_factory=set)
 
     @property
     def task(self) -> Task:
@@ -63,9 +67,20 @@ class WatchedPredictor:
         """As the predictor; raises as it does."""
         features = self.encoded(rows) if features is None and rows else features or ()
         found = self.predictor.answers_and_truncated(rows, features)
-        chosen = range(0, len(rows), self.step)[: MOST_NOTED - sum(len(some["length"]) for some in self.seen)]
+        places = self._apart(rows, range(0, len(rows), self.step))
+        chosen = places[: MOST_NOTED - sum(len(some["length"]) for some in self.seen)]
         if len(chosen):
             self.seen.append(self._measured(chosen, rows, features, found[0]))
+        return found
+
+    def _apart(self, rows: Sequence[Row], places: Sequence[int]) -> list[int]:
+        """The places without rows of a unit that was seen."""
+        unit = own_unit(self.task)
+        if unit is None:
+            return list(places)
+        first = {unit(rows[place]): place for place in reversed(places)}
+        found = sorted(place for key, place in first.items() if key not in self.units)
+        self.units.update(first)
         return found
 
     def _measured(

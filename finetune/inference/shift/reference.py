@@ -1,7 +1,7 @@
 """Measures of rows that a model was evaluated on and of its training rows, which its folder keeps; no texts."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -91,10 +91,16 @@ def sample(task: Task, rows: Sequence[Row]) -> list[int]:
 
     Rows with equal texts all count: that a file repeats itself is a shift too.
     """
-    order, kind = np.random.default_rng(0).permutation(len(rows)).tolist(), type_of(task)
-    if kind is None or type(kind).unit is DataType.unit:
+    order, unit = np.random.default_rng(0).permutation(len(rows)).tolist(), own_unit(task)
+    if unit is None:
         return list(order[:MOST_ROWS])
-    return list({kind.unit(rows[index]): index for index in reversed(order)}.values())[::-1][:MOST_ROWS]
+    return list({unit(rows[index]): index for index in reversed(order)}.values())[::-1][:MOST_ROWS]
+
+
+def own_unit(task: Task) -> Callable[[Row], str] | None:
+    """What gives the context or document of a row; None where rows share none."""
+    kind = type_of(task)
+    return None if kind is None or type(kind).unit is DataType.unit else kind.unit
 
 
 def row_states(engine: Engine, features: Sequence[Feature], rows: int) -> NDArray[np.float32]:

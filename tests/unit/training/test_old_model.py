@@ -90,6 +90,8 @@ def test_dev_rows_that_the_old_model_was_trained_on_are_found(tmp_path: Path, fi
     assert record.kept.known == 3
     assert record.kept.rehearsed == 72 - 3
     assert any("3 of 7 dev rows were training rows" in note for note in record.notes)
+    claims = json.loads((tmp_path / "results" / record.task / record.id / "model" / "dev_claims.json").read_text())
+    assert claims["known"].startswith("3 rows that it is scored on were training rows of run")
 
 
 def test_old_dev_rows_that_are_trained_on_now_are_left_out(tmp_path: Path, finished_run: FinishedRun) -> None:

@@ -32,6 +32,7 @@ def test_weights_are_averaged_and_compared(
     (soup,) = (r for r in map(load_record, first.parent.glob("*/record.json")) if "soup" in r.recipe)
     assert [one.name for one in soup.compared] == ["mean of the runs", "soup", "ensemble"]
     assert set(soup.compared[2].scores) == {"dev", "test"}
+    assert not any("dev chose the number of epochs" in note for note in soup.notes)
     ours, *theirs = (load_file(run / "model" / "model.safetensors") for run in (first.parent / soup.id, first, second))
     for name, tensor in ours.items():
         if tensor.is_floating_point():
