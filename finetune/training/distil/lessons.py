@@ -20,6 +20,7 @@ from finetune.storage.cache import hash_of
 from finetune.task_types import registry
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.task_types.task import Task
+from finetune.task_types.types import type_of
 from finetune.training.distil.answers import RowAnswers, Teacher, joint_answers, softened
 from finetune.training.distil.soft_labels import soft_labels
 from finetune.training.distil.states import STATES, target_of_texts
@@ -58,8 +59,10 @@ class Lessons:
         return joint_answers([one.answers(every, task.teaching, watch) for one in self.teachers], task.teaching)
 
 
-def plan_lessons(resolved: ResolvedRun, task: Task, rows: Sequence[Row], device: str | None) -> Lessons | None:
-    """What a run with these training rows learns besides labels; None for labels alone.
+def plan_lessons(
+    resolved: ResolvedRun, task: Task, rows: Sequence[Row], dev: Sequence[Row], device: str | None
+) -> Lessons | None:
+    """What a run with these rows of training and dev learns besides labels; None for labels alone.
 
     Raises UserError for a text or soft labels that cannot be read.
     """
@@ -73,10 +76,27 @@ def plan_lessons(resolved: ResolvedRun, task: Task, rows: Sequence[Row], device:
     teachers = tuple(Teacher(folder, own, device) for folder in resolved.teachers)
     for teacher in teachers:
         require_labels(teacher, task)
-    text, notes = rows_without_labels(task, Path(distil.text)) if distil.text else ([], [])
+    text, notes = _text(task, Path(distil.text), dev) if distil.text else ([], [])
     notes = [*notes, *([f"{distil.text}: {so_many(len(text))} without labels, which the teacher answers"] * bool(text))]
     notes += _learned(resolved.teachers)
     return Lessons(settings=distil, teachers=teachers, text=text, notes=tuple(notes), plain=resolved.plain)
+
+
+def _text(task: Task, path: Path, dev: Sequence[Row]) -> tuple[list[Row], list[str]]:
+    """The rows that teachers alone answer, without those that the student is scored on; and notes.
+
+    Raises UserError where none are left.
+    """
+    rows, notes = rows_without_labels(task, path)
+    kind = type_of(task)
+    if kind is None:
+        return rows, notes
+    scored = {kind.unit(row) for row in dev}
+    kept = [row for row in rows if kind.unit(row) not in scored]
+    if not kept:
+        raise UserError(f"distil.text={path}: all its rows are dev rows", "Name rows that the student is not scored on")
+    found = f"{path}: {so_many(len(rows) - len(kept))} left out, which the student is scored on"
+    return kept, [*notes, *([found] if len(kept) < len(rows) else [])]
 
 
 def require_labels(teacher: Teacher, task: Task) -> None:

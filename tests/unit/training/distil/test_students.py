@@ -39,12 +39,14 @@ def test_a_student_its_teacher_and_the_same_run_without_one(
     here: Finetune, tmp_path: Path, tiny_bert: Path, reviews: Path
 ) -> None:
     (tmp_path / "reviews.csv").write_text(as_csv(("review", "mark"), *REVIEWS))
-    (tmp_path / "more.csv").write_text(as_csv(("review",), *(("the cat ran " + str(i),) for i in range(40))))
+    more = [*(f"the cat ran {i}" for i in range(40)), *(text for text, _ in REVIEWS)]
+    (tmp_path / "more.csv").write_text(as_csv(("review",), *((text,) for text in more)))
     told = [f"model={tiny_bert}", "keep_layers=[1]", *SETTINGS]
     taught = ["run", "reviews.csv", *told, f"distil.teacher={reviews}", "distil.weak=true", "distil.text=more.csv"]
     done = here(*taught)
     assert done.returncode == 0, done.stderr
-    assert "more.csv: 40 rows without labels" in done.stderr
+    assert "more.csv: 8 rows left out, which the student is scored on" in done.stderr
+    assert "more.csv: 112 rows without labels" in done.stderr
     found = records(tmp_path)
     (student,) = (record for record in found.values() if record.compared)
     (plain,) = (record for record in found.values() if not record.compared)
