@@ -31,8 +31,9 @@ def with_unsure(predictor: Predictor, model: str, asked: AskedAnswers, *, out: P
         raise UserError(f"'{UNSURE}' is a label of {task.name}, and what is written for other rows", "Rename the label")
     claims = claims_with(model, Path(saved(model, out=out).files.folder), out=out)
     if view is None or not (claims.confidence or claims.errors):
-        what = "no predictions" if view is None else f"no {view.claimed}"
-        raise UserError(f"{task.name}: {what} of {claims.split} have a confidence", "Leave the option out")
+        what = "predictions" if view is None else view.claimed
+        none = f"the model predicts no {what} of {claims.split} with a confidence"
+        raise UserError(f"{task.name}: {none}", "Leave the option out")
     unsure = _thresholds(claims, Unsure(claimed=view.claimed, abstains=asked.abstains), asked, task.name)
     unsure = _with_sets(unsure, claims, asked, task.name)
     if claims.chosen:

@@ -42,8 +42,13 @@ def require_run(name: str, out: Path) -> RunFolder:
 
 
 def no_run(name: str, out: Path, *, also: Sequence[str] = ()) -> UserError:
-    """The error for a name without a run, with the nearest of ids and tasks of runs, files and `also`."""
+    """The error for a name without a run, with the nearest of ids and tasks of runs, files and `also`.
+
+    That of a data file says how it is trained on.
+    """
     runs = [part for file in out.glob("*/*/record.json") for part in (file.parent.name, file.parents[1].name)]
+    if is_file(Path(name)) and is_data(name):
+        return UserError(f"no finished run in {out} was trained on {name}", f"Train one: finetune run {name}")
     near = nearest(name, [*dict.fromkeys([*near_files(name), *runs, *also])])
     return UserError(f"'{name}' names no finished run in {out}", f"{near}`finetune ls` lists the runs of `out`")
 

@@ -159,7 +159,7 @@ def test_a_run_that_cannot_be_a_model_is_one_line(run: Path) -> None:
     for name in (run.name, str(run)):
         with pytest.raises(UserError, match=r"its model is missing.*`force`"):
             planned(out, name)
-    with pytest.raises(UserError, match="names no finished run"):
+    with pytest.raises(UserError, match=r"Train one: finetune run reviews\.csv"):
         planned(Path("elsewhere"), "reviews.csv")
 
 

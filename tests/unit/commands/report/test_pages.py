@@ -108,6 +108,8 @@ def test_what_cannot_be_reported_is_said_in_a_line(shapes: dict[str, Path], tmp_
 
     assert "names no finished run" in refused("nothing")
     assert "names no finished run" in refused(tmp_path)
+    (tmp_path / "mine.csv").write_text("text,label\na,b\n")
+    assert f"Train one: finetune run {tmp_path / 'mine.csv'}" in refused(tmp_path / "mine.csv")
     broken = Path(shutil.copytree(shapes["toy-cats"], tmp_path / "toy-cats" / "aaaa"))
     (broken / "predictions-dev.parquet").write_bytes(b"PAR1 no more")
     assert "cannot be read" in refused(broken)
