@@ -13,6 +13,7 @@ from finetune.task_types import registry
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.task_types.run_task import trained_on
 from finetune.task_types.task import Task
+from finetune.task_types.types import type_of
 from finetune.training.distil.text import require_text
 
 LABELS_SHOWN = 6
@@ -72,7 +73,7 @@ def _require_same_answers(name: str, teacher: Task, student: Task) -> None:
     theirs, ours = teacher.teaching, student.teaching
     if type(theirs) is not type(ours) or theirs.learns != ours.learns:
         raise UserError(
-            f"distil.teacher={name}: it is a {_kind(teacher)}, and {student.name} is a {_kind(student)}",
+            f"distil.teacher={name}: it is a {_kind(teacher)} model, and {student.name} is a {_kind(student)} task",
             "Name a teacher of the same task type",
         )
     if set(theirs.labels) != set(ours.labels):
@@ -84,9 +85,9 @@ def _require_same_answers(name: str, teacher: Task, student: Task) -> None:
 
 
 def _kind(task: Task) -> str:
-    """A task type in words, such as `SentenceTask of numbers`."""
-    learns = {"number": " of numbers", "flags": " of several labels"}.get(task.teaching.learns, "")
-    return f"{type(task).__name__}{learns}"
+    """The name of a task's type, such as `regression`; of one without, its class."""
+    kind = type_of(task)
+    return type(task).__name__ if kind is None else kind.name
 
 
 def _shown(labels: tuple[str, ...]) -> str:

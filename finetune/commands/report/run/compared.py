@@ -15,4 +15,4 @@ def blocks(run: RunFiles) -> Iterator[Block]:
     record = run.record
     if record.compared:
         columns = ["split", "model", "runs", *plain_metrics(record.scores[record.first_split]), *SIZE]
-        yield Block(title="Compared", table=TableBlock(columns=columns, rows=compared_cells(record)))
+        yield Block(title="Compared", table=TableBlock(columns=columns, rows=compared_cells(record)), wide=True)
