@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from finetune.api.learning_curve import LearningCurve
     from finetune.api.model import Model, load
     from finetune.api.run import Run, open_run
-    from finetune.commands.check.api import Findings, check
+    from finetune.commands.check.api import Findings, check, check_new
+    from finetune.commands.check.shift import ShiftReport
     from finetune.commands.compare.api import Comparison, compare
     from finetune.commands.evaluate.api import evaluate
     from finetune.commands.features.api import Features, features
@@ -49,9 +50,11 @@ __all__ = [
     "ResultTable",
     "Run",
     "Search",
+    "ShiftReport",
     "UserError",
     "Vocabulary",
     "check",
+    "check_new",
     "compare",
     "evaluate",
     "events",
@@ -79,7 +82,8 @@ _HOMES = {  # modules with what they give, imported when a name is first used, s
     "api.learning_curve": ("LearningCurve",),
     "api.model": ("Model", "load"),
     "api.run": ("Run", "open_run"),
-    "commands.check.api": ("Findings", "check"),
+    "commands.check.api": ("Findings", "check", "check_new"),
+    "commands.check.shift": ("ShiftReport",),
     "commands.compare.api": ("Comparison", "compare"),
     "commands.evaluate.api": ("evaluate",),
     "commands.features.api": ("Features", "features"),

@@ -20,7 +20,7 @@ from finetune.cli.next_commands import GivenOptions, typed_settings
 from finetune.cli.options import note_line, with_options
 from finetune.cli.progress import ProgressDisplay
 from finetune.cli.terminal import echo, one_line
-from finetune.commands.check.api import Findings, findings_of
+from finetune.commands.check.api import HIGHEST_LEVEL, LEVEL, LOWEST_LEVEL, Findings, findings_of
 from finetune.commands.check.fix import require_place_for_copy
 from finetune.data.files import is_data
 from finetune.data.formats.registry import BY_SUFFIX
@@ -46,7 +46,6 @@ STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan"}
 ROWS_SHOWN = 5
 TRIAL, SHIFT = "finetune.commands.check.trial", "finetune.commands.check.shift"
 SHIFTED = 3  # exit code where a new file is unlike the rows of training
-LEVEL = 0.05  # share of false alarms
 TRIAL_ROWS = 2_000  # of a shipped text
 
 
@@ -64,7 +63,9 @@ def check_command(
     strict: Annotated[bool, typer.Option("--strict", help="For data: exit with 1 on warnings too.")] = False,
     level: Annotated[
         float | None,
-        typer.Option(min=0.005, max=0.5, help="For a run and a new file: share of false alarms; default: 0.05."),
+        typer.Option(
+            min=LOWEST_LEVEL, max=HIGHEST_LEVEL, help="For a run and a new file: share of false alarms; default: 0.05."
+        ),
     ] = None,
     escape: Escape = False,
     force: Replace = False,
@@ -292,9 +293,7 @@ def trial_facts(found: "Estimate") -> dict[str, str]:
 def shift_lines(found: "ShiftReport") -> list[str]:
     """The farthest rows where something has changed, notes, and the verdict."""
     far = [f"far away ({one.distance:.1f} times): row {one.row}, line {one.line}: {one.text}" for one in found.farthest]
-    what = ", ".join(found.shifted)
-    verdict = f"does not look like the rows that the model was scored on: {what}" if what else "looks alike"
-    return [*(far if what else []), *map(note_line, found.notes), f"{found.file}: {verdict}"]
+    return [*(far if found.shifted else []), *map(note_line, found.notes), f"{found.file}: {found.verdict}"]
 
 
 def shift_table(found: "ShiftReport") -> FittedTable:

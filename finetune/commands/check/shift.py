@@ -4,7 +4,7 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -38,6 +38,9 @@ from finetune.task_types.prediction_lines import row_of_line
 from finetune.task_types.row_builder import row_of
 from finetune.task_types.trained_form import form_for
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 UNUSABLE = 0.05  # share of rows that cannot be predicted, above which it is a shift
 FARTHEST = 5
 CHARS_SHOWN = 80
@@ -56,7 +59,9 @@ class FarRow:
 
 @dataclass(frozen=True, kw_only=True)
 class ShiftReport:
-    """What `finetune check RUN FILE` found.
+    """What `finetune.check_new` returns.
+
+    Example: `finetune.check_new(run, df).shifted`
 
     Attributes:
         file: The file.
@@ -84,6 +89,20 @@ class ShiftReport:
         found = [change.name for change in self.changes if change.p <= self.level]
         return [*found, *(["unusable rows"] if self.unusable > UNUSABLE else [])]
 
+    @property
+    def verdict(self) -> str:
+        """Whether the rows look like those that the model was scored on."""
+        what = ", ".join(self.shifted)
+        return f"does not look like the rows that the model was scored on: {what}" if what else "looks alike"
+
+    @property
+    def frame(self) -> "pd.DataFrame":
+        """A row for each thing that was compared; `shifted` says whether it has changed."""
+        import pandas as pd
+
+        rows = [(one.name, one.name in self.shifted, one.p, one.was, one.now) for one in self.changes]
+        return pd.DataFrame(rows, columns=["name", "shifted", "p", "was", "now"])
+
     def as_json(self) -> dict[str, Any]:
         """The report as JSON values."""
         return {
@@ -92,6 +111,9 @@ class ShiftReport:
             "changes": {change.name: change.as_json() for change in self.changes},
             "farthest": [vars(one) for one in self.farthest], "notes": list(self.notes),
         }  # fmt: skip
+
+    def __repr__(self) -> str:
+        return f"<ShiftReport of {so_many(self.rows)} next to {self.reference} of dev: {self.verdict}>"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,11 +5,13 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from support.cli import InProcess, assert_error
 from support.predicted_files import predict, written
 from support.runs import REVIEWS, FinishedRun
 
+import finetune
 from finetune.commands.check import shift
 from finetune.commands.check.shift import seem_swapped, shift_of
 from finetune.errors import UserError
@@ -41,6 +43,22 @@ def test_another_language_exits_with_3_and_lists_the_farthest_rows(
     assert code == 3
     assert "far away" in out
     assert out.splitlines()[-1].startswith("new.csv: does not look like")
+
+
+def test_python_compares_rows_in_memory_as_the_command_does_a_file(
+    in_process: InProcess, reviews: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written(tmp_path / "new.csv", KOREAN)
+    told = json.loads(in_process("check", str(reviews), "new.csv", "--json", data="")[1])
+    rows = pd.DataFrame({"text": [text for (text,) in KOREAN[1:]]})
+    found = finetune.check_new(finetune.open_run(reviews), rows, text="text")
+    assert found.as_json() | {"file": "new.csv"} == told | {"farthest": found.as_json()["farthest"]}
+    assert set(found.frame.loc[found.frame["shifted"], "name"]) == set(found.shifted)
+    assert repr(found).startswith("<ShiftReport of 80 rows next to ")
+    assert capsys.readouterr() == ("", "")
+    for wrong, words in (({"level": 2}, "level is 2"), ({}, "no column 'review'")):
+        with pytest.raises(finetune.UserError, match=words):
+            finetune.check_new(reviews, rows, **wrong)
 
 
 def test_rows_like_those_of_training_exit_with_0(in_process: InProcess, reviews: Path, tmp_path: Path) -> None:
