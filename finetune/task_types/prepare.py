@@ -30,7 +30,7 @@ def load_splits(
     for name in names or (task.train_split, *task.dev_splits):
         loaded = task.load(source, name)
         if not loaded.rows and loaded.drawn:
-            way = f"Label more rows, or give {name} rows of your own: {name}=FILE"
+            way = f"Label more rows, or give {name} other rows: {name}=FILE"
             raise UserError(f"{loaded.origin}: has too few rows to hold some out as {name}", way)
         if not loaded.rows:
             raise UserError(f"{loaded.origin}: the split '{name}' of {task.name} has no rows", "Give it at least one")

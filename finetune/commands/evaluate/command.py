@@ -72,7 +72,7 @@ def evaluate_command(
         )  # fmt: skip
     if predictions is not None and not quiet:
         say(f"predictions: {predictions}", err=True)
-    name_of = (lambda _: Path(task).name) if Path(task).is_file() else str  # a file is no split
+    name_of = (lambda _: Path(task).name) if Path(task).is_file() else str  # a file has no splits
     named = {name_of(split): score for split, score in found.scores.items()}
     if as_json:
         echo(json.dumps(found.scores | ({"answered": found.answered} if found.answered else {})))

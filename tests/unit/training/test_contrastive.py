@@ -197,7 +197,7 @@ def test_two_rows_are_too_few_for_a_dev(tiny_bert: Path, tmp_path: Path, in_proc
     data = written(tmp_path / "two.csv", [("text", "label"), ("a good film", "good"), ("a bad film", "bad")])
     code, _, err = in_process("run", str(data), "preset=few-labels", f"model={tiny_bert}", data=tmp_path)
     assert code == 2
-    assert_error(err, "too few rows to hold some out as dev. Label more rows, or give dev rows of your own: dev=FILE")
+    assert_error(err, "too few rows to hold some out as dev. Label more rows, or give dev other rows: dev=FILE")
 
 
 def test_one_row_a_label_is_refused_in_a_line(tiny_bert: Path, tmp_path: Path, in_process: InProcess) -> None:
