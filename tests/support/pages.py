@@ -27,6 +27,7 @@ SAME_COMMANDS = {  # Korean pages that have the commands of the English page, an
             "company-bert.md",
             "distil.md",
             "korean.md",
+            "label-next.md",
             "lora.md",
             "robust.md",
             "search.md",
