@@ -251,8 +251,9 @@ tiny_nomic_bert = tiny("nomic_bert", bert_words)
 tiny_gte = tiny("gte", roberta_pieces)
 tiny_longformer = tiny("longformer", roberta_pieces, max_position_embeddings=130, attention_window=8)
 NAMES = [name.replace("-", "_") for name in FAMILIES]
-ALIKE = ("deberta", "nomic_bert", "gte", "mpnet", "camembert", "data2vec_text", "ernie", "big_bird", "rembert")
-"""Families that are built like another: one task with each is fast, all else slow."""
+DIFFERENT = ("bert", "roberta", "albert", "distilbert", "modernbert", "deberta_v2")
+"""Families of which each is built in another way: tests with the others are slow."""
+ALIKE = [name for name in NAMES if name not in DIFFERENT]
 
 WITHOUT_CLASS = {
     ("big_bird", "QuestionAnswering"),
@@ -269,7 +270,7 @@ def tiny_encoder(request: pytest.FixtureRequest) -> Path:
 
 
 def each_task_and_family(
-    tasks: Sequence[Task], *, families: Sequence[str] = NAMES, all_with: Sequence[str] = ("bert",)
+    tasks: Sequence[Task], *, families: Sequence[str] = DIFFERENT, all_with: Sequence[str] = ("bert",)
 ) -> pytest.MarkDecorator:
     """`task` and `tiny_encoder`: each task `all_with` these families, the first with `families`; others are slow."""
     pairs = [

@@ -10,6 +10,7 @@ from support.korean import write_korean
 TASKS = {"nsmc": 72, "kornli": 36, "korsts": 36, "korquad": 6, "naver-ner": 48}  # rows that are scored last
 
 
+@pytest.mark.slow
 def test_from_the_files_to_the_table(in_process: InProcess, tiny_bert: Path, tmp_path: Path) -> None:
     data = write_korean(tmp_path / "data")
     small = [f"model={tiny_bert}", "max_length=32", "train.epochs=1", "train.batch_size=32", "--quiet"]

@@ -104,6 +104,7 @@ def test_the_hub_copy_of_korsts_says_what_it_lacks(monkeypatch: pytest.MonkeyPat
     ]
 
 
+@pytest.mark.slow
 def test_the_real_files(real_data: Path) -> None:
     counts = {
         name: [len(find(name).load(Source(folder=real_data), split).rows) for split in ("train", "dev", "test")]

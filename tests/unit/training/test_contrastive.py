@@ -159,6 +159,7 @@ def test_what_cannot_be_contrasted_is_refused(tiny_bert: Path, tiny_roberta: Pat
         Train(solver="contrastive", batch_size=16, accumulation=8)
 
 
+@pytest.mark.slow
 def test_a_run_by_the_preset_is_scored_once_and_saved(tiny_bert: Path, tmp_path: Path) -> None:
     data = written(tmp_path / "a.csv", [("review", "mark"), *REVIEWS[:40]])
     settings = {"preset": "few-labels", "model": str(tiny_bert), "max_length": 16, "freeze_layers": 0}
