@@ -177,7 +177,7 @@ def plan_run(
         recipe, weights.folder, load_config(weights.folder), rows=len(train.rows), pooled=task.pooled
     )
     dev = [row for split in task.dev_splits for row in splits[split].rows]
-    lessons = plan_lessons(resolved, task, train.rows, dev, device)
+    lessons = plan_lessons(resolved, task, train.rows, dev, data=data, device=device)
     return PlannedRun(
         recipe=recipe, default=default, task=task, source=source, splits=splits, data=data, weights=weights,
         vocabulary=vocabulary, pooling=pooling, lineage=lineage_at(weights.folder), kept=kept, lessons=lessons,

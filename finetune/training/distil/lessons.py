@@ -60,9 +60,11 @@ class Lessons:
 
 
 def plan_lessons(
-    resolved: ResolvedRun, task: Task, rows: Sequence[Row], dev: Sequence[Row], device: str | None
+    resolved: ResolvedRun, task: Task, rows: Sequence[Row], dev: Sequence[Row], *, data: str, device: str | None
 ) -> Lessons | None:
     """What a run with these rows of training and dev learns besides labels; None for labels alone.
+
+    `data` is the fingerprint of all its rows.
 
     Raises UserError for a text or soft labels that cannot be read.
     """
@@ -78,7 +80,7 @@ def plan_lessons(
         require_labels(teacher, task)
     text, notes = _text(task, Path(distil.text), dev) if distil.text else ([], [])
     notes = [*notes, *([f"{distil.text}: {so_many(len(text))} without labels, which the teacher answers"] * bool(text))]
-    notes += _learned(resolved.teachers)
+    notes += notes_on_scored_rows(resolved, data)
     return Lessons(settings=distil, teachers=teachers, text=text, notes=tuple(notes), plain=resolved.plain)
 
 
@@ -108,14 +110,18 @@ def require_labels(teacher: Teacher, task: Task) -> None:
         )
 
 
-def _learned(teachers: Sequence[Path]) -> Iterator[str]:
-    """A note on each teacher that knows rows on which it would be compared."""
-    for folder in teachers:
-        if learned := load_record(folder / "record.json").learned:
-            yield (
-                f"the teacher {folder.name} has learned the rows of {' and '.join(learned)} too: its scores on them "
-                "are too high, and so are those of its student"
-            )
+def notes_on_scored_rows(resolved: ResolvedRun, data: str) -> Iterator[str]:
+    """A note on each teacher that knows, or may know, the labels of rows on which its student is scored."""
+    held_out = resolved.recipe.held_out.model_dump()
+    for folder in resolved.teachers:
+        record = load_record(folder / "record.json")
+        if record.learned:
+            what = f"has learned the rows of {' and '.join(record.learned)} too: its scores on them"
+        elif (record.data, record.recipe.get("held_out", held_out)) != (data, held_out):
+            what = "was trained on other rows than these: if rows of dev are among them, its scores"
+        else:
+            continue
+        yield f"the teacher {folder.name} {what} are too high, and so are those of its student"
 
 
 class TaughtFeatures(LazyFeatures):

@@ -1,6 +1,7 @@
 """Runs with a teacher, with soft labels and with a text, by the command line; and what is refused."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,13 @@ from support.records import change_record
 from support.runs import FAST, REVIEWS, FinishedRun, as_csv
 
 from finetune.errors import UserError
+from finetune.runs.recipe import HeldOut, Recipe
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
 from finetune.storage.cache import cache_folder
 from finetune.task_types.own_data import own_task
+from finetune.task_types.resolved_run import resolved_run
+from finetune.training.distil.lessons import notes_on_scored_rows
 from finetune.training.distil.soft_labels import soft_labels
 from finetune.training.distil.teachers import with_teachers
 from finetune.training.targets import load_target
@@ -49,6 +53,7 @@ def test_a_student_its_teacher_and_the_same_run_without_one(
     assert "more.csv: 112 rows without labels" in done.stderr
     found = records(tmp_path)
     (student,) = (record for record in found.values() if record.compared)
+    assert not any("trained on other rows than these" in note for note in student.notes)
     (plain,) = (record for record in found.values() if not record.compared)
     assert [one.name for one in student.compared] == ["teacher", "student", "student without a teacher"]
     assert [one.runs for one in student.compared] == [[reviews.name], [student.id], [plain.id]]
@@ -161,6 +166,18 @@ def test_a_teacher_of_another_kind_is_refused(finished_run: FinishedRun, reviews
     for kind in ("regression", "tagging"):
         with pytest.raises(UserError, match=rf"it is a {kind} model, and .* is a classification task"):
             student("reviews.csv", finished_run(kind))
+
+
+def test_a_teacher_of_other_rows_is_noted(reviews: Path) -> None:
+    recipe = Recipe(task="sst2", model="new:tiny")
+    run = replace(resolved_run(recipe), teachers=(reviews,))
+    own = load_record(reviews / "record.json").data
+    assert list(notes_on_scored_rows(run, own)) == []
+    (note,) = notes_on_scored_rows(run, "others")
+    assert "if rows of dev are among them, its scores are too high" in note
+    held_out = HeldOut(share=0.2)
+    (note,) = notes_on_scored_rows(replace(run, recipe=recipe.model_copy(update={"held_out": held_out})), own)
+    assert "was trained on other rows than these" in note
 
 
 def test_a_name_of_several_runs_is_no_teacher(copied_run: FinishedRun, tmp_path: Path) -> None:
