@@ -116,12 +116,14 @@ def lowest_risk(confidence: np.ndarray, right: np.ndarray, *, effect: float = 1.
 def design_effect(wrong: np.ndarray, rows: np.ndarray) -> float:
     """How many times the variance of a share of wrong claims is that of independent ones (Korn and Graubard 1998).
 
-    `rows` says of which row each claim is: those of one row tend to be right or wrong together.
+    `rows` says of which row each claim is: those of one row tend to be right or wrong together. Where all are right, or
+    all wrong, nothing tells how much they do: each row counts once.
     """
-    share = wrong.mean() if len(wrong) else 0.0
-    if share in (0, 1):
+    if not len(wrong):
         return 1.0
-    _, of = np.unique(rows, return_inverse=True)
+    share, (each, of) = wrong.mean(), np.unique(rows, return_inverse=True)
+    if share in (0, 1):
+        return len(wrong) / len(each)
     return max(1.0, float((np.bincount(of, weights=wrong - share) ** 2).sum() / (len(wrong) * share * (1 - share))))
 
 

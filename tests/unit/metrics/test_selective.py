@@ -55,6 +55,7 @@ def test_claims_of_one_row_count_as_fewer() -> None:
     wrong, rows = np.repeat([True, False, False, False] * 10, 5), np.repeat(np.arange(40), 5)
     assert selective.design_effect(wrong, rows) == pytest.approx(5)
     assert selective.design_effect(wrong, np.arange(200)) == pytest.approx(1)
+    assert selective.design_effect(np.zeros(200, bool), rows) == 5  # 40 rows without a wrong claim, not 200
     confidence, right = np.linspace(0, 1, 100), np.ones(100, bool)
     assert selective.risk_threshold(confidence, right, 0.05) is not None
     assert selective.risk_threshold(confidence, right, 0.05, effect=2.0) is None
