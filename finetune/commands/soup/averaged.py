@@ -8,6 +8,7 @@ from torch import Tensor
 
 from finetune.commands.soup.members import Members
 from finetune.errors import UserError, first_line
+from finetune.inference.dev_claims import lines_view, save_claims
 from finetune.inference.engine import Engine
 from finetune.inference.predictor import settings_for_use
 from finetune.metrics.scores import Scores
@@ -16,7 +17,7 @@ from finetune.models.model import EncoderWithHead
 from finetune.models.saving import load_trained, save_checkpoint
 from finetune.runs.compared_model import ENSEMBLE, MEAN, SOUP, ComparedModel
 from finetune.runs.dev_choices import chosen_for_model, dev_choices, is_optimistic
-from finetune.runs.events import AlreadyDone, EpochResult, Note, Watcher, Working
+from finetune.runs.events import AlreadyDone, EpochResult, Watcher, Working
 from finetune.runs.folder import RunFolder
 from finetune.runs.predictions import write_predictions
 from finetune.runs.record import RunRecord
@@ -24,6 +25,7 @@ from finetune.runs.record_files import load_record
 from finetune.task_types.prediction_lines import prediction_lines
 from finetune.task_types.prepare import drawn_ids
 from finetune.task_types.task import TEST, Task
+from finetune.task_types.view import Line, with_labels
 from finetune.training.checkpoints import Progress
 from finetune.training.compared import answered_scores, itself, together
 from finetune.training.distil.answers import Teacher
@@ -32,6 +34,7 @@ from finetune.training.meter import Meter
 from finetune.training.prepared_run import BuiltRun, PlannedRun, build_run, plan_run
 from finetune.training.record import TrainingResult, build_record
 from finetune.training.run_options import RunOptions
+from finetune.training.shift_reference import shift_reference
 
 
 def souped(found: Members, options: RunOptions, *, watch: Watcher) -> RunRecord:
@@ -133,21 +136,24 @@ def _save(
     """Writes predictions, model and record, as of a run."""
     every, scored = result.evaluation, result.found
     baselines = every.baselines(planned.train_rows, scored, train_features=built.features[planned.task.train_split])
+    first: list[Line] = []
     for split, answers in scored.answers.items():
         rows = planned.rows[split]
         lines = prediction_lines(planned.task, rows, answers, baselines[split], planned.splits[split].slices)
         write_predictions(folder.predictions(split), lines, planned.task.codec.official_files(answers, rows))
+        first = first or lines
     use = settings_for_use(planned.built_recipe, scored.task, planned.precision)
-    save_checkpoint(engine.model, folder.model, built.tokenizer, use)
+    more = shift_reference(planned, built, engine, result)
+    save_checkpoint(engine.model, folder.model, built.tokenizer, use, more=more)
     trained = build_record(planned, built, result, baselines, engine.accelerator, started=started)
     runs = [one.id for one in found.records]
     record = trained.model_copy(update={"id": found.id, "recipe": {**trained.recipe, "soup": runs}})
     own = [note for note in trained.notes if note not in dev_choices(trained)]  # of which a soup chose no epoch
     mean = f"the mean weights of the runs {', '.join(runs)}"
     notes = [mean, *own, *dev_choices(record), *_optimism(found, record)]
-    for note in notes:
-        engine.watch(Note(note))
-    folder.finish(record.model_copy(update={"notes": notes}), found.resolved.recipe, drawn_ids(planned.splits))
+    record = record.model_copy(update={"notes": notes})
+    save_claims(folder.model, lines_view(planned.task, with_labels(first), tuple(built.model.head.labels)), record)
+    folder.finish(record, found.resolved.recipe, drawn_ids(planned.splits))
 
 
 def _optimism(found: Members, record: RunRecord) -> list[str]:

@@ -29,6 +29,7 @@ def test_weights_are_averaged_and_compared(
     (tmp_path / "test.csv").write_text("review,mark\n" + "the cat sat x,good\nthe dog sat y,bad\n" * 20)
     made = here("soup", first, second, "test=test.csv")
     assert made.returncode == 0, made.stderr
+    assert (made.stdout + made.stderr).count("the mean weights of the runs") == 1
     (soup,) = (r for r in map(load_record, first.parent.glob("*/record.json")) if "soup" in r.recipe)
     assert [one.name for one in soup.compared] == ["mean of the runs", "soup", "ensemble"]
     assert set(soup.compared[2].scores) == {"dev", "test"}
@@ -39,8 +40,10 @@ def test_weights_are_averaged_and_compared(
             torch.testing.assert_close(tensor, (theirs[0][name] + theirs[1][name]) / 2)
     assert here("soup", second, first, "test=test.csv").returncode == 0  # the same, which is there
     assert len(list(first.parent.glob("*/record.json"))) == 3
-    predicted = here("predict", soup.id, "test.csv", "-o", "out.csv")
+    shutil.copytree(first.parent / soup.id / "model", tmp_path / "moved")
+    predicted = here("predict", "moved", "test.csv", "--coverage", "0.9", "-o", "out.csv")
     assert predicted.returncode == 0, predicted.stderr
+    assert here("check", "moved", "test.csv").returncode in (0, 3)
     # An ensemble is a teacher, too.
     taught = here("run", data, f"model={tiny_bert}", *SETTINGS, f"distil.teacher={first},{second}", "distil.weak=true")
     assert taught.returncode == 0, taught.stderr
