@@ -110,7 +110,7 @@ def predict_file(
         if found.failed and written_format(output, form).name in ("word-lines", "ontonotes", "labelled-lines"):
             reason = next(row[error] for row in journal if error in row)
             found.notes.append(f"{output}: has no column for errors; the first row without a prediction {reason}")
-        found.unsure = _left_out(predictor, journal, free_name(UNSURE, taken))
+        found.unsure = count_left_out(predictor, journal, free_name(UNSURE, taken))
         if layout.label:
             given = (_answer_in(row, taken) for row in journal)
             labelled = zip(records(path, form), given, strict=True)
@@ -124,7 +124,7 @@ def predict_file(
     return found
 
 
-def _left_out(predictor: Predictor, rows: Iterable[Mapping[str, Any]], column: str) -> int | None:
+def count_left_out(predictor: Predictor, rows: Iterable[Mapping[str, Any]], column: str) -> int | None:
     """The number of rows, labels or entities that are not answered; None where all are."""
     if predictor.unsure is None or not predictor.unsure.abstains:
         return None

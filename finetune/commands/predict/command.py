@@ -29,9 +29,9 @@ from finetune.cli.next_commands import GivenOptions
 from finetune.cli.options import note_line
 from finetune.cli.progress import ProgressDisplay
 from finetune.cli.terminal import echo, one_line, say
-from finetune.commands.predict.files import predict_files_command
+from finetune.commands.predict.files import predict_files_command, unsure_lines
 from finetune.data.addresses import is_remote
-from finetune.data.messages import noun, percent, so_many
+from finetune.data.messages import noun, so_many
 from finetune.errors import UserError
 from finetune.inference.asked import asked_answers
 from finetune.inference.predict_plan import require_predictable
@@ -162,9 +162,7 @@ def _summary(facts: Mapping[str, Any], task: Task, claimed: str) -> str:
     lines = [f"{so_many(facts['rows'])} in {facts['seconds']:.1f} s -> {facts['output']}"]
     if count := facts["errors"]:
         lines.append(f"{so_many(count)} {noun(count, 'has', 'have')} no prediction: the column `error` says why")
-    if (unsure := facts.get("unsure")) is not None:
-        share = f" ({percent(unsure / max(1, facts['rows']))})" if claimed in ("rows", "answers") else ""
-        lines.append(f"{unsure:,} {claimed} unsure{share}: in the column `unsure`")
+    lines += unsure_lines(facts, claimed)
     lines += [one_line(note_line(note)) for note in facts["notes"]]
     scores: dict[str, float] = facts["scores"]
     if scores:

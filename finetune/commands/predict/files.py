@@ -46,8 +46,9 @@ def predict_files_command(
     named = ModelSource(**source)
     executor = shard_executor_of(model=named, **tasks)
     with display or nullcontext(), executor.held(output) if executor else nullcontext():
+        predictor = named.load(watch=watch)
         found = predict(
-            named.load(watch=watch),
+            predictor,
             stored,
             output,
             options={name: str(value) for name, value in settings.items() if name == "text"},
@@ -58,7 +59,7 @@ def predict_files_command(
     if as_json:
         echo(json.dumps(facts))
     else:
-        say(_summary(facts))
+        say(_summary(facts, predictor.unsure.claimed if predictor.unsure else ""))
     if found.errors:
         name, why = next(iter(found.errors.items()))
         count = len(found.errors)
@@ -68,12 +69,21 @@ def predict_files_command(
         )
 
 
-def _summary(facts: Mapping[str, Any]) -> str:
+def unsure_lines(facts: Mapping[str, Any], claimed: str) -> list[str]:
+    """How many rows, labels or entities (`claimed`) are left out, if that was asked for."""
+    if (unsure := facts.get("unsure")) is None:
+        return []
+    share = f" ({percent(unsure / max(1, facts['rows']))})" if claimed in ("rows", "answers") else ""
+    return [f"{unsure:,} {claimed} unsure{share}: in the column `unsure`"]
+
+
+def _summary(facts: Mapping[str, Any], claimed: str) -> str:
     """What was done, in a few lines."""
     rows, output = facts["rows"], facts["output"]
     lines = [f"{so_many(rows)} in {so_many(facts['files'], 'file')}, {facts['seconds']:.1f} s -> {output}"]
     if count := facts["errors"]:
         lines.append(f"{so_many(count)} {noun(count, 'has', 'have')} no prediction: the column `error` says why")
+    lines += unsure_lines(facts, claimed)
     if share := facts["truncated"]:
         lines.append(f"{percent(share)} of the rows were truncated")
     return "\n".join([*lines, *(one_line(f"note: {note}") for note in facts["notes"])])

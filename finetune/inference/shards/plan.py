@@ -6,7 +6,7 @@ what it holds the predictions of. So nothing else is kept, and every process fin
 
 import json
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from hashlib import sha256
@@ -44,16 +44,18 @@ class Shard:
 @dataclass(frozen=True, kw_only=True)
 class Marked:
     """What a written file says of itself: a hash of what it holds the predictions of, the number of its rows without a
-    prediction, and of those truncated.
+    prediction, of those truncated, and of what was left out as `unsure`, if that was asked for.
     """
 
     of: str
     failed: int
     truncated: int
+    unsure: int | None = None
 
     def added_to(self, schema: Any) -> Any:
         """The schema of a file that says this in its footer."""
-        return schema.with_metadata({**(schema.metadata or {}), MARK: json.dumps(asdict(self))})
+        said = {name: value for name, value in asdict(self).items() if value is not None}
+        return schema.with_metadata({**(schema.metadata or {}), MARK: json.dumps(said)})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,6 +157,12 @@ class Plan:
                 yield
         except Timeout as error:
             raise Busy(f"{name}: another process predicts it", "Wait for it") from error
+
+
+def all_unsure(every: Iterable[Marked]) -> int | None:
+    """What was left out of several; None where that was not asked for."""
+    counts = [one.unsure for one in every if one.unsure is not None]
+    return sum(counts) if counts else None
 
 
 def source_column(name: str, columns: tuple[str, ...]) -> str:

@@ -18,9 +18,10 @@ from finetune.data.parquet_groups import batches, schema_of_file
 from finetune.data.records import Record
 from finetune.errors import UserError
 from finetune.inference.answer_rows import ERROR, answer_windows, free_name, windows
-from finetune.inference.predict_file import model_facts
+from finetune.inference.asked import UNSURE
+from finetune.inference.predict_file import count_left_out, model_facts
 from finetune.inference.predictor import Predictor
-from finetune.inference.shards.plan import InputFile, Marked, Plan, Shard
+from finetune.inference.shards.plan import InputFile, Marked, Plan, Shard, all_unsure
 from finetune.runs.events import RowsPredicted, Watcher, unwatched
 from finetune.storage.journal import Journal
 from finetune.task_types.columns import Layout
@@ -68,7 +69,7 @@ def _predict(predictor: Predictor, plan: Plan, file: InputFile, shard: Shard, wa
             watch(RowsPredicted(done=journal.rows, total=shard.rows, rate=rate))
         if journal.rows != shard.rows:
             raise UserError(f"{file.address}: has fewer rows than its footer counts", "Write or download it again")
-        _write_scratch(plan, file, shard, journal)
+        _write_scratch(predictor, plan, file, shard, journal)
         journal.delete()
 
 
@@ -77,15 +78,21 @@ def _records(plan: Plan, file: InputFile, shard: Shard) -> Iterator[Record]:
     return records_of(batches(file.address, range(*shard.groups), plan.read(file), rows=10_000))
 
 
-def _write_scratch(plan: Plan, file: InputFile, shard: Shard, journal: Journal) -> None:
+def _write_scratch(predictor: Predictor, plan: Plan, file: InputFile, shard: Shard, journal: Journal) -> None:
     """Writes the predictions of a shard, always with a column of errors."""
     import pyarrow.parquet as pq
 
     error = free_name(ERROR, file.taken)
     names, failed = journal.names(error=error)
     schema = filled_schema_of(journal, list(dict.fromkeys([*names, error])))
-    marked = Marked(of=plan.of(file, shard), failed=failed, truncated=journal.truncated).added_to(schema)
-    with written_file(plan.place(shard, ".parquet")) as scratch, pq.ParquetWriter(scratch, marked) as writer:
+    unsure = count_left_out(predictor, journal, free_name(UNSURE, file.taken))
+    marked = Marked(
+        of=plan.of(file, shard), failed=failed, truncated=journal.truncated, unsure=unsure
+    ).added_to(schema)  # fmt: skip
+    with (
+        written_file(plan.place(shard, ".parquet")) as scratch,
+        pq.ParquetWriter(scratch, marked) as writer,
+    ):
         for table in tables_of(journal, schema):
             writer.write_table(table)
 
@@ -114,7 +121,8 @@ def _write_output(plan: Plan, file: InputFile) -> None:
     schema = schema_of_file(file.address)
     for column in added:
         schema = schema.append(column)
-    schema = Marked(of=plan.of(file), failed=failed, truncated=truncated).added_to(schema)
+    mark = Marked(of=plan.of(file), failed=failed, truncated=truncated, unsure=all_unsure(results))
+    schema = mark.added_to(schema)
     target = plan.folder / file.name
     target.parent.mkdir(parents=True, exist_ok=True)
     with written_file(target) as scratch:

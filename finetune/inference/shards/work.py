@@ -13,7 +13,7 @@ from finetune.errors import UserError
 from finetune.inference.predict_plan import known_type, layout_for
 from finetune.inference.predictor import Predictor
 from finetune.inference.shards.begin import begin, sample_of
-from finetune.inference.shards.plan import Busy, InputFile, Marked, Plan
+from finetune.inference.shards.plan import Busy, InputFile, Marked, Plan, all_unsure
 from finetune.inference.shards.predict import model_hash, predict_shard, write_output
 from finetune.runs.events import Event, Note, RowsPredicted, Watcher
 
@@ -35,7 +35,7 @@ class ShardExecutor(Protocol):
 @dataclass(kw_only=True)
 class FolderPrediction:
     """Result of predicting many files: files and rows, `failed` rows (with an error), truncated ones, those predicted
-    `before`, seconds, notes, and why files have no output.
+    `before`, seconds, notes, and why files have no output; what was left out as `unsure`, if that was asked for.
     """
 
     files: int
@@ -46,6 +46,7 @@ class FolderPrediction:
     seconds: float = 0.0
     notes: list[str] = field(default_factory=list)
     errors: Failures = field(default_factory=dict)
+    unsure: int | None = None
 
     def facts(self, output: Path) -> dict[str, Any]:
         """JSON values, with the name of the output."""
@@ -60,6 +61,7 @@ class FolderPrediction:
             "rows_per_second": (self.rows - self.before) / max(self.seconds, 1e-9),
             "notes": self.notes,
             "not_predicted": self.errors,
+            **({} if self.unsure is None else {"unsure": self.unsure}),
         }
 
 
@@ -159,6 +161,7 @@ def finish(plan: Plan, failures: Failures) -> FolderPrediction:
         failed=sum(one.failed for one in outputs.values()),
         truncated=sum(one.truncated for one in outputs.values()),
         errors={name: one for name, one in found.items() if isinstance(one, str)},
+        unsure=all_unsure(outputs.values()),
     )
 
 
