@@ -17,7 +17,7 @@ from finetune.models.model import EncoderWithHead
 from finetune.models.saving import load_trained, save_checkpoint
 from finetune.runs.compared_model import ENSEMBLE, MEAN, SOUP, ComparedModel
 from finetune.runs.dev_choices import chosen_for_model, dev_choices, is_optimistic
-from finetune.runs.events import AlreadyDone, EpochResult, Watcher, Working
+from finetune.runs.events import EpochResult, Watcher, Working
 from finetune.runs.folder import RunFolder
 from finetune.runs.predictions import write_predictions
 from finetune.runs.record import RunRecord
@@ -43,7 +43,7 @@ def souped(found: Members, options: RunOptions, *, watch: Watcher) -> RunRecord:
     planned, meter = _planned(found, options, watch)
     folder = RunFolder.of(options.out, planned.task.name, found.id)
     if (done := folder.record()) is not None:
-        watch(AlreadyDone(folder=str(folder.path), then=done.versions, now=done.versions))
+        watch(Note(f"already done: {folder.path}"))
         return done
     built = build_run(planned, watch)
     watch(Working("averaging weights"))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from finetune.data.messages import shown, so_many
 from finetune.errors import UserError
 from finetune.runs.folder import RunFolder
 from finetune.runs.lookup import find_run, no_run, runs_of
@@ -16,9 +17,11 @@ from finetune.runs.record_files import load_record
 from finetune.runs.seeds import groups
 from finetune.task_types.options import option_names
 from finetune.task_types.resolved_run import ResolvedRun, resolved_run
+from finetune.task_types.task import Task
 
 BUILDS = ("keep_layers", "layers", "bilstm", "pooling", "max_length", "tokenizer")  # settings that make the model
 DIGITS = 10  # of an id
+LABELS_SHOWN = 3
 TEST = "test"  # the one setting: a file of rows that chose nothing
 
 
@@ -58,9 +61,12 @@ def members(names: Sequence[str], settings: Mapping[str, Any], out: Path) -> Mem
             )
         _require_equal(records[0], record)
     recipe = load_recipe(folders[0].path / "recipe.toml", options=option_names)
+    resolved = resolved_run(recipe)
     if settings:
         recipe = recipe.with_settings(dict(settings), origin="settings", options=option_names)
-    return Members(runs=tuple(folders), records=tuple(records), resolved=resolved_run(recipe))
+        trained, resolved = resolved, resolved_run(recipe)
+        _require_known_labels(trained.task, resolved.task, settings[TEST])
+    return Members(runs=tuple(folders), records=tuple(records), resolved=resolved)
 
 
 def _named(name: str, out: Path) -> list[RunFolder]:
@@ -77,6 +83,13 @@ def _named(name: str, out: Path) -> list[RunFolder]:
     several = (group for group in groups(records) if len(group) > 1)
     ids = {record.id for record in next(several, records[:1])}
     return [run for run, record in found if record.id in ids]
+
+
+def _require_known_labels(trained: Task, scored: Task, file: str) -> None:
+    """Raises UserError for a file with labels that the runs did not learn, for which their heads have no place."""
+    if unknown := [shown(name) for name in scored.label_names if name not in trained.label_names]:
+        what = f"{so_many(len(unknown), 'label')} that the runs did not learn: {', '.join(unknown[:LABELS_SHOWN])}"
+        raise UserError(f"soup: {file} has {what}", "Correct these rows, or leave them out")
 
 
 def _require_equal(first: RunRecord, other: RunRecord) -> None:

@@ -58,16 +58,21 @@ def test_python_gives_the_run_that_the_command_makes(
     shutil.copytree(first, other)
     change_record(other / "record.json", id="0123456789")
     out = tmp_path / "results"
-    (tmp_path / "test.csv").write_text("review,mark\n" + "the cat sat x,good\nthe dog sat y,bad\n" * 20)
+    test = tmp_path / "test.csv"
+    test.write_text("review,mark\n" + "the cat sat x,good\nthe dog sat y,bad\n" * 20)
     capsys.readouterr()
-    soup = finetune.soup(finetune.open_run(first), other, test=tmp_path / "test.csv", out=out)
+    soup = finetune.soup(finetune.open_run(first), other, test=test, out=out)
     assert capsys.readouterr() == ("", "")
     assert [one.name for one in soup.record.compared] == ["mean of the runs", "soup", "ensemble"]
     assert soup.model("the cat sat").value == finetune.load(first)("the cat sat").value
-    again = here("soup", first, other, f"test={tmp_path / 'test.csv'}", "--json")
+    again = here("soup", first, other, f"test={test}", "--json")
     assert json.loads(again.stdout)["id"] == soup.id
+    assert "--force" not in here("soup", first, other, f"test={test}").stderr
     with pytest.raises(finetune.UserError, match="an average needs several"):
         finetune.soup(soup, out=out)
+    test.write_text("review,mark\nthe cat sat x,good\nthe dog sat y,odd\n")
+    with pytest.raises(finetune.UserError, match=r"test\.csv has 1 label that the runs did not learn: 'odd'\. Correct"):
+        finetune.soup(first, other, test=test, out=out)
 
 
 @pytest.mark.parametrize(
