@@ -17,7 +17,7 @@ from finetune.models.model import EncoderWithHead
 from finetune.models.saving import load_trained, save_checkpoint
 from finetune.runs.compared_model import ENSEMBLE, MEAN, SOUP, ComparedModel
 from finetune.runs.dev_choices import chosen_for_model, dev_choices, is_optimistic
-from finetune.runs.events import EpochResult, Watcher, Working
+from finetune.runs.events import EpochResult, Note, Watcher, Working
 from finetune.runs.folder import RunFolder
 from finetune.runs.predictions import write_predictions
 from finetune.runs.record import RunRecord
