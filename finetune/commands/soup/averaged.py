@@ -162,6 +162,6 @@ def _optimism(found: Members, record: RunRecord) -> list[str]:
     if TEST in record.scores or not is_optimistic(first):
         return []
     return [
-        f"{record.first_split} chose {chosen_for_model(first)} of each run, not of the soup, so that the mean of the "
-        "runs is optimistic; test=FILE compares them on rows that chose nothing"
+        f"{record.first_split} chose {chosen_for_model(first)} of each run, and of the soup nothing else, so that the "
+        "mean of the runs is the more optimistic; test=FILE compares them on rows that chose nothing"
     ]

@@ -12,6 +12,7 @@ from support.records import change_record
 from support.runs import FAST, FinishedRun
 
 import finetune
+from finetune.runs.dev_choices import chosen_by_scored
 from finetune.runs.record_files import load_record
 
 SETTINGS = [f"{key}={value}" for key, value in FAST.items()]
@@ -34,6 +35,9 @@ def test_weights_are_averaged_and_compared(
     assert [one.name for one in soup.compared] == ["mean of the runs", "soup", "ensemble"]
     assert set(soup.compared[2].scores) == {"dev", "test"}
     assert not any("dev chose the number of epochs" in note for note in soup.notes)
+    best = soup.model_copy(update={"recipe": {**soup.recipe, "train": {**soup.recipe["train"], "select": "best"}}})
+    last = soup.model_copy(update={"recipe": {**soup.recipe, "train": {**soup.recipe["train"], "select": "last"}}})
+    assert (chosen_by_scored(best), chosen_by_scored(last)) == ("the epoch of each run", "")
     ours, *theirs = (load_file(run / "model" / "model.safetensors") for run in (first.parent / soup.id, first, second))
     for name, tensor in ours.items():
         if tensor.is_floating_point():
