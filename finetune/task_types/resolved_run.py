@@ -41,8 +41,8 @@ class ResolvedRun:
         return replace(self, default=replace(self.default, name=name), task=replace(self.task, name=name))
 
     def with_recipe(self, recipe: Recipe) -> "ResolvedRun":
-        """The run of a recipe with the same task before options, whose data is not read again."""
-        return resolved_run(recipe, name=self.name, default=self.default)
+        """The run of a recipe with the same teachers and task before options, whose data is not read again."""
+        return replace(resolved_run(recipe, name=self.name, default=self.default), teachers=self.teachers)
 
 
 def resolved_run(recipe: Recipe, *, name: str = "", default: Task | None = None) -> ResolvedRun:

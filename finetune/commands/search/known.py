@@ -22,7 +22,9 @@ from finetune.task_types.options import option_names
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.training.prepared_run import PlannedRun, plan_run
 
-READ = ("task", "options", "model", "limit", "train_share", "held_out")  # settings that decide rows, weights and task
+READ = (  # settings that decide rows, weights, task and what is learned
+    "task", "options", "model", "limit", "train_share", "held_out", "keep_labels", "rehearse", "distil",
+)  # fmt: skip
 
 
 @dataclass(kw_only=True)

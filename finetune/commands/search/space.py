@@ -14,7 +14,9 @@ from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_faults import setting_names
 
 BOUNDS = ("low", "high", "log", "step")
-FIXED = ("task", "grid", "options", *SEEDS, "held_out.share", "held_out.fold", "held_out.seed")  # not searched
+FIXED = (  # not searched
+    "task", "grid", "options", *SEEDS, "held_out.share", "held_out.fold", "held_out.seed", "distil.teacher",
+)  # fmt: skip
 EXAMPLE = "Write { low = 1e-5, high = 1e-3, log = true } or a list of values"
 
 

@@ -59,6 +59,7 @@ def test_a_finite_space_is_counted_and_listed_in_the_order_of_a_grid() -> None:
         ("train.epochs = 3", ["train.epochs", "neither a range nor a list"]),
         ("train.batch_size = [16, 'many']", ["train.batch_size", "many"]),
         ("seed = [1, 2]", ["'seed'", "cannot be searched"]),
+        ("distil.teacher = ['a', 'b']", ["'distil.teacher'", "cannot be searched"]),
         ("frozen = { low = 0, high = 1 }", ["frozen", "true or false"]),
         ("", ["no settings"]),
     ],

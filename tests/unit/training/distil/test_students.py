@@ -11,6 +11,8 @@ from support.cli import Finetune, assert_error
 from support.records import change_record
 from support.runs import FAST, REVIEWS, FinishedRun, as_csv
 
+from finetune.commands.search.known import SeedRuns
+from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.runs.recipe import HeldOut, Recipe
 from finetune.runs.record import RunRecord
@@ -178,6 +180,19 @@ def test_a_teacher_of_other_rows_is_noted(reviews: Path) -> None:
     held_out = HeldOut(share=0.2)
     (note,) = notes_on_scored_rows(replace(run, recipe=recipe.model_copy(update={"held_out": held_out})), own)
     assert "was trained on other rows than these" in note
+
+
+def test_a_search_keeps_its_teacher_and_tells_texts_apart(reviews: Path, tiny_bert: Path, tmp_path: Path) -> None:
+    (tmp_path / "reviews.csv").write_text(as_csv(("review", "mark"), *REVIEWS))
+    texts = [tmp_path / f"{name}.csv" for name in ("cats", "dogs")]
+    for text in texts:
+        text.write_text(as_csv(("review",), (f"the {text.stem} ran",)))
+    told = {"model": str(tiny_bert), "distil.teacher": str(reviews), "distil.weak": True}
+    base = with_teachers(load_target(str(tmp_path / "reviews.csv"), told), tmp_path)
+    runs = SeedRuns(base=base, seeds=1, source=Source())
+    (one,), (other,) = (runs.of({"distil.text": str(text)}) for text in texts)
+    assert one.planned.teachers == (reviews,)
+    assert one.id != other.id
 
 
 def test_a_name_of_several_runs_is_no_teacher(copied_run: FinishedRun, tmp_path: Path) -> None:
