@@ -12,6 +12,7 @@ from finetune.data.values import as_list, as_number, as_text, is_missing
 from finetune.data.words.lists import pair_list, word_list
 
 ColumnKind = Literal["empty", "object", "list", "number", "category", "text", "id"]
+ARROWS = (">", "->")  # between the names of a label in a tree, and no words
 CELLS_SEEN = 20_000  # values that a column's type is inferred from
 CATEGORY_VALUES = 50  # most distinct values of a category, or a twentieth of its rows
 NEARLY_ALL = 0.95
@@ -100,7 +101,8 @@ def facts_of(name: str, values: Sequence[Any]) -> ColumnFacts:
     if len(numbers) >= NEARLY_ALL * len(some):
         whole = all(number.is_integer() for number in numbers)
         return ColumnFacts(**facts, kind="number", words=1, whole=whole, counter=whole and counts_up(numbers))
-    words = sum(len(text.split()) for text in texts) / len(texts)
+    arrows = sum(text.count(f" {arrow} ") for text in texts for arrow in ARROWS)
+    words = (sum(len(text.split()) for text in texts) - arrows) / len(texts)
     unspaced, facts["combined"] = not _spaced(texts), _combines(texts)
     numbers_apart = facts["combined"] and reading_of_commas(texts) == "labels"
     few = numbers_apart or distinct <= max(2, min(CATEGORY_VALUES, 0.5 * len(some))) or distinct <= 0.05 * len(some)

@@ -24,7 +24,8 @@ def soft_labels(task: Task, rows: Sequence[Row], *, confidence: str) -> RowAnswe
     own, labels, learns = own_data(task), task.teaching.labels, task.teaching.learns
     if own is None or not labels or not task.teaching.in_columns:
         raise UserError(
-            f"distil.soft: {task.name} has no columns of probabilities", "It is for a file of yours with a label a row"
+            f"distil.soft: {task.name} is not a file with a label a row and its probabilities",
+            "Name the column that has the label of each row: label=COLUMN",
         )
     table = own.table(own.files[task.train_split])
     columns = {label: f"p({label})" for label in labels}

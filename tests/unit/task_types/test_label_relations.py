@@ -195,3 +195,10 @@ def test_check_says_what_was_recognised_and_how_to_change_it(in_process: InProce
     code, _, err = in_process("check", str(path), "order=1,2,3,4", data=tmp_path)
     assert code == 2
     assert_error(err, "order=1,2,3,4", "'5'")
+
+
+def test_arrows_of_a_tree_are_no_words_of_a_text(tmp_path: Path) -> None:
+    names = ["News > Water sports > High diving", "News > Town hall > New roads", "Fun > Old jokes > Short ones"]
+    rows = [(f"the cat saw {number} dogs on the mat today", names[number % 3]) for number in range(60)]
+    write_csv(tmp_path / "topics.csv", [("text", "label"), *rows])
+    assert own_task(str(tmp_path / "topics.csv"), {}).labels == tuple(sorted(names))

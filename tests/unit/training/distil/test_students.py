@@ -109,6 +109,14 @@ def test_probabilities_become_logits(csv_file: Path) -> None:
     assert sorted(np.exp(sure[0][0]).tolist()) == pytest.approx([0.3, 0.7])
 
 
+def test_probabilities_alone_are_told_to_have_a_label(tmp_path: Path) -> None:
+    rows = [(f"the cat saw {number} dogs on a mat", 0.9, 0.1) for number in range(20)]
+    (tmp_path / "soft.csv").write_text(as_csv(("review", "p(good)", "p(bad)"), *rows))
+    task = own_task(str(tmp_path / "soft.csv"), {"text": "review", "label": "p(good)"})
+    with pytest.raises(UserError, match="label=COLUMN"):
+        soft_labels(task, task.read(None, "train").rows, confidence="")
+
+
 @pytest.mark.parametrize(
     ("cells", "message"),
     [
