@@ -19,7 +19,7 @@ from finetune.data.reading import forget_tables, table_of
 from finetune.data.rows import Row, Rows
 from finetune.data.source import Source, content_hash
 from finetune.data.table import Table
-from finetune.errors import UserError, first_line
+from finetune.errors import UserError, first_line, nearest
 from finetune.runs.folder import data_name
 from finetune.storage.stored import data_name_of
 from finetune.task_types.candidates import Ambiguous
@@ -138,6 +138,11 @@ class OwnData:
             return drawn_for_dev(named_type(self.layout.shape), rows, groups)
         if self.split in table.columns:
             return dev_by_column(table, self.split, indexes)
+        if not is_file(Path(self.split)):
+            raise UserError(
+                f"split={self.split}: {table.path} has no such column, and there is no such file",
+                f"{nearest(self.split, list(table.columns))}Name a column that says train or dev",
+            )
         return self._given(rows)
 
     def _given(self, rows: Sequence[Row]) -> set[int]:

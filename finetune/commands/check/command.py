@@ -91,7 +91,9 @@ def check_command(
         raise UserError("--level applies to a run and a new file", "Name both: finetune check RUN FILE --level 0.01")
     if any(map(is_data, names)):
         if len(names) > 1:
-            raise UserError(f"{' and '.join(names)} are {len(names)} things to check", "Check one at a time")
+            trained = f"; to compare with the rows of a run, train first: finetune run {names[0]}"
+            way = "Check one at a time" + trained * (len(names) == 2 and is_data(names[0]))
+            raise UserError(f"{' and '.join(names)} are {len(names)} things to check", way)
         _check_data(
             names[0], settings, fix, out, escape=escape, force=force, strict=strict, as_json=as_json, quiet=quiet
         )

@@ -36,3 +36,8 @@ def test_a_column_that_does_not_say_it_is_an_error(tmp_path: Path, words: tuple[
     with pytest.raises(UserError) as error:
         own_task(write(tmp_path, words), {"split": "part"}).load(source_of(None), "dev")
     assert [word for word in said if word not in f"{error.value.what} {error.value.way_out}"] == []
+
+
+def test_a_column_that_is_not_there_is_an_error_with_the_nearest(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"has no such column.*Did you mean 'part'"):
+        own_task(write(tmp_path, ("train", "dev")), {"split": "prat"}).load(source_of(None), "dev")
