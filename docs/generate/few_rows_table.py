@@ -58,7 +58,7 @@ def few_labels_table(few: dict[str, Any], measured: dict[str, Any], setfit: dict
         "Macro F1 of 300 test rows, minilm, means over draws; in brackets the lead of the preset, with its 95 % "
         "interval over draws (Student's t). **Bold**: the preset is behind, the interval below zero. CPU seconds "
         "of training and fitting the head, those of SetFit on the same processor with less load from other work; peak "
-        f"memory of the process. {few['cpu']['name']}, {few['date'][:10]}."
+        f"memory of a process of many draws. {few['cpu']['name']}, {few['date'][:10]}."
     )
     return f"{markdown_table(head, lines)}\n\n{text}"
 
