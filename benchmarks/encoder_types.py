@@ -32,7 +32,8 @@ from finetune.models.fast_paths import take_fast_paths
 from finetune.models.lora import lora_targets
 from finetune.models.model import EncoderWithHead, HeadFor
 from finetune.models.saving import build_model, load_trained, save_checkpoint
-from finetune.runs.recipe import Recipe, Train
+from finetune.runs.recipe import Recipe
+from finetune.runs.recipe_tables import Train
 from finetune.task_types.choice.head import ChoiceHead
 from finetune.task_types.multilabel.head import MultiLabelHead
 from finetune.task_types.sentence.head import SentenceHead

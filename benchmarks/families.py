@@ -37,7 +37,7 @@ from finetune.models.feature import Feature
 from finetune.models.gradient_checkpointing import checkpoint_gradients
 from finetune.models.kernels.malloc import release_memory
 from finetune.models.tokenizers.load import load_tokenizer
-from finetune.runs.recipe import Train
+from finetune.runs.recipe_tables import Train
 
 ABOUT = "Each family of encoders, random: examples/s of training and prediction, and memory of a batch"
 SHAPES = {

@@ -30,7 +30,8 @@ from finetune.models.model import EncoderWithHead
 from finetune.models.saving import load_backbone
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.events import Event, Updates, Watcher, unwatched
-from finetune.runs.recipe import Recipe, Train
+from finetune.runs.recipe import Recipe
+from finetune.runs.recipe_tables import Train
 from finetune.task_types import registry
 from finetune.task_types.prepare import encode_rows, load_splits
 from finetune.task_types.sentence.task import SentenceRow, SentenceTask

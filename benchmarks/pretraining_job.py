@@ -16,7 +16,8 @@ from finetune.inference.engine import Engine
 from finetune.models.device import build_accelerator
 from finetune.models.feature import Feature
 from finetune.runs.events import Event, Updates, unwatched
-from finetune.runs.recipe import Recipe, Train
+from finetune.runs.recipe import Recipe
+from finetune.runs.recipe_tables import Train
 from finetune.task_types.resolved_run import resolved_run
 from finetune.training.prepared_run import build_run, plan_run
 from finetune.training.trainer import Trainer

@@ -11,8 +11,9 @@ from pydantic import BaseModel
 from finetune.cli import app as cli
 from finetune.commands.table.files import Cells, markdown_table
 from finetune.metrics.metric import Metric
-from finetune.runs.recipe import LARGEST, Recipe
+from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_faults import allowed_values
+from finetune.runs.recipe_tables import LARGEST
 from finetune.runs.record import RunRecord
 from finetune.task_types.registry import available
 

@@ -8,7 +8,7 @@ from finetune.checks.finding import MOST_OF_ROWS, FileFinding
 from finetune.checks.split_data import SplitFile, labelled
 from finetune.checks.text import BLANK
 from finetune.data.issues import Issue
-from finetune.data.messages import shown
+from finetune.data.messages import first_of, shown
 from finetune.data.spellings import misspelled, unified
 from finetune.data.values import as_number
 
@@ -170,9 +170,7 @@ def small_classes(part: SplitFile) -> Iterator[FileFinding]:
 
 def _listed(names: Iterable[str]) -> str:
     every = [name if len(name) <= LABEL_CHARS and name.isprintable() else shown(name, LABEL_CHARS) for name in names]
-    return ", ".join(every[:LABELS_SHOWN]) + (
-        f" and {len(every) - LABELS_SHOWN} more" if len(every) > LABELS_SHOWN else ""
-    )
+    return first_of(every, LABELS_SHOWN)
 
 
 CHECKS = (

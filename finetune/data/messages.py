@@ -14,6 +14,12 @@ def so_many(count: int, one: str = "row") -> str:
     return f"{count:,} {noun(count, one)}"
 
 
+def first_of(names: Sequence[str], most: int) -> str:
+    """`a, b and 3 more`: the first of some names, and how many others there are."""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
 def size_words(size: int) -> str:
     """A number of bytes: `95 bytes`, `1.2 MB`."""
     return f"{size / 1e6:,.3g} MB" if size >= 1e5 else so_many(size, "byte")

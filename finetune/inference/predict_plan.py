@@ -12,7 +12,7 @@ from finetune.data.file_format import FileFormat
 from finetune.data.files import is_data
 from finetune.data.formats.delimited import names_columns
 from finetune.data.formats.registry import BY_SUFFIX
-from finetune.data.messages import lacking, so_many
+from finetune.data.messages import first_of, lacking, so_many
 from finetune.data.open_files import PACKED
 from finetune.data.outputs import require_replaceable_output
 from finetune.data.paths import is_folder
@@ -95,9 +95,7 @@ def trained_layout(model: str, out: Path) -> Layout | None:
 
 def shown_names(columns: Iterable[str]) -> str:
     """The names of columns, or the first of many."""
-    names = list(columns)
-    more = len(names) - COLUMNS_SHOWN
-    return ", ".join(names[:COLUMNS_SHOWN]) + (f" and {more} more" if more > 0 else "")
+    return first_of(list(columns), COLUMNS_SHOWN)
 
 
 def require_output_for(path: Path, output: Path, form: FileFormat, *, force: bool) -> None:

@@ -41,7 +41,7 @@ def _score(gold: Sequence[Any], answers: Sequence[Any], *, sums: Any) -> float:
 
 
 def _path_sums(gold: Sequence[Any], answers: Sequence[Any], *, delimiter: str) -> Counted:
-    """A label stands for itself and all that is above it."""
+    """A label with all that is above it."""
     there, given = ([_with_parents(value, delimiter) for value in values] for values in (gold, answers))
     return part_counted("f1", *set_counts(there, given))
 

@@ -10,6 +10,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 from transformers import PretrainedConfig, PreTrainedModel
 
+from finetune.data.messages import first_of
 from finetune.errors import THEIRS, UserError, first_line
 from finetune.models.config_bounds import saved_settings
 from finetune.models.fingerprint import OWN_WEIGHTS
@@ -72,6 +73,4 @@ def reading(config: PretrainedConfig) -> dict[str, Any]:
 
 def some(names: Sequence[str]) -> str:
     """The first of some names, and how many there are."""
-    return ", ".join(names[:WEIGHTS_SHOWN]) + (
-        f" and {len(names) - WEIGHTS_SHOWN} more" if len(names) > WEIGHTS_SHOWN else ""
-    )
+    return first_of(names, WEIGHTS_SHOWN)

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from finetune.errors import UserError
-from finetune.runs.recipe import OptionNames, Recipe, Train, no_options
+from finetune.runs.recipe import OptionNames, Recipe, no_options
+from finetune.runs.recipe_tables import Train
 from finetune.runs.toml import flat
 
 VARIANT = "variant"  # the key whose values are tables of settings set together

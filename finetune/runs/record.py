@@ -14,7 +14,7 @@ from finetune.runs.cost import Cost
 from finetune.runs.kept_head import KeptHead
 from finetune.runs.lineage import Lineage
 from finetune.runs.margin import Margin, best_baseline
-from finetune.runs.recipe import scored_parts
+from finetune.runs.recipe_tables import scored_parts
 from finetune.runs.whole_record import (
     LARGEST_SCORE,
     Id,

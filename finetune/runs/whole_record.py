@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from finetune.metrics.scores import plain_metrics
-from finetune.runs.recipe import LARGEST, Seed
+from finetune.runs.recipe_tables import LARGEST, Seed
 
 LARGEST_SCORE = 1e15  # 100 times it can be drawn
 MOST_LABELS = 200  # that are counted a split

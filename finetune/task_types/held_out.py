@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from finetune.data.rows import Row, Rows, chosen_rows
 from finetune.errors import UserError
-from finetune.runs.recipe import HeldOut
+from finetune.runs.recipe_tables import HeldOut
 from finetune.task_types.own_data import own_data
 from finetune.task_types.task import Task
 from finetune.task_types.train_share import RowUnit, spread_evenly

@@ -3,7 +3,8 @@
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from finetune.runs.recipe import Distil, Recipe
+from finetune.runs.recipe import Recipe
+from finetune.runs.recipe_tables import Distil
 from finetune.task_types.options import resolved
 from finetune.task_types.task import Task
 

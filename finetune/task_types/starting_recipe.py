@@ -5,7 +5,8 @@ from typing import Any
 
 from finetune.data.values import as_text
 from finetune.models.encoder_sizes import POSITIONS, longest_input, size_of
-from finetune.runs.recipe import LARGEST, Recipe, is_new, parse
+from finetune.runs.recipe import Recipe, is_new, parse
+from finetune.runs.recipe_tables import LARGEST
 from finetune.task_types import registry
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import DataType

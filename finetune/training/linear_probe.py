@@ -10,7 +10,8 @@ from finetune.inference.engine import Engine
 from finetune.models.saving import build_model
 from finetune.models.text_vector import FAMILY, FEW_ROWS, MEAN
 from finetune.runs.events import Working, unwatched
-from finetune.runs.recipe import Recipe, Train, is_new
+from finetune.runs.recipe import Recipe, is_new
+from finetune.runs.recipe_tables import Train
 from finetune.training.evaluation import Answers, DevEvaluation
 from finetune.training.logistic import fit_output, require_linear
 from finetune.training.prepared_run import BuiltRun, PlannedRun

@@ -1,17 +1,15 @@
 """The run that `keep_labels` trains again: the labels of its head, its training rows, and its answers on its dev."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from finetune.data.files import is_data
-from finetune.data.messages import shown, so_many
+from finetune.data.messages import first_of, shown
 from finetune.data.rows import Row, Rows, chosen_rows
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.models.pretrained import ModelFiles
 from finetune.runs.folder import RunFolder
-from finetune.runs.kept_head import OLD_DEV, OLD_MODEL, KeptHead
 from finetune.runs.predictions import read_lines
 from finetune.runs.recipe import Recipe
 from finetune.runs.record import RunRecord
@@ -60,7 +58,7 @@ class OldModel:
         if own_data(task) is None:
             lost = [name for name in labels if name not in own]
             raise UserError(
-                f"keep_labels: {task.name} has labels of its own, and cannot keep {_some(lost)} of run "
+                f"keep_labels: {task.name} has labels of its own, and cannot keep {some_names(lost)} of run "
                 f"{self.record.id}",
                 "keep_labels=shared leaves them out",
             )
@@ -73,7 +71,8 @@ class OldModel:
         _require_spelling(old, own)
         if own and not {*old} & {*own} and not rehearse:
             raise UserError(
-                f"keep_labels: no label in common: run {self.record.id} has {_some(old)}, the new rows {_some(own)}",
+                f"keep_labels: no label in common: run {self.record.id} has {some_names(old)}, the new rows "
+                f"{some_names(own)}",
                 "Name them alike (labels=0=bad,1=good names numbers), train on old rows too (rehearse=0.5), or leave "
                 "keep_labels out",
             )
@@ -158,30 +157,6 @@ class Rehearsal:
     of: int
 
 
-@dataclass(frozen=True, kw_only=True)
-class Kept:
-    """What a run takes from an old one: facts for its record, and the old answers on the rows of OLD_DEV."""
-
-    old: OldModel
-    facts: KeptHead
-    answers: Sequence[Answer] = ()
-
-    @property
-    def baselines(self) -> dict[str, dict[str, list[Answer]]]:
-        """The old answers as those of a baseline, by split; empty where there are none."""
-        return {OLD_DEV: {OLD_MODEL: list(self.answers)}} if self.answers else {}
-
-    @property
-    def note(self) -> str:
-        """Which rows of the head were carried, and how the others began."""
-        facts = self.facts
-        if not self.old.task.label_names:
-            return f"the head is that of run {facts.run}"
-        new = f"; new are {_some(facts.added)}, whose rows begin at random, as in a new head" if facts.added else ""
-        lost = f"; {_some(facts.left_out)} left out" if facts.left_out else ""
-        return f"the head has the rows of {_some(facts.carried)} from run {facts.run}{new}{lost}"
-
-
 def old_model(resolved_run: ResolvedRun, weights: ModelFiles | None) -> OldModel | None:
     """The run that is trained again; None without `keep_labels`. Raises UserError for a model that is of no run."""
     recipe = resolved_run.recipe
@@ -203,110 +178,6 @@ def trained_on_rows(recipe: Recipe, task: Task, splits: Mapping[str, Rows]) -> R
     """The rows that are trained on: without those that are held out, and of these a share."""
     train, _ = divided(task, splits[task.train_split], recipe.held_out)
     return with_share(task, train, recipe.train_share, seed=recipe.seeds[1])
-
-
-def join(
-    old: OldModel, recipe: Recipe, task: Task, splits: dict[str, Rows], source: Source
-) -> tuple[dict[str, Rows], Kept]:
-    """The splits with old rows to train on, and the old dev as OLD_DEV; and what is kept, which notes tell.
-
-    Raises UserError where old rows are to be rehearsed and cannot be read, and for pairs where the model reads texts.
-    """
-    splits, dev = dict(splits), [row for name in task.dev_splits for row in splits[name].rows]
-    known: int | None = None
-    rehearsal = Rehearsal(known=(), of=0)
-    try:
-        rehearsal = old.rehearsed(recipe, task, dev, source)
-        known = len(rehearsal.known)
-        notes = _known_note(old, task, splits, rehearsal)
-    except UserError as error:
-        if recipe.rehearse:
-            raise UserError(
-                f"rehearse={recipe.rehearse:g}: the training rows of run {old.record.id} cannot be read: {error.what}",
-                "Put its data back, start where it was started, or leave rehearse out",
-            ) from error
-        notes = [f"dev may have training rows of run {old.record.id}, which cannot be read: {error.what}"]
-    first = task.dev_splits[0]
-    splits[first] = replace(splits[first], notes=(*splits[first].notes, *notes))
-    train = splits[task.train_split]
-    if rehearsal.rows:
-        note = (
-            f"train: {so_many(len(rehearsal.rows))} of the {rehearsal.of:,} training rows of run {old.record.id} are "
-            f"rehearsed, next to {len(train.rows):,} new ones"
-        )
-        train = replace(train, rows=[*train.rows, *rehearsal.rows], notes=(*train.notes, note))
-        splits[task.train_split] = train
-    ours, own = old.task.label_names, task.label_names
-    facts = KeptHead(
-        run=old.record.id,
-        carried=[name for name in ours if name in own],
-        added=[name for name in own if name not in ours],
-        left_out=[name for name in ours if name not in own],
-        rehearsed=len(rehearsal.rows),
-        of=rehearsal.of or None,
-        known=known,
-    )
-    answers: Sequence[Answer] = ()
-    loaded, answers = _old_dev(old, task, train.rows)
-    if answers:
-        splits[OLD_DEV] = loaded
-    else:
-        splits[first] = replace(splits[first], notes=(*splits[first].notes, *loaded.notes))
-    return splits, Kept(old=old, facts=facts, answers=answers)
-
-
-def _known_note(old: OldModel, task: Task, splits: Mapping[str, Rows], rehearsal: Rehearsal) -> list[str]:
-    count = len(rehearsal.known)
-    if not count:
-        return []
-    every = sum(len(splits[name].rows) for name in task.dev_splits)
-    ids = ", ".join(str(row.id) for row in rehearsal.known[:NAMES_SHOWN]) + ", ..." * (count > NAMES_SHOWN)
-    return [
-        f"{count:,} of {so_many(every, 'dev row')} were training rows of run {old.record.id}: the score is too high "
-        f"for other rows (id {ids})"
-    ]
-
-
-def _old_dev(old: OldModel, task: Task, train: Sequence[Row]) -> tuple[Rows, Sequence[Answer]]:
-    """The old dev rows and answers, without rows that are trained on now, and those whose label is left out."""
-    kind, name = old.kind, old.record.first_split
-    assert kind is not None
-    origin = str(old.folder.predictions(name))
-    if name in old.record.learned:
-        why = "the old model is not compared on its dev: it has learned these rows too, after they were scored"
-        return Rows(rows=(), origin=origin, notes=(why,)), ()
-    try:
-        rows, answers = old.dev()
-    except UserError as error:
-        why = f"the old model is not compared on its dev: {error.what}"
-        return Rows(rows=(), origin=origin, notes=(why,)), ()
-    _require_pairs(old, rows, train)
-    seen = {kind.unit(row) for row in train}
-    tests: Sequence[tuple[str, Callable[[Any], bool]]] = (
-        ("are training rows now", lambda row: kind.unit(row) in seen),
-        ("have a label that is left out", lambda row: not old._labels_of(row) <= {*task.label_names}),
-    )
-    notes = []
-    kept = list(zip(rows, answers, strict=True))
-    for why, wrong in tests:
-        some = [pair for pair in kept if not wrong(pair[0])]
-        if len(some) < len(kept):
-            notes.append(f"{OLD_DEV}: {so_many(len(kept) - len(some))} of {len(rows):,} {why}; left out")
-        kept = some
-    if not kept:
-        return Rows(rows=(), origin=origin, notes=(*notes, f"{OLD_DEV} has no rows left")), ()
-    return Rows(rows=[row for row, _ in kept], origin=origin, notes=tuple(notes)), [answer for _, answer in kept]
-
-
-def _require_pairs(old: OldModel, rows: Sequence[Row], train: Sequence[Row]) -> None:
-    """Raises UserError where one side has pairs and the other has texts."""
-    before, now = (getattr(some[0], "pair", None) is not None for some in (rows, train))
-    if before != now:
-        words = {True: "pairs of texts", False: "single texts"}
-        raise UserError(
-            f"keep_labels: run {old.record.id} reads {words[before]}, and the new rows are {words[now]}",
-            "Name the columns of the texts: text=text, or text=first,second",
-        )
 
 
 def _require_spelling(old: Sequence[str], own: Sequence[str]) -> None:
@@ -332,7 +203,6 @@ def _with_labels(task: Task, labels: tuple[str, ...], default: Task | None) -> T
     return replace(configured(changed, options), dev_splits=task.dev_splits)
 
 
-def _some(names: Sequence[str]) -> str:
+def some_names(names: Sequence[str]) -> str:
     """`'a', 'b', 'c' and 2 more`."""
-    more = f" and {len(names) - NAMES_SHOWN:,} more" if len(names) > NAMES_SHOWN else ""
-    return ", ".join(map(shown, names[:NAMES_SHOWN])) + more
+    return first_of([shown(name) for name in names], NAMES_SHOWN)

@@ -13,7 +13,7 @@ from transformers import get_scheduler
 
 from finetune.models.freezing import depths
 from finetune.models.model import EncoderWithHead
-from finetune.runs.recipe import Train
+from finetune.runs.recipe_tables import Train
 
 BETAS = (0.9, 0.999)
 

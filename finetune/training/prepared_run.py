@@ -33,7 +33,8 @@ from finetune.runs.encoder_runs import lineage_at
 from finetune.runs.events import Watcher, Working, unwatched
 from finetune.runs.kept_head import OLD_DEV
 from finetune.runs.lineage import Lineage
-from finetune.runs.recipe import CONTRASTIVE, Recipe, is_new
+from finetune.runs.recipe import Recipe, is_new
+from finetune.runs.recipe_tables import CONTRASTIVE
 from finetune.runs.run_id import data_fingerprint, run_id
 from finetune.runs.without_folders import recipe_from_here
 from finetune.task_types import registry
@@ -46,8 +47,9 @@ from finetune.task_types.types import columns_of
 from finetune.task_types.vocabulary import vocabulary_notes
 from finetune.training.contrastive import require_contrast
 from finetune.training.distil.lessons import Lessons, plan_lessons
+from finetune.training.kept import Kept, join
 from finetune.training.logistic import require_linear
-from finetune.training.old_model import Kept, join, old_model, trained_on_rows
+from finetune.training.old_model import old_model, trained_on_rows
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase

@@ -26,7 +26,8 @@ from finetune.runs.compared_model import ComparedModel
 from finetune.runs.cost import Cost
 from finetune.runs.dev_choices import dev_choices
 from finetune.runs.kept_head import OLD_DEV, KeptHead
-from finetune.runs.recipe import CONTRASTIVE, Recipe
+from finetune.runs.recipe import Recipe
+from finetune.runs.recipe_tables import CONTRASTIVE
 from finetune.runs.record import RunRecord, saved_metrics
 from finetune.task_types.label_counts import frequent_labels
 from finetune.task_types.options import option_values

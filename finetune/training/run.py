@@ -23,7 +23,7 @@ from finetune.runs.events import AlreadyDone, Done, EventLog, Note, Started, Wat
 from finetune.runs.folder import RunFolder
 from finetune.runs.interrupted import same_but_for_facts
 from finetune.runs.predictions import write_predictions
-from finetune.runs.recipe import CONTRASTIVE
+from finetune.runs.recipe_tables import CONTRASTIVE
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
 from finetune.runs.training_rows import write_training_rows

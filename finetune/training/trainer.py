@@ -27,7 +27,7 @@ from finetune.models.lora import merged
 from finetune.models.model import EncoderWithHead
 from finetune.runs import interrupts
 from finetune.runs.events import EpochDone, EpochResult, Note, Training, Watcher
-from finetune.runs.recipe import Train
+from finetune.runs.recipe_tables import Train
 from finetune.training.batching import Batches
 from finetune.training.checkpoints import Checkpoints, Progress
 from finetune.training.optimizer import build_optimizer, build_schedule

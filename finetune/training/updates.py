@@ -13,6 +13,7 @@ import torch
 from torch.nn.utils import get_total_norm
 from torch.optim.lr_scheduler import LRScheduler
 
+from finetune.data.messages import first_of
 from finetune.data.rows import Row
 from finetune.inference.engine import Diverged, Engine
 from finetune.models.batch import Batch
@@ -22,7 +23,7 @@ from finetune.models.kernels import cpu
 from finetune.models.model import EncoderWithHead, as_float
 from finetune.runs import interrupts
 from finetune.runs.events import Note, Updates
-from finetune.runs.recipe import Train
+from finetune.runs.recipe_tables import Train
 from finetune.training.batching import share
 from finetune.training.checkpoints import Progress
 
@@ -176,10 +177,9 @@ class Updater:
     def _diverged(self, what: str, update: int, rate: float, batch: Sequence[Feature]) -> Diverged:
         """The error that names the update, the learning rate and rows of the batch."""
         rows = list(dict.fromkeys(feature.row for feature in batch))
-        shown = ", ".join(repr(self.rows[row].id) if self.rows else str(row) for row in rows[:ROWS_SHOWN])
-        more = f" and {len(rows) - ROWS_SHOWN} more" if len(rows) > ROWS_SHOWN else ""
+        shown = first_of([repr(self.rows[row].id) if self.rows else str(row) for row in rows], ROWS_SHOWN)
         return Diverged(
-            f"{what} after update {update} (learning rate {rate:.3g}, rows {shown}{more}): training has diverged",
+            f"{what} after update {update} (learning rate {rate:.3g}, rows {shown}): training has diverged",
             "Lower train.learning_rate, raise train.warmup, or look at these rows; earlier checkpoints are kept",
         )
 

@@ -32,7 +32,8 @@ from finetune.models.model import EncoderWithHead
 from finetune.models.saving import build_model, load_trained, save_checkpoint
 from finetune.models.tokenizers.added_tokens import add_tokens
 from finetune.runs.events import unwatched
-from finetune.runs.recipe import Recipe, Train
+from finetune.runs.recipe import Recipe
+from finetune.runs.recipe_tables import Train
 from finetune.task_types.choice.task import ChoiceTask
 from finetune.task_types.declared_options import declared_names, option
 from finetune.task_types.multilabel.task import MultiLabelTask

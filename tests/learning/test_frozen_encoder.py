@@ -10,7 +10,8 @@ from support.training import fit
 
 from finetune.models import layer_mix as reader
 from finetune.models.saving import load_backbone
-from finetune.runs.recipe import Recipe, Train
+from finetune.runs.recipe import Recipe
+from finetune.runs.recipe_tables import Train
 from finetune.task_types.task import Task
 
 SHAPES = [cat_task(), tag_task(), span_task(), choice_task()]

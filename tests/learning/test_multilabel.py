@@ -15,7 +15,8 @@ from finetune.inference.predictor import load_predictor
 from finetune.models.saving import load_config
 from finetune.runs.events import unwatched
 from finetune.runs.predictions import read_predictions
-from finetune.runs.recipe import Recipe, Train
+from finetune.runs.recipe import Recipe
+from finetune.runs.recipe_tables import Train
 from finetune.runs.record import RunRecord
 from finetune.runs.seeds import groups
 from finetune.task_types.multilabel.task import MultiLabelRow, MultiLabelTask

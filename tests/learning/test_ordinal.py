@@ -16,7 +16,7 @@ import finetune
 from finetune.metrics.ordinal import ordinal_metrics
 from finetune.runs.folder import RunFolder
 from finetune.runs.predictions import read_lines
-from finetune.runs.recipe import Train
+from finetune.runs.recipe_tables import Train
 from finetune.runs.record_files import load_record
 from finetune.task_types.run_view import split_view_of
 from finetune.task_types.sentence.corn import above_chances, corn_losses, label_chances

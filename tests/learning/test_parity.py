@@ -19,7 +19,7 @@ from finetune.models.families import set_dropout
 from finetune.models.feature import Feature
 from finetune.models.head import Head
 from finetune.models.model import EncoderWithHead
-from finetune.runs.recipe import Train
+from finetune.runs.recipe_tables import Train
 from finetune.task_types.span.task import SpanTask
 from finetune.task_types.task import Task
 from finetune.training.batching import training_batches

@@ -13,7 +13,8 @@ from finetune.inference.predictor import load_predictor
 from finetune.metrics.scores import accuracy
 from finetune.runs.events import Event, Updates
 from finetune.runs.predictions import read_predictions
-from finetune.runs.recipe import Recipe, Train
+from finetune.runs.recipe import Recipe
+from finetune.runs.recipe_tables import Train
 from finetune.task_types.options import configured
 from finetune.task_types.registry import find
 from finetune.task_types.resolved_run import resolved_run

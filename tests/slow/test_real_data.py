@@ -17,7 +17,8 @@ from finetune.models.model import EncoderWithHead
 from finetune.models.pretrained import MINILM_PACKAGE
 from finetune.runs.events import Event, Updates
 from finetune.runs.predictions import read_predictions
-from finetune.runs.recipe import Recipe, Train
+from finetune.runs.recipe import Recipe
+from finetune.runs.recipe_tables import Train
 from finetune.task_types.registry import find
 
 pytestmark = pytest.mark.slow

@@ -16,7 +16,8 @@ from finetune.models.model import EncoderWithHead, HeadFor
 from finetune.models.saving import build_model
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.events import unwatched
-from finetune.runs.recipe import Recipe, Train
+from finetune.runs.recipe import Recipe
+from finetune.runs.recipe_tables import Train
 from finetune.task_types.pretraining.head import NextSentenceHead, NextWordHead, WordHead
 from finetune.task_types.pretraining.label_names import NEXT, WORDS
 from finetune.training.trainer import Trainer

@@ -15,7 +15,8 @@ import pytest
 from finetune.commands.report.write import write_report
 from finetune.data.source import Source
 from finetune.runs.folder import RunFolder
-from finetune.runs.recipe import Recipe, Train
+from finetune.runs.recipe import Recipe
+from finetune.runs.recipe_tables import Train
 from finetune.task_types.choice.task import ChoiceRow
 from finetune.task_types.parts import Answer
 from finetune.task_types.sentence.task import SentenceRow

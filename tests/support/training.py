@@ -19,7 +19,8 @@ from finetune.models.saving import build_model
 from finetune.models.tokenizers.added_tokens import add_tokens
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.events import Event, Updates, Watcher, unwatched
-from finetune.runs.recipe import Recipe, Train
+from finetune.runs.recipe import Recipe
+from finetune.runs.recipe_tables import Train
 from finetune.task_types.task import Task
 from finetune.training.checkpoints import Checkpoints, Progress
 from finetune.training.evaluation import DevEvaluation, Evaluated

@@ -14,12 +14,11 @@ from finetune.cli.arguments import RESULTS, Data, Device, Escape, Json, Out, Qui
 from finetune.cli.asking import asking
 from finetune.cli.console import as_plain_text, facts_table, standard_error, standard_output
 from finetune.cli.data_tables import file_line, layout_table
-from finetune.cli.fitted_table import Column, FittedTable
 from finetune.cli.libraries import load_libraries, loading
 from finetune.cli.next_commands import GivenOptions, typed_settings
 from finetune.cli.options import note_line, with_options
 from finetune.cli.progress import ProgressDisplay
-from finetune.cli.terminal import echo, one_line
+from finetune.cli.terminal import echo
 from finetune.commands.check.api import HIGHEST_LEVEL, LEVEL, LOWEST_LEVEL, Findings, findings_of
 from finetune.commands.check.fix import require_place_for_copy
 from finetune.data.files import is_data
@@ -39,7 +38,6 @@ from finetune.training.targets import expand_targets, split_arguments
 
 if TYPE_CHECKING:
     from finetune.commands.check.recipe import Preview
-    from finetune.commands.check.shift import ShiftReport
     from finetune.commands.check.trial import Estimate
 
 STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan"}
@@ -125,6 +123,7 @@ def _check_shift(
     """Prints how a file's rows differ from those that a run was scored on; exits with 3 if they do."""
     load_libraries("" if as_json or quiet else f"{file}: loading {model}", SHIFT)
     from finetune.commands.check.shift import shift_of
+    from finetune.commands.check.shift_table import shift_lines, shift_table
 
     display = None if as_json or quiet else ProgressDisplay(standard_error())
     with display or nullcontext():
@@ -290,24 +289,6 @@ def trial_facts(found: "Estimate") -> dict[str, str]:
         "rate": f"{found.rate:,.0f} tokens/s in the first {found.tried} updates",
         "time": f"about {duration(found.seconds + found.evaluating)}{scoring}; reading the text comes first",
     }
-
-
-def shift_lines(found: "ShiftReport") -> list[str]:
-    """The farthest rows where something has changed, notes, and the verdict."""
-    far = [f"far away ({one.distance:.1f} times): row {one.row}, line {one.line}: {one.text}" for one in found.farthest]
-    return [*(far if found.shifted else []), *map(note_line, found.notes), f"{found.file}: {found.verdict}"]
-
-
-def shift_table(found: "ShiftReport") -> FittedTable:
-    """What was compared: its p value, and how it was and is."""
-    rows = [
-        (change.name, "changed" if change.name in found.shifted else "", f"{change.p:.3f}", change.was, change.now)
-        for change in found.changes
-    ]
-    words = {"was", "is"}
-    heads = [Column(name=name, words=name in words) for name in ("", "", "p", "was", "is")]
-    title = f"{found.file}: {so_many(found.rows)} next to {found.reference} of dev"
-    return FittedTable(title=one_line(title), columns=heads, rows=rows)
 
 
 def _print_findings(findings: Sequence[FileFinding]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from finetune.data.column_types import is_date
 from finetune.data.issues import Issue
-from finetune.data.messages import shown
+from finetune.data.messages import first_of, shown
 from finetune.data.spellings import misspelled
 from finetune.data.values import as_number
 from finetune.runs.toml import typed_value
@@ -140,9 +140,7 @@ def _has_letters(name: str) -> bool:
 def mistake_words(layout: Layout, label: str) -> str:
     """Why a row with such a label is left out, in words that follow `row 5`, and how to keep it."""
     others = [name for name, why in layout.mistakes.items() if name != label and why != DROPPED]
-    listed = ", ".join(map(shown, others[:LABELS_SHOWN])) + (
-        f" and {len(others) - LABELS_SHOWN} more" if others[LABELS_SHOWN:] else ""
-    )
+    listed = first_of([shown(name) for name in others], LABELS_SHOWN)
     such = f"; other such labels: {listed}" if others else ""
     keep = _typed("keep", "all" if others or "," in label else label)
     return (

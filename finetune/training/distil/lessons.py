@@ -13,7 +13,7 @@ from finetune.errors import UserError
 from finetune.models.feature import IGNORED, LABEL, TAUGHT, Feature
 from finetune.models.feature_arrays import LazyFeatures, lengths, truncated_rows
 from finetune.runs.events import Watcher
-from finetune.runs.recipe import Distil
+from finetune.runs.recipe_tables import Distil
 from finetune.runs.record_files import load_record
 from finetune.runs.run_id import data_fingerprint
 from finetune.storage.cache import hash_of

@@ -15,7 +15,7 @@ from finetune.inference.engine import IMPOSSIBLE
 from finetune.models.batch import Batch
 from finetune.models.feature import IGNORED, LABEL, TAUGHT
 from finetune.models.head import Head
-from finetune.runs.recipe import Distil
+from finetune.runs.recipe_tables import Distil
 from finetune.training.distil.states import STATES, TaughtStates
 
 

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
+from finetune.data.messages import first_of
 from finetune.data.paths import is_folder
 from finetune.errors import UserError
 from finetune.runs.folder import RunFolder
@@ -78,8 +79,8 @@ def _require_same_answers(name: str, teacher: Task, student: Task) -> None:
         )
     if set(theirs.labels) != set(ours.labels):
         raise UserError(
-            f"distil.teacher={name}: it has the labels {_shown(theirs.labels)}, and {student.name} has "
-            f"{_shown(ours.labels)}",
+            f"distil.teacher={name}: it has the labels {first_of(theirs.labels, LABELS_SHOWN)}, and {student.name} has "
+            f"{first_of(ours.labels, LABELS_SHOWN)}",
             "Name a teacher with the same labels",
         )
 
@@ -88,11 +89,6 @@ def _kind(task: Task) -> str:
     """The name of a task's type, such as `regression`; of one without, its class."""
     kind = type_of(task)
     return type(task).__name__ if kind is None else kind.name
-
-
-def _shown(labels: tuple[str, ...]) -> str:
-    more = len(labels) - LABELS_SHOWN
-    return ", ".join(labels[:LABELS_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
 def _require_better(name: str, record: RunRecord) -> None:

@@ -13,7 +13,8 @@ from finetune.models.batch import collate
 from finetune.models.freezing import layers_of
 from finetune.models.saving import build_model, load_backbone, load_config, load_trained, save_checkpoint
 from finetune.models.tokenizers.load import load_tokenizer
-from finetune.runs.recipe import Recipe, Train
+from finetune.runs.recipe import Recipe
+from finetune.runs.recipe_tables import Train
 from finetune.training.optimizer import build_optimizer
 
 

@@ -9,7 +9,8 @@ from transformers import AutoTokenizer
 
 from finetune.models.batch import Batch
 from finetune.models.saving import build_model
-from finetune.runs.recipe import Recipe, Train
+from finetune.runs.recipe import Recipe
+from finetune.runs.recipe_tables import Train
 
 HALVES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 OF_ITS_OWN = ("bert", "modernbert", "deberta_v2", "deberta", "longformer")  # the others have BERT's attention

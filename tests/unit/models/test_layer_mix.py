@@ -21,7 +21,8 @@ from finetune.models.backbone import Backbone
 from finetune.models.batch import collate
 from finetune.models.layer_mix import BiLSTM, LayerReader, mix_of
 from finetune.models.saving import build_model, load_backbone, load_trained, save_checkpoint
-from finetune.runs.recipe import Recipe, Train
+from finetune.runs.recipe import Recipe
+from finetune.runs.recipe_tables import Train
 from finetune.task_types.task import Task
 
 NAMED = {

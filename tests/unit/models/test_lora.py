@@ -21,7 +21,8 @@ from finetune.models.freezing import parameter_counts
 from finetune.models.lora import merged, save_adapter
 from finetune.models.model import EncoderWithHead
 from finetune.models.saving import build_model, load_trained, save_checkpoint
-from finetune.runs.recipe import Recipe, Train, parse
+from finetune.runs.recipe import Recipe, parse
+from finetune.runs.recipe_tables import Train
 from finetune.task_types.task import Task
 from finetune.training.optimizer import build_optimizer
 

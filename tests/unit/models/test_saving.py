@@ -54,7 +54,8 @@ from finetune.models.model import EncoderWithHead
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.events import unwatched
 from finetune.runs.folder import RunFolder
-from finetune.runs.recipe import Recipe, Train
+from finetune.runs.recipe import Recipe
+from finetune.runs.recipe_tables import Train
 from finetune.task_types.task import Task
 
 BUILT_LIKE_BERT = ("bert", "roberta", "xlm-roberta", "electra", "camembert", "data2vec-text", "ernie")

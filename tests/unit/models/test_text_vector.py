@@ -18,7 +18,8 @@ from finetune.inference.hidden_states import with_states
 from finetune.models.batch import collate
 from finetune.models.saving import load_config, load_trained, save_checkpoint
 from finetune.models.text_vector import FEW_ROWS, fitting_pooling
-from finetune.runs.recipe import Recipe, Train
+from finetune.runs.recipe import Recipe
+from finetune.runs.recipe_tables import Train
 from finetune.task_types.task import Task
 
 POOLED = [cat_task(), length_task(), labels_task(), choice_task()]

@@ -15,7 +15,8 @@ from finetune.models import pretrained
 from finetune.models.encoder_sizes import EncoderSize, size_of
 from finetune.models.saving import build_model, load_config, load_trained, save_checkpoint
 from finetune.models.tokenizers.load import load_tokenizer
-from finetune.runs.recipe import Recipe, Train
+from finetune.runs.recipe import Recipe
+from finetune.runs.recipe_tables import Train
 from finetune.runs.run_id import run_id
 
 

@@ -12,6 +12,7 @@ from support.paths import ROOT
 
 from finetune.errors import UserError
 from finetune.runs import grid, recipe
+from finetune.runs.recipe_tables import Train
 from finetune.runs.record_files import all_records
 from finetune.runs.run_id import run_id
 from finetune.runs.toml import override_value, typed_value
@@ -156,7 +157,7 @@ def test_every_recipe_can_be_written_as_toml(
     model: str, options: dict[str, Any], variants: list[dict[str, Any]], values: list[Any]
 ) -> None:
     axes = {"variant": variants, "options.any": values, 'a "key" = 1': values}
-    one = recipe.Recipe(task="mrpc", model=model, options=options, grid=axes, train=recipe.Train(learning_rate=1e-5))
+    one = recipe.Recipe(task="mrpc", model=model, options=options, grid=axes, train=Train(learning_rate=1e-5))
     assert recipe.parse(tomllib.loads(one.to_toml()), origin="test") == one
 
 

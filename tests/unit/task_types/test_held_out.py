@@ -8,7 +8,8 @@ import pytest
 from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.runs.recipe import HeldOut, Recipe
+from finetune.runs.recipe import Recipe
+from finetune.runs.recipe_tables import HeldOut
 from finetune.task_types.held_out import divided
 from finetune.task_types.options import resolved
 

@@ -22,7 +22,8 @@ from finetune.errors import UserError
 from finetune.models.batch import collate
 from finetune.models.feature import Feature
 from finetune.models.saving import load_backbone
-from finetune.runs.recipe import Recipe, Train
+from finetune.runs.recipe import Recipe
+from finetune.runs.recipe_tables import Train
 from finetune.task_types import baselines
 from finetune.task_types.multilabel.head import MultiLabelHead
 from finetune.task_types.multilabel.task import MultiLabelRow, MultiLabelTask, best_f1_threshold

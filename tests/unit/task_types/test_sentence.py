@@ -17,7 +17,8 @@ from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.models.feature import Feature
 from finetune.models.saving import load_backbone
-from finetune.runs.recipe import Recipe, Train
+from finetune.runs.recipe import Recipe
+from finetune.runs.recipe_tables import Train
 from finetune.task_types import pooled
 from finetune.task_types.declared_options import option
 from finetune.task_types.options import changed_options, configured, option_values

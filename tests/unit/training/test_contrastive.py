@@ -22,7 +22,7 @@ from finetune.inference.shift.reference import load_reference
 from finetune.models.feature import Feature
 from finetune.runs.dev_choices import is_optimistic
 from finetune.runs.events import unwatched
-from finetune.runs.recipe import Train
+from finetune.runs.recipe_tables import Train
 from finetune.runs.verdict import verdict_of
 from finetune.task_types.resolved_run import resolved_run
 from finetune.task_types.task import Task

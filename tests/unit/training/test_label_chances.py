@@ -12,7 +12,7 @@ from support.training import build, unscored
 
 from finetune.data.source import Source
 from finetune.models.feature import IGNORED, LABEL
-from finetune.runs.recipe import Train
+from finetune.runs.recipe_tables import Train
 from finetune.runs.training_rows import read_training_rows, write_training_rows
 from finetune.task_types.span.head import SpanHead
 from finetune.task_types.tagging.head import TaggingHead

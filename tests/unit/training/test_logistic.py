@@ -18,7 +18,8 @@ from finetune.inference.hidden_states import with_states
 from finetune.models.feature import Feature
 from finetune.models.saving import build_model, load_trained, save_checkpoint
 from finetune.models.tokenizers.load import load_tokenizer
-from finetune.runs.recipe import Recipe, Train
+from finetune.runs.recipe import Recipe
+from finetune.runs.recipe_tables import Train
 from finetune.task_types.pooled_head import PooledHead
 from finetune.task_types.task import Task
 from finetune.training.evaluation import DevEvaluation, Evaluated

@@ -8,7 +8,7 @@ import torch
 from support.toys import cat_task
 from support.training import build
 
-from finetune.runs.recipe import Schedule, Train
+from finetune.runs.recipe_tables import Schedule, Train
 from finetune.training.optimizer import build_optimizer, build_schedule
 
 

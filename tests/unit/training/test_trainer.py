@@ -17,7 +17,7 @@ from finetune.errors import UserError
 from finetune.inference.engine import Diverged, Engine
 from finetune.models.device import build_accelerator
 from finetune.runs.events import Event, Note, Updates
-from finetune.runs.recipe import Train
+from finetune.runs.recipe_tables import Train
 
 
 def test_shuffled_data_order_and_dropout_depend_on_the_data_seed_alone(tiny_bert: Path) -> None:

@@ -18,7 +18,8 @@ from finetune.models.feature import IGNORED, Feature, label_counts
 from finetune.models.head import Head
 from finetune.models.model import EncoderWithHead
 from finetune.runs.events import EpochDone, Event
-from finetune.runs.recipe import Train, parse
+from finetune.runs.recipe import parse
+from finetune.runs.recipe_tables import Train
 from finetune.training.batching import Batches
 from finetune.training.trainer import Paused
 from tests.support.training import Losses, build, unscored

@@ -6,7 +6,7 @@ from finetune.analysis.label_errors import suspects
 from finetune.analysis.temperature import temperature_of
 from finetune.commands.report.blocks import Block
 from finetune.commands.report.run_files import RunFiles, view_of_run
-from finetune.data.messages import so_many
+from finetune.data.messages import first_of, so_many
 from finetune.runs.record import RunRecord
 from finetune.task_types.marked_text import cut
 from finetune.task_types.view import ClassScore
@@ -76,5 +76,4 @@ def about_classes(classes: Sequence[ClassScore], split: str) -> Iterator[str]:
 
 def _first(names: Sequence[str]) -> str:
     """The first of some names, and how many more there are."""
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return ", ".join(cut(name, 60) for name in names[:NAMED]) + more
+    return first_of([cut(name, 60) for name in names], NAMED)

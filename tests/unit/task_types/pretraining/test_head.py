@@ -30,7 +30,8 @@ from finetune.models.head import Head
 from finetune.models.model import EncoderWithHead
 from finetune.models.saving import build_model, load_trained, save_checkpoint
 from finetune.models.tokenizers.load import load_tokenizer
-from finetune.runs.recipe import Recipe, Train
+from finetune.runs.recipe import Recipe
+from finetune.runs.recipe_tables import Train
 from finetune.task_types.pretraining.head import NextSentenceHead, NextWordHead, WordHead
 from finetune.task_types.pretraining.label_names import NEXT, WORDS
 

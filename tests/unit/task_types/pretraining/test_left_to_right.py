@@ -30,7 +30,8 @@ from finetune.models.kernels import cpu
 from finetune.models.model import EncoderWithHead
 from finetune.models.saving import build_model, load_encoder, load_trained, save_checkpoint
 from finetune.models.tokenizers.load import load_tokenizer
-from finetune.runs.recipe import Recipe, Train
+from finetune.runs.recipe import Recipe
+from finetune.runs.recipe_tables import Train
 from finetune.task_types.pretraining.head import NextWordHead, WordHead
 from finetune.task_types.task import Task
 

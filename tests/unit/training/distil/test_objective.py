@@ -24,7 +24,7 @@ from support.training import Losses, build, unscored
 from finetune.data.source import Source
 from finetune.metrics.scores import accuracy
 from finetune.models.feature import IGNORED, LABEL, TAUGHT, label_counts
-from finetune.runs.recipe import Distil, Train
+from finetune.runs.recipe_tables import Distil, Train
 from finetune.task_types.sentence.task import SentenceTask
 from finetune.task_types.task import Task
 from finetune.training.distil.lessons import Lessons, TaughtFeatures, taught_features

@@ -13,7 +13,8 @@ from finetune.models.batch import collate
 from finetune.models.model import EncoderWithHead
 from finetune.models.saving import build_model
 from finetune.models.tokenizers.load import load_tokenizer
-from finetune.runs.recipe import Recipe, Train
+from finetune.runs.recipe import Recipe
+from finetune.runs.recipe_tables import Train
 from finetune.training.distil.states import TaughtStates
 
 

@@ -14,7 +14,8 @@ from support.runs import FAST, REVIEWS, FinishedRun, as_csv
 from finetune.commands.search.known import SeedRuns
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.runs.recipe import HeldOut, Recipe
+from finetune.runs.recipe import Recipe
+from finetune.runs.recipe_tables import HeldOut
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
 from finetune.storage.cache import cache_folder
