@@ -52,7 +52,7 @@ class Progress:
         """Adds probabilities of labels in the current epoch; of a row with several features the least counts."""
         while len(self.chances) <= len(self.epochs):
             self.chances.append(torch.full((count,), torch.inf))
-        self.chances[-1].scatter_reduce_(0, torch.tensor(rows, dtype=torch.long), chances.float().cpu(), "amin")
+        self.chances[-1].scatter_reduce_(0, torch.tensor(rows, dtype=torch.long), chances, "amin")
 
     @property
     def selected_epoch(self) -> int:

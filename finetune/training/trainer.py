@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
-import torch
 from accelerate import Accelerator
 
 from finetune.data.messages import so_many
@@ -21,7 +20,6 @@ from finetune.metrics.metric import Metric
 from finetune.metrics.scores import Scores
 from finetune.models.feature import Feature
 from finetune.models.feature_arrays import lengths
-from finetune.models.head import Head
 from finetune.models.kernels.malloc import trim_memory
 from finetune.models.lora import merged
 from finetune.models.model import EncoderWithHead
@@ -152,7 +150,6 @@ class Trainer:
                 updater.group([[features[i] for i in batch] for batch in group], progress, epoch=epoch)
                 if self.checkpoints is not None:
                     self.checkpoints.save_if_due(state, progress)
-            self._gather_chances(progress)
             result = self._evaluated(evaluate)
             self._end_epoch(epoch, result, progress)
             self.engine.stop_if_asked_anywhere()
@@ -198,15 +195,6 @@ class Trainer:
             return interrupts.Interrupted(stopping.number)
         self.checkpoints.save(state, progress)
         return interrupts.Interrupted(stopping.number, f"after update {progress.update}, with a checkpoint")
-
-    def _gather_chances(self, progress: Progress) -> None:
-        """Joins the probabilities of labels that each process saw in the epoch that has ended."""
-        known = type(self.model.head).label_chances is not Head.label_chances
-        if self.accelerator.num_processes == 1 or not known or not self.rows:
-            return
-        progress.add_chances([], torch.empty(0), count=len(self.rows))
-        every = self.accelerator.gather(progress.chances[-1][None].to(self.accelerator.device))
-        progress.chances[-1] = every.amin(0).cpu()
 
     def _groups(self, batches: Batches, *, start: int, end: int) -> Iterator[list[np.ndarray]]:
         """The batches of some updates, in groups whose losses are read together."""

@@ -4,8 +4,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
-from itertools import chain
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -56,7 +55,6 @@ class Updater:
     rows: Sequence[Row] = ()
     draw: Draw = as_they_are
     objective: Objective | None = None
-    seen: list[tuple[list[int], torch.Tensor]] = field(default_factory=list)
 
     def group(self, batches: Sequence[Sequence[Feature]], progress: Progress, *, epoch: int) -> None:
         """One update per batch, then reads their losses, which synchronises a GPU.
@@ -66,16 +64,22 @@ class Updater:
         """
         started = time.perf_counter()
         losses, norms, rates = list[torch.Tensor](), list[torch.Tensor](), list[float]()
+        rows, chances = list[int](), list[torch.Tensor]()
         for batch in batches:
             rates.append(max(group["lr"] for group in self.optimizer.param_groups))
             generator = np.random.default_rng([self.data_seed, progress.update, DRAW])
-            losses.append(self._loss(self.draw(batch, generator), progress))
+            drawn = self.draw(batch, generator)
+            loss, believed = self._loss(drawn, progress)
+            losses.append(loss)
+            chances.append(believed)
+            rows += [feature.row for feature in drawn]
             norms.append(self._step())
             progress.update += 1
             if interrupts.asked() and self.engine.accelerator.num_processes == 1:
                 break
         asked = torch.tensor(float(interrupts.asked()), device=losses[0].device)
-        *values, asked_anywhere = self.engine.accelerator.reduce(torch.stack([*losses, asked]), "sum").tolist()
+        shared = self.engine.accelerator.reduce(torch.cat([torch.stack([*losses, asked]), *chances]), "sum").cpu()
+        *values, asked_anywhere = shared[: len(losses) + 1].tolist()
         *sizes, largest = torch.stack([*norms, _largest_weight(self.engine.model)]).tolist()
         for name, found in (("loss", values), ("gradient's norm", sizes), ("largest weight", [largest])):
             if wrong := [index for index, value in enumerate(found) if not math.isfinite(value)]:
@@ -83,10 +87,8 @@ class Updater:
                 update = progress.update - len(values) + index + 1
                 raise self._diverged(f"the {name} is {found[wrong[0]]}", update, rates[index], batches[index])
         progress.losses += values
-        if self.seen:
-            rows, chances = zip(*self.seen, strict=True)
-            progress.add_chances(list(chain(*rows)), torch.cat(chances), count=len(self.rows))
-            self.seen.clear()
+        if len(joined := shared[len(losses) + 1 :]):
+            progress.add_chances(rows, joined, count=len(self.rows))
         seconds = time.perf_counter() - started
         progress.seconds += seconds
         shown = [float(f"{rate:.6g}") for rate in rates]
@@ -110,7 +112,7 @@ class Updater:
         self.schedule.step()
         return norm  # type: ignore[no-any-return]
 
-    def _loss(self, batch: Sequence[Feature], progress: Progress) -> torch.Tensor:
+    def _loss(self, batch: Sequence[Feature], progress: Progress) -> tuple[torch.Tensor, torch.Tensor]:
         """Backward pass of a batch; where memory runs out, again in twice as many parts, with a note.
 
         Parts do not change the update, except for rounding and dropout masks.
@@ -128,8 +130,11 @@ class Updater:
             progress.notes.append(text)
             self.engine.watch(Note(text))
 
-    def _backward(self, features: Sequence[Feature], update: int, parts: int) -> torch.Tensor:
+    def _backward(self, features: Sequence[Feature], update: int, parts: int) -> tuple[torch.Tensor, torch.Tensor]:
         """Backward pass of a batch in `parts`; returns this process's part of the mean loss over the whole batch.
+
+        And the probability of each feature's label `(features,)`, 0 where it is another process's, empty where none is
+        known.
 
         A loss is a sum over labels divided by their number in the whole batch, so that every label has equal weight
         whatever the sizes of processes' and accumulated parts. Several losses are added.
@@ -144,7 +149,7 @@ class Updater:
             processes=accelerator.num_processes,
             parts=parts,
         )
-        total, seen = torch.zeros((), device=accelerator.device), []
+        total, found = torch.zeros((), device=accelerator.device), torch.empty(0, device=accelerator.device)
         for chosen, last in _marked([part for part in shares if len(part) or part is shares[0]]):
             # A process without rows still takes part (collectives need it), with a row of weight 0.
             weight, rows = (1.0, [features[i] for i in chosen]) if len(chosen) else (0.0, features[:1])
@@ -157,10 +162,12 @@ class Updater:
                     loss = sum((loss * (weight / counts[name]) for name, loss in losses.items()), torch.tensor(0.0))
                 accelerator.backward(loss * accelerator.num_processes)
             total += loss.detach()
-            if chances is not None and len(chosen):
-                seen.append(([feature.row for feature in rows], chances))
-        self.seen += seen
-        return total
+            if chances is not None:
+                found = found if len(found) else torch.zeros(len(features), device=accelerator.device)
+                found[torch.as_tensor(chosen, dtype=torch.long, device=accelerator.device)] = chances[
+                    : len(chosen)
+                ].float()
+        return total, found
 
     def _losses(self, logits: Any, batch: Batch) -> dict[str, torch.Tensor]:
         if self.objective is not None:
