@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from accelerate import Accelerator
 from torch import Tensor
 from torch.nn import functional
 
@@ -45,6 +46,13 @@ def require_contrast(model: EncoderWithHead, *, frozen: bool) -> None:
     if not model.pooled or model.head.solved_as not in KINDS:
         way = "Leave it out here, and preset=few-labels, which sets it"
         raise UserError("train.solver = 'contrastive' is for labels of texts and of pairs", way)
+
+
+def require_one_process(accelerator: Accelerator) -> None:
+    """Raises UserError on several processes: each would learn from the pairs of its own rows alone."""
+    if accelerator.num_processes > 1:
+        what = f"train.solver = 'contrastive' trains in one process, and here are {accelerator.num_processes}"
+        raise UserError(what, "Start it without --processes and without a launcher: few rows need seconds to minutes")
 
 
 def fit_contrastive(

@@ -63,7 +63,7 @@ def first_look(planned: PlannedRun, built: BuiltRun, engine: Engine) -> list[str
 def _own_by_folds(planned: PlannedRun, features: Sequence[Feature], engine: Engine, others: Answers) -> list[str]:
     """A note on the score of the run's own training by the same folds, where it is short and no test rows will tell."""
     task, rows = planned.task, planned.train_rows
-    if planned.recipe.train.solver != CONTRASTIVE or TEST in planned.splits or engine.accelerator.num_processes > 1:
+    if planned.recipe.train.solver != CONTRASTIVE or TEST in planned.splits:
         return []
     engine.watch(Working(f"training on {FOLDS} folds of {len(rows)} rows, for a score"))
     try:

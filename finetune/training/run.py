@@ -34,7 +34,7 @@ from finetune.task_types.resolved_run import ResolvedRun
 from finetune.task_types.view import Line, with_labels
 from finetune.training.checkpoints import Checkpoints, Progress
 from finetune.training.compared import compared_models
-from finetune.training.contrastive import FEW_TO_LEARN, fit_contrastive, fit_then_all
+from finetune.training.contrastive import FEW_TO_LEARN, fit_contrastive, fit_then_all, require_one_process
 from finetune.training.evaluation import DevEvaluation, Evaluated
 from finetune.training.first_look import first_look
 from finetune.training.linear_probe import NAME as PROBE
@@ -65,6 +65,8 @@ def run(resolved: ResolvedRun, options: RunOptions, *, watch: Watcher, pause_aft
     meter = Meter(planned.device)
     built = build_run(planned, watch)
     accelerator = build_accelerator(planned.device, planned.precision)
+    if planned.recipe.train.solver == CONTRASTIVE:
+        require_one_process(accelerator)
     main, wait = accelerator.is_main_process, options.wait and accelerator.num_processes == 1
     with folder.locked(wait=wait, watch=watch) if main else nullcontext():
         accelerator.wait_for_everyone()
@@ -150,7 +152,7 @@ def _train(
         pause_after=pause_after, rows=planned.rows_learned, draw=task.stream.draw,
         objective=None if lesson is None else lesson.objective,
     )  # fmt: skip
-    drawn = _drawn_from_few(planned, features, engine)
+    drawn = _drawn_from_few(planned, features)
     progress, found = _fitted(trainer, features[task.train_split], dev, drawn=drawn)
     if lesson is not None:
         lesson.end()
@@ -176,16 +178,14 @@ def _fitted(
     return trainer.fit(features, dev)
 
 
-def _drawn_from_few(
-    planned: PlannedRun, features: Mapping[str, Sequence[Feature]], engine: Engine
-) -> Sequence[Feature]:
+def _drawn_from_few(planned: PlannedRun, features: Mapping[str, Sequence[Feature]]) -> Sequence[Feature]:
     """The features of dev where its rows were drawn from the few of the user, for a contrastive step; else empty."""
     if planned.recipe.train.solver != CONTRASTIVE:
         return ()
     read, first = own_data(planned.task), planned.task.dev_splits[0]
     few = len(planned.train_rows) + len(planned.rows[first]) < FEW_TO_LEARN
     drawn = read is not None and "dev" not in read.files and first == "dev"
-    return features[first] if drawn and few and engine.accelerator.num_processes == 1 else ()
+    return features[first] if drawn and few else ()
 
 
 def _save(

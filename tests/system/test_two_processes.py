@@ -13,6 +13,7 @@ import torch
 from safetensors.torch import load_file
 from support.cli import Finetune
 from support.paths import ROOT
+from support.runs import REVIEWS, as_csv
 from support.toy_language import write_corpus
 from support.toys import write_columns, write_squad, write_swag
 
@@ -139,6 +140,13 @@ def test_with_dropout_the_record_of_two_processes_says_that_one_comes_to_other_n
     assert shared["cost"]["peak_memory_bytes"] > 1.5 * shared["peak_memory_bytes"]  # of both
     assert shared["cost"]["device_seconds"] > 1.5 * shared["seconds"]["training"]
     assert len(list((tmp_path / "two" / "tensorboard" / "paraphrase" / shared["id"]).glob("*tfevents*"))) == 1
+
+
+def test_a_contrastive_step_is_refused_on_several_processes(tiny_bert: Path, tmp_path: Path) -> None:
+    (tmp_path / "few.csv").write_text(as_csv(("review", "mark"), *REVIEWS))
+    done = on_two(tmp_path, "run", "few.csv", "preset=few-labels", f"model={tiny_bert}", "--device", "cpu")
+    assert done.returncode != 0
+    assert done.stderr.count("trains in one process, and here are 2") == 1, done.stderr
 
 
 SENT = """

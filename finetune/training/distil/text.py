@@ -30,7 +30,11 @@ def rows_without_labels(task: Task, path: Path) -> tuple[list[Row], list[str]]:
     trained = None if own is None else own.layout
     form = form_for(path, trained, {}, inputs=task.inputs)
     sample = first_rows(path, form, most=SAMPLE_ROWS)
-    layout, notes = layout_for(known_type(task), trained, sample, {}, inputs=task.inputs)
+    try:
+        layout, notes = layout_for(known_type(task), trained, sample, {}, inputs=task.inputs)
+    except UserError as error:
+        wanted = ", ".join(trained.text if trained else task.inputs)
+        raise UserError(f"distil.text={error.what}", f"Name its columns of texts as in training: {wanted}") from error
     rows, _, left = usable_rows(replace(layout, label=()), table_of(path, "", form), unlabelled=True)
     if not rows:
         raise UserError(f"distil.text={path}: has no row that can be used", "Run `finetune check` on it to see why")

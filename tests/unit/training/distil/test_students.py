@@ -148,6 +148,7 @@ def test_wrong_soft_labels_are_named(cells: tuple[Any, Any], message: str, tmp_p
         (["distil.soft=true", "distil.confidence=sure"], "has no such column"),
         (["distil.soft=true", "distil.text=a.csv"], "need a teacher"),
         (["distil.teacher=RUN", "distil.weak=true", "distil.text=a.csv"], "there is no such file"),
+        (["distil.teacher=RUN", "distil.weak=true", "distil.text=other.csv"], "as in training: review"),
         (["distil.teacher=RUN", "distil.temperature=0"], "distil.temperature"),
         (["distil.teacher=RUN", "distil.weak=true", "keep_layers=[7]"], "this encoder has the layers 0 to 1"),
         (["keep_layers=[1,0]"], "in rising order"),
@@ -158,6 +159,7 @@ def test_what_cannot_be_taught_is_said_in_a_line(
 ) -> None:
     (tmp_path / "reviews.csv").write_text(as_csv(("review", "mark"), *REVIEWS))
     (tmp_path / "folder").mkdir()
+    (tmp_path / "other.csv").write_text(as_csv(("opinion", "page"), ("good film", "1"), ("bad film", "2")))
     given = [one.replace("FOLDER", "folder").replace("RUN", str(reviews)) for one in settings]
     refused = here("run", "reviews.csv", f"model={tiny_bert}", *SETTINGS, *given)
     assert refused.returncode == 2
