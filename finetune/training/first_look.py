@@ -65,7 +65,6 @@ def _own_by_folds(planned: PlannedRun, features: Sequence[Feature], engine: Engi
     task, rows = planned.task, planned.train_rows
     if planned.recipe.train.solver != CONTRASTIVE or TEST in planned.splits:
         return []
-    engine.watch(Working(f"training on {FOLDS} folds of {len(rows)} rows, for a score"))
     try:
         found = _trained_by_folds(planned, features, engine)
     except UserError:  # a fold without a pair of rows
@@ -119,7 +118,8 @@ def _folds(planned: PlannedRun) -> Iterator[tuple[list[int], list[int]]]:
 def _trained_by_folds(planned: PlannedRun, features: Sequence[Feature], engine: Engine) -> list[Answer]:
     """A prediction for each training row, by the run's own training on the rows of the other folds."""
     task, recipe, found = planned.task, planned.built_recipe, dict[int, Answer]()
-    for kept, held in _folds(planned):
+    for fold, (kept, held) in enumerate(_folds(planned)):
+        engine.watch(Working(f"training on {FOLDS} folds of the rows, for a score", done=fold, total=FOLDS))
         model, _ = build_model(planned.weights.folder, task.head, recipe, device=planned.device, tokens=planned.tokens)
         own = replace(engine, model=model, watch=unwatched)
         trainer = Trainer(engine=own, settings=recipe.train, data_seed=recipe.seeds[1])

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest, fisher_exact
+from scipy.stats import beta, binomtest, fisher_exact
 from support.records import made_record, save_predictions
 from support.reports import facts_of, read, report, saved_run
 from support.toys import cat_rows, cat_task, labelled_shapes
@@ -255,3 +255,22 @@ def test_one_part_of_many_is_starred_only_after_holms_adjustment(tmp_path: Path)
     assert "Fisher's exact test" in text
     assert text.count("\u00a0*") == 1
     assert "50.0\u00a0*" in text
+
+
+def test_the_coverage_block_promises_what_an_exact_bound_allows(tmp_path: Path) -> None:
+    """160 confident rows are right and the 40 others wrong, so that each risk has one exact answer."""
+    rows = [SentenceRow(id=str(i), text="the cat", gold="yes") for i in range(200)]
+    sure = np.linspace(0.95, 0.55, 200).tolist()
+    answers = [
+        Answer(value="yes", probabilities=[1 - p, p]) if i < 160 else Answer(value="no", probabilities=[p, 1 - p])
+        for i, p in enumerate(sure)
+    ]
+    text = read(report(tmp_path, saved_run(tmp_path, cat_task(rows), rows, answers))).text
+    assert "of all 200, 80.0 %" in text
+    promised = text[text.index("Coverage and accuracy") :]
+    promised = promised[promised.index("wrong of them, %") :]
+    for risk in (0.02, 0.05, 0.1):
+        wrong = max(k for k in range(40) if beta.ppf(0.95, k + 1, 160) <= risk)  # of 160 + k rows
+        shown = [f"{100 * risk:g} %", f"{sure[159 + wrong]:.3f}", f"{(160 + wrong) / 2:.1f}"]
+        assert "".join([*shown, f"{100 * wrong / (160 + wrong):.1f}"]) in promised.replace("\u00a0", " ").split("\n")
+    assert "\n1\u00a0%" not in promised  # none of 160 is wrong, which bounds the risk by 1.9 % alone

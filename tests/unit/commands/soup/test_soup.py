@@ -48,6 +48,8 @@ def test_weights_are_averaged_and_compared(
     predicted = here("predict", "moved", "test.csv", "--coverage", "0.9", "-o", "out.csv")
     assert predicted.returncode == 0, predicted.stderr
     assert here("check", "moved", "test.csv").returncode in (0, 3)
+    assert here("report", soup.id, "-o", "soup.html").returncode == 0
+    assert "no loss by update" not in (tmp_path / "soup.html").read_text()
     # An ensemble is a teacher, too.
     taught = here("run", data, f"model={tiny_bert}", *SETTINGS, f"distil.teacher={first},{second}", "distil.weak=true")
     assert taught.returncode == 0, taught.stderr
