@@ -1,0 +1,1 @@
+"""An exported model: a graph with what prediction needs around it, which runs without torch."""

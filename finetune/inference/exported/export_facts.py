@@ -1,0 +1,154 @@
+"""export.json: what the folder of an exported model says of its graph, its source, its machine and its check."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from finetune.data.atomic import write_atomically
+from finetune.data.checksums import CHECKSUMS, verify_folder
+from finetune.data.paths import is_file, read_small
+from finetune.errors import UserError
+
+EXPORT, FORMAT = "export.json", 1
+GRAPHS = {"onnx": "model.onnx", "openvino": "model.xml"}  # by engine: the file that it loads
+IDS, MASK, SEGMENTS, POSITIONS = "input_ids", "attention_mask", "token_type_ids", "positions"
+LOGITS, NEXT_LOGITS = "logits", "next"
+MOST_BYTES = 1 << 24  # of export.json
+AGAIN = "Export the run again: finetune export RUN -o FOLDER"
+
+GraphEngine = Literal["onnx", "openvino"]
+Input = Literal["input_ids", "attention_mask", "token_type_ids", "positions"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportedHead:
+    """What prediction needs of a head and its encoder: the names of the logits, and the shape that they have.
+
+    With `by_position` each token has logits `(batch, length, labels)`, else a text `(batch, labels)`. `vocabulary` is
+    the number of tokens of a head for words, whose logits are reduced to what scoring needs. `most_tokens` is the
+    longest sequence; those of more than `padded_up_to` tokens are computed with others of their own length alone.
+    """
+
+    labels: tuple[str, ...] = ()
+    by_position: bool = False
+    vocabulary: Annotated[int, Field(ge=0)] = 0
+    most_tokens: Annotated[int, Field(ge=1)]
+    padded_up_to: Annotated[int, Field(ge=1)] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportSource:
+    """The run that was exported: its task, its id or folder, and the fingerprint of its model's files.
+
+    `temperature` is the one fitted on dev; None where its probabilities are not a softmax.
+    """
+
+    task: str
+    run: str
+    fingerprint: str
+    temperature: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachineKind:
+    """A kind of processor: its architecture, and those of its instruction sets that decide how it multiplies."""
+
+    machine: str
+    instructions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoresOfBoth:
+    """The headline of a run and of its export on dev, in points, with the interval of the difference and its p."""
+
+    metric: str
+    run: float
+    export: float
+    difference: float
+    interval: tuple[float, float] | None = None
+    p: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportCheck:
+    """How an export answered its run's dev rows: `equal` of `rows` answers are the same; `changed` are other rows."""
+
+    rows: int
+    largest_difference: float
+    equal: int
+    changed: tuple[str, ...] = ()
+    score: ScoresOfBoth | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportFacts:
+    """What export.json says. `positions` among the inputs are those that are read, -1 for padding, `(batch, n)`.
+
+    `bits` and `method` are of int8 weights, `kept_fp32` the layers that are not. `tolerance` is in points.
+    """
+
+    format: Literal[1] = 1
+    engine: GraphEngine
+    precision: Literal["fp32", "int8"] = "fp32"
+    bits: Literal[8, 7] | None = None
+    method: Literal["dynamic", "static"] | None = None
+    kept_fp32: tuple[str, ...] = ()
+    inputs: tuple[Input, ...]
+    outputs: tuple[Literal["logits", "next"], ...] = ("logits",)
+    head: ExportedHead
+    source: ExportSource
+    made_for: MachineKind
+    versions: Mapping[str, str] = field(default_factory=dict)
+    check: ExportCheck | None = None
+    tolerance: float | None = None
+
+    @property
+    def graph(self) -> str:
+        """The name of the graph's file."""
+        return GRAPHS[self.engine]
+
+
+def is_export(folder: str | Path) -> bool:
+    """Whether this is the folder of an exported model."""
+    return is_file(Path(folder, EXPORT))
+
+
+def write_export_facts(folder: Path, facts: ExportFacts) -> None:
+    """Writes export.json, whole or not at all. Raises OSError where it cannot be written."""
+    write_atomically(folder / EXPORT, json.dumps(asdict(facts), indent=1, ensure_ascii=False) + "\n")
+
+
+def read_export_facts(folder: Path) -> ExportFacts:
+    """The facts of an exported model whose files are all there, and as they were written.
+
+    Raises UserError for another format, for facts that are damaged, and for a file that is missing or was changed.
+    """
+    file = folder / EXPORT
+    facts = _facts(file, read_small(file, most=MOST_BYTES, remedy=AGAIN))
+    for name in (facts.graph, "config.json", CHECKSUMS):
+        if not is_file(folder / name):
+            raise UserError(f"{folder / name}: is missing", AGAIN)
+    verify_folder(folder, remedy=AGAIN)
+    return facts
+
+
+def _facts(file: Path, content: bytes) -> ExportFacts:
+    try:
+        table: Any = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{file}: is damaged (no JSON)", AGAIN) from error
+    number = table.get("format") if isinstance(table, dict) else None
+    if number != FORMAT:
+        raise UserError(f"{file}: has format {str(number)[:40]}, and this version of finetune reads {FORMAT}", AGAIN)
+    try:
+        found = TypeAdapter(ExportFacts).validate_json(content, strict=True)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise UserError(f"{file}: {'.'.join(map(str, first['loc']))}: {first['msg']}", AGAIN) from error
+    if not {IDS, MASK} <= set(found.inputs) or LOGITS not in found.outputs:
+        raise UserError(f"{file}: the graph has no {IDS}, {MASK} or {LOGITS}", AGAIN)
+    return found
