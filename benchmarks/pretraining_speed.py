@@ -29,7 +29,7 @@ from transformers import BertForMaskedLM, DataCollatorForLanguageModeling, Print
 
 from finetune.data.documents import Documents
 from finetune.data.source import Source
-from finetune.inference.engine import stepped
+from finetune.inference.feature_batches import stepped
 from finetune.models.encoder_sizes import size_of
 from finetune.models.feature_arrays import lengths
 from finetune.models.tokenizers.load import read_tokenizer

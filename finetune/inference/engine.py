@@ -13,7 +13,14 @@ from accelerate import Accelerator
 from accelerate.utils import gather_object
 from torch import Tensor
 
-from finetune.errors import UserError
+from finetune.inference.feature_batches import (
+    BATCH_TOKENS,
+    feature_sizes,
+    require_numbers_only,
+    stepped,
+    stepped_reads,
+    token_batches,
+)
 from finetune.models.batch import Batch, collate
 from finetune.models.device import build_accelerator, is_out_of_memory
 from finetune.models.families import most_tokens
@@ -27,10 +34,6 @@ from finetune.runs.events import Encoded, Predicted, Watcher, unwatched
 
 LOSSES_AT_ONCE = 256  # features
 IMPOSSIBLE = -1e4  # a logit; minus infinity would make losses of padding nan
-BATCH_TOKENS = {"cpu": 4_096, "cuda": 65_536}  # of a batch, with padding; small ones fit a CPU's caches
-LOGITS_OF_TOKEN = 2_048  # as many logits take the place of a token of a batch
-LONG_TOKENS, STEP_TOKENS = 32, 4  # tokens: texts longer than LONG_TOKENS are padded to steps where logits are many
-READ_STEP = 8  # positions, to whose multiples those that are read are padded there
 TRIMMED = 8  # batches after which memory is returned where logits are many
 
 
@@ -38,10 +41,6 @@ def _unpickled(model: EncoderWithHead, device: torch.device, precision: str, pad
     """An engine with what its process lacks if it is a new one."""
     cpu.register()
     return Engine(model=model, accelerator=build_accelerator(device, precision), pad_id=pad_id, watch=unwatched)
-
-
-class Diverged(UserError):
-    """Losses, gradients, weights or logits are not finite numbers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +64,10 @@ class Engine:
         Raises Diverged for nan logits, and Stopping after a signal.
         """
         self.model.to(self.accelerator.device).eval()
-        batches = token_batches(self._sizes(features), tokens=self._batch_tokens())
+        batches = token_batches(
+            feature_sizes(lengths(features), read_positions(features), vocabulary=self.model.head.vocabulary),
+            tokens=self._batch_tokens(),
+        )
         mine = batches[self.accelerator.process_index :: self.accelerator.num_processes]
         pieces: list[tuple[int, np.ndarray]] = []
         done = 0
@@ -84,12 +86,11 @@ class Engine:
         self.stop_if_asked_anywhere()
         if self.accelerator.num_processes > 1:
             pieces = gather_object(pieces)
-        if any(np.isnan(logits).any() for _, logits in pieces):
-            raise Diverged(
-                "the model's logits are not numbers (nan): training has diverged, or half precision overflowed",
-                "Train again with a lower train.learning_rate, or with train.precision=fp32",
-            )
-        return [logits for _, logits in sorted(pieces, key=lambda piece: piece[0])]
+        found = [logits for _, logits in sorted(pieces, key=lambda piece: piece[0])]
+        require_numbers_only(
+            found, way_out="Train again with a lower train.learning_rate, or with train.precision=fp32"
+        )
+        return found
 
     def stop_if_asked_anywhere(self) -> None:
         """Raises Stopping in all processes if a signal has asked any of them: none leaves while others wait for it."""
@@ -143,7 +144,7 @@ class Engine:
         length = reads = 0
         if self.model.head.vocabulary:
             length = stepped(max(map(len, features)), most=most_tokens(self.model.backbone.encoder))
-            reads = int(_stepped_reads(features).max())
+            reads = int(stepped_reads(read_positions(features)).max())
         return collate(features, pad_id=self.pad_id, length=length, reads=reads).to(self.accelerator.device)
 
     def _logits(self, features: Sequence[Feature]) -> list[np.ndarray]:
@@ -163,41 +164,10 @@ class Engine:
     def _batch_tokens(self) -> int:
         return BATCH_TOKENS.get(self.accelerator.device.type, BATCH_TOKENS["cuda"])
 
-    def _sizes(self, features: Sequence[Feature]) -> np.ndarray:
-        """The larger of each feature's tokens and its logits in tokens: `(features,)`."""
-        if not (vocabulary := self.model.head.vocabulary):
-            return lengths(features)
-        of_logits: np.ndarray = _stepped_reads(features) * vocabulary // LOGITS_OF_TOKEN
-        sizes: np.ndarray = -(-np.maximum(lengths(features), of_logits) // LONG_TOKENS) * LONG_TOKENS
-        return sizes
-
     def _unpadded(self, logits: np.ndarray, features: Sequence[Feature]) -> list[np.ndarray]:
         if self.model.by_position:
             return [row[:count] for row, count in zip(logits, read_positions(features), strict=True)]
         return [row[: len(feature.choices) or None] for row, feature in zip(logits, features, strict=True)]
-
-
-def stepped(longest: int, *, most: int) -> int:
-    """The length to which a batch of text is padded: for texts of all lengths the code that a CPU's library compiles
-    and keeps for each shape in half precision takes several hundred MB.
-    """
-    return longest if longest <= LONG_TOKENS else min(-(-longest // STEP_TOKENS) * STEP_TOKENS, most)
-
-
-def _stepped_reads(features: Sequence[Feature]) -> np.ndarray:
-    """How many positions are read of each text, with padding to steps, for the same reason: `(features,)`."""
-    return np.asarray(-(-read_positions(features) // READ_STEP) * READ_STEP)
-
-
-def token_batches(lengths: Sequence[int] | np.ndarray, *, tokens: int) -> list[np.ndarray]:
-    """Batches of indices, longest first, each of at most `tokens` with padding (but at least one feature)."""
-    order = np.argsort(-np.asarray(lengths), kind="stable")
-    batches, start = [], 0
-    while start < len(order):
-        size = max(1, tokens // max(1, int(lengths[order[start]])))
-        batches.append(order[start : start + size])
-        start += size
-    return batches
 
 
 def _padded(logits: Sequence[np.ndarray]) -> Tensor:

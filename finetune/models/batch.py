@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from finetune.models.feature import IGNORED, Feature, Ids, labels_by_name
+from finetune.models.padding import padded
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +109,4 @@ def _padded_states(states: Sequence[np.ndarray]) -> Tensor:
 
 
 def _padded(rows: Sequence[Ids], value: int, *, dtype: type[np.number] = np.int64, length: int = 0) -> Tensor:
-    out = np.full((len(rows), max(length, *map(len, rows))), value, dtype=dtype)
-    for index, row in enumerate(rows):
-        out[index, : len(row)] = row
-    return torch.from_numpy(out)
+    return torch.from_numpy(padded(rows, value, dtype=dtype, length=length))

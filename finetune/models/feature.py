@@ -9,6 +9,7 @@ import numpy as np
 IGNORED = -100  # the label that torch's cross-entropy ignores
 Ids = Sequence[int] | np.ndarray
 LABEL = "label"  # the name of the target of a head with one loss
+LOGITS = "logits"  # that of an exported graph's first output
 TAUGHT = "taught"  # that of what a teacher answers
 
 

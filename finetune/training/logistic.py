@@ -11,7 +11,8 @@ import numpy as np
 import torch
 
 from finetune.errors import UserError
-from finetune.inference.engine import BATCH_TOKENS, Engine
+from finetune.inference.engine import Engine
+from finetune.inference.feature_batches import BATCH_TOKENS
 from finetune.models.feature import LABEL, Feature, label_counts
 from finetune.models.feature_arrays import lengths
 from finetune.models.head import Head

@@ -14,7 +14,8 @@ from torch.optim.lr_scheduler import LRScheduler
 
 from finetune.data.messages import first_of
 from finetune.data.rows import Row
-from finetune.inference.engine import Diverged, Engine
+from finetune.inference.engine import Engine
+from finetune.inference.feature_batches import Diverged
 from finetune.models.batch import Batch
 from finetune.models.device import is_out_of_memory
 from finetune.models.feature import Feature, label_counts

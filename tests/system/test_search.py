@@ -171,7 +171,7 @@ def test_a_trial_that_diverges_is_listed_and_not_trained_again(
     tried = []
 
     def diverging(resolved: ResolvedRun, options: RunOptions, **given: Any) -> RunRecord:
-        from finetune.inference.engine import Diverged
+        from finetune.inference.feature_batches import Diverged
 
         tried.append(resolved.recipe.train.learning_rate)
         if resolved.recipe.train.learning_rate == 1e-3:

@@ -172,7 +172,7 @@ def _print_records(
     """Prints finished runs, `short` with a line each, else without the notes that were printed before, `noted`; and
     for several a summary, with the number of those that diverged.
     """
-    from finetune.inference.engine import Diverged
+    from finetune.inference.feature_batches import Diverged
 
     console = standard_output()
     for record in records:

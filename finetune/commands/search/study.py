@@ -15,7 +15,7 @@ from finetune.commands.search.pruning import Rule, is_behind, rungs
 from finetune.commands.search.space import Space, every_point, points_in
 from finetune.commands.search.trial import SeedRun, Trial
 from finetune.errors import UserError
-from finetune.inference.engine import Diverged
+from finetune.inference.feature_batches import Diverged
 from finetune.metrics.metric import Metric
 from finetune.runs.events import Note, Watcher
 from finetune.runs.record import RunRecord

@@ -12,11 +12,11 @@ from finetune.data.atomic import write_atomically
 from finetune.data.checksums import CHECKSUMS, verify_folder
 from finetune.data.paths import is_file, read_small
 from finetune.errors import UserError
+from finetune.models.feature import LOGITS
 
 EXPORT, FORMAT = "export.json", 1
 GRAPHS = {"onnx": "model.onnx", "openvino": "model.xml"}  # by engine: the file that it loads
 IDS, MASK, SEGMENTS, POSITIONS = "input_ids", "attention_mask", "token_type_ids", "positions"
-LOGITS, NEXT_LOGITS = "logits", "next"
 MOST_BYTES = 1 << 24  # of export.json
 AGAIN = "Export the run again: finetune export RUN -o FOLDER"
 

@@ -1,6 +1,6 @@
 """Unlabelled text: an encoder is trained to predict masked words, the next sentence, or the next word."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
@@ -32,6 +32,7 @@ from finetune.task_types.pretraining.objectives import LISTED, OBJECTIVES, Objec
 from finetune.task_types.pretraining.piece import PieceVocabulary, piece_vocabulary
 from finetune.task_types.pretraining.pieces import pieces
 from finetune.task_types.pretraining.reader import require_pairs, require_words
+from finetune.task_types.pretraining.reduced import reduced_outputs
 from finetune.task_types.pretraining.tokens import token_file, tokens_of
 from finetune.task_types.task import Task
 
@@ -61,6 +62,9 @@ class TextCodec(Codec["TextTask"]):
         self, logits: Sequence[np.ndarray], features: Sequence[Feature], rows: Sequence[Document]
     ) -> list[Answer]:
         return [Answer(value=found) for found in predictions_of(logits, features, rows, paired=self.task.paired)]
+
+    def reduced(self, outputs: Mapping[str, np.ndarray], feature: Feature) -> np.ndarray:
+        return reduced_outputs(outputs, feature)
 
     def cells(self, answer: Answer, row: Document) -> dict[str, Any]:
         """The predicted words, and the perplexity of a word."""

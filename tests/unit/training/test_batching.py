@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from finetune.inference.engine import token_batches
+from finetune.inference.feature_batches import token_batches
 from finetune.models.batch import collate
 from finetune.models.feature import IGNORED, Feature, label_counts
 from finetune.training.batching import share, training_batches

@@ -10,7 +10,7 @@ from support.records import made_record
 
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.inference.engine import Diverged
+from finetune.inference.feature_batches import Diverged
 from finetune.machines.place import Place, set_threads
 from finetune.runs.events import unwatched
 from finetune.runs.folder import RECORD, Locked, RunFolder

@@ -8,7 +8,7 @@ import torch
 
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.inference.engine import Diverged
+from finetune.inference.feature_batches import Diverged
 from finetune.runs.events import unwatched
 from finetune.training.executors import job
 from finetune.training.executors.job import InSequence

@@ -14,7 +14,8 @@ from support.training import CPU, PLAIN, Losses, Scored, build, fit
 from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.inference.engine import Diverged, Engine
+from finetune.inference.engine import Engine
+from finetune.inference.feature_batches import Diverged
 from finetune.models.device import build_accelerator
 from finetune.runs.events import Event, Note, Updates
 from finetune.runs.recipe_tables import Train
