@@ -23,6 +23,7 @@ from finetune.inference.engine import Engine
 from finetune.inference.hidden_states import with_states
 from finetune.models import pretrained as weights
 from finetune.models.device import build_accelerator, resolve_device
+from finetune.models.families import most_tokens
 from finetune.models.feature import Feature
 from finetune.models.saving import build_model
 from finetune.models.tokenizers.load import load_tokenizer
@@ -55,7 +56,7 @@ def prepared(
     model, _ = build_model(folder, task.head, recipe, device=device)
     tokenizer = load_tokenizer(folder)
     rows = load_splits(task, source_of(data), limit=recipe.limit, names=[split])[split].rows
-    features = encode_rows(task, rows, tokenizer, recipe.max_length, model.backbone.encoder)
+    features = encode_rows(task, rows, tokenizer, recipe.max_length, most_tokens(model.backbone.encoder))
     accelerator = build_accelerator(device, "fp32")
     engine = Engine(model=model, accelerator=accelerator, pad_id=tokenizer.pad_token_id, watch=unwatched)
     trainer = Trainer(engine=engine, settings=recipe.train, data_seed=0)

@@ -31,6 +31,7 @@ from finetune.metrics import accuracy
 from finetune.metrics.entities import chunks, entity_scores
 from finetune.models import pretrained
 from finetune.models.device import build_accelerator, resolve_device
+from finetune.models.families import most_tokens
 from finetune.models.saving import build_model
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.events import unwatched
@@ -73,7 +74,7 @@ class Frozen:
         engine = Engine(
             model=model, accelerator=build_accelerator(device, "fp32"), pad_id=tokenizer.pad_token_id, watch=unwatched
         )
-        features = encode_rows(self.task, rows, tokenizer, 128, model.backbone.encoder)
+        features = encode_rows(self.task, rows, tokenizer, 128, most_tokens(model.backbone.encoder))
         vectors: list[np.ndarray] = [np.zeros(0)] * len(features)
         for index, states in engine.hidden_states(features, model.backbone.layer_indices(pooled=False)):
             vectors[index] = states[:, 0] if self.by_word else states[:, 0].mean(0, keepdims=True)

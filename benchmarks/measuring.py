@@ -23,6 +23,7 @@ from finetune.metrics.scores import Scores, accuracy
 from finetune.models import pretrained as weights
 from finetune.models.backbone import Backbone
 from finetune.models.device import build_accelerator
+from finetune.models.families import most_tokens
 from finetune.models.fast_paths import take_fast_paths
 from finetune.models.feature import Feature
 from finetune.models.head import Head
@@ -161,7 +162,7 @@ def untrained_ours(build: Build, job: Job, watch: Watcher = unwatched) -> tuple[
     tokenizer = load_tokenizer(folder)
     torch.manual_seed(job.seed)
     backbone, _ = load_backbone(folder, Recipe(task="any"))
-    features = encode_rows(MRPC, sample(job), tokenizer, MAX_LENGTH, backbone.encoder)
+    features = encode_rows(MRPC, sample(job), tokenizer, MAX_LENGTH, most_tokens(backbone.encoder))
     model = build(backbone, MRPC.head(backbone))
     model.head.initialise()
     accelerator = build_accelerator(torch.device("cpu"), job.train.precision)

@@ -18,6 +18,7 @@ from finetune.data.source import source_of
 from finetune.inference.engine import Engine
 from finetune.models import pretrained as weights
 from finetune.models.device import build_accelerator, resolve_device, resolve_precision
+from finetune.models.families import most_tokens
 from finetune.models.saving import build_model
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.events import Event, Updates
@@ -54,7 +55,7 @@ def rate(shape: dict[str, Any], *, data: Path, groups: int) -> dict[str, float]:
     model, _ = build_model(folder, task.head, recipe, device=device)
     tokenizer = load_tokenizer(folder)
     rows = load_splits(task, source_of(data), names=[task.train_split])[task.train_split].rows
-    features = encode_rows(task, rows, tokenizer, recipe.max_length, model.backbone.encoder)
+    features = encode_rows(task, rows, tokenizer, recipe.max_length, most_tokens(model.backbone.encoder))
     watch = Stopwatch(groups)
     accelerator = build_accelerator(device, resolve_precision("auto", device))
     engine = Engine(model=model, accelerator=accelerator, pad_id=tokenizer.pad_token_id, watch=watch)

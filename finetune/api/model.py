@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 from finetune.api.command import command
 from finetune.api.explanation import Explanations
 from finetune.api.inputs import column_setting
-from finetune.api.quiet import plainly, quiet
+from finetune.api.quiet import plainly, quiet, quiet_for
 from finetune.data.messages import so_many
 from finetune.errors import UserError
 from finetune.inference.answer_rows import ERROR, free_name
@@ -55,7 +55,7 @@ class Model:
     @property
     def labels(self) -> tuple[str, ...]:
         """The names of its labels, in the order of the probabilities."""
-        return tuple(getattr(self.task, "labels", ()) or self.predictor.engine.model.head.labels)
+        return tuple(getattr(self.task, "labels", ()) or self.predictor.engine.labels)
 
     @overload
     def __call__(self, rows: list[Any], /) -> list[Answer]: ...
@@ -176,7 +176,7 @@ class Model:
         from finetune.inference.shards.work import predict_files
 
         targets = [str(files)] if isinstance(files, str | Path) else [str(one) for one in files]
-        with quiet():
+        with quiet_for(self.folder):
             executor = shard_executor_of(on, self._source(), workers=workers, gpus_each=gpus_each, cpus_each=cpus_each)
             stored, options = inputs(targets, Path(out)), column_setting(text=text)
             with executor.held(Path(out)) if executor else nullcontext():
@@ -237,7 +237,7 @@ class Model:
 
     def _asked(self, asked: AskedAnswers) -> "Model":
         """The model that leaves out what it is not sure of."""
-        with quiet():
+        with quiet_for(self.folder):
             from finetune.inference.thresholds import with_unsure
 
             is_run = (self.folder.parent / RECORD).is_file()
@@ -249,7 +249,7 @@ class Model:
         from finetune.inference.predictor import saved
 
         named = "task" in saved(self.folder).settings
-        device = self.predictor.engine.accelerator.device.type
+        device = None if self.predictor.exported else self.predictor.torch_engine.accelerator.device.type
         return ModelSource(model=str(self.folder), task=None if named else self.task.name, device=device)
 
     def _frame(self, frame: Any, text: str | Sequence[str] | None) -> Any:
@@ -310,14 +310,13 @@ def load(
 
 def loaded(model: str | Path, *, task: str | None, out: str | Path, device: str | None, watch: Watcher) -> Model:
     """`load` with a watcher of notes, such as one on which of several runs it is."""
-    with quiet():
+    with quiet_for(model):
         from finetune.inference import predictor as predictors
 
         named = None if task is None else registry.find(task)
-        folder = predictors.saved(model, out=out).files.folder
-        return Model(
-            str(model), Path(folder), predictors.load_predictor(model, task=named, out=out, device=device, watch=watch)
-        )
+        predictor = predictors.load_predictor(model, task=named, out=out, device=device, watch=watch)
+        assert predictor.folder is not None
+        return Model(str(model), predictor.folder, predictor)
 
 
 def _by_column(answers: Sequence[PredictedCells], *, taken: Iterable[str]) -> dict[str, list[Any]]:

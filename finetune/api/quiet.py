@@ -2,11 +2,14 @@
 
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import wraps
+from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from finetune.errors import UserError
+from finetune.inference.exported.export_facts import is_export
+from finetune.models.plain_numpy import plain_numpy
 from finetune.runs.interrupts import Interrupted, installed
 
 P = ParamSpec("P")
@@ -35,6 +38,13 @@ def quiet() -> Iterator[None]:
 
     with own_state(), _silent(logging, hub):
         yield
+
+
+def quiet_for(model: str | Path) -> AbstractContextManager[None]:
+    """`quiet` for what is done with a model: with an export, whose engine has no such state and imports neither torch
+    nor transformers, only numpy's.
+    """
+    return plain_numpy() if is_export(model) else quiet()
 
 
 @contextmanager

@@ -4,6 +4,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,6 +23,7 @@ from finetune.inference.feature_batches import (
     token_batches,
 )
 from finetune.models.batch import Batch, collate
+from finetune.models.caller_state import plain_mode
 from finetune.models.device import build_accelerator, is_out_of_memory
 from finetune.models.families import most_tokens
 from finetune.models.feature import Feature, label_counts
@@ -55,6 +57,35 @@ class Engine:
     def __reduce__(self) -> tuple[Any, ...]:
         """For pickle and copy: an accelerator belongs to its process, and a watcher to whoever watches."""
         return _unpickled, (self.model, self.accelerator.device, self.accelerator.mixed_precision, self.pad_id)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The names of the logits, if they have any."""
+        return tuple(self.model.head.labels)
+
+    @property
+    def most_tokens(self) -> int:
+        """The longest sequence that the encoder has positions for."""
+        return most_tokens(self.model.backbone.encoder)
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether a thread encodes rows while the model predicts others: on a GPU. On a CPU they share the cores."""
+        return bool(self.accelerator.device.type != "cpu")
+
+    @property
+    def computes_in(self) -> tuple[str, str]:
+        """The type of the device, and the precision."""
+        return self.accelerator.device.type, self.accelerator.mixed_precision
+
+    @property
+    def pretrains(self) -> bool:
+        """Whether the model predicts words of a text."""
+        return self.model.head.pretrains
+
+    def undisturbed(self) -> AbstractContextManager[None]:
+        """Leaves what the calling program has set in torch and numpy."""
+        return plain_mode()
 
     def logits(self, features: Sequence[Feature]) -> list[np.ndarray]:
         """Logits of every feature, without padding, in order; the same on every process.
@@ -143,7 +174,7 @@ class Engine:
         """These features as padded tensors on the device, in few shapes where logits are many."""
         length = reads = 0
         if self.model.head.vocabulary:
-            length = stepped(max(map(len, features)), most=most_tokens(self.model.backbone.encoder))
+            length = stepped(max(map(len, features)), most=self.most_tokens)
             reads = int(stepped_reads(read_positions(features)).max())
         return collate(features, pad_id=self.pad_id, length=length, reads=reads).to(self.accelerator.device)
 

@@ -6,13 +6,11 @@ layer. `storage.cache` has the folder and its size limit.
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
-from itertools import chain
 from pathlib import Path
-from typing import overload
 
 import numpy as np
 
@@ -22,6 +20,7 @@ from finetune.inference.engine import Engine
 from finetune.models.backbone import POOLED
 from finetune.models.feature import Feature
 from finetune.models.feature_arrays import LazyFeatures, lengths, truncated_rows
+from finetune.models.sequences import Sequences
 from finetune.runs.events import Note
 from finetune.storage.cache import Entry, Facts, entry, most_bytes
 
@@ -32,7 +31,7 @@ class FeaturesWithStates(LazyFeatures):
     """Features with their hidden states: those of sequence i are `[bounds[i] : bounds[i + 1]]` of each layer."""
 
     def __init__(
-        self, features: Sequence[Feature], sequences: "Sequences", layers: tuple[np.ndarray, ...], bounds: np.ndarray
+        self, features: Sequence[Feature], sequences: Sequences, layers: tuple[np.ndarray, ...], bounds: np.ndarray
     ) -> None:
         self.features, self.sequences, self.layers, self.bounds = features, sequences, layers, bounds
         self.rows, self.truncated = truncated_rows(features)
@@ -53,31 +52,6 @@ class FeaturesWithStates(LazyFeatures):
         """The hidden states of a sequence, `(n, layers, width)`."""
         start, end = self.bounds[number : number + 2]
         return np.stack([layer[start:end] for layer in self.layers], axis=1)
-
-
-class Sequences(Sequence[Feature]):
-    """The sequences of features: of feature i `[bounds[i] : bounds[i + 1]]`, itself or its choices."""
-
-    def __init__(self, features: Sequence[Feature]) -> None:
-        self.features = features
-        self.bounds = np.cumsum([0, *(len(feature.choices) or 1 for feature in features)])
-
-    def __len__(self) -> int:
-        return int(self.bounds[-1])
-
-    @overload
-    def __getitem__(self, index: int) -> Feature: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Feature]: ...
-    def __getitem__(self, index: int | slice) -> Feature | list[Feature]:
-        if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(len(self)))]
-        number = int(np.searchsorted(self.bounds, index, side="right")) - 1
-        feature = self.features[number]
-        return feature.choices[int(index - self.bounds[number])] if feature.choices else feature
-
-    def __iter__(self) -> Iterator[Feature]:
-        return chain.from_iterable(feature.choices or (feature,) for feature in self.features)
 
 
 def with_states(features: Sequence[Feature], engine: Engine, *, weights: str, precision: str) -> Sequence[Feature]:

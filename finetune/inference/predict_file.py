@@ -153,7 +153,6 @@ def _fingerprint(predictor: Predictor, path: Path, form: FileFormat, layout: Lay
 
 def model_facts(predictor: Predictor, layout: Layout) -> list[Any]:
     """What decides the predictions of given rows: model, task, text columns, versions, device type and precision."""
-    accelerator = predictor.engine.accelerator
     facts: list[Any] = [predictor.fingerprint, layout.text, predictor.task.name, predictor.task.version, versions()]
     facts.append(PREDICTION)  # rows of older versions have the column `answer`
-    return [*facts, accelerator.device.type, accelerator.mixed_precision]
+    return [*facts, *predictor.engine.computes_in]

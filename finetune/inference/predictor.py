@@ -4,27 +4,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
-from typing import Any, overload
-
-import torch
-from transformers import PretrainedConfig
+from typing import TYPE_CHECKING, Any, cast, overload
 
 from finetune.data.paths import exists
 from finetune.data.rows import Row
 from finetune.errors import UserError, first_line
-from finetune.inference.engine import Engine
+from finetune.inference.exported.export_facts import ExportFacts, is_export, read_export_facts
+from finetune.inference.logits_engine import LogitsEngine
 from finetune.inference.python_rows import answer_values, arranged, called_row
 from finetune.inference.unsure import Unsure
 from finetune.metrics.temperature import with_temperature
 from finetune.models import pretrained
-from finetune.models.caller_state import plain_mode
-from finetune.models.config_bounds import saved_settings
-from finetune.models.device import build_accelerator, resolve_device, usable_precision
-from finetune.models.fast_paths import take_fast_paths
+from finetune.models.config_bounds import require_config, settings_of
 from finetune.models.feature import Feature
+from finetune.models.fingerprint import fingerprint_of
 from finetune.models.pretrained import ModelFiles
-from finetune.models.saving import load_config, load_trained
-from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.events import Note, Watcher, unwatched
 from finetune.runs.folder import RunFolder
 from finetune.runs.lookup import find_run, latest_words, no_run, runs_of
@@ -38,6 +32,9 @@ from finetune.task_types.prepare import encode_rows
 from finetune.task_types.run_task import named_by
 from finetune.task_types.task import Task
 from finetune.task_types.types import layout_from, layout_of, trained_task
+
+if TYPE_CHECKING:
+    from finetune.inference.engine import Engine
 
 DEFAULT_LENGTH = 128
 ENCODING = Lock()  # a tokenizer must not be used by two threads at once
@@ -60,14 +57,14 @@ def settings_for_use(recipe: Recipe, task: Task, precision: str) -> dict[str, An
 @dataclass(frozen=True, kw_only=True)
 class Predictor:
     """A trained model with its task; its probabilities are scaled by `temperature`, and `unsure` leaves some out.
-    `folder` is that of its files.
+    `folder` is that of its files, `exported` what that says of itself where it is an export.
 
     Call it with one row's inputs, which depend on the task type, or with a list of rows: a text, or a tuple or mapping
     of a pair; a question and a context; a text, or `tokens=[...]`; a context and a list of choices.
     """
 
     task: Task
-    engine: Engine
+    engine: LogitsEngine
     tokenizer: Any
     max_length: int
     fingerprint: str
@@ -75,6 +72,7 @@ class Predictor:
     temperature: float = 1.0
     unsure: Unsure | None = None
     folder: Path | None = None
+    exported: ExportFacts | None = None
 
     @overload
     def __call__(self, rows: list[Any], /) -> list[Answer]: ...
@@ -115,17 +113,24 @@ class Predictor:
         """A prediction as cells of an output file, by the column's name."""
         if self.unsure is None:
             return kind.cells(self.task, layout, answer, row)
-        return self.unsure.cells(self.task, tuple(self.engine.model.head.labels), kind, layout, answer, row)
+        return self.unsure.cells(self.task, self.engine.labels, kind, layout, answer, row)
 
     @property
     def overlaps(self) -> bool:
-        """Whether a thread encodes rows while the model predicts others: on a GPU. On a CPU they share the cores."""
-        return bool(self.engine.accelerator.device.type != "cpu")
+        """Whether a thread encodes rows while the model predicts others."""
+        return self.engine.overlaps
+
+    @property
+    def torch_engine(self) -> "Engine":
+        """The engine, which has the model itself. Raises UserError for an export, which has its answers alone."""
+        if self.exported is not None:
+            raise only_answers(str(self.folder), self.exported)
+        return cast("Engine", self.engine)
 
     def encoded(self, rows: Sequence[Row]) -> Sequence[Feature]:
         """The features of rows, for `answers_and_truncated`. Raises UserError for rows that cannot be encoded."""
         with ENCODING:
-            return encode_rows(self.task, rows, self.tokenizer, self.max_length, self.engine.model.backbone.encoder)
+            return encode_rows(self.task, rows, self.tokenizer, self.max_length, self.engine.most_tokens)
 
     def answers_and_truncated(
         self, rows: Sequence[Row], features: Sequence[Feature] | None = None
@@ -136,7 +141,7 @@ class Predictor:
         """
         if not rows:
             return [], []
-        with plain_mode():
+        with self.engine.undisturbed():
             features = self.encoded(rows) if features is None else features
             return self._answered(rows, features)
 
@@ -168,9 +173,9 @@ class SavedRun:
 
     name: str
     files: ModelFiles
-    config: PretrainedConfig
     settings: dict[str, Any]
-    candidates: Sequence[RunFolder]
+    candidates: Sequence[RunFolder] = ()
+    exported: ExportFacts | None = None
 
     @property
     def layout(self) -> Layout | None:
@@ -183,6 +188,13 @@ class SavedRun:
         if "task" not in self.settings:
             raise UserError(f"{self.name}: its task is unknown", "Name the task, or a model that `finetune run` saved")
         return str(self.settings["task"])
+
+    @property
+    def trained_folder(self) -> Path:
+        """The folder of its weights. Raises UserError for an export."""
+        if self.exported is not None:
+            raise only_answers(self.name, self.exported)
+        return Path(self.files.folder)
 
     def task(self) -> Task:
         """The task that it was trained on. Raises UserError for a checkpoint of no run, and for a task in a file."""
@@ -198,6 +210,8 @@ class SavedRun:
 def saved(model: str | Path, *, out: str | Path = "results") -> SavedRun:
     """The model of a run, or any fine-tuned checkpoint, by any name that `load` takes. Raises UserError for none."""
     name, out = str(model), Path(out)
+    if is_export(name):
+        return _saved_export(name, Path(name))
     named = find_run(name, out)
     candidates = [] if named else runs_of(name, out)
     found = named or next(iter(candidates), None)
@@ -210,13 +224,25 @@ def saved(model: str | Path, *, out: str | Path = "results") -> SavedRun:
             f"'{name}' is not a run in {out}, a folder, or a model that can be fetched ({error.why})",
             no_run(name, out).way_out,
         ) from error
-    config = load_config(files.folder)
+    return SavedRun(name=name, files=files, settings=settings_of(require_config(files.folder)), candidates=candidates)
+
+
+def _saved_export(name: str, folder: Path) -> SavedRun:
+    """The model of an export's folder."""
+    facts = read_export_facts(folder)
     return SavedRun(
         name=name,
-        files=files,
-        config=config,
-        settings=saved_settings(config),
-        candidates=candidates,
+        files=ModelFiles(name=name, folder=folder, fingerprint=fingerprint_of(folder)),
+        settings=settings_of(require_config(folder)),
+        exported=facts,
+    )
+
+
+def only_answers(folder: str, facts: ExportFacts) -> UserError:
+    """The error for what needs a model's hidden states or weights, and is asked of its export."""
+    return UserError(
+        f"{folder} is an export, which predicts and has no hidden states or weights to train",
+        f"Name the run that it was made from: {facts.source.run}",
     )
 
 
@@ -240,20 +266,7 @@ def load_predictor(
     task = found.task() if task is None else found.with_inputs(task)
     known = {key: value for key, value in settings.get("options", {}).items() if key in task.options}
     task = configured(task, known)
-    place = resolve_device(device)
-    loaded = load_trained(found.files.folder, task.head)
-    if len(loaded.head.labels) > 1 and str(found.config.id2label[0]).lower() == "label_0":
-        names = ", ".join(loaded.head.labels)
-        watch(Note(f"{found.name} does not name its labels: assumed to be {names}, in that order"))
-    precision = _precision(found, place, watch)
-    take_fast_paths(loaded, device=place, precision=precision)
-    tokenizer = load_tokenizer(found.files.folder)
-    engine = Engine(
-        model=loaded,
-        accelerator=build_accelerator(place, precision),
-        pad_id=tokenizer.pad_token_id,
-        watch=watch,
-    )
+    engine, tokenizer = _engine(found, task, device=device, watch=watch)
     return Predictor(
         task=task,
         engine=engine,
@@ -262,14 +275,17 @@ def load_predictor(
         fingerprint=found.files.fingerprint,
         layout=found.layout,
         folder=Path(found.files.folder),
+        exported=found.exported,
     )
 
 
-def _precision(found: SavedRun, place: torch.device, watch: Watcher) -> str:
-    """The precision of prediction, with a note where training used another."""
-    trained_in = found.settings.get("precision", "auto")
-    precision = usable_precision(trained_in, place)
-    if trained_in not in (precision, "auto"):
-        text = f"{found.name} was trained in {trained_in}, in which this {place.type} does not compute natively"
-        watch(Note(f"{text}: it predicts in {precision}"))
-    return precision
+def _engine(found: SavedRun, task: Task, *, device: str | None, watch: Watcher) -> tuple[LogitsEngine, Any]:
+    """The engine of a saved model, and its tokenizer."""
+    folder = Path(found.files.folder)
+    if found.exported is not None:
+        from finetune.inference.exported.load import load_exported
+
+        return load_exported(folder, found.exported, task=task, device=device, watch=watch)
+    from finetune.inference.on_torch import load_on_torch
+
+    return load_on_torch(found.name, folder, found.settings, task=task, device=device, watch=watch)

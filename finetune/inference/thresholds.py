@@ -23,7 +23,7 @@ def with_unsure(predictor: Predictor, model: str, asked: AskedAnswers, *, out: P
 
     Raises UserError for what a task cannot be asked for, and for what these dev rows cannot promise.
     """
-    task, labels = predictor.task, tuple(predictor.engine.model.head.labels)
+    task, labels = predictor.task, predictor.engine.labels
     view = lines_view(task, [], labels)
     if predictor.temperature != 1:
         raise UserError("thresholds are of probabilities without a temperature", "Leave temperature=dev out")

@@ -12,6 +12,8 @@ from threading import RLock
 import numpy as np
 import torch
 
+from finetune.models.plain_numpy import plain_numpy
+
 ALONE = RLock()  # of the thread that trains or loads
 
 
@@ -24,7 +26,7 @@ def plain_mode() -> Iterator[None]:
         stack.enter_context(_out_of_autocast())
         if torch.get_default_device().type != "cpu":
             stack.enter_context(torch.device("cpu"))
-        stack.enter_context(np.errstate(divide="warn", over="warn", under="ignore", invalid="warn"))
+        stack.enter_context(plain_numpy())
         yield
 
 

@@ -17,7 +17,7 @@ from finetune.models.fingerprint import DECISIVE, OWN_WEIGHTS, fingerprint_of
 from finetune.models.hub_names import name_in_url, near_names
 from finetune.models.pickled_weights import OTHERS, PICKLED, foreign_weights, in_safetensors, pickled_files
 from finetune.models.untrained import untrained_folder
-from finetune.runs.folder import RECORD, RunFolder
+from finetune.runs.folder import EXPORT, RECORD, RunFolder
 from finetune.runs.recipe import is_new
 
 if TYPE_CHECKING:
@@ -213,6 +213,11 @@ def _require_room(name: str, files: "Sequence[DryRunFileInfo]") -> None:
 
 
 def _require_files(folder: Path) -> None:
+    if (folder / EXPORT).is_file():
+        raise UserError(
+            f"model folder {folder} is an export, which predicts and has no weights to train",
+            f"Name the run that it was made from, as its {EXPORT} does",
+        )
     missing = []
     if not (folder / "config.json").is_file():
         missing.append("config.json")

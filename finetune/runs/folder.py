@@ -22,6 +22,7 @@ from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record, write_record
 
 RECORD = "record.json"
+EXPORT = "export.json"  # in the folder of an exported model
 HOLDER = ".holder"  # who has the lock
 NEW = "new"  # a run that is to replace the finished one
 WAIT_SECONDS = 0.5

@@ -9,13 +9,12 @@ import numpy as np
 from finetune.data.rows import Row, Rows, chosen_rows
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.models.families import most_tokens
 from finetune.models.feature import Feature
 from finetune.models.feature_arrays import lengths, truncated_rows
 from finetune.task_types.task import Task
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+    from transformers import PreTrainedTokenizerBase
 
 
 def load_splits(
@@ -48,16 +47,16 @@ def drawn_ids(splits: Mapping[str, Rows]) -> dict[str, list[str]]:
 
 
 def encode_rows(
-    task: Task, rows: Sequence[Row], tokenizer: "PreTrainedTokenizerBase", max_length: int, encoder: "PreTrainedModel"
+    task: Task, rows: Sequence[Row], tokenizer: "PreTrainedTokenizerBase", max_length: int, most_tokens: int
 ) -> list[Feature]:
     """The features of one split. Raises UserError for a max_length that exceeds the encoder's positions."""
-    require_positions(tokenizer, max_length, encoder)
+    require_positions(tokenizer, max_length, most_tokens)
     return task.codec.encode(rows, tokenizer, max_length)
 
 
-def require_positions(tokenizer: "PreTrainedTokenizerBase", max_length: int, encoder: "PreTrainedModel") -> None:
+def require_positions(tokenizer: "PreTrainedTokenizerBase", max_length: int, most_tokens: int) -> None:
     """Raises UserError for a max_length that exceeds the encoder's positions."""
-    most = min(most_tokens(encoder), tokenizer.model_max_length)
+    most = min(most_tokens, tokenizer.model_max_length)
     if max_length > most:
         raise UserError(
             f"max_length is {max_length}; this encoder has positions for {most} tokens", f"Set max_length={most}"

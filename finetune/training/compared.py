@@ -47,7 +47,7 @@ def itself(name: str, run: str, every: DevEvaluation, found: Evaluated, engine: 
 
 def together(name: str, models: Sequence[Teacher], every: DevEvaluation, engine: Engine) -> ComparedModel:
     """The row of one or several models, whose answers are decoded as the engine's own are."""
-    sizes = [_size(one.predictor.engine.model) for one in models]
+    sizes = [_size(one.predictor.torch_engine.model) for one in models]
     rows = every.rows[_most_rows(every)][:TIMED_ROWS]
     return ComparedModel(
         name=name,

@@ -16,7 +16,7 @@ from finetune.models import pretrained
 from finetune.models.carried_head import carry_head
 from finetune.models.device import resolve_device, resolve_precision, set_deterministic
 from finetune.models.encoder_sizes import size_of
-from finetune.models.families import family_notes, has_own_class
+from finetune.models.families import family_notes, has_own_class, most_tokens
 from finetune.models.feature import Feature
 from finetune.models.head import Head
 from finetune.models.lora import require_peft
@@ -209,7 +209,7 @@ def build_run(planned: PlannedRun, watch: Watcher) -> BuiltRun:
         require_contrast(model, frozen=recipe.frozen)
     tokenizer = load_tokenizer(planned.weights.folder)
     add_tokens(tokenizer, planned.tokens)
-    require_positions(tokenizer, recipe.max_length, model.backbone.encoder)
+    require_positions(tokenizer, recipe.max_length, most_tokens(model.backbone.encoder))
     features: dict[str, Sequence[Feature]] = {
         split: _features(planned, split, tokenizer, watch) for split in planned.rows
     }

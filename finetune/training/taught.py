@@ -51,5 +51,5 @@ def _states(lessons: Lessons, built: BuiltRun, engine: Engine, *, seed: int) -> 
     if others or tokenizer_hash(teacher.predictor.tokenizer) != tokenizer_hash(built.tokenizer):
         what = f"there are {len(others) + 1} teachers" if others else "teacher and student have other vocabularies"
         raise UserError(f"distil.states: {what}, and layers are learned token by token", "Leave distil.states out")
-    own = replace(teacher).predictor.engine.model  # another than that which answers, and whose speed is measured
+    own = replace(teacher).predictor.torch_engine.model  # another than that which answers, and whose speed is measured
     return TaughtStates(engine.model, own.backbone.encoder.to(engine.accelerator.device), seed)

@@ -13,7 +13,7 @@ from support.paths import ROOT
 from tiny_encoders import CONFIGS, TYPES, save_random, tiny, tokenizer
 
 from finetune.errors import UserError
-from finetune.models.families import FAMILIES
+from finetune.models.families import FAMILIES, most_tokens
 from finetune.models.fast_paths import take_fast_paths
 from finetune.task_types.prepare import require_positions
 
@@ -53,9 +53,9 @@ def test_each_type_is_exact_or_refused(kind: str, padding: int, tmp_path: Path) 
         return
     assert not found.refused
     require_equal(kind, found)
-    require_positions(tokenizer(), found.longest, encoder := build(tmp_path, "sequence").backbone.encoder)
+    require_positions(tokenizer(), found.longest, most := most_tokens(build(tmp_path, "sequence").backbone.encoder))
     with pytest.raises(UserError, match=f"has positions for {found.longest} tokens"):
-        require_positions(tokenizer(), found.longest + 1, encoder)
+        require_positions(tokenizer(), found.longest + 1, most)
 
 
 def require_equal(kind: str, found: Found) -> None:

@@ -16,6 +16,7 @@ from finetune.data.source import Source
 from finetune.models import pretrained
 from finetune.models.device import resolve_device, resolve_precision
 from finetune.models.encoder_sizes import size_of
+from finetune.models.families import most_tokens
 from finetune.models.feature import Feature
 from finetune.models.lora import lora_targets, require_peft
 from finetune.models.saving import empty_model, load_config
@@ -77,7 +78,7 @@ def check_recipe(run: ResolvedRun, *, source: Source, device: str | None = None,
     }
     examples: list[dict[str, Any]] = []
     for name, loaded in splits.items():
-        features = encode_rows(task, loaded.rows, tokenizer, recipe.max_length, probe.backbone.encoder)
+        features = encode_rows(task, loaded.rows, tokenizer, recipe.max_length, most_tokens(probe.backbone.encoder))
         facts[name] = _split_facts(loaded, features)
         if name == task.train_split:
             facts["training"] = {"device": str(where), "precision": precision, **_updates(recipe, len(features))}

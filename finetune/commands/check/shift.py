@@ -174,7 +174,7 @@ def shift_of(
 def measurer_of(predictor: Predictor) -> Measurer:
     """What measures rows for a loaded model."""
     return Measurer(
-        task=predictor.task, engine=replace(predictor.engine, watch=unwatched), tokenizer=predictor.tokenizer,
+        task=predictor.task, engine=replace(predictor.torch_engine, watch=unwatched), tokenizer=predictor.tokenizer,
         max_length=predictor.max_length,
     )  # fmt: skip
 
@@ -187,7 +187,7 @@ def reference_of(predictor: Predictor, measurer: Measurer, model: str, out: Path
     assert predictor.folder is not None
     if (stored := load_reference(predictor.folder)) is not None:
         return stored
-    if predictor.engine.model.head.pretrains:
+    if predictor.engine.pretrains:
         raise UserError(
             f"{model} was pre-trained on text, and has no labelled rows to compare with", "Name a run of a task"
         )

@@ -10,7 +10,7 @@ from finetune.api.evaluation import Evaluation
 from finetune.api.inputs import in_memory, is_path, named_options
 from finetune.api.model import Model
 from finetune.api.names import model_name
-from finetune.api.quiet import plainly, quiet
+from finetune.api.quiet import plainly, quiet_for
 from finetune.api.run import Run
 from finetune.data.source import source_of
 from finetune.inference.asked import NOTHING, AskedAnswers, asked_answers
@@ -100,7 +100,7 @@ def evaluate_named(
         if isinstance(event, Note):
             notes.append(event.text)
 
-    with quiet():
+    with quiet_for(model):
         from finetune.commands.evaluate import scoring as evaluating
 
         found, scores, answered = evaluating.evaluate_model(

@@ -91,7 +91,7 @@ def evaluate_model(
     scored: dict[str, tuple[list[Any], Sequence[Any]]] = {name: (answers[name], rows[name]) for name in labelled}
     counted = dict[str, dict[str, Any]]()
     if (unsure := predictor.unsure) is not None:
-        labels = tuple(predictor.engine.model.head.labels)
+        labels = predictor.engine.labels
         counted = {name: unsure.counted(task, labels, *given) for name, given in scored.items()}
         scored = {name: unsure.answers(task, labels, *given) for name, given in scored.items()}
     for name, pair in scored.items():

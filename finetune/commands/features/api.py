@@ -191,7 +191,7 @@ def written_features(
             assert wanted.file is not None
             length = found.settings.get("max_length")
             rows = rows_of_file(wanted.file, wanted.settings, trained=found.layout, length=length)
-        count, width = write_features(rows, found.files.folder, path, pool=pool, watch=watch, device=device)
+        count, width = write_features(rows, found.trained_folder, path, pool=pool, watch=watch, device=device)
     return Features(path=path, rows=count, width=width)
 
 

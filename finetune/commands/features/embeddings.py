@@ -18,6 +18,7 @@ from finetune.data.outputs import output_file
 from finetune.errors import UserError
 from finetune.inference.engine import Engine
 from finetune.models.device import build_accelerator, resolve_device, resolve_precision
+from finetune.models.families import most_tokens
 from finetune.models.head import Head
 from finetune.models.saving import build_model
 from finetune.models.tokenizers.load import load_tokenizer
@@ -110,7 +111,9 @@ def _of_sequences(
     engine = Engine(
         model=model, accelerator=build_accelerator(where, precision), pad_id=tokenizer.pad_token_id, watch=watch
     )
-    features = encode_rows(given.task, given.rows, tokenizer, given.recipe.max_length, model.backbone.encoder)
+    features = encode_rows(
+        given.task, given.rows, tokenizer, given.recipe.max_length, most_tokens(model.backbone.encoder)
+    )
     if cut := len({feature.row for feature in features if feature.truncated}):
         truncated = given.task.codec.truncation_note(given.recipe.max_length)
         watch(Note(f"{cut:,} of {so_many(len(given.rows))} {truncated}"))

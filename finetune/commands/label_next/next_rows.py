@@ -17,10 +17,10 @@ from finetune.data.outputs import require_replaceable_output
 from finetune.data.reading import first_rows, records, survey
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.inference.hidden_states import Sequences
 from finetune.inference.predict_plan import SAMPLE_ROWS, known_type, layout_for, require_settings
 from finetune.inference.predictor import Predictor
 from finetune.models.caller_state import plain_mode
+from finetune.models.sequences import Sequences
 from finetune.runs.events import Watcher
 from finetune.runs.folder import RunFolder
 from finetune.runs.record import RunRecord
@@ -120,7 +120,7 @@ def choose(
 
 def _vectors(predictor: Predictor, some: Sequence[PoolCandidate]) -> np.ndarray:
     """What the head reads of each row `(rows, width)`: the mean over its words, windows and choices."""
-    engine = predictor.engine
+    engine = predictor.torch_engine
     with plain_mode():
         sequences = Sequences(predictor.encoded([one.row for one in some]))
         layers = engine.model.backbone.layer_indices(pooled=engine.model.pooled)

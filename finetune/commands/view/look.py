@@ -46,7 +46,7 @@ class Encoder:
 
 def loaded_encoder(name: str, *, out: "Path") -> Encoder:
     """The encoder of a model, or of a run without its head. Raises UserError where there is none."""
-    folder = saved(name, out=out).files.folder
+    folder = saved(name, out=out).trained_folder
     model, untrained = load_encoder(folder)
     model.set_attn_implementation(EAGER)  # the only one that returns weights
     return Encoder(name=name, model=model, tokenizer=load_tokenizer(folder), untrained=untrained)

@@ -33,7 +33,7 @@ def explain_row(predictor: Predictor, row: Row, asked: Asked) -> ExplainedRow:
     if empty := [one.name for one in chain.from_iterable(texts) if not one.text.strip()]:
         raise CannotExplain(f"the {empty[0]} is empty", "Give it at least one word")
     features = encode_rows(
-        predictor.task, [row], predictor.tokenizer, predictor.max_length, predictor.engine.model.backbone.encoder
+        predictor.task, [row], predictor.tokenizer, predictor.max_length, predictor.engine.most_tokens
     )
     _require_few(features)
     (answer,) = predictor.answers([row])
@@ -53,7 +53,7 @@ def explain_row(predictor: Predictor, row: Row, asked: Asked) -> ExplainedRow:
 def _explanation(
     predictor: Predictor, target: Target, features: Sequence[Feature], texts: Sequence[Sequence[NamedText]]
 ) -> Explanation:
-    engine = predictor.engine
+    engine = predictor.torch_engine
     model = engine.model.to(engine.accelerator.device).eval()
     used = sorted({pick.feature for pick in target.picks})
     batch = engine.batch([replace(features[number], label=None) for number in used])

@@ -5,6 +5,7 @@ the choices of a row, and for a head with a vocabulary what is kept of its logit
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,6 +28,7 @@ from finetune.inference.feature_batches import (
 from finetune.models.feature import LOGITS, Feature, Ids
 from finetune.models.feature_arrays import lengths, read_positions
 from finetune.models.padding import padded
+from finetune.models.plain_numpy import plain_numpy
 from finetune.runs import interrupts
 from finetune.runs.events import Predicted, Watcher
 
@@ -67,6 +69,15 @@ class ExportedEngine:
     def computes_in(self) -> tuple[str, str]:
         """The engine and the precision of its products."""
         return self.exported.engine, self.exported.precision
+
+    @property
+    def pretrains(self) -> bool:
+        """Whether the model predicts words of a text."""
+        return bool(self.exported.head.vocabulary)
+
+    def undisturbed(self) -> AbstractContextManager[None]:
+        """Leaves what the calling program has set in numpy."""
+        return plain_numpy()
 
     def logits(self, features: Sequence[Feature]) -> list[np.ndarray]:
         """Logits of every feature, without padding, in order; shapes and errors are those of `Engine.logits`."""

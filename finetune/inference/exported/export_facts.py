@@ -13,8 +13,9 @@ from finetune.data.checksums import CHECKSUMS, verify_folder
 from finetune.data.paths import is_file, read_small
 from finetune.errors import UserError
 from finetune.models.feature import LOGITS
+from finetune.runs.folder import EXPORT
 
-EXPORT, FORMAT = "export.json", 1
+FORMAT = 1
 GRAPHS = {"onnx": "model.onnx", "openvino": "model.xml"}  # by engine: the file that it loads
 IDS, MASK, SEGMENTS, POSITIONS = "input_ids", "attention_mask", "token_type_ids", "positions"
 MOST_BYTES = 1 << 24  # of export.json

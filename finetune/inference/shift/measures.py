@@ -10,8 +10,8 @@ from finetune.data.characters import KINDS, SCRIPTS, census
 from finetune.data.rows import Row
 from finetune.data.words.lists import by_language
 from finetune.errors import UserError
-from finetune.inference.hidden_states import Sequences
 from finetune.models.feature import Feature
+from finetune.models.sequences import Sequences
 from finetune.task_types.parts import Answer
 from finetune.task_types.span.answers import SpanAnswer
 from finetune.task_types.task import Task

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile
 
 import numpy as np
@@ -13,15 +13,17 @@ from numpy.typing import NDArray
 from finetune.data.atomic import written_file
 from finetune.data.rows import Row
 from finetune.errors import UserError
-from finetune.inference.engine import Engine
-from finetune.inference.hidden_states import Sequences
 from finetune.inference.shift.measures import Measures, answer_measures, labels_of, text_measures
 from finetune.models.feature import Feature
+from finetune.models.sequences import Sequences
 from finetune.task_types.data_type import DataType
 from finetune.task_types.parts import Answer
 from finetune.task_types.prepare import encode_rows
 from finetune.task_types.task import Task
 from finetune.task_types.types import type_of
+
+if TYPE_CHECKING:
+    from finetune.inference.engine import Engine
 
 FILE = "reference.npz"  # in the folder of a model
 FORMAT = 1
@@ -52,13 +54,13 @@ class Measurer:
     """A model with what encodes rows for it, as the functions here need it."""
 
     task: Task
-    engine: Engine
+    engine: "Engine"
     tokenizer: Any
     max_length: int
 
     def of_texts(self, rows: Sequence[Row]) -> tuple[Measures, Sequence[Feature]]:
         """The measures of rows' texts, and their features."""
-        features = encode_rows(self.task, rows, self.tokenizer, self.max_length, self.engine.model.backbone.encoder)
+        features = encode_rows(self.task, rows, self.tokenizer, self.max_length, self.engine.most_tokens)
         return text_measures(self.task, rows, features, self.tokenizer.unk_token_id), features
 
     def of_rows(self, rows: Sequence[Row], labels: Sequence[str], answers: Sequence[Answer] | None = None) -> Measures:
@@ -103,7 +105,7 @@ def own_unit(task: Task) -> Callable[[Row], str] | None:
     return None if kind is None or type(kind).unit is DataType.unit else kind.unit
 
 
-def row_states(engine: Engine, features: Sequence[Feature], rows: int) -> NDArray[np.float32]:
+def row_states(engine: "Engine", features: Sequence[Feature], rows: int) -> NDArray[np.float32]:
     """The mean of each row's tokens in the last hidden layer but one, `(rows, width)`.
 
     Of the last one some engines compute no more than what the head reads; and there little is left of what does not

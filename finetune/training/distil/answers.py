@@ -56,7 +56,7 @@ class Teacher:
                 features = self.predictor.encoded(rows)
                 logits = self.predictor.engine.logits(features)
             found = self.predictor.task.teaching.by_row(logits, features, rows)
-            if self.predictor.engine.accelerator.is_main_process:
+            if self.predictor.torch_engine.accelerator.is_main_process:
                 _write(kept, found)
         theirs = self.labels
         if theirs == teaching.labels:

@@ -16,7 +16,7 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processor
 from transformers import AutoTokenizer, BertForMaskedLM, PreTrainedTokenizerFast
 
 from finetune.data.documents import Document
-from finetune.inference import engine
+from finetune.inference import feature_batches
 from finetune.inference.engine import Engine
 from finetune.models.device import build_accelerator
 from finetune.models.feature import IGNORED, Feature
@@ -102,8 +102,8 @@ def test_the_nats_are_those_of_one_document_after_another(
 def test_a_batch_has_no_more_logits_than_tokens_allow(
     objective: str, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(engine.BATCH_TOKENS, "cpu", 400)
-    monkeypatch.setattr(engine, "LOGITS_OF_TOKEN", 5)
+    monkeypatch.setitem(feature_batches.BATCH_TOKENS, "cpu", 400)
+    monkeypatch.setattr(feature_batches, "LOGITS_OF_TOKEN", 5)
     task, tokenizer = text_task(objective), AutoTokenizer.from_pretrained(tiny_bert)
     features = task.codec.encode(documents(30, lines=(1, 4), seed=3), tokenizer, 64)
     predicting, shapes = engine_for(task, tiny_bert), list[torch.Size]()
@@ -112,7 +112,7 @@ def test_a_batch_has_no_more_logits_than_tokens_allow(
     assert [len(each) for each in found] == [len(feature.reads) for feature in features]
     assert len(shapes) > 2
     assert all(shape.numel() <= 400 * 5 for shape in shapes)
-    monkeypatch.setattr(engine, "LOGITS_OF_TOKEN", 1_000)
+    monkeypatch.setattr(feature_batches, "LOGITS_OF_TOKEN", 1_000)
     shapes.clear()
     predicting.logits(features)
     assert max(shape.numel() for shape in shapes) > 400 * 5

@@ -1,0 +1,50 @@
+"""Loads an exported model to predict without torch."""
+
+from pathlib import Path
+from typing import Any
+
+from finetune.data.messages import first_of
+from finetune.errors import UserError
+from finetune.inference.exported.engine import ExportedEngine
+from finetune.inference.exported.export_facts import ExportFacts
+from finetune.inference.exported.sessions import open_session
+from finetune.inference.exported.this_machine import saturates, this_machine
+from finetune.models.tokenizers.load import load_tokenizer
+from finetune.runs.events import Note, Watcher
+from finetune.task_types.task import Task
+
+LACKING_SHOWN = 4  # instruction sets in a message
+
+
+def load_exported(
+    folder: Path, facts: ExportFacts, *, task: Task, device: str | None, watch: Watcher
+) -> tuple[ExportedEngine, Any]:
+    """The engine of an export's folder, and its tokenizer, with a note where it was made for another machine.
+
+    Raises UserError for a device that is not a CPU, an engine that is not installed, and a damaged graph.
+    """
+    if device not in (None, "cpu"):
+        raise UserError(f"{folder} is an export, which predicts on a CPU, and `device` is {device}", "Leave it out")
+    session, tokenizer = open_session(folder, facts), load_tokenizer(folder)
+    if note := machine_note(folder, facts):
+        watch(Note(note))
+    engine = ExportedEngine(
+        session=session, exported=facts, pad_id=tokenizer.pad_token_id, watch=watch, reduce=task.codec.reduced
+    )
+    return engine, tokenizer
+
+
+def machine_note(folder: Path, facts: ExportFacts) -> str:
+    """What to know where an int8 export was made for another machine than this; empty where nothing."""
+    if facts.precision != "int8":
+        return ""
+    made, here = facts.made_for, this_machine()
+    if facts.bits != 7 and saturates(here) and not saturates(made):
+        why = "this processor has no VNNI, where products of 8 bits saturate: answers may differ from those checked"
+        return f"{folder} was made with weights of 8 bits on a machine with VNNI; {why}. Export it here"
+    if made.machine != here.machine:
+        return f"{folder} was made and checked on {made.machine}, and this machine is {here.machine}"
+    if lacking := [name for name in made.instructions if name not in here.instructions]:
+        shown = first_of(lacking, LACKING_SHOWN)
+        return f"{folder} was made and checked on a machine with {shown}, which this one lacks: it may be slower here"
+    return ""
