@@ -10,6 +10,7 @@ LONGEST_LINE = 400  # characters of a library's error in a message
 NAME_CHARS, NAMES_SEARCHED = 200, 5_000  # characters of a name, and names, of which the nearest is searched
 
 
+OF_TRAINING = ("torch", "accelerate", "datasets", "evaluate")  # packages of the extra `train`
 THEIRS = (MemoryError, TimeoutError)  # not of what is read: the machine's, or a limit of time that the caller set
 
 
@@ -29,6 +30,17 @@ class UserError(Exception):
     def __reduce__(self) -> tuple[Any, ...]:
         """Both parts, so that it comes whole from another process."""
         return type(self), (self.what, self.way_out)
+
+
+def without_training(error: ModuleNotFoundError) -> UserError | None:
+    """The error for a package of the extra `train` that is not installed; None for another package."""
+    package = (error.name or "").partition(".")[0]
+    if package not in OF_TRAINING:
+        return None
+    return UserError(
+        f"this needs a package that is not installed ({package})",
+        "Install it: pip install 'bert-finetune[train]'; without it, exports predict and serve",
+    )
 
 
 def first_line(error: BaseException) -> str:

@@ -7,7 +7,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-from finetune.errors import UserError
+from finetune.errors import UserError, without_training
 from finetune.inference.exported.export_facts import is_export
 from finetune.models.plain_numpy import plain_numpy
 from finetune.runs.interrupts import Interrupted, installed
@@ -71,6 +71,10 @@ def plainly(function: Callable[P, T]) -> Callable[P, T]:
             return function(*arguments, **named)
         except UserError as error:
             raise error.with_traceback(None) from None
+        except ModuleNotFoundError as error:
+            if lacking := without_training(error):
+                raise lacking from None
+            raise
         except Interrupted as stopped:
             if installed():  # by the command line, which says where it stopped
                 raise

@@ -16,7 +16,7 @@ from typer.core import TyperCommand, TyperGroup
 from finetune.cli.commands import COMMANDS, FIRST, GROUPS, MEANT, command_function, command_module
 from finetune.cli.listed import lines
 from finetune.cli.terminal import echo, first_process, flowed, let_first_print, print_error, print_warnings, say
-from finetune.errors import UserError, nearest
+from finetune.errors import UserError, nearest, without_training
 from finetune.runs import interrupts
 
 UsageError: Any = typer.BadParameter.__mro__[
@@ -155,7 +155,10 @@ def main() -> None:
     except MemoryError:
         print_error(UserError("the memory ran out", "Close other programs, or use fewer rows or a smaller batch"))
         sys.exit(2)
-    except Exception:
+    except Exception as error:
+        if isinstance(error, ModuleNotFoundError) and (lacking := without_training(error)):
+            print_error(lacking)
+            sys.exit(2)
         if stopped_by := interrupts.stopped_by():
             _exit_stopped(stopped_by)
         echo(traceback.format_exc(), err=True)  # a fault of ours, whose text may hold control characters too

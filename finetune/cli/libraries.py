@@ -17,6 +17,7 @@ def load_libraries(doing: str = "", *modules: str) -> None:
     if doing and first_process() and "torch" not in sys.modules:
         say(doing, err=True)
     with interrupts.held():
+        import torch  # noqa: F401 - first: where it is absent, the error is one line, and transformers prints nothing
         import transformers
         from huggingface_hub.utils import logging
 
@@ -26,6 +27,20 @@ def load_libraries(doing: str = "", *modules: str) -> None:
     transformers.utils.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()
     logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+
+
+def load_for(model: str, doing: str, *modules: str) -> None:
+    """`load_libraries` for what is done with a model; for an export these modules alone, without a message: they need
+    neither torch nor transformers.
+    """
+    from finetune.inference.exported.export_facts import is_export
+
+    if not is_export(model):
+        load_libraries(doing, *modules)
+        return
+    with interrupts.held():
+        for module in modules:
+            import_module(module)
 
 
 def loading(planned: Sequence[ResolvedRun]) -> str:

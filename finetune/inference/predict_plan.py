@@ -20,6 +20,7 @@ from finetune.data.reading import first_rows
 from finetune.data.table import Table
 from finetune.data.writing import written_format
 from finetune.errors import UserError, nearest
+from finetune.inference.exported.export_facts import is_export
 from finetune.runs.lookup import named_run
 from finetune.task_types.candidates import Ambiguous, copied
 from finetune.task_types.columns import Layout
@@ -88,7 +89,8 @@ def trained_layout(model: str, out: Path) -> Layout | None:
         found.record()
     damaged = OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError
     with suppress(*damaged):  # which loading the model reports
-        config = json.loads((found.model / "config.json").read_text(encoding="utf-8")) if found else {}
+        folder = found.model if found else Path(model)
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8")) if found or is_export(model) else {}
         return layout_from(config["finetune"]["layout"])
     return None
 

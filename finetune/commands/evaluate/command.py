@@ -20,7 +20,7 @@ from finetune.cli.arguments import (
     Replace,
     Risk,
 )
-from finetune.cli.libraries import load_libraries
+from finetune.cli.libraries import load_for
 from finetune.cli.progress import watching
 from finetune.cli.run_tables import in_words
 from finetune.cli.terminal import echo, one_line, say
@@ -64,7 +64,7 @@ def evaluate_command(
     if predictions is not None:
         reads = [model, task, *given.values()]
         require_replaceable_output(predictions, endings=[".parquet"], reads=reads, force=force)
-    load_libraries("" if quiet else f"{task}: loading {model}", "finetune.commands.evaluate.scoring")
+    load_for(model, "" if quiet else f"{task}: loading {model}", "finetune.commands.evaluate.scoring")
     with watching(quiet=quiet) as watch:
         found = evaluate_named(
             model, task, split=split, predictions=predictions, data=data, device=device, out=out, watch=watch,

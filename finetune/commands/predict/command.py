@@ -24,7 +24,7 @@ from finetune.cli.arguments import (
     TaskOf,
 )
 from finetune.cli.console import standard_error, standard_output
-from finetune.cli.libraries import load_libraries
+from finetune.cli.libraries import load_for
 from finetune.cli.next_commands import GivenOptions
 from finetune.cli.options import note_line
 from finetune.cli.progress import ProgressDisplay
@@ -108,7 +108,7 @@ def predict_command(
 
 
 def _predict_lines(source: Mapping[str, Any], *, quiet: bool) -> None:
-    load_libraries("" if quiet else f"-: loading {source['model']}", "finetune.inference.model_source")
+    load_for(source["model"], "" if quiet else f"-: loading {source['model']}", "finetune.inference.model_source")
     from finetune.inference.model_source import ModelSource
     from finetune.inference.python_rows import answer_lines, stream_lines
 
@@ -129,7 +129,8 @@ def _predict_file(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    load_libraries("" if quiet else f"{file}: loading {source['model']}", "finetune.inference.predict_file")
+    doing = "" if quiet else f"{file}: loading {source['model']}"
+    load_for(source["model"], doing, "finetune.inference.predict_file")
     from finetune.inference.model_source import ModelSource
     from finetune.inference.predict_file import predict_file
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from finetune.cli.console import standard_error
-from finetune.cli.libraries import load_libraries
+from finetune.cli.libraries import load_for
 from finetune.cli.progress import ProgressDisplay
 from finetune.cli.terminal import echo, one_line, say
 from finetune.data.messages import noun, percent, so_many
@@ -36,7 +36,7 @@ def predict_files_command(
     stored = require_files(model, targets, output, settings, out=Path(source["out"]))
     assert output is not None  # which require_files has checked
     loading = f"{so_many(len(stored), 'file')}: loading {model}"
-    load_libraries("" if quiet else loading, "finetune.inference.shards.work")
+    load_for(model, "" if quiet else loading, "finetune.inference.shards.work")
     from finetune.inference.model_source import ModelSource
     from finetune.inference.shards.executors import shard_executor_of
     from finetune.inference.shards.work import predict_files as predict

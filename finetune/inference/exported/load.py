@@ -9,6 +9,7 @@ from finetune.inference.exported.engine import ExportedEngine
 from finetune.inference.exported.export_facts import ExportFacts
 from finetune.inference.exported.sessions import open_session
 from finetune.inference.exported.this_machine import saturates, this_machine
+from finetune.models.tokenizers.fast import load_fast_tokenizer
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.events import Note, Watcher
 from finetune.task_types.task import Task
@@ -25,7 +26,9 @@ def load_exported(
     """
     if device not in (None, "cpu"):
         raise UserError(f"{folder} is an export, which predicts on a CPU, and `device` is {device}", "Leave it out")
-    session, tokenizer = open_session(folder, facts), load_tokenizer(folder)
+    session = open_session(folder, facts)
+    load = load_tokenizer if facts.head.vocabulary else load_fast_tokenizer  # masks and decodes words
+    tokenizer = load(folder)
     if note := machine_note(folder, facts):
         watch(Note(note))
     engine = ExportedEngine(

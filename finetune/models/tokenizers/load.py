@@ -46,7 +46,7 @@ def read_tokenizer(folder: Path, *, vocabulary: int | None = None) -> "PreTraine
         settings = _read(folder / "tokenizer_config.json")
         made = sentencepiece_tokenizer(folder, _read(folder / "config.json"), settings)
         tokenizer = made or _from_transformers(folder)
-        fault = _fault(tokenizer, vocabulary) or ("" if made else other_pieces(folder, tokenizer))
+        fault = tokenizer_fault(tokenizer, vocabulary) or ("" if made else other_pieces(folder, tokenizer))
     except UserError:
         raise
     except THEIRS:
@@ -83,7 +83,7 @@ def _lost_characters(tokenizer: "PreTrainedTokenizerBase", file: Path) -> bool:
     return TABLE in repr(Tokenizer.from_file(str(file)).normalizer)
 
 
-def _fault(tokenizer: "PreTrainedTokenizerBase", vocabulary: int | None) -> str:
+def tokenizer_fault(tokenizer: Any, vocabulary: int | None) -> str:
     """Why a tokenizer does not fit its model, whose embeddings have rows for so many tokens; empty where it does."""
     if not isinstance(tokenizer.model_max_length, int | float) or tokenizer.model_max_length < 1:
         return f"model_max_length is {str(tokenizer.model_max_length)[:40]}"
@@ -128,7 +128,7 @@ class JsonTokenizer:
     @property
     def unk_token_id(self) -> int | None:
         default = None if self._is_unchanged else UNKNOWN.get(self._kind)
-        name = _content(self._settings.get("unk_token", default))
+        name = content_of(self._settings.get("unk_token", default))
         return None if name is None else self._backend.token_to_id(name)
 
     def convert_ids_to_tokens(self, number: int) -> str:
@@ -176,7 +176,7 @@ class JsonTokenizer:
         """The tokens that transformers adds where the file lacks them."""
         named = [value for key, value in self._settings.items() if key.endswith("_token")]
         named += self._settings.get("added_tokens_decoder", {}).values()
-        return {name for token in named if (name := _content(token)) is not None}
+        return {name for token in named if (name := content_of(token)) is not None}
 
     @property
     def _kind(self) -> str:
@@ -204,7 +204,7 @@ class JsonTokenizer:
         return backend
 
 
-def _content(token: Any) -> str | None:
+def content_of(token: Any) -> str | None:
     """A token's text, which settings give as a string or in a table."""
     return token.get("content") if isinstance(token, dict) else token
 
