@@ -8,7 +8,10 @@ LISTED = Listed(
     help="Write a model as a graph that is smaller and faster, checked against the run.",
     examples=(
         ("finetune export RUN -o exported", "an ONNX graph with the run's answers"),
-        ("finetune export RUN -o exported --int8", "a quarter of the weights' size; refused if it loses over half a point"),
+        (
+            "finetune export RUN -o exported --int8",
+            "a quarter of the weights' size; refused if it loses over half a point",
+        ),
         ("finetune export RUN -o exported --engine openvino", "for OpenVINO, faster in batches"),
     ),
 )

@@ -1,8 +1,10 @@
 """A trained model as an ONNX graph: from ids, mask and segments, and perhaps the positions that are read, to logits."""
 
+import ast
 import logging
 import re
 import warnings
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,12 +15,15 @@ from torch import Tensor, nn
 
 from finetune.commands.export.plain import compute_plainly
 from finetune.errors import THEIRS, UserError, first_line
-from finetune.inference.exported.export_facts import IDS, LOGITS, MASK, NEXT_LOGITS, POSITIONS, SEGMENTS
+from finetune.inference.exported.export_facts import IDS, MASK, POSITIONS, SEGMENTS
 from finetune.models.families import takes_segments
+from finetune.models.feature import LOGITS
 from finetune.models.model import EncoderWithHead
+from finetune.task_types.pretraining.label_names import NEXT
 
 EXAMPLE = (3, 7)  # texts and tokens that are traced; any other numbers would do, but 0 and 1
 MARKERS = 2  # positions that a head joins
+SCOPES = "pkg.torch.onnx.name_scopes"  # of a node's metadata: the modules that it is in, the outermost first
 OPERATOR = re.compile(r"\baten[.:]+\w+")
 
 
@@ -47,7 +52,7 @@ def graph_inputs(model: EncoderWithHead) -> tuple[str, ...]:
 
 def graph_outputs(model: EncoderWithHead) -> tuple[str, ...]:
     """The names of a graph's outputs: the logits, and those of the next sentence where the head has them."""
-    return (LOGITS, NEXT_LOGITS) if len(model.head.inputs) == 2 else (LOGITS,)
+    return (LOGITS, NEXT) if len(model.head.inputs) == 2 else (LOGITS,)
 
 
 def write_graph(model: EncoderWithHead, file: Path) -> None:
@@ -65,6 +70,7 @@ def write_graph(model: EncoderWithHead, file: Path) -> None:
                 output_names=list(graph_outputs(model)),
             )  # fmt: skip
             assert program is not None  # with dynamo
+            _name_layers(program.model)
             program.save(file)
     except (*THEIRS, OSError, UserError):
         raise
@@ -100,6 +106,26 @@ def _axes(model: EncoderWithHead, name: str) -> dict[int, str]:
     if name == POSITIONS:
         return {0: "batch"} if model.head.joins else {0: "batch", 1: "reads"}
     return {0: "batch", 1: "length"}
+
+
+def _name_layers(graph: Any) -> None:
+    """Gives each node the name of the layer that it computes, and removes what else is kept of the trace, such as paths
+    of this machine. A layer that is computed several times, as ALBERT's are, has a number from the second time on.
+    """
+    times = Counter[str]()
+    for node in graph.graph:
+        scopes = ast.literal_eval(node.metadata_props.get(SCOPES, "['']"))
+        layer = next((name for name in scopes[::-1] if "." in name), "graph").removeprefix("model.")
+        name = f"{layer.removeprefix('backbone.')}/{node.op_type}"
+        times[name] += 1
+        node.name = name if times[name] == 1 else f"{name}:{times[name]}"
+        for part in (node, *node.outputs):
+            part.metadata_props.clear()
+            part.doc_string = None
+    for value in graph.graph.initializers.values():
+        value.metadata_props.clear()
+    graph.graph.metadata_props.clear()
+    graph.metadata_props.clear()
 
 
 def _no_graph(model: EncoderWithHead, error: BaseException) -> UserError:

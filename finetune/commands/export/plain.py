@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
-from transformers.modeling_outputs import BaseModelOutput
+from transformers.models.longformer.modeling_longformer import LongformerBaseModelOutput
 
 MASKED = torch.finfo(torch.float32).min
 
@@ -33,7 +33,7 @@ def _attend_densely(encoder: Any) -> None:
         layer.attention.self.forward = partial(_attend, layer.attention.self)
 
 
-def _unpadded(*, pad_token_id: int, **inputs: Any) -> tuple[Any, ...]:
+def _unpadded(**inputs: Any) -> tuple[Any, ...]:
     """In the order of transformers' `_pad_to_window_size`, which would add so many tokens."""
     names = ("input_ids", "attention_mask", "token_type_ids", "position_ids", "inputs_embeds")
     return 0, *(inputs[name] for name in names)
@@ -41,12 +41,13 @@ def _unpadded(*, pad_token_id: int, **inputs: Any) -> tuple[Any, ...]:
 
 def _through_layers(
     self: Any, hidden: Tensor, attention_mask: Tensor, output_hidden_states: bool = False, **_: Any
-) -> BaseModelOutput:
+) -> LongformerBaseModelOutput:
     """The layers, without asking whether a token of this batch attends to all."""
     states = [hidden]
     for layer in self.layer:
         states.append(layer(states[-1], attention_mask=attention_mask)[0])
-    return BaseModelOutput(last_hidden_state=states[-1], hidden_states=tuple(states) if output_hidden_states else None)
+    every = tuple(states) if output_hidden_states else None
+    return LongformerBaseModelOutput(last_hidden_state=states[-1], hidden_states=every)
 
 
 def _attend(self: Any, hidden: Tensor, attention_mask: Tensor, **_: Any) -> tuple[Tensor]:
