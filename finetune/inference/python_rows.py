@@ -26,10 +26,10 @@ def answer_values(predictor: Predicts, rows: Iterable[Any] | Mapping[str, Sequen
 
     `rows` may also be a table (a DataFrame, or a mapping of columns). Raises UserError for anything else.
     """
-    return [one for window in windows(_rows_in(predictor, rows)) for one in _window_values(predictor, window)]
+    return [one for window in windows(_rows_in(predictor, rows)) for one in window_values(predictor, window)]
 
 
-def _window_values(predictor: Predicts, rows: Sequence[Any]) -> list[dict[str, Any]]:
+def window_values(predictor: Predicts, rows: Sequence[Any]) -> list[dict[str, Any]]:
     """The predictions for the rows of a window."""
     records: list[Record] = []
     by_layout: dict[tuple[str, ...], tuple[Layout, list[int]]] = {}  # some may be pairs and some not
@@ -56,7 +56,7 @@ def answer_lines(predictor: Predicts, lines: Iterable[str]) -> Iterator[dict[str
             except (ValueError, RecursionError) as error:
                 yield {ERROR: f"is not JSON ({first_line(error)})"}
                 continue
-        yield _window_values(predictor, [given])[0]
+        yield window_values(predictor, [given])[0]
 
 
 def stream_lines(stream: IO[str]) -> Iterable[str]:

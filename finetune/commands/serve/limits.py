@@ -1,0 +1,19 @@
+"""What a server takes at once; a request that is more is refused with one line."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServeLimits:
+    """Bounds of a request (its body, rows, rows of a file, and characters of a row), of all bodies that are held, of
+    requests that wait, and the seconds after which one is dropped. `tokens` are computed together, by estimate.
+    """
+
+    body_bytes: int = 8_000_000
+    held_bytes: int = 128_000_000
+    rows: int = 1_000
+    file_rows: int = 20_000
+    characters: int = 100_000
+    waiting: int = 256
+    seconds: float = 30.0
+    tokens: int = 4_096

@@ -1,0 +1,49 @@
+"""All models of a server: each with its thread; one can be replaced while requests arrive."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from starlette.requests import Request
+
+from finetune.commands.serve.limits import ServeLimits
+from finetune.commands.serve.model_thread import Compute, ModelThread
+from finetune.commands.serve.refused import Refused
+from finetune.commands.serve.served_model import ServedModel
+from finetune.errors import UserError, first_line
+
+GONE = 499  # the status, for the log alone, of a request whose client went away
+SECONDS_TO_LOOK = 0.5  # after which it is looked whether a client is there
+
+
+class ServedModels:
+    """The models by name, and the threads that own them."""
+
+    def __init__(self, models: Sequence[ServedModel], limits: ServeLimits) -> None:
+        self.limits = limits
+        self.by_name = {model.name: model for model in models}
+        self.threads = {name: ModelThread(limits) for name in self.by_name}
+
+    def replace(self, model: ServedModel) -> None:
+        """Takes a model for the requests to come; those that wait are answered by the one before."""
+        self.by_name[model.name] = model
+
+    async def compute(
+        self, request: Request, name: str, work: Compute, rows: Sequence[Any], tokens: Sequence[int]
+    ) -> list[Any]:
+        """The answers of the model's thread. Raises Refused where it has none in time, and where the client has left."""
+        future = asyncio.wrap_future(self.threads[name].submit(work, rows, tokens))
+        try:
+            while not (await asyncio.wait([future], timeout=SECONDS_TO_LOOK))[0]:
+                if await request.is_disconnected():
+                    raise Refused(GONE, "the client has left", "Wait for the answer")
+            return future.result()
+        except UserError as error:
+            raise Refused(400, error.what, error.way_out) from error
+        finally:
+            future.cancel()
+
+    def close(self, seconds: float) -> None:
+        """Takes no more requests, and waits for those that wait."""
+        for thread in self.threads.values():
+            thread.close(seconds)
