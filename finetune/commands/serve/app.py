@@ -10,78 +10,83 @@ With one model its paths are also without its name (`/predict` and `/NAME/predic
   writes it.
 - `POST /` or `POST /NAME`, `{"inputs": ..., "parameters": {...}}` -> as pipelines of transformers answer.
 - `GET /about` -> `{"models": [{"name", "task", "shape", "columns", "labels", "scores": {metric: {"value", "low",
-  "high", "rows"}}, "fingerprint", "max_length", "engine", "calibrated", "examples": [{"row", "prediction", "label",
-  "right"}], "limits": {"rows", "characters", "body_bytes"}, "explain", "choices"}]}`.
+  "high", "rows", "shown"}}, "fingerprint", "max_length", "engine", "calibrated", "examples": [{"row", "prediction",
+  "label", "right"}], "limits": {"rows", "characters", "body_bytes"}, "explain", "choices"}]}`.
 - `GET /health`, `/ready`, `/metrics`, `/openapi.json`, and `/`, the page.
 
-Whatever is refused is `{"error": "what is wrong. How to fix it"}` with a status of 400 or more.
+Whatever is refused is `{"error": "what is wrong. How to fix it"}` with a status of 400 or more. With a token every
+request but `GET` of `/`, `/health` and `/ready` needs `Authorization: Bearer TOKEN`.
 """
 
-from collections.abc import Awaitable, Callable
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from fastapi import FastAPI
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import Response
 
-from finetune.commands.serve.about import facts_of
-from finetune.commands.serve.bodies import Bodies, json_object, rows_in, tokens_of
+from finetune.commands.serve.bodies import Bodies
+from finetune.commands.serve.guard import Access, Guard
+from finetune.commands.serve.model_paths import PATHS, ModelPaths
 from finetune.commands.serve.refused import Refused, json_response
 from finetune.commands.serve.served_models import ServedModels
+from finetune.commands.serve.server_paths import ServerPaths
 from finetune.version import __version__
 
-PAGE = Path(__file__).with_name("page.html")
-Endpoint = Callable[[Request], Awaitable[Response]]
-JSON = "application/json"
+WHAT = {405: "the path takes another method", 404: "there is no such path"}
 
 
-class Paths:
-    """The endpoints of each model, and those of the server."""
-
-    def __init__(self, models: ServedModels) -> None:
-        self.models = models
-        self.bodies = Bodies(models.limits)
-
-    async def page(self, request: Request) -> Response:
-        """The page to try the models."""
-        return HTMLResponse(PAGE.read_text(encoding="utf-8"))
-
-    async def health(self, request: Request) -> Response:
-        """Whether the process answers."""
-        return json_response({"status": "ok"})
-
-    async def about(self, request: Request) -> Response:
-        """What is known of the models."""
-        return json_response({"models": [facts_of(one, self.models.limits) for one in self.models.by_name.values()]})
-
-    def predict(self, name: str) -> Endpoint:
-        """The endpoint that predicts rows with a model."""
-
-        async def endpoint(request: Request) -> Response:
-            async with self.bodies.read(request, JSON) as body:
-                rows = rows_in(json_object(body), self.models.limits)
-                tokens = tokens_of(rows, self.models.limits)
-                model = self.models.by_name[name]
-                found = await self.models.compute(request, name, model.predict, rows, tokens)
-            return json_response({"predictions": found, "model": name})
-
-        return endpoint
+def silent(_: Any) -> None:
+    """Logs nothing."""
 
 
-def build_app(models: ServedModels) -> FastAPI:
-    """The application of these models."""
-    app, paths = FastAPI(title="finetune", version=__version__, docs_url=None, redoc_url=None), Paths(models)
-    app.add_api_route("/", paths.page, methods=["GET"], include_in_schema=False)
-    app.add_api_route("/health", paths.health, methods=["GET"])
-    app.add_api_route("/about", paths.about, methods=["GET"])
+def build_app(
+    models: ServedModels,
+    *,
+    access: Access,
+    examples: bool = True,
+    log: Callable[[str], None] = silent,
+    log_rows: Callable[[Sequence[Any]], None] = silent,
+) -> Guard:
+    """The application of these models; with `examples`, `/about` has rows of dev.
+
+    `log` gets a line for each request, without any of its text; `log_rows` the rows of one.
+    """
+    app = FastAPI(title="finetune", version=__version__, docs_url=None, redoc_url=None)
+    server = ServerPaths(models, examples=examples)
+    for path, endpoint in server.endpoints().items():
+        app.add_api_route(path, endpoint, methods=["GET"], include_in_schema=path != "/")
+    bodies = Bodies(models.limits)
     for name in models.by_name:
-        prefixes = ["", f"/{name}"] if len(models.by_name) == 1 else [f"/{name}"]
-        for prefix in prefixes:
-            app.add_api_route(f"{prefix}/predict", paths.predict(name), methods=["POST"])
+        paths = ModelPaths(models, name, bodies=bodies, log_rows=log_rows)
+        for prefix in ["", f"/{name}"] if len(models.by_name) == 1 else [f"/{name}"]:
+            for path in PATHS:
+                endpoint, described = paths.endpoint(path), paths.described(path)
+                app.add_api_route(f"{prefix}{path}" or "/", endpoint, methods=["POST"], openapi_extra=described)
     app.add_exception_handler(Refused, _refused)
-    return app
+    app.add_exception_handler(HTTPException, _unknown_path(list(models.by_name)))
+    app.add_exception_handler(Exception, _fault)
+    return Guard(app, access=access, meters=models.meters, log=log)
 
 
 async def _refused(_: Request, error: Exception) -> Response:
     assert isinstance(error, Refused)
     return error.response()
+
+
+async def _fault(_: Request, error: Exception) -> Response:
+    return json_response({"error": "the server has a fault. Its log names the place"}, status=500)
+
+
+def _unknown_path(names: list[str]) -> Any:
+    """Answers where no path, or no method of it, is asked for."""
+    each = "" if len(names) == 1 else f", NAME one of {', '.join(names)}"
+    way_out = f"POST /predict, or GET /about{each}" if not each else f"POST /NAME/predict{each}, or GET /about"
+
+    async def answer(_: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        what = WHAT.get(error.status_code, str(error.detail))
+        return Refused(error.status_code, what, way_out, headers=error.headers or {}).response()
+
+    return answer

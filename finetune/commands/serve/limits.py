@@ -6,7 +6,8 @@ from dataclasses import dataclass
 @dataclass(frozen=True, kw_only=True)
 class ServeLimits:
     """Bounds of a request (its body, rows, rows of a file, and characters of a row), of all bodies that are held, of
-    requests that wait, and the seconds after which one is dropped. `tokens` are computed together, by estimate.
+    requests that wait, and the seconds after which one is dropped, or a file. `tokens` are computed together, by
+    estimate.
     """
 
     body_bytes: int = 8_000_000
@@ -16,4 +17,5 @@ class ServeLimits:
     characters: int = 100_000
     waiting: int = 256
     seconds: float = 30.0
+    file_seconds: float = 300.0
     tokens: int = 4_096

@@ -3,35 +3,52 @@
 import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from finetune.commands.serve.served_model import ServedModel
+from finetune.data.files import is_data
 from finetune.errors import UserError
 from finetune.inference.model_source import ModelSource
+from finetune.inference.predict_plan import known_type
 from finetune.inference.predictor import Predictor
+from finetune.runs.events import Watcher, unwatched
 from finetune.runs.lookup import named_run
 
 NOT_IN_A_PATH = re.compile(r"[^\w.-]+")
 
 
-def load_models(sources: Sequence[ModelSource]) -> list[ServedModel]:
-    """The models, named by their task, and where that is the same, by their folder.
+def load_models(sources: Sequence[ModelSource], *, watch: Watcher) -> list[ServedModel]:
+    """The models, named by their task, and where several have the same, by their folder.
 
     Raises UserError for one that cannot be loaded, and for two of the same name.
     """
-    loaded = [source.load() for source in sources]
-    tasks = Counter(one.task.name for one in loaded)
-    names = [one.task.name if tasks[one.task.name] == 1 else _folder_name(one) for one in loaded]
-    names = [NOT_IN_A_PATH.sub("-", name) for name in names]
+    loaded = [load_one(source, "", watch=watch) for source in sources]
+    tasks = Counter(_task_name(one.predictor) for one in loaded)
+    names = [name if tasks[name := _task_name(one.predictor)] == 1 else _folder_name(one.predictor) for one in loaded]
     if twice := [name for name, count in Counter(names).items() if count > 1]:
         raise UserError(f"two models are called '{twice[0]}'", "Serve each once")
-    return [
-        ServedModel(name=name, source=source, predictor=one, run=named_run(source.model, Path(source.out)))
-        for name, source, one in zip(names, sources, loaded, strict=True)
-    ]
+    return [replace(one, name=name) for name, one in zip(names, loaded, strict=True)]
+
+
+def load_one(source: ModelSource, name: str, *, watch: Watcher = unwatched) -> ServedModel:
+    """A model under that name. Raises UserError where it cannot be loaded, or its rows are of no known type."""
+    predictor = source.load(watch=watch)
+    known_type(predictor.task)
+    return ServedModel(name=name, source=source, predictor=predictor, run=named_run(source.model, Path(source.out)))
+
+
+def _task_name(predictor: Predictor) -> str:
+    """The task's name as a part of a path: `reviews` of reviews.csv."""
+    name = predictor.task.name
+    return _in_a_path(Path(name).stem if is_data(name) else name)
 
 
 def _folder_name(predictor: Predictor) -> str:
     """The name of the run's folder, or of that of an export or a checkpoint."""
     folder = predictor.folder or Path("model")
-    return folder.parent.name if folder.name == "model" else folder.name
+    return _in_a_path(folder.resolve().parent.name if folder.name == "model" else folder.resolve().name)
+
+
+def _in_a_path(name: str) -> str:
+    return NOT_IN_A_PATH.sub("-", name).strip("-") or "model"

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from finetune.commands.serve.limits import ServeLimits
+from finetune.commands.serve.meters import Meters
 from finetune.commands.serve.refused import Refused
 
 Compute = Callable[[Sequence[Any]], list[Any]]
@@ -62,23 +63,26 @@ class ModelThread:
     A request of more rows than the budget is computed in parts, between which others have theirs.
     """
 
-    def __init__(self, limits: ServeLimits) -> None:
-        self.limits = limits
+    def __init__(self, limits: ServeLimits, *, name: str, meters: Meters) -> None:
+        self.limits, self.name, self.meters = limits, name, meters
         self._waiting = deque[WaitingRequest]()
         self._changed = threading.Condition()
         self._closed = False
-        self._thread = threading.Thread(target=self._work, name="model", daemon=True)
+        self._thread = threading.Thread(target=self._work, name=f"model {name}", daemon=True)
         self._thread.start()
+        meters.watch_waiting(name, self.__len__)
 
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def submit(self, compute: Compute, rows: Sequence[Any], tokens: Sequence[int]) -> "Future[list[Any]]":
-        """The answers of `compute` for the rows, once they are there. Raises Refused where too many requests wait.
+    def submit(
+        self, compute: Compute, rows: Sequence[Any], tokens: Sequence[int], *, seconds: float | None = None
+    ) -> "Future[list[Any]]":
+        """The answers of `compute` for the rows, once they are there; dropped after so many seconds.
 
-        Cancel it where nobody waits for them any more.
+        Cancel it where nobody waits for them any more. Raises Refused where too many requests wait.
         """
-        until = time.monotonic() + self.limits.seconds
+        until = time.monotonic() + (self.limits.seconds if seconds is None else seconds)
         one = WaitingRequest(rows=rows, tokens=tokens, compute=compute, until=until)
         if not rows:
             one.add([])
@@ -92,6 +96,12 @@ class ModelThread:
             self._waiting.append(one)
             self._changed.notify()
         return one.future
+
+    def drop_waiting(self) -> None:
+        """Refuses the requests that wait."""
+        with self._changed:
+            while self._waiting:
+                self._waiting.pop().fail(Refused(503, "the server is stopping", "Send it to another"))
 
     def close(self, seconds: float) -> None:
         """Takes no more requests, and waits until those that wait are computed, or so many seconds have passed."""
@@ -107,6 +117,9 @@ class ModelThread:
                 if not self._waiting:
                     return
                 taken = self._gathered()
+            if not taken:  # all that waited were dropped
+                continue
+            self.meters.together(self.name, sum(len(some) for _, some in taken))
             _compute(taken)
             with self._changed:
                 self._waiting.extend(one for one, _ in taken if not one.future.done())
@@ -132,8 +145,6 @@ class ModelThread:
 
 def _compute(taken: Sequence[tuple[WaitingRequest, Sequence[Any]]]) -> None:
     """Computes the rows of requests together; where that fails, of each alone, so that one spoils no other."""
-    if not taken:
-        return
     rows = [row for _, some in taken for row in some]
     try:
         answers = iter(taken[0][0].compute(rows))

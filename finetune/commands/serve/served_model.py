@@ -1,12 +1,13 @@
 """A model as it is served: its name, its predictor, and what it computes for rows."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from finetune.data.rows import Row
 from finetune.inference.model_source import ModelSource
-from finetune.inference.predictor import Predictor
 from finetune.inference.predict_plan import known_type
+from finetune.inference.predictor import Predictor
 from finetune.inference.python_rows import names_read, window_values
 from finetune.runs.folder import RunFolder
 from finetune.task_types.data_type import DataType
@@ -27,6 +28,11 @@ class ServedModel:
         return known_type(self.predictor.task)
 
     @property
+    def engine(self) -> str:
+        """What computes it."""
+        return "torch"
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """The names under which it reads a row's inputs: the columns of training, or those of its task."""
         return names_read(self.predictor)[0]
@@ -34,3 +40,16 @@ class ServedModel:
     def predict(self, rows: Sequence[Any]) -> list[dict[str, Any]]:
         """The cells of `finetune predict` for each row; for one without a prediction its `error`."""
         return window_values(self.predictor, rows)
+
+    def as_columns(self, row: Row) -> dict[str, Any]:
+        """A row of its task by the names of its columns; empty where its texts are not its columns."""
+        texts, columns = list(self.predictor.task.codec.texts(row).values()), self.columns
+        if len(columns) < len(texts) and self.kind.any_columns:  # of which the last may be a list
+            texts[len(columns) - 1 :] = [texts[len(columns) - 1 :]]  # type: ignore[list-item]
+        marked = self.predictor.layout is not None and self.predictor.layout.markers
+        return dict(zip(columns, texts, strict=True)) if len(columns) == len(texts) and not marked else {}
+
+    def example(self) -> dict[str, Any]:
+        """A row that it can read, by its columns."""
+        texts: Mapping[str, str] = dict.fromkeys(self.columns, "a text")
+        return dict(texts)

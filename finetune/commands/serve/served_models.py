@@ -1,16 +1,18 @@
-"""All models of a server: each with its thread; one can be replaced while requests arrive."""
+"""All models of a server, each with its thread; a model can be replaced while requests arrive."""
 
 import asyncio
 from collections.abc import Sequence
+from concurrent.futures import Future
 from typing import Any
 
 from starlette.requests import Request
 
 from finetune.commands.serve.limits import ServeLimits
+from finetune.commands.serve.meters import Meters
 from finetune.commands.serve.model_thread import Compute, ModelThread
 from finetune.commands.serve.refused import Refused
 from finetune.commands.serve.served_model import ServedModel
-from finetune.errors import UserError, first_line
+from finetune.errors import UserError
 
 GONE = 499  # the status, for the log alone, of a request whose client went away
 SECONDS_TO_LOOK = 0.5  # after which it is looked whether a client is there
@@ -20,19 +22,36 @@ class ServedModels:
     """The models by name, and the threads that own them."""
 
     def __init__(self, models: Sequence[ServedModel], limits: ServeLimits) -> None:
-        self.limits = limits
+        self.limits, self.meters = limits, Meters()
         self.by_name = {model.name: model for model in models}
-        self.threads = {name: ModelThread(limits) for name in self.by_name}
+        self._threads = {name: ModelThread(limits, name=name, meters=self.meters) for name in self.by_name}
+        self.stopping = False
+
+    @property
+    def ready(self) -> bool:
+        """Whether a request would be taken: the server does not stop, and no queue is full."""
+        return not self.stopping and all(len(thread) < self.limits.waiting for thread in self._threads.values())
 
     def replace(self, model: ServedModel) -> None:
         """Takes a model for the requests to come; those that wait are answered by the one before."""
         self.by_name[model.name] = model
 
     async def compute(
-        self, request: Request, name: str, work: Compute, rows: Sequence[Any], tokens: Sequence[int]
+        self,
+        request: Request,
+        name: str,
+        work: Compute,
+        rows: Sequence[Any],
+        tokens: Sequence[int],
+        *,
+        seconds: float | None = None,
     ) -> list[Any]:
-        """The answers of the model's thread. Raises Refused where it has none in time, and where the client has left."""
-        future = asyncio.wrap_future(self.threads[name].submit(work, rows, tokens))
+        """The answers of a model's thread, within so many seconds, by default those of the limits.
+
+        Raises Refused where there are none in time, and where the client has left.
+        """
+        given: Future[list[Any]] = self._threads[name].submit(work, rows, tokens, seconds=seconds)
+        future = asyncio.wrap_future(given)
         try:
             while not (await asyncio.wait([future], timeout=SECONDS_TO_LOOK))[0]:
                 if await request.is_disconnected():
@@ -43,7 +62,12 @@ class ServedModels:
         finally:
             future.cancel()
 
+    def drop_waiting(self) -> None:
+        """Refuses the requests that still wait."""
+        for thread in self._threads.values():
+            thread.drop_waiting()
+
     def close(self, seconds: float) -> None:
         """Takes no more requests, and waits for those that wait."""
-        for thread in self.threads.values():
+        for thread in self._threads.values():
             thread.close(seconds)

@@ -1,0 +1,119 @@
+"""The paths of one model: rows, a CSV file, an explanation, and the answers of pipelines."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from finetune.commands.serve.bodies import Bodies, json_object, rows_in, tokens_of
+from finetune.commands.serve.csv_rows import csv_rows
+from finetune.commands.serve.explained import explain, require_explained
+from finetune.commands.serve.fill_mask import fill_masks, fills_masks, masked_texts
+from finetune.commands.serve.pipelines import as_pipelines_do, pipeline_request, rows_of_inputs
+from finetune.commands.serve.refused import Refused, json_response
+from finetune.commands.serve.served_model import ServedModel
+from finetune.commands.serve.served_models import ServedModels
+from finetune.commands.serve.server_paths import Endpoint
+from finetune.errors import UserError
+from finetune.inference.answer_rows import ERROR
+
+JSON, CSV = "application/json", "text/csv"
+LogRows = Callable[[Sequence[Any]], None]
+PATHS = ("/predict", "/explain", "/file", "")
+
+
+class ModelPaths:
+    """The endpoints of the model of that name, whichever it is when a request arrives."""
+
+    def __init__(self, models: ServedModels, name: str, *, bodies: Bodies, log_rows: LogRows) -> None:
+        self.models, self.name, self.limits = models, name, models.limits
+        self.bodies, self.log_rows = bodies, log_rows
+
+    @property
+    def model(self) -> ServedModel:
+        """The model."""
+        return self.models.by_name[self.name]
+
+    def endpoint(self, path: str) -> Endpoint:
+        """What a path answers to POST."""
+        return {"/predict": self.predict, "/explain": self.explain, "/file": self.file, "": self.pipeline}[path]
+
+    def described(self, path: str) -> dict[str, Any]:
+        """The body of a path in OpenAPI, with an example of the model's own columns."""
+        row = self.model.example()
+        examples = {
+            "/predict": (JSON, {"rows": [row]}),
+            "/explain": (JSON, {"row": row}),
+            "/file": (CSV, ",".join(row) + "\n" + ",".join(map(str, row.values())) + "\n"),
+            "": (JSON, {"inputs": "a text", "parameters": {}}),
+        }
+        kind, example = examples[path]
+        schema = {"type": "string" if kind == CSV else "object"}
+        return {"requestBody": {"required": True, "content": {kind: {"schema": schema, "example": example}}}}
+
+    async def predict(self, request: Request) -> Response:
+        """A prediction for each row, or its error."""
+        async with self.bodies.read(request, JSON) as body:
+            rows = rows_in(json_object(body), self.limits)
+            found = await self._predicted(request, rows)
+        return json_response({"predictions": found, "model": self.name})
+
+    async def explain(self, request: Request) -> Response:
+        """What each word of a row adds to its prediction."""
+        async with self.bodies.read(request, JSON) as body:
+            given, model = json_object(body), self.model
+            require_explained(model)
+            if set(given) != {"row"}:
+                raise Refused(400, "the body has not `row` alone", 'Send {"row": {"COLUMN": "a text"}}')
+            rows = [given["row"]]
+            tokens = tokens_of(rows, self.limits)
+            (found,) = await self.models.compute(request, self.name, partial(explain, model), rows, tokens)
+        return json_response(found)
+
+    async def file(self, request: Request) -> Response:
+        """The CSV file with the columns of the predictions."""
+        async with self.bodies.read(request, CSV) as body:
+            with TemporaryDirectory() as folder:
+                return await self._file(request, body, Path(folder))
+
+    async def pipeline(self, request: Request) -> Response:
+        """Labels, entities or masked words as pipelines of transformers give them."""
+        async with self.bodies.read(request, JSON) as body:
+            asked, model = pipeline_request(json_object(body), self.limits.rows), self.model
+            if fills_masks(model):
+                tokens = tokens_of(asked.inputs, self.limits)
+                work = partial(fill_masks, model)
+                found = await self.models.compute(request, self.name, work, masked_texts(asked), tokens)
+                return json_response(found[0] if asked.one else found)
+            cells = await self._predicted(request, rows_of_inputs(asked.inputs, model.columns))
+        return json_response(as_pipelines_do(model, asked, cells))
+
+    async def _predicted(self, request: Request, rows: Sequence[Any]) -> list[dict[str, Any]]:
+        tokens = tokens_of(rows, self.limits)
+        self.log_rows(rows)
+        found = await self.models.compute(request, self.name, self.model.predict, rows, tokens)
+        self._count(found)
+        return found
+
+    async def _file(self, request: Request, body: bytes, folder: Path) -> Response:
+        file = folder / "rows.csv"
+        file.write_bytes(body)
+        try:
+            rows = await asyncio.to_thread(csv_rows, self.model, file, most=self.limits.file_rows)
+            tokens = tokens_of([dict(record.values) for record in rows.records], self.limits)
+            seconds = self.limits.file_seconds
+            found = await self.models.compute(request, self.name, rows.answers, rows.records, tokens, seconds=seconds)
+            content = await asyncio.to_thread(rows.written, found, folder / "predicted.csv")
+        except UserError as error:
+            raise Refused(400, error.what.replace(f"{folder}/", ""), error.way_out) from error
+        self._count([one.cells for one in found])
+        return Response(content, media_type=CSV)
+
+    def _count(self, found: Sequence[dict[str, Any]]) -> None:
+        failed = sum(ERROR in cells for cells in found)
+        self.models.meters.rows(self.name, answered=len(found) - failed, failed=failed)

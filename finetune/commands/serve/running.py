@@ -1,0 +1,111 @@
+"""Runs the server until a signal: SIGTERM and Ctrl-C end it once the waiting requests are answered; SIGHUP loads the
+models again."""
+
+import asyncio
+import logging
+import signal
+import socket
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+
+import uvicorn
+
+from finetune.commands.serve.guard import Guard
+from finetune.commands.serve.loading import load_one
+from finetune.commands.serve.served_models import ServedModels
+from finetune.errors import UserError, first_line
+
+SECONDS_TO_ANSWER = 7.0  # for requests that wait when the server is stopped
+SECONDS_TO_END = 9  # after which connections are closed
+CONNECTIONS = 2_048  # that wait to be taken
+
+
+class ModelServer(uvicorn.Server):
+    """uvicorn's server, whose signals are ours."""
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        """Leaves signals as they are."""
+        yield
+
+
+class ServerRun:
+    """One run of the server on a socket; `log` gets what happens to it."""
+
+    def __init__(self, app: Guard, models: ServedModels, *, log: Callable[[str], None]) -> None:
+        self.models, self.log = models, log
+        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # which prints tracebacks
+        config = uvicorn.Config(
+            app,
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            ws="none",
+            lifespan="off",
+            backlog=CONNECTIONS,
+            timeout_graceful_shutdown=SECONDS_TO_END,
+        )
+        self._server = ModelServer(config)
+        self._loading: asyncio.Task[None] | None = None
+
+    def until_stopped(self, bound: socket.socket) -> None:
+        """Answers until a signal. Raises UserError where another program listens on the port by now."""
+        try:
+            asyncio.run(self._serve(bound))
+        except OSError as error:
+            raise UserError(f"the port cannot be listened on ({first_line(error)})", "Choose another `port`") from error
+        self.models.close(1.0)
+
+    async def _serve(self, bound: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._stop)
+        loop.add_signal_handler(signal.SIGHUP, self._reload)
+        await self._server.serve(sockets=[bound])
+
+    def _stop(self) -> None:
+        """Ends the server; a second signal does not wait for requests."""
+        if self.models.stopping:
+            self.models.drop_waiting()
+            return
+        self.log("stopping: the requests that wait are answered")
+        self.models.stopping = self._server.should_exit = True
+        asyncio.get_running_loop().call_later(SECONDS_TO_ANSWER, self.models.drop_waiting)
+
+    def _reload(self) -> None:
+        if self._loading is None or self._loading.done():
+            self._loading = asyncio.create_task(self._loaded_again())
+
+    async def _loaded_again(self) -> None:
+        """Replaces each model by what its name means now; one that cannot be loaded stays."""
+        for model in list(self.models.by_name.values()):
+            try:
+                new = await asyncio.to_thread(load_one, model.source, model.name)
+            except Exception as error:
+                why = str(error) if isinstance(error, UserError) else first_line(error)
+                self.log(f"{model.name}: cannot be loaded again, the model before it stays: {why}")
+                continue
+            self.models.replace(new)
+            same = new.predictor.fingerprint == model.predictor.fingerprint
+            self.log(f"{model.name}: loaded again, {'the same weights' if same else 'replaced'}")
+
+
+def bound_socket(host: str, port: int) -> socket.socket:
+    """A socket on that address, which takes no connection yet. Raises UserError for one that cannot be had."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        made = socket.socket(family, kind, protocol)
+    except OSError as error:
+        raise UserError(
+            f"the host '{host}' is not known ({first_line(error)})", "Choose 127.0.0.1, or 0.0.0.0"
+        ) from error
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        made.bind(address)
+    except OSError as error:
+        made.close()
+        raise UserError(
+            f"port {port} of {host} cannot be used ({error.strerror})",
+            "Choose another: --port 0 takes one that is free",
+        ) from error
+    return made

@@ -1,0 +1,69 @@
+"""The paths of the server as a whole: the page, what it serves, and what looks after it."""
+
+from collections.abc import Awaitable, Callable
+from importlib.resources import files
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+
+from finetune.commands.serve.about import MOST_EXAMPLES, facts_of
+from finetune.commands.serve.refused import Refused, json_response
+from finetune.commands.serve.served_model import ServedModel
+from finetune.commands.serve.served_models import ServedModels
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+SAFE = {  # the page loads nothing from elsewhere, and no other page may show it
+    "Content-Security-Policy": "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
+    "img-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+}
+
+
+class ServerPaths:
+    """The endpoints of all models together; with `examples`, `/about` has rows of dev."""
+
+    def __init__(self, models: ServedModels, *, examples: bool) -> None:
+        self.models, self.examples = models, MOST_EXAMPLES if examples else 0
+        self._facts: dict[int, tuple[ServedModel, dict[str, object]]] = {}
+
+    def endpoints(self) -> dict[str, Endpoint]:
+        """What each path answers to GET."""
+        return {
+            "/": self.page,
+            "/about": self.about,
+            "/health": self.health,
+            "/ready": self.ready,
+            "/metrics": self.metrics,
+        }
+
+    async def page(self, request: Request) -> Response:
+        """The page to try the models."""
+        page = files(__package__).joinpath("page.html").read_text(encoding="utf-8")
+        return HTMLResponse(page, headers=SAFE)
+
+    async def about(self, request: Request) -> Response:
+        """What each model reads, its labels, scores and limits."""
+        return json_response({"models": [self._about(one) for one in self.models.by_name.values()]})
+
+    async def health(self, request: Request) -> Response:
+        """Whether the process answers."""
+        return json_response({"status": "ok"})
+
+    async def ready(self, request: Request) -> Response:
+        """Whether a request would be taken."""
+        if not self.models.ready:
+            headers = {"Retry-After": "1"}
+            raise Refused(503, "the server stops, or its queue is full", "Try again later", headers=headers)
+        return json_response({"status": "ready"})
+
+    async def metrics(self, request: Request) -> Response:
+        """Counts for Prometheus."""
+        return Response(self.models.meters.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+    def _about(self, model: ServedModel) -> dict[str, object]:
+        """The facts of a model, which are read once."""
+        kept = self._facts.get(id(model))
+        if kept is None or kept[0] is not model:
+            kept = self._facts[id(model)] = model, facts_of(model, self.models.limits, examples=self.examples)
+        return kept[1]
