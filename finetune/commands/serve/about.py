@@ -32,7 +32,7 @@ def facts_of(model: ServedModel, limits: ServeLimits, *, examples: int = MOST_EX
         "task": predictor.task.name,
         "shape": model.kind.name,
         "columns": list(model.columns),
-        "labels": list(predictor.engine.model.head.labels),
+        "labels": list(model.labels),
         "scores": {} if record is None else _scores(record),
         "fingerprint": predictor.fingerprint,
         "max_length": predictor.max_length,

@@ -75,7 +75,7 @@ async def _refused(_: Request, error: Exception) -> Response:
     return error.response()
 
 
-async def _fault(_: Request, error: Exception) -> Response:
+async def _fault(*_: Any) -> Response:
     return json_response({"error": "the server has a fault. Its log names the place"}, status=500)
 
 

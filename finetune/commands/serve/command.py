@@ -60,7 +60,12 @@ def serve_command(
         from finetune.commands.serve.running import ServerRun
         from finetune.commands.serve.served_models import ServedModels
 
-        how = {"task": task, "out": str(out), "device": device, "temperature": settings.get("temperature")}
+        how: dict[str, Any] = {
+            "task": task,
+            "out": str(out),
+            "device": device,
+            "temperature": settings.get("temperature"),
+        }
         with watching(quiet=quiet) as watch:
             loaded = load_models([ModelSource(model=name, **how) for name in names], watch=watch)
         served, access = ServedModels(loaded, ServeLimits()), Access(host=host, token=token)

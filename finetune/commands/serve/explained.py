@@ -12,9 +12,7 @@ from finetune.task_types.explained import Asked
 
 def is_explained(model: ServedModel) -> bool:
     """Whether the model's predictions can be explained here: captum is installed, torch computes them."""
-    return (
-        find_spec("captum") is not None and model.engine == "torch" and not model.predictor.engine.model.head.vocabulary
-    )
+    return find_spec("captum") is not None and model.engine == "torch" and not model.pretrains
 
 
 def require_explained(model: ServedModel) -> None:

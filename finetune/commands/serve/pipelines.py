@@ -78,9 +78,9 @@ def as_pipelines_do(model: ServedModel, asked: PipelineRequest, predictions: Seq
             where = "the input" if asked.one else f"input {number}"
             raise Refused(400, f"{where} {cells['error']}", "Send texts, or rows to /predict, where each has its error")
     if all(TAGS in cells for cells in predictions):
-        tagged = [_entities(asked, cells) for cells in predictions]
+        tagged = [_entities(asked, *pair) for pair in zip(asked.inputs, predictions, strict=True)]
         return tagged[0] if asked.one else tagged
-    labels = model.predictor.engine.model.head.labels
+    labels = model.labels
     if not labels or not all(f"p({label})" in cells for cells in predictions for label in labels):
         name = f"POST /predict, as GET /about describes for {model.name}"
         raise Refused(400, f"{model.kind.name} has no form of its own among transformers' pipelines", f"Use {name}")
@@ -94,7 +94,7 @@ def _labels(asked: PipelineRequest, labels: Sequence[str], cells: Mapping[str, A
     return sorted(found, key=lambda one: -one["score"])[: asked.count("top_k", None)]
 
 
-def _entities(asked: PipelineRequest, cells: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _entities(asked: PipelineRequest, given: Any, cells: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The entities of a text; by `aggregation_strategy` "none" the tag of each word."""
     asked.takes("aggregation_strategy", "ignore_labels")
     strategy, ignored = asked.parameters.get("aggregation_strategy", "simple"), asked.parameters.get("ignore_labels")
@@ -110,8 +110,9 @@ def _entities(asked: PipelineRequest, cells: Mapping[str, Any]) -> list[dict[str
     if "characters" not in cells:
         raise Refused(400, "the model answers with spans of characters", "Leave aggregation_strategy out")
     each = zip(cells["prediction"], cells["probabilities"], cells["characters"], strict=True)
+    text = given if isinstance(given, str) else str(given.get("text", ""))
     return [
-        {"entity": tag, "score": score, "start": start, "end": end}
+        {"entity": tag, "score": score, "word": text[start:end], "start": start, "end": end}
         for tag, score, (start, end) in each
         if tag not in left_out
     ]

@@ -2,6 +2,7 @@
 models again."""
 
 import asyncio
+import gc
 import logging
 import signal
 import socket
@@ -55,6 +56,7 @@ class ServerRun:
         except OSError as error:
             raise UserError(f"the port cannot be listened on ({first_line(error)})", "Choose another `port`") from error
         self.models.close(1.0)
+        gc.freeze()  # else Python walks through all of torch as it ends, which takes seconds on a busy machine
 
     async def _serve(self, bound: socket.socket) -> None:
         loop = asyncio.get_running_loop()

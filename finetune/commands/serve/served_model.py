@@ -1,6 +1,6 @@
 """A model as it is served: its name, its predictor, and what it computes for rows."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,8 @@ from finetune.inference.predictor import Predictor
 from finetune.inference.python_rows import names_read, window_values
 from finetune.runs.folder import RunFolder
 from finetune.task_types.data_type import DataType
+
+CONTEXT_AND_LIST = 2  # columns of a choice whose choices are one column, with a list
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,9 +35,20 @@ class ServedModel:
         return "torch"
 
     @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels that it predicts, in order; empty where it predicts none."""
+        return tuple(self.predictor.engine.model.head.labels)
+
+    @property
+    def pretrains(self) -> bool:
+        """Whether it predicts words of a text."""
+        return bool(self.predictor.engine.model.head.vocabulary)
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """The names under which it reads a row's inputs: the columns of training, or those of its task."""
-        return names_read(self.predictor)[0]
+        layout = self.predictor.layout
+        return (*names_read(self.predictor)[0], *(layout.marked if layout else ()))
 
     def predict(self, rows: Sequence[Any]) -> list[dict[str, Any]]:
         """The cells of `finetune predict` for each row; for one without a prediction its `error`."""
@@ -51,5 +64,8 @@ class ServedModel:
 
     def example(self) -> dict[str, Any]:
         """A row that it can read, by its columns."""
-        texts: Mapping[str, str] = dict.fromkeys(self.columns, "a text")
-        return dict(texts)
+        row: dict[str, Any] = dict.fromkeys(self.columns, "a text")
+        if self.kind.any_columns and len(row) == CONTEXT_AND_LIST:
+            row[self.columns[-1]] = ["a text", "another text"]
+        layout = self.predictor.layout
+        return row | {name: [0, 1] for name in (layout.marked if layout else ())}
