@@ -1,0 +1,44 @@
+"""What `/about` says of a model for the page: how sure it was right to be, its options, and how its form looks."""
+
+from pathlib import Path
+from typing import Any
+
+from finetune.commands.serve.served_model import ServedModel
+from finetune.errors import UserError
+from finetune.inference.dev_claims import claims_with
+from finetune.metrics.calibration import reliability
+from finetune.task_types.options import option_values
+
+FEWEST = 5  # dev predictions of a confidence, of fewer of which a share says nothing
+
+
+def page_facts(model: ServedModel) -> dict[str, Any]:
+    """JSON values: `calibration`, the options of the task (such as thresholds) by name, the `mask` of the tokenizer,
+    and how many `contexts` come before the choices of a row.
+
+    `calibration` has for each tenth of confidence with dev predictions their number and the share that was right.
+    """
+    layout = model.predictor.layout
+    return {
+        "calibration": _calibration(model),
+        "options": option_values(model.predictor.task),
+        "mask": model.predictor.tokenizer.mask_token or "",
+        "contexts": 1 if layout is None else layout.contexts,
+    }
+
+
+def _calibration(model: ServedModel) -> list[dict[str, Any]]:
+    """Empty where it is unknown: without dev predictions, and with another temperature than theirs."""
+    folder = model.predictor.folder
+    if folder is None or model.predictor.temperature != 1:
+        return []
+    try:
+        confidence, right, _ = claims_with(model.source.model, folder, out=Path(model.source.out)).arrays()
+    except UserError:
+        return []
+    bins = reliability(confidence, right) if len(confidence) else []
+    return [
+        {"low": one.low, "high": one.high, "count": one.count, "accuracy": one.accuracy}
+        for one in bins
+        if one.count >= FEWEST
+    ]

@@ -1,0 +1,187 @@
+// Puts the page together: the model's form, its prediction, rows of dev, files, and what is known of it.
+const SHAPES = {  // by task type; any other has a field for each text and the cells of its prediction
+  classification: {form: model => textsForm(model, [4, 4]), draw: labelAnswer},
+  regression: {form: model => textsForm(model, [4, 4]), draw: numberAnswer},
+  "multi-label": {form: model => textsForm(model, [4]), draw: labelsAnswer, empty: "noLabel"},
+  tagging: {form: model => textsForm(model, [4]), draw: entitiesAnswer},
+  span: {form: model => textsForm(model, [2, 8]), draw: spanAnswer, empty: "noAnswer"},
+  choice: {form: choicesForm, draw: choiceAnswer},
+  text: {form: masksForm, draw: masksAnswer, masks: true},
+};
+const OTHER = {form: model => textsForm(model, [4]), draw: cellsAnswer};
+const EXCERPT = 160;  // characters of a row of dev that are shown of each text
+
+let models = [], model, shape, form, row = null, running = null;
+
+const path = name => models.length > 1 ? `/${encodeURIComponent(model.name)}/${name}` : `/${name}`;
+
+function choose(name) {
+  model = models.find(one => one.name === name) ?? models[0];
+  shape = SHAPES[model.shape] ?? OTHER;
+  if (shape.masks && !model.mask) shape = OTHER;
+  form = shape.form(model);
+  at("fields").replaceChildren(form.element);
+  at("name").textContent = model.name;
+  document.title = `${model.name} · finetune`;
+  const best = Object.entries(model.scores ?? {})[0];
+  facts(at("facts"), [[words("task"), model.task], ...best ? [[best[0], scoreWords(best[1])]] : []]);
+  showExamples();
+  showAbout();
+  start(words("notYet"));
+}
+
+function start(state, ...found) {  // the place of the prediction, empty or with what was found
+  running?.abort();
+  at("state").textContent = state;
+  at("state").classList.remove("problem-text");
+  at("found").replaceChildren(...found);
+  at("explained").replaceChildren();
+  at("why").hidden = true;
+  at("answer").classList.remove("old");
+  at("answer").ariaBusy = "false";
+}
+
+function fail(error, place = at("state")) {
+  if (error.name === "AbortError") return;
+  place.textContent = error instanceof Refused ? error.message : String(error);
+  place.classList.add("problem-text");
+}
+
+async function predict() {
+  const fault = form.fault();
+  start(fault || words("waiting"));
+  at("state").classList.toggle("problem-text", Boolean(fault));
+  if (fault) return;
+  const mine = running = new AbortController(), given = row = form.read();
+  at("answer").ariaBusy = "true";
+  try {
+    const found = await answerOf(given, mine.signal);
+    start("", ...found.error ? [] : shape.draw(found, model, given, form));
+    if (found.error) fail(new Refused(found.error));
+    at("why").hidden = !model.explain || Boolean(found.error);
+  } catch (error) {
+    if (mine === running) { start(""); fail(error); }
+  }
+}
+
+async function answerOf(given, signal) {
+  if (shape.masks) return asked(models.length > 1 ? `/${encodeURIComponent(model.name)}` : "/", {inputs: asText(Object.values(given)[0])}, signal);
+  return (await asked(path("predict"), {rows: [given]}, signal)).predictions[0];
+}
+
+async function explain() {
+  const given = row, place = at("explained"), waiting = make("p", "note", words("whyWaiting"));
+  place.replaceChildren(waiting);
+  try {
+    const found = await asked(path("explain"), {row: given});
+    if (given === row) place.replaceChildren(...explained(found));
+  } catch (error) {
+    fail(error, waiting);
+  }
+}
+
+function showExamples() {
+  const rows = model.examples ?? [];
+  at("examples").hidden = !rows.length;
+  at("examples-list").replaceChildren(...rows.map(one => {
+    const texts = model.columns.map(name => asText(one.row[name])).filter(Boolean).map(text => characters(text).length > EXCERPT ? `${piece(characters(text), 0, EXCERPT)} …` : text);
+    const named = (name, value) => make("span", "", `${words(name)} `, own("b", "", asText(value) || words(shape.empty ?? "empties")));
+    const known = one.right === true || one.right === false, kind = !known ? "is-neither" : one.right ? "is-right" : "is-wrong";
+    const button = make("button", "row", ...texts.map(text => own("span", "excerpt", text)),
+      make("span", "head", ...known ? [make("span", "sign", one.right ? `✓ ${words("right")}` : `✗ ${words("wrong")}`)] : [],
+        named("label", one.label), named("prediction", one.prediction)));
+    button.type = "button";
+    button.addEventListener("click", async () => {
+      form.fill(one.row);
+      at("answer").scrollIntoView({block: "nearest"});
+      await predict();
+      at("found").focus({preventScroll: true});
+    });
+    return make("li", kind, button);
+  }));
+}
+
+function interval({value, shown, low, high}) {  // as the score is shown, which may be in hundredths
+  if (low === undefined || low === null) return "";
+  const scale = value ? Math.max(1, Math.round(Number(shown) / value)) : 1, decimals = shown.split(".")[1]?.length ?? 0;
+  return `${(scale * low).toFixed(decimals)} – ${(scale * high).toFixed(decimals)}`;
+}
+const scoreWords = score => [score.shown, interval(score) && `(${interval(score)})`].filter(Boolean).join(" ");
+
+function showAbout() {
+  const lines = Object.entries(model.scores ?? {}).map(([name, one]) => [name, one.shown, interval(one), one.rows?.toLocaleString(LANGUAGE) ?? ""]);
+  const made = lines.length ? table([words("metric"), words("score"), words("interval"), words("rows")], lines, [1, 2, 3])
+    : make("p", "note", words("noScores"));
+  made.id = "scores";
+  at("scores").replaceWith(made);
+  const calibrated = model.calibrated === undefined ? "" : words(model.calibrated ? "isCalibrated" : "notCalibrated");
+  facts(at("more"), [[words("kind"), model.shape], [words("engine"), model.engine], [words("longest"), model.max_length],
+                     [words("calibrated"), calibrated], [words("fingerprint"), model.fingerprint]]);
+}
+
+let given = "";  // the address of the file that was given back last
+
+async function answerFile(file) {
+  const state = at("file-state"), most = model.limits?.body_bytes;
+  state.classList.remove("problem-text");
+  at("file").scrollIntoView({block: "nearest"});
+  if (most && file.size > most) return fail(new Refused(words("tooLarge", file.name, file.size.toLocaleString(LANGUAGE), most.toLocaleString(LANGUAGE))), state);
+  state.textContent = words("fileWaiting", file.name);
+  try {
+    const body = await file.arrayBuffer().catch(() => { throw new Refused(words("notText", file.name)); });
+    const found = await (await call(path("file"), {body, type: "text/csv"})).blob();
+    URL.revokeObjectURL(given);
+    given = URL.createObjectURL(found);
+    const name = `predicted-${file.name.replace(/\.[^.]*$/, "")}.csv`, link = own("a", "", words("download", name));
+    link.href = given;
+    link.download = name;
+    state.replaceChildren(words("fileDone", file.name), link);
+    link.click();
+  } catch (error) {
+    fail(error, state);
+  }
+}
+
+function listen() {
+  at("model").addEventListener("change", () => choose(at("model").value));
+  at("row").addEventListener("submit", event => { event.preventDefault(); predict(); });
+  at("row").addEventListener("reset", event => { event.preventDefault(); form.fill({}); start(words("notYet")); at("fields").querySelector("textarea").focus(); });
+  at("row").addEventListener("keydown", event => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); predict(); } });
+  at("row").addEventListener("input", () => {
+    if (!at("found").hasChildNodes()) return;
+    at("answer").classList.add("old");
+    at("state").textContent = words("outdated");
+  });
+  at("why").querySelector("button").addEventListener("click", explain);
+  at("file-chosen").addEventListener("change", () => {
+    const [file] = at("file-chosen").files;
+    at("file-chosen").value = "";
+    if (file) answerFile(file);
+  });
+  const holdsFile = event => [...event.dataTransfer?.types ?? []].includes("Files");
+  addEventListener("dragover", event => { if (holdsFile(event)) { event.preventDefault(); at("drop").classList.add("over"); } });
+  addEventListener("dragleave", event => { if (!event.relatedTarget) at("drop").classList.remove("over"); });
+  addEventListener("drop", event => {
+    at("drop").classList.remove("over");
+    if (!holdsFile(event)) return;
+    event.preventDefault();
+    answerFile(event.dataTransfer.files[0]);
+  });
+}
+
+async function open() {
+  document.documentElement.lang = LANGUAGE;
+  for (const one of document.querySelectorAll("[data-words]")) one.textContent = words(one.dataset.words);
+  try {
+    ({models} = await asked("/about"));
+  } catch (error) {
+    return tell(error instanceof Refused ? error.message : String(error));
+  }
+  at("model").replaceChildren(...models.map(one => new Option(one.name, one.name)));
+  at("which").hidden = models.length < 2;
+  listen();
+  choose(models[0].name);
+  document.querySelector("main").hidden = false;
+}
+
+open();
