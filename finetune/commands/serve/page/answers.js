@@ -27,9 +27,10 @@ function bars(entries, {model, thresholds = {}} = {}) {
 
 const believed = (model, share) => (model.calibration ?? []).find(bin => share > bin.low && share <= bin.high || share === 0 && bin.low === 0);
 
-function believedNote(model, share) {  // nothing where dev has no such predictions
-  const bin = share === undefined || share === null ? null : believed(model, share);
-  return bin ? [make("p", "note believed", words("believed", bin.count, Math.round(100 * bin.low), Math.round(100 * bin.high), (100 * bin.accuracy).toFixed(0)))] : [];
+function believedNotes(model, shares) {  // nothing where dev has no such predictions
+  const bins = new Set(shares.filter(share => typeof share === "number").map(share => believed(model, share)).filter(Boolean));
+  return [...bins].map(bin => make("p", "note believed", words(
+    "believed", bin.count, Math.round(100 * bin.low), Math.round(100 * bin.high), (100 * bin.accuracy).toFixed(0))));
 }
 
 const headline = (text, kind = "") => own("p", `prediction ${kind}`, text);
@@ -42,7 +43,7 @@ function chances(found, before = "p(") {  // [label, probability] of the columns
 function labelAnswer(found, model) {
   const entries = chances(found).map(one => ({...one, chosen: one.name === String(found.prediction)})).sort((a, b) => b.share - a.share);
   return [headline(asText(found.prediction)), ...entries.length ? [bars(entries, {model})] : [],
-          ...believedNote(model, entries.find(one => one.chosen)?.share)];
+          ...believedNotes(model, [entries.find(one => one.chosen)?.share])];
 }
 
 function numberAnswer(found) {
@@ -55,7 +56,7 @@ function labelsAnswer(found, model) {
   const thresholds = Object.fromEntries((model.options?.thresholds ?? []).map((value, place) => [model.labels[place], value]));
   const chips = given.length ? make("p", "prediction", ...given.flatMap(name => [own("span", "chip", name), " "])) : headline(words("noLabel"), "none");
   return [chips, bars(entries, {model, thresholds}), ...Object.keys(thresholds).length ? [make("p", "note", words("thresholds"))] : [],
-          ...given.length === 1 ? believedNote(model, entries.find(one => one.chosen)?.share) : []];
+          ...believedNotes(model, entries.filter(one => one.chosen).map(one => one.share))];
 }
 
 function entitiesAnswer(found, model, row) {
@@ -74,9 +75,8 @@ function entitiesAnswer(found, model, row) {
   }
   shown.append(piece(all, place));
   const sure = one => typeof one.probability === "number" ? percent(one.probability) : "";
-  const least = Math.min(...entities.map(one => one.probability ?? NaN));
   return [shown, table([words("entity"), words("type"), words("probability")], entities.map(one => [one.text, one.type, sure(one)]), [2]),
-          ...believedNote(model, entities.length === 1 ? least : undefined)];
+          ...believedNotes(model, entities.map(one => one.probability))];
 }
 
 function spanAnswer(found, model, row) {
@@ -91,7 +91,7 @@ function spanAnswer(found, model, row) {
   }
   const entries = found.prediction ? [{name: words("bestAnswer"), share: found.score, chosen: true}] : [];
   if (typeof none === "number") entries.push({name: words("noAnswer"), share: none, chosen: !found.prediction});
-  made.push(bars(entries, {model}), ...believedNote(model, found.prediction ? found.score : none));
+  made.push(bars(entries, {model}), ...believedNotes(model, [found.prediction ? found.score : none]));
   const threshold = model.options?.threshold;
   if (typeof none === "number" && typeof threshold === "number") made.push(make("p", "note", words("oddsNote", few(Math.exp(threshold)), few(threshold))));
   return made;
@@ -100,7 +100,7 @@ function spanAnswer(found, model, row) {
 function choiceAnswer(found, model, row, form) {
   const texts = form.texts(), shares = chances(found, "p(choice "), which = shares.findIndex(one => one.name === String(found.prediction));
   const entries = shares.map((one, place) => ({name: texts[place] || one.name, share: one.share, chosen: place === which}));
-  return [headline(found["prediction text"] ?? asText(found.prediction)), bars(entries, {model}), ...believedNote(model, shares[which]?.share)];
+  return [headline(found["prediction text"] ?? asText(found.prediction)), bars(entries, {model}), ...believedNotes(model, [shares[which]?.share])];
 }
 
 function masksAnswer(found) {

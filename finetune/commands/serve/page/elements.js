@@ -15,7 +15,7 @@ function own(tag, kind, text) {  // a text of the user or the model, in whatever
 }
 
 const percent = share => `${(100 * share).toFixed(1)} %`;
-const few = value => Number(value.toPrecision(4)).toLocaleString(LANGUAGE);
+const few = value => value && Math.abs(value) < 0.001 ? value.toExponential(1) : Number(value.toPrecision(4)).toLocaleString(LANGUAGE);
 const asText = value => typeof value === "string" ? value : value === null || value === undefined ? ""
   : Array.isArray(value) && value.every(one => typeof one === "string") ? value.join(" ") : JSON.stringify(value);
 
