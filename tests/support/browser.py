@@ -5,6 +5,8 @@ import json
 import re
 import shutil
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +70,33 @@ def in_a_browser(page: Path, script: str, folder: Path, *, width: int = 1_400, d
     result = json.loads(html.unescape(answer))
     assert result["wrong"] == []
     return result["found"]
+
+
+@contextmanager
+def driven(folder: Path, *, language: str = "en") -> Iterator[Any]:
+    """A real headless Chromium with a driver, its profile in a folder. Skips where either is missing."""
+    webdriver = pytest.importorskip("selenium.webdriver")
+    program, driver = next(filter(None, map(shutil.which, PROGRAMS)), None), shutil.which("chromedriver")
+    if program is None or driver is None:
+        pytest.skip("needs Chromium and chromedriver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = program
+    for flag in (*FLAGS, "disable-quic", "disable-sync", f"accept-lang={language}", f"user-data-dir={folder}"):
+        options.add_argument(f"--{flag}")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    opened = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
+    try:
+        yield opened
+    finally:
+        opened.quit()
+
+
+def emulate(browser: Any, *, width: int, scheme: str = "light", media: str = "") -> None:
+    """A window of a width, a colour scheme, and a medium such as `print`."""
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media, "features": features})
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
 
 
 def dumped(address: str, folder: Path, *flags: str, wait: int = WAIT) -> str:

@@ -1,6 +1,5 @@
 """What a real browser makes of a report."""
 
-import shutil
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -9,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.browser import CONTRAST
+from support.browser import CONTRAST, driven, emulate
 from support.records import change_record
 from support.reports import report, saved_run
 from support.toys import cat_task
@@ -26,21 +25,8 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A real headless Chromium."""
-    webdriver = pytest.importorskip("selenium.webdriver")
-    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    driver = shutil.which("chromedriver")
-    if program is None or driver is None:
-        pytest.skip("needs Chromium and chromedriver")
-    options = webdriver.ChromeOptions()
-    options.binary_location = program
-    flags = "headless no-sandbox disable-gpu disable-quic no-first-run disable-background-networking"
-    for flag in (*flags.split(), "disable-component-update", "disable-sync"):
-        options.add_argument(f"--{flag}")
-    options.add_argument(f"--user-data-dir={tmp_path_factory.mktemp('chromium')}")
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    opened = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
-    yield opened
-    opened.quit()
+    with driven(tmp_path_factory.mktemp("chromium")) as opened:
+        yield opened
 
 
 UNFOLD = "for (const one of document.querySelectorAll('details')) one.open = true;"
@@ -49,11 +35,7 @@ UNFOLD = "for (const one of document.querySelectorAll('details')) one.open = tru
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [400, 1400])
 def test_a_browser_shows_it_whole_and_readable(browser: Any, page: Path, width: int, scheme: str) -> None:
-    features = [{"name": "prefers-color-scheme", "value": scheme}]
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
-    browser.execute_cdp_cmd(
-        "Emulation.setDeviceMetricsOverride", {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-    )
+    emulate(browser, width=width, scheme=scheme)
     browser.get(page.as_uri())
     assert browser.get_log("browser") == []
     browser.execute_script(UNFOLD)
@@ -165,10 +147,7 @@ def seeds(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def show(browser: Any, page: Path, *, width: int, media: str = "", scheme: str = "light") -> None:
-    features = [{"name": "prefers-color-scheme", "value": scheme}]
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media, "features": features})
-    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    emulate(browser, width=width, scheme=scheme, media=media)
     browser.get(page.as_uri())
 
 

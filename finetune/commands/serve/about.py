@@ -7,6 +7,7 @@ from typing import Any
 
 from finetune.commands.serve.explained import is_explained
 from finetune.commands.serve.limits import ServeLimits
+from finetune.commands.serve.page.facts import page_facts
 from finetune.commands.serve.served_model import ServedModel
 from finetune.errors import UserError
 from finetune.metrics.scores import plain_metrics
@@ -42,6 +43,7 @@ def facts_of(model: ServedModel, limits: ServeLimits, *, examples: int = MOST_EX
         "limits": {"rows": limits.rows, "characters": limits.characters, "body_bytes": limits.body_bytes},
         "explain": is_explained(model),
         "choices": model.kind.any_columns,
+        **page_facts(model),
     }
 
 

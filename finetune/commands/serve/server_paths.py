@@ -1,23 +1,18 @@
 """The paths of the server as a whole: the page, what it serves, and what looks after it."""
 
 from collections.abc import Awaitable, Callable
-from importlib.resources import files
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from finetune.commands.serve.about import MOST_EXAMPLES, facts_of
+from finetune.commands.serve.page.build import served_page
 from finetune.commands.serve.refused import Refused, json_response
 from finetune.commands.serve.served_model import ServedModel
 from finetune.commands.serve.served_models import ServedModels
 
 Endpoint = Callable[[Request], Awaitable[Response]]
-SAFE = {  # the page loads nothing from elsewhere, and no other page may show it
-    "Content-Security-Policy": "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
-    "img-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-}
+SAFE = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer"}
 
 
 class ServerPaths:
@@ -25,6 +20,7 @@ class ServerPaths:
 
     def __init__(self, models: ServedModels, *, examples: bool) -> None:
         self.models, self.examples = models, MOST_EXAMPLES if examples else 0
+        self._page = served_page()
         self._facts: dict[int, tuple[ServedModel, dict[str, object]]] = {}
 
     def endpoints(self) -> dict[str, Endpoint]:
@@ -39,8 +35,7 @@ class ServerPaths:
 
     async def page(self, request: Request) -> Response:
         """The page to try the models."""
-        page = files(__package__).joinpath("page.html").read_text(encoding="utf-8")
-        return HTMLResponse(page, headers=SAFE)
+        return HTMLResponse(self._page.html, headers={**SAFE, "Content-Security-Policy": self._page.policy})
 
     async def about(self, request: Request) -> Response:
         """What each model reads, its labels, scores and limits."""

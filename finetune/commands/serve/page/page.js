@@ -80,16 +80,19 @@ async function explain() {
   }
 }
 
+const NONE = ["", "no answer", "none"];  // how the server calls a label or prediction that is empty
+const verdict = value => shape.empty && NONE.includes(value) ? words(shape.empty) : asText(value) || words("empties");
+
 function showExamples() {
   const rows = model.examples ?? [];
   at("examples").hidden = !rows.length;
   at("examples-list").replaceChildren(...rows.map(one => {
     const texts = model.columns.map(name => asText(one.row[name])).filter(Boolean).map(text => characters(text).length > EXCERPT ? `${piece(characters(text), 0, EXCERPT)} …` : text);
-    const named = (name, value) => make("span", "", `${words(name)} `, own("b", "", asText(value) || words(shape.empty ?? "empties")));
+    const named = (name, value) => make("span", "", `${words(name)} `, own("b", "", verdict(value)));
     const known = one.right === true || one.right === false, kind = !known ? "is-neither" : one.right ? "is-right" : "is-wrong";
     const button = make("button", "row", ...texts.map(text => own("span", "excerpt", text)),
       make("span", "head", ...known ? [make("span", "sign", one.right ? `✓ ${words("right")}` : `✗ ${words("wrong")}`)] : [],
-        named("label", one.label), named("prediction", one.prediction)));
+        ...one.label || one.prediction ? [named("label", one.label), named("prediction", one.prediction)] : []));
     button.type = "button";
     button.addEventListener("click", async () => {
       form.fill(one.row);
