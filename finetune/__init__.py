@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from finetune.api.learning_curve import LearningCurve
     from finetune.api.model import Model, load
     from finetune.api.run import Run, open_run
+    from finetune.commands.card.api import card
     from finetune.commands.check.api import Findings, check, check_new
     from finetune.commands.check.shift import ShiftReport
     from finetune.commands.compare.api import Comparison, compare
@@ -53,6 +54,7 @@ __all__ = [
     "ShiftReport",
     "UserError",
     "Vocabulary",
+    "card",
     "check",
     "check_new",
     "compare",
@@ -82,6 +84,7 @@ _HOMES = {  # modules with what they give, imported when a name is first used, s
     "api.learning_curve": ("LearningCurve",),
     "api.model": ("Model", "load"),
     "api.run": ("Run", "open_run"),
+    "commands.card.api": ("card",),
     "commands.check.api": ("Findings", "check", "check_new"),
     "commands.check.shift": ("ShiftReport",),
     "commands.compare.api": ("Comparison", "compare"),

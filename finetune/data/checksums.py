@@ -12,6 +12,7 @@ from finetune.errors import UserError
 
 NAME = re.compile(r"[\w.-]{1,100}", re.ASCII)  # of a file in the same folder
 CHECKSUMS = "checksums.json"  # of the other files in its folder
+ABOUT = "README.md"  # tells about the others, and may be written again
 
 
 def sha256_of(file: Path) -> str:
@@ -27,9 +28,9 @@ def _sha256(file: Path, *_: int) -> str:
 
 
 def checksums_of(folder: Path) -> dict[str, str]:
-    """The checksum of each file in a folder, by name, without hidden files and the file of checksums itself."""
+    """The checksum of each file in a folder, by name, without hidden files, CHECKSUMS and ABOUT."""
     files = sorted(file for file in folder.iterdir() if file.is_file() and file.name[0] != ".")
-    return {file.name: sha256_of(file) for file in files if file.name != CHECKSUMS}
+    return {file.name: sha256_of(file) for file in files if file.name not in (CHECKSUMS, ABOUT)}
 
 
 def write_checksums(folder: Path) -> None:

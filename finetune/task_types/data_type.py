@@ -69,7 +69,7 @@ class Evidence:
 
 
 class DataType(ABC):
-    """A task type for user data. `name` is the value of the setting `shape`.
+    """A task type for user data. `name` is the value of the setting `shape`, `answers` what a prediction is, in words.
 
     `task_class` is the class of its tasks, `view` shows its predictions in a report. `inputs` is an example of the
     settings that name its columns; with `by_text` columns are also searched where the user named the texts but not the
@@ -87,6 +87,7 @@ class DataType(ABC):
     """
 
     name: ClassVar[str]
+    answers: ClassVar[str] = ""
     task_class: ClassVar[type[Task]]
     view: ClassVar[type[View]]
     inputs: ClassVar[str]

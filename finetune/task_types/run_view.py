@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from finetune.runs.folder import RunFolder
@@ -19,7 +20,7 @@ def split_view_of(record: RunRecord, folder: RunFolder, split: str, lines: Seque
     where no line has a label, or no type fits.
     """
     shape = (record.recipe.get("options") or {}).get("shape", "")
-    settings = _saved_settings(folder)
+    settings = saved_config(folder.model)
     view = view_of(lines, _saved_labels(settings), name=shape)
     if view is not None:
         view = replace(view, order=_saved_order(settings), levels=_saved_levels(settings))
@@ -31,10 +32,10 @@ def split_view_of(record: RunRecord, folder: RunFolder, split: str, lines: Seque
     return replace(view, labels=list(groups))
 
 
-def _saved_settings(folder: RunFolder) -> dict[str, Any]:
-    """The config of the saved model; empty where it is missing or damaged, since a report works without it."""
+def saved_config(model: Path) -> dict[str, Any]:
+    """The config of a saved model; empty where it is missing or damaged, since a report works without it."""
     try:
-        found = json.loads((folder.model / "config.json").read_text(encoding="utf-8"))
+        found = json.loads((model / "config.json").read_text(encoding="utf-8"))
         return found if isinstance(found.get("finetune", {}), dict) else {}
     except (OSError, ValueError, AttributeError, RecursionError):
         return {}

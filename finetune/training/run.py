@@ -9,6 +9,7 @@ import numpy as np
 
 from finetune.data.rows import StreamedRows
 from finetune.errors import UserError
+from finetune.inference.card.card import save_first_card
 from finetune.inference.dev_claims import lines_view, save_claims
 from finetune.inference.engine import Engine
 from finetune.inference.hidden_states import with_states
@@ -222,6 +223,7 @@ def _save(
     watch(Working("scoring, with intervals"))
     record = build_record(planned, built, trained, baselines, engine.accelerator, started=started)
     save_claims(attempt.model, lines_view(planned.task, with_labels(first), tuple(built.model.head.labels)), record)
+    save_first_card(attempt, record, home=replaces.path, watch=watch)
     replaces.require_locked()
     attempt.finish(record, planned.recipe, drawn_ids(planned.splits))
 

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from finetune.commands.soup.members import Members
 from finetune.errors import UserError, first_line
+from finetune.inference.card.card import save_first_card
 from finetune.inference.dev_claims import lines_view, save_claims
 from finetune.inference.engine import Engine
 from finetune.inference.predictor import settings_for_use
@@ -153,6 +154,7 @@ def _save(
     notes = [mean, *own, *dev_choices(record), *_optimism(found, record)]
     record = record.model_copy(update={"notes": notes})
     save_claims(folder.model, lines_view(planned.task, with_labels(first), tuple(built.model.head.labels)), record)
+    save_first_card(folder, record, home=folder.path, watch=engine.watch)
     folder.finish(record, found.resolved.recipe, drawn_ids(planned.splits))
 
 

@@ -45,6 +45,7 @@ class Choice(DataType):
     """A context, its choices in columns or in a list, and which of them is right: by number, letter or text."""
 
     name = "choice"
+    answers = "which of some choices fits a context"
     row_issues = (LABEL_RANGE, FEW_CHOICES, SAME_CHOICES)
     task_class = ChoiceTask
     issues = findings.ISSUES

@@ -32,6 +32,7 @@ class MultiLabel(TextType):
     """Labels in one column, as a list or a text with separators; or one column of 0 and 1 per label."""
 
     name = "multi-label"
+    answers = "any of its labels for a text, or none"
     row_issues = (NO_MARK,)
     task_class = MultiLabelTask
     view = LabelsView

@@ -19,6 +19,7 @@ class Text(DataType):
     """A column of texts without labels. It is never guessed for a table: only the user knows that none is meant."""
 
     name = "text"
+    answers = "the words that are masked in a text"
     task_class = TextTask
     view = TextView
     inputs = "text"

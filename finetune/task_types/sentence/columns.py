@@ -59,6 +59,7 @@ class Classification(SentenceType):
     """One of several classes per row."""
 
     name = "classification"
+    answers = "one of its labels for a text or a pair of texts"
     view = LabelView
     closed_labels = True
     respelled = True
@@ -145,6 +146,7 @@ class Regression(SentenceType):
     """A number per row."""
 
     name = "regression"
+    answers = "a number for a text or a pair of texts"
     view = NumberView
     labels_are = "numbers"
 

@@ -143,6 +143,7 @@ class Span(DataType):
     """A question and a context per row, with the answers in the context, perhaps none."""
 
     name = "span"
+    answers = "the part of a context that answers a question, or that there is none"
     task_class = SpanTask
     issues = findings.ISSUES
     view = SpanView

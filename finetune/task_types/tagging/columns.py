@@ -58,6 +58,7 @@ class Tagging(WordsType):
     """A tag for each word; or a text, and its entities by their characters."""
 
     name = "tagging"
+    answers = "a tag for each word of a sentence"
     row_issues = (WORDS_TAGS, NO_TAG)
     task_class = TaggingTask
     issues = findings.ISSUES

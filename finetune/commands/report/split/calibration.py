@@ -12,12 +12,11 @@ from finetune.commands.report.blocks import Block, TableBlock
 from finetune.commands.report.chart import Axis, stacked
 from finetune.commands.report.marks import bars, dots, line
 from finetune.commands.report.split_view import SplitView
-from finetune.metrics.calibration import Bin, brier, expected_error, log_loss, reliability
+from finetune.metrics.calibration import Bin, brier, cut_off_cells, expected_error, log_loss, reliability
 from finetune.metrics.temperature import highest_with_temperature
 from finetune.task_types.view import View
 
 ORDER = 40
-CUT_OFFS = (0.5, 0.7, 0.9, 0.95)
 
 
 def blocks(split: SplitView) -> Iterator[Block]:
@@ -36,7 +35,9 @@ def blocks(split: SplitView) -> Iterator[Block]:
         note += temperature_words(temperature, expected_error(bins), expected_error(after))
     yield Block(
         title="Calibration", note=f"{note} {_losses(split.view, *found)}", chart=_chart(bins, after),
-        table=_cut_offs(split.view, *found),
+        table=TableBlock(
+            columns=["confidence", split.view.decision, "share, %", "right, %"], rows=cut_off_cells(*found)
+        ),
     )  # fmt: skip
 
 
@@ -50,16 +51,6 @@ def _losses(view: View, confidence: np.ndarray, right: np.ndarray) -> str:
         chances = np.array([[*some, *[0.0] * (most - len(some))] for some in given[0]])
         places = np.array(given[1])
     return f"Log loss {log_loss(chances, places):.3f} and Brier score {brier(chances, places):.3f}{of}."
-
-
-def _cut_offs(view: View, confidence: np.ndarray, right: np.ndarray) -> TableBlock:
-    """How many decisions have a confidence, and their accuracy: what a model decides if others are left to people."""
-    lines = []
-    for least in CUT_OFFS:
-        kept = np.asarray(confidence) >= least
-        accuracy = f"{100 * np.mean(np.asarray(right)[kept]):.1f}" if kept.any() else ""
-        lines.append([f"{100 * least:.0f} % or more", f"{kept.sum():,}", f"{100 * kept.mean():.1f}", accuracy])
-    return TableBlock(columns=["confidence", view.decision, "share, %", "right, %"], rows=lines)
 
 
 def temperature_words(temperature: Temperature, before: float, after: float) -> str:
