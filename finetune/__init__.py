@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from finetune.commands.label_next.api import label_next
     from finetune.commands.label_next.result import NextRows
     from finetune.commands.ls.api import Listing, ls
+    from finetune.commands.push.api import push
     from finetune.commands.report.api import report
     from finetune.commands.run.api import FailedRun, train
     from finetune.commands.score.api import score
@@ -66,6 +67,7 @@ __all__ = [
     "load",
     "ls",
     "open_run",
+    "push",
     "report",
     "score",
     "search",
@@ -94,6 +96,7 @@ _HOMES = {  # modules with what they give, imported when a name is first used, s
     "commands.label_next.api": ("label_next",),
     "commands.label_next.result": ("NextRows",),
     "commands.ls.api": ("Listing", "ls"),
+    "commands.push.api": ("push",),
     "commands.report.api": ("report",),
     "commands.run.api": ("FailedRun", "train"),
     "commands.score.api": ("score",),

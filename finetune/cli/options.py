@@ -26,6 +26,7 @@ OPTIONS = {
     "out": "--out",
     "precision": "--precision",
     "predictions": "--predictions",
+    "private": "--private",
     "processes": "--processes",
     "prune": "--prune",
     "risk": "--risk",
@@ -42,6 +43,7 @@ OPTIONS = {
     "trials": "--trials",
     "word": "--word",
     "workers": "--workers",
+    "yes": "--yes",
 }
 NAMED = re.compile(f"`({'|'.join(OPTIONS)})`")
 

@@ -1,4 +1,6 @@
-"""A Hugging Face Hub on this machine: enough of its HTTP interface for `snapshot_download` and `load_dataset`."""
+"""A Hugging Face Hub on this machine: enough of its HTTP interface for `snapshot_download`, `load_dataset` and
+`create_commit`.
+"""
 
 import hashlib
 import json
@@ -11,6 +13,8 @@ from threading import Thread
 from types import TracebackType
 from typing import Any, Literal, Self
 from urllib.parse import parse_qs, unquote, urlsplit
+
+from support.hub_uploads import Files, Reply, Uploads
 
 Kind = Literal["model", "dataset"]
 API = re.compile(
@@ -65,14 +69,30 @@ class HubServer:
     """Serves folders as repositories in a `with` block: `with HubServer({("model", "me/bert"): folder}) as hub: ...`.
 
     `url` is what HF_ENDPOINT has to be; `requests` has each request so far, as `GET /me/bert/resolve/main/config.json`.
+    `accounts` are the owners of tokens that may write; `uploads` has what they sent.
     """
 
-    def __init__(self, folders: Mapping[tuple[Kind, str], Path]) -> None:
-        self.repositories: dict[tuple[str, str], Repository] = {k: Repository.of(v) for k, v in folders.items()}
+    def __init__(
+        self, folders: Mapping[tuple[Kind, str], Path] | None = None, accounts: Mapping[str, str] | None = None
+    ) -> None:
+        self.repositories: dict[tuple[str, str], Repository] = {k: Repository.of(v) for k, v in (folders or {}).items()}
         self.requests: list[str] = []
         handler = type("BoundHandler", (Handler,), {"hub": self})
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self.url = f"http://127.0.0.1:{self._http.server_port}"
+        self.uploads = Uploads(self.url, self._files, self._keep, accounts or {})
+
+    def _files(self, name: str) -> Files | None:
+        found = self.repositories.get(("model", name))
+        return None if found is None else dict(found.files)
+
+    def _keep(self, name: str, files: Files) -> str:
+        self.repositories["model", name] = Repository(files)
+        return self.repositories["model", name].commit
+
+    def may_read(self, name: str, token: str) -> bool:
+        """Whether a repository is public, or of the token's owner."""
+        return name not in self.uploads.private or self.uploads.accounts.get(token) == name.split("/")[0]
 
     def __enter__(self) -> Self:
         Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
@@ -92,11 +112,15 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         """Answers GET, HEAD and POST: finds the repository, then what of it is asked for."""
         self.hub.requests.append(f"{self.command} {self.path}")
-        url = urlsplit(self.path)
-        form = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
+        url, body = urlsplit(self.path), self._body()
+        token = self.headers.get("Authorization", "").removeprefix("Bearer ")
+        if (reply := self.hub.uploads.reply(self.command, url.path, body, token)) is not None:
+            self._send_reply(reply)
+            return
+        form = body.decode()
         asked = RESOLVE.fullmatch(url.path) or API.fullmatch(url.path)
         repository = asked and self.hub.repositories.get((asked["kind"] or "model", asked["name"]))
-        if not asked or not repository:
+        if not asked or not repository or not self.hub.may_read(asked["name"], token):
             self._refuse("RepoNotFound", "Repository not found")
         elif unquote(asked["revision"] or "main") not in ("main", "refs/convert/parquet", repository.commit):
             self._refuse("RevisionNotFound", "Invalid rev id")
@@ -105,7 +129,22 @@ class Handler(BaseHTTPRequestHandler):
         else:
             self._send_facts(repository, asked, parse_qs(form or url.query))
 
-    do_HEAD = do_POST = do_GET
+    do_HEAD = do_POST = do_PUT = do_GET
+
+    def _body(self) -> bytes:
+        """What was sent, with its length or in chunks."""
+        if self.headers.get("Transfer-Encoding") != "chunked":
+            return self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        chunks = []
+        while size := int(self.rfile.readline(), 16):
+            chunks.append(self.rfile.read(size))
+            self.rfile.readline()
+        self.rfile.readline()
+        return b"".join(chunks)
+
+    def _send_reply(self, reply: Reply) -> None:
+        headers = {"X-Error-Message": reply.error} if reply.error else {}
+        self._send(reply.status, json.dumps(reply.body).encode(), {"Content-Type": "application/json", **headers})
 
     def _send_file(self, repository: Repository, path: str) -> None:
         if path not in repository.files:
@@ -123,7 +162,8 @@ class Handler(BaseHTTPRequestHandler):
             facts = [entry for entry in repository.entries() if entry["path"] in settings.get("paths", [])]
         else:
             siblings = [{"rfilename": path} for path in repository.files]
-            facts = {"id": asked["name"], "sha": repository.commit, "private": False, "tags": [], "siblings": siblings}
+            facts = {"id": asked["name"], "sha": repository.commit, "tags": [], "siblings": siblings}
+            facts["private"] = asked["name"] in self.hub.uploads.private
         if facts is None:
             self._refuse("EntryNotFound", "Entry not found")
         else:

@@ -65,10 +65,9 @@ def about_choices(record: RunRecord) -> Iterator[str]:
 
 def about_lengths(record: RunRecord, view: View | None, split: str) -> Iterator[str]:
     """The longest row that was scored, and the share of rows that were truncated."""
-    lengths = [] if view is None else view.lengths()
-    if view is not None and len(lengths):
-        longest = f"{int(max(lengths)):,} {view.length_in}"
-        yield f"The longest of the {len(lengths):,} rows of {split} has {longest}: nothing is known of longer ones."
+    if view is not None and len(view.lines):
+        longest = f"{int(max(view.lengths())):,} {view.length_in}"
+        yield f"The longest of the {len(view.lines):,} rows of {split} has {longest}: nothing is known of longer ones."
     for name, share in record.truncated.items():
         if share:
             yield f"{percent(share)} of the rows of {name} were truncated, at {record.recipe.get('max_length')} tokens."

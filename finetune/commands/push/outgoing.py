@@ -1,0 +1,80 @@
+"""Outgoing: the files of a push, which are those that a run and its exports saved, and a card that names the model."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from pathlib import Path
+
+from finetune.data.atomic import require_no_link
+from finetune.data.checksums import ABOUT, CHECKSUMS, verify_folder
+from finetune.errors import UserError
+from finetune.inference.card.card import card_text, describe_run, is_edited
+from finetune.runs.folder import RunFolder
+
+NEVER = ("predictions*", "*.parquet", "*.jsonl", "*.csv", "*.tsv", "*.xlsx", "*.log", "*.env", ".*", "training-rows*")
+TOKEN = re.compile(rb"\bhf_[A-Za-z0-9]{30,}\b")  # of the Hub
+TEXTS = (".json", ".txt", ".md", ".xml")
+NAME = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
+AGAIN = "Train the run again with `force`, or export it again"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outgoing:
+    """What is sent to the repository `name`: the card as a text, and files by their paths there."""
+
+    name: str
+    card: str
+    files: Mapping[str, Path]
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The bytes of each file, the card first."""
+        return {ABOUT: len(self.card.encode())} | {path: file.stat().st_size for path, file in self.files.items()}
+
+
+def outgoing(
+    folder: RunFolder, name: str, *, exports: Sequence[Path], with_examples: bool = False, token: str
+) -> Outgoing:
+    """What of a run goes out. Raises UserError for damaged files, and for any that must not go out.
+
+    A card that was changed by hand goes as it is; any other is made for the name on the Hub.
+    """
+    if not NAME.fullmatch(name):
+        raise UserError(f"'{name}' is not a name of a repository", "Name it OWNER/NAME, such as me/reviews")
+    run = describe_run(folder, exports=exports, with_examples=with_examples, hub_name=name)
+    own = folder.model / ABOUT
+    card = own.read_text(encoding="utf-8") if is_edited(own) else card_text(run)
+    files = {file.name: file for file in _saved_files(folder.model)}
+    for export in run.exports:
+        files |= {f"{export.name}/{file.name}": file for file in _saved_files(export.folder)}
+    _require_none_is_secret(files, card, token)
+    return Outgoing(name=name, card=card, files=files)
+
+
+def _saved_files(folder: Path) -> Iterator[Path]:
+    """The files that a folder's checksums list, and these: not what somebody has put there since."""
+    verify_folder(folder, remedy=AGAIN)
+    try:
+        listed = list(json.loads((folder / CHECKSUMS).read_text(encoding="utf-8")))
+    except OSError as error:
+        raise UserError(f"{folder}: lacks {CHECKSUMS}, by which its files are known", AGAIN) from error
+    for name in (*listed, CHECKSUMS):
+        require_no_link(folder / name)
+        yield folder / name
+
+
+def _require_none_is_secret(files: Mapping[str, Path], card: str, token: str) -> None:
+    """Raises UserError for a file of predictions, and for one that holds a token of the Hub."""
+    for path, file in files.items():
+        if any(fnmatch(file.name, pattern) for pattern in NEVER):
+            raise UserError(f"{path}: is not part of a model, and may have texts of the data", f"Remove {file}")
+        if file.suffix in TEXTS and _has_token(file.read_bytes(), token):
+            raise UserError(f"{path}: holds a token of the Hub", f"Remove it from {file}")
+    if _has_token(card.encode(), token):
+        raise UserError(f"{ABOUT}: holds a token of the Hub", "Remove it, or write the card again: finetune card RUN")
+
+
+def _has_token(content: bytes, token: str) -> bool:
+    return token.encode() in content or TOKEN.search(content) is not None
