@@ -70,7 +70,9 @@ class Uploads:
         if (refusal := self._allowed(name, token)) is not None:
             return refusal
         if self.files_of(name) is not None:
-            return Reply(HTTPStatus.CONFLICT, error="You already created this model repo")
+            return Reply(
+                HTTPStatus.CONFLICT, {"url": f"{self.url}/{name}"}, error="You already created this model repo"
+            )
         self.keep(name, {".gitattributes": b"*.safetensors filter=lfs\n"})
         if asked.get("visibility") == "private" or asked.get("private"):
             self.private.add(name)

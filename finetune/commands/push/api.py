@@ -6,7 +6,7 @@ from pathlib import Path
 from finetune.api.names import model_name
 from finetune.api.quiet import plainly
 from finetune.api.run import Run
-from finetune.commands.push.hub import require_token, send
+from finetune.commands.push.hub import require_token, send, without_bars
 from finetune.commands.push.outgoing import Outgoing, outgoing
 from finetune.runs.lookup import require_run
 
@@ -44,7 +44,8 @@ def push(
     """
     token = require_token()
     found = prepared(model_name(run), name, exports=exports, with_examples=with_examples, out=out, token=token)
-    return send(found, token=token, private=private)
+    with without_bars():
+        return send(found, token=token, private=private)
 
 
 def prepared(

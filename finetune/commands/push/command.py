@@ -1,6 +1,7 @@
 """`finetune push`: shows what goes out, asks, and puts a run's model on the Hugging Face Hub."""
 
 import sys
+from contextlib import nullcontext
 from typing import Annotated
 
 import typer
@@ -8,7 +9,7 @@ import typer
 from finetune.cli.arguments import RESULTS, Examples, Exports, Out
 from finetune.cli.terminal import echo, say
 from finetune.commands.push.api import prepared
-from finetune.commands.push.hub import require_token, send
+from finetune.commands.push.hub import require_token, send, without_bars
 from finetune.commands.push.outgoing import Outgoing
 from finetune.data.messages import size_words, so_many
 from finetune.errors import UserError
@@ -31,7 +32,9 @@ def push_command(
     echo(_summary(found), err=True)
     if not yes:
         _ask(found, private=private)
-    say(send(found, token=token, private=private))
+    with nullcontext() if sys.stderr.isatty() else without_bars():
+        url = send(found, token=token, private=private)
+    say(url)
 
 
 def _summary(found: Outgoing) -> str:

@@ -61,27 +61,45 @@ def _operations(api: "HfApi", out: Outgoing) -> list[Any]:
 
 
 @contextmanager
+def without_bars() -> Iterator[None]:
+    """Silences the client's progress bars; afterwards they are as the program had set them."""
+    from huggingface_hub.utils.tqdm import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
+
+    were_off = are_progress_bars_disabled()
+    disable_progress_bars()
+    try:
+        yield
+    finally:
+        if not were_off:
+            enable_progress_bars()
+
+
+@contextmanager
 def _told_plainly(name: str, token: str) -> Iterator[None]:
     """Raises what the client raises as a UserError, in which the token is not."""
-    from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
+    from huggingface_hub.errors import HfHubHTTPError
 
     try:
         yield
     except (UserError, *THEIRS):
         raise
-    except HfHubHTTPError as error:
-        raise _refusal(name, error.response.status_code, _why(error, token)) from None
-    except (ConnectionError, OfflineModeIsEnabled) as error:
-        raise _unreachable(name, _why(error, token)) from None
-    except Exception as error:  # the client's HTTP library has its own for lost connections, and there are two of them
-        if isinstance(error.__cause__, HfHubHTTPError):
-            cause = error.__cause__
-            raise _refusal(name, cause.response.status_code, _why(cause, token)) from None
-        if isinstance(error, ValueError):
+    except Exception as error:
+        cause = error.__cause__ if isinstance(error.__cause__, HfHubHTTPError) else error
+        why = _why(cause, token)
+        if isinstance(cause, HfHubHTTPError):
+            raise _refusal(name, cause.response.status_code, why) from None
+        if _is_of_the_network(cause):
             raise UserError(
-                f"{name}: the Hub refused it ({_why(error, token)})", "Correct that, and push again"
+                f"{name}: was not pushed, since the Hub cannot be reached ({why})",
+                "Push again with a network, and HF_HUB_OFFLINE unset",
             ) from None
-        raise _unreachable(name, _why(error, token)) from None
+        raise UserError(f"{name}: was not pushed ({why})", "Correct that, and push again") from None
+
+
+def _is_of_the_network(error: BaseException) -> bool:
+    from httpx import HTTPError
+
+    return isinstance(error, HTTPError | OSError) or isinstance(error.__cause__, HTTPError | OSError)
 
 
 def _refusal(name: str, status: int, why: str) -> UserError:
@@ -92,14 +110,7 @@ def _refusal(name: str, status: int, why: str) -> UserError:
     return UserError(f"{name}: the Hub refused the commit ({status}: {why})", "Push again, or look at its page")
 
 
-def _unreachable(name: str, why: str) -> UserError:
-    return UserError(
-        f"{name}: was not pushed, since the Hub cannot be reached ({why})",
-        "Push again with a network, and HF_HUB_OFFLINE unset",
-    )
-
-
-def _why(error: Exception, token: str) -> str:
+def _why(error: BaseException, token: str) -> str:
     """What the Hub says of an error, else its first line; without the token."""
     said = str(getattr(error, "server_message", None) or "").strip().splitlines()
     return (said[0] if said else first_line(error)).replace(token, "***")

@@ -11,10 +11,11 @@ from support.hub_server import HubServer
 from support.runs import DATA, FinishedRun
 
 import finetune
-from finetune.data.checksums import ABOUT, write_checksums
+from finetune.data.checksums import ABOUT, CHECKSUMS, sha256_of, write_checksums
 from finetune.errors import UserError
 from finetune.runs.folder import RunFolder
 from finetune.runs.predictions import read_lines
+from finetune.runs.record_files import load_record, write_record
 
 TOKEN, THEIRS, NAME = "hf_" + "a" * 34, "hf_" + "b" * 34, "me/reviews"
 FILES = {ABOUT, "checksums.json", "config.json", "dev_claims.json", "model.safetensors", "reference.npz",
@@ -88,13 +89,16 @@ def test_nothing_that_goes_out_has_a_text_of_the_data(finished_run: FinishedRun,
     assert not [name for name, held in sent.items() if str(run.parents[3]).encode() in held]  # nor a folder of here
 
 
-def test_private_is_private_and_no_public_one_becomes_it(run: Path, hub: HubServer) -> None:
+def test_private_is_private_and_no_public_one_becomes_it(
+    run: Path, hub: HubServer, capsys: pytest.CaptureFixture[str]
+) -> None:
     finetune.push(run, "me/secret", private=True)
     assert hub.uploads.private == {"me/secret"}
     finetune.push(run, NAME)
     with pytest.raises(UserError, match="public"):
         finetune.push(run, NAME, private=True)
     assert len(hub.uploads.commits) == 2
+    assert capsys.readouterr() == ("", "")
 
 
 def test_another_model_replaces_weights_of_another_form(run: Path, hub: HubServer) -> None:
@@ -162,7 +166,9 @@ def test_what_must_not_go_out_stops_the_push(run: Path, hub: HubServer) -> None:
     ):
         (model / name).write_bytes(content)
         write_checksums(model)
-        (run / "record.json").write_text((run / "record.json").read_text())
+        record = load_record(run / "record.json")
+        sums = {**record.files, f"model/{CHECKSUMS}": sha256_of(model / CHECKSUMS)}
+        write_record(run / "record.json", record.model_copy(update={"files": sums}))
         with pytest.raises(UserError, match=word):
             finetune.push(run, NAME)
         (model / name).unlink()
