@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from finetune.errors import UserError
+from finetune.inference.exported.export_facts import ExportFacts
 from finetune.inference.predictor import Predictor
 from finetune.metrics.temperature import fit_temperature
 from finetune.runs.lookup import named_run
@@ -28,6 +29,8 @@ def with_dev_temperature(predictor: Predictor, model: str, value: Any, *, out: P
         raise UserError(
             f"temperature does not apply to {task.name}", "Leave it out: it is for single labels and choices"
         )
+    if predictor.exported is not None:
+        return _at(predictor, _of_export(model, predictor.exported))
     folder = named_run(model, out)
     if folder is None:
         raise UserError(f"'{model}' is not a run, so it has no dev predictions", "Leave temperature=dev out")
@@ -39,6 +42,16 @@ def with_dev_temperature(predictor: Predictor, model: str, value: Any, *, out: P
         raise UserError(
             f"{folder.predictions(split)}: has no labels with probabilities", "Run the recipe again with `force`"
         )
-    temperature = fit_temperature(*chances)
+    return _at(predictor, fit_temperature(*chances))
+
+
+def _of_export(model: str, exported: ExportFacts) -> float:
+    """The temperature that was fitted when the run was exported. Raises UserError where none was."""
+    if exported.source.temperature is None:
+        raise UserError(f"{model}: was exported without a temperature", f"Name its run: {exported.source.run}")
+    return exported.source.temperature
+
+
+def _at(predictor: Predictor, temperature: float) -> Predictor:
     fingerprint = f"{predictor.fingerprint} at {temperature!r}"  # of what may be resumed
     return replace(predictor, temperature=temperature, fingerprint=fingerprint)

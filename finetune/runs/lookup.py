@@ -7,7 +7,7 @@ from finetune.data.files import is_data, split_files
 from finetune.data.paths import is_file, is_folder
 from finetune.data.source import content_hash
 from finetune.errors import UserError, nearest
-from finetune.runs.folder import RunFolder, data_name, folder_name
+from finetune.runs.folder import EXPORT, RunFolder, data_name, folder_name
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record, readable_records
 from finetune.storage.stored import STORE
@@ -46,6 +46,8 @@ def no_run(name: str, out: Path, *, also: Sequence[str] = ()) -> UserError:
 
     That of a data file says how it is trained on.
     """
+    if is_file(Path(name) / EXPORT):
+        return UserError(f"{name} is an export, not a run", f"Name the run that it was made from, as its {EXPORT} does")
     runs = [part for file in out.glob("*/*/record.json") for part in (file.parent.name, file.parents[1].name)]
     if is_file(Path(name)) and is_data(name):
         return UserError(f"no finished run in {out} was trained on {name}", f"Train one: finetune run {name}")

@@ -34,6 +34,7 @@ from finetune.data.addresses import is_remote
 from finetune.data.messages import noun, so_many
 from finetune.errors import UserError
 from finetune.inference.asked import asked_answers
+from finetune.inference.exported.find import model_for_engine
 from finetune.inference.predict_plan import require_predictable
 from finetune.inference.shards.begin import SUFFIX, is_many
 from finetune.inference.shards.executors import require_executor
@@ -72,6 +73,10 @@ def predict_command(
     precision: Precision = None,
     label_sets: LabelSets = None,
     escape: Escape = False,
+    engine: Annotated[
+        str | None,
+        typer.Option(help="torch, onnx or openvino, the last two with an export in the run's folder; default: torch."),
+    ] = None,
     force: Replace = False,
     task: TaskOf = None,
     out: Out = RESULTS,
@@ -92,6 +97,7 @@ def predict_command(
     require_executor(on, gpus_each=gpus_each, cpus_each=cpus_each)
     if task is not None:
         find(task)
+    model = model_for_engine(model, engine, out=out)
     device = device or ("cpu" if gpus_each == 0 else None)  # that of tasks without a GPU
     asked = asked_answers(coverage, risk, precision, label_sets)
     source = {"model": model, "task": task, "out": str(out), "device": device, "asked": asked}
