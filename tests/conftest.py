@@ -16,6 +16,7 @@ pytest_plugins = [
     "support.glue",
     "support.checked_files",
     "support.runs",
+    "support.exported",
     "support.reports",
     "support.page_data",
     "support.parquet_folders",

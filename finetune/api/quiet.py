@@ -31,10 +31,10 @@ def quiet() -> Iterator[None]:
     Afterwards they are as the program had set them, as is the state of torch, numpy and Python (`own_state`).
     """
     with without_hints():
-        from huggingface_hub.utils import logging as hub
-        from transformers.utils import logging
+        from finetune.models.caller_state import own_state  # first: without torch, transformers would print
 
-        from finetune.models.caller_state import own_state
+        from huggingface_hub.utils import logging as hub  # isort: skip
+        from transformers.utils import logging  # isort: skip
 
     with own_state(), _silent(logging, hub):
         yield

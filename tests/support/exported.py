@@ -4,7 +4,9 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
+from filelock import FileLock
 from torch import Tensor, nn
 
 from finetune.data.checksums import write_checksums
@@ -16,9 +18,10 @@ from finetune.inference.exported.export_facts import (
     write_export_facts,
 )
 from finetune.inference.exported.this_machine import this_machine
-from finetune.inference.predictor import Predictor
+from finetune.inference.predictor import Predictor, load_predictor
 from finetune.models.families import most_tokens, takes_segments
 from finetune.models.model import EncoderWithHead
+from support.runs import FinishedRun
 
 SEQUENCES, LENGTH = 3, 7  # of the example that is traced: unlike any other size in it
 
@@ -35,16 +38,42 @@ class AsGraph(nn.Module):
         return tuple(logits.values()) if isinstance(logits, dict) else logits
 
 
+@pytest.fixture(scope="session")
+def exported_run(shared: Path, finished_run: FinishedRun) -> FinishedRun:
+    """The folder of an export of the run of a task type, which must stay as it is."""
+
+    def of(kind: str) -> Path:
+        run, folder = finished_run(kind), shared / f"export-{kind.replace(' ', '-')}"
+        with FileLock(f"{folder}.lock"):
+            if not (folder / "checksums.json").is_file():
+                shutil.rmtree(folder, ignore_errors=True)
+                export_predictor(load_predictor(run), folder, task=run.parent.name, run=run.name)
+        return folder
+
+    return of
+
+
 def export_predictor(predictor: Predictor, folder: Path, *, task: str = "task", run: str = "run") -> Path:
     """The folder of an export of a predictor's model."""
     source = predictor.folder
     assert source is not None
     shutil.copytree(source, folder, ignore=shutil.ignore_patterns("*.safetensors", "checksums.json"))
-    facts = write_graph(predictor.engine.model, folder)  # type: ignore[attr-defined]
+    graph = write_graph(predictor.torch_engine.model, folder)
     own = ExportSource(task=task, run=run, fingerprint=predictor.fingerprint, temperature=1.5)
-    write_export_facts(folder, ExportFacts(**facts, source=own, made_for=this_machine()))
+    write_export_facts(folder, exported_facts(graph, own))
     write_checksums(folder)
     return folder
+
+
+def exported_facts(graph: dict[str, Any], source: ExportSource | None = None) -> ExportFacts:
+    """What the folder of an export says; of no graph, of one of a text's logits."""
+    given = graph or {
+        "engine": "onnx",
+        "inputs": ("input_ids", "attention_mask"),
+        "head": ExportedHead(labels=("no", "yes"), most_tokens=128),
+    }
+    own = source or ExportSource(task="toy", run="run", fingerprint="abc")
+    return ExportFacts(**given, source=own, made_for=this_machine())
 
 
 def write_graph(model: EncoderWithHead, folder: Path) -> dict[str, Any]:

@@ -1,0 +1,134 @@
+"""Logits of an exported graph equal those of torch, for every shape, in both libraries, whatever the batch."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.exported import exported_facts, write_graph
+from support.toys import cat_task, choice_task, every_shape, late_task
+from support.training import CPU
+
+from finetune.data.source import Source
+from finetune.inference import feature_batches
+from finetune.inference.engine import Engine
+from finetune.inference.exported.engine import ExportedEngine
+from finetune.inference.exported.export_facts import ExportFacts
+from finetune.inference.exported.sessions import OnnxSession, OpenVinoSession
+from finetune.inference.feature_batches import Diverged
+from finetune.models.device import build_accelerator
+from finetune.models.feature import Feature
+from finetune.models.saving import build_model
+from finetune.models.tokenizers.added_tokens import add_tokens
+from finetune.models.tokenizers.load import load_tokenizer
+from finetune.runs import interrupts
+from finetune.runs.events import unwatched
+from finetune.runs.recipe import Recipe
+from finetune.task_types.task import Task
+
+EVERY = [*every_shape(), late_task()]
+SESSIONS = [OnnxSession, OpenVinoSession]
+
+
+def both_engines(task: Task, encoder: Path, folder: Path) -> tuple[Engine, ExportedEngine, list[Feature]]:
+    """A new model of a task on torch and as a graph, and features of its dev rows."""
+    rows, tokenizer = task.load(Source(), "dev").rows, load_tokenizer(encoder)
+    tokens = task.codec.tokens(rows)
+    add_tokens(tokenizer, tokens)
+    model, _ = build_model(encoder, task.head, Recipe(task="any", seed=0), device=CPU, tokens=tokens)
+    facts = exported_facts(write_graph(model.eval(), folder))
+    pad, reduce = tokenizer.pad_token_id, task.codec.reduced
+    own = Engine(model=model, accelerator=build_accelerator(CPU, "fp32"), pad_id=pad, watch=unwatched)
+    session = OnnxSession(folder / facts.graph, facts)
+    exported = ExportedEngine(session=session, exported=facts, pad_id=pad, watch=unwatched, reduce=reduce)
+    return own, exported, task.codec.encode(rows, tokenizer, 32)
+
+
+def assert_same(ours: list[np.ndarray], theirs: list[np.ndarray]) -> None:
+    assert [each.shape for each in ours] == [each.shape for each in theirs]
+    for one, other in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "task",
+    EVERY,
+    ids=lambda one: one.name,
+)
+def test_logits_equal_those_of_torch(task: Task, tiny_bert: Path, tmp_path: Path) -> None:
+    own, exported, features = both_engines(task, tiny_bert, tmp_path)
+    expected = own.logits(features)
+    for kind in SESSIONS:
+        session = kind(tmp_path / "model.onnx", exported.exported)
+        found = replace(exported, session=session).logits(features)
+        assert_same(found, expected)
+    assert exported.most_tokens == own.most_tokens == 128
+    assert exported.labels == own.labels
+
+
+@pytest.mark.slow
+def test_single_and_shortest_rows(tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batch 1 and length 2; and small batches, among them of choices of different counts."""
+    own, exported, features = both_engines(cat_task(), tiny_bert, tmp_path)
+    empty = Feature(row=0, input_ids=[2, 3], token_type_ids=[0, 0])
+    assert_same(exported.logits([empty]), own.logits([empty]))
+    assert_same(exported.logits([empty, *features[:3]]), own.logits([empty, *features[:3]]))
+    assert exported.logits([]) == []
+    (folder := tmp_path / "choice").mkdir()
+    own, exported, features = both_engines(choice_task(), tiny_bert, folder)
+    assert len({len(feature.choices) for feature in features}) > 1
+    expected = own.logits(features)
+    monkeypatch.setitem(feature_batches.BATCH_TOKENS, "cpu", 40)
+    assert_same(exported.logits(features), expected)
+
+
+class Recorded:
+    """A graph whose logits are the numbers of the tokens; it remembers the shapes that it was given."""
+
+    def __init__(self) -> None:
+        self.shapes: list[tuple[int, ...]] = []
+
+    def __call__(self, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:  # type: ignore[override]
+        self.shapes.append(inputs["input_ids"].shape)
+        return {"logits": inputs["attention_mask"].sum(1, keepdims=True).astype(np.float32)}
+
+
+def engine_on(session: Recorded, **head: int) -> ExportedEngine:
+    facts = exported_facts({})
+    facts = replace(facts, head=replace(facts.head, **head))  # type: ignore[arg-type]
+    return ExportedEngine(session=session, exported=facts, pad_id=0, watch=unwatched, reduce=cat_task().codec.reduced)
+
+
+def texts(*sizes: int) -> list[Feature]:
+    return [Feature(row=row, input_ids=[1] * size) for row, size in enumerate(sizes)]
+
+
+def test_long_texts_are_not_padded_where_the_encoder_forbids_it() -> None:
+    session = Recorded()
+    found = engine_on(session, padded_up_to=4).logits(texts(3, 9, 7, 9, 2))
+    assert [each.tolist() for each in found] == [[3], [9], [7], [9], [2]]
+    assert sorted(session.shapes) == [(1, 7), (2, 3), (2, 9)]
+
+
+def test_nan_is_refused_and_a_signal_stops(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        return {"logits": np.full((len(inputs["input_ids"]), 1), np.nan, np.float32)}
+
+    with pytest.raises(Diverged, match="nan"):
+        engine_on(broken).logits(texts(3))  # type: ignore[arg-type]
+    monkeypatch.setattr(interrupts, "asked", lambda: True)
+    with pytest.raises(interrupts.Stopping):
+        engine_on(Recorded()).logits(texts(3))
+
+
+def test_sizes_are_of_all_positions_without_those_that_are_read() -> None:
+    """A graph of a head for words that computes all positions gets smaller batches than one that is told which."""
+    (feature,) = texts(20)
+    features = [replace(feature, row=row, reads=[1]) for row in range(64)]
+    every, some = Recorded(), Recorded()
+    engine_on(every, vocabulary=60_000).logits(features)
+    engine = engine_on(some, vocabulary=60_000)
+    facts: ExportFacts = replace(engine.exported, inputs=(*engine.exported.inputs, "positions"))
+    replace(engine, exported=facts).logits(features)
+    assert len(every.shapes) > len(some.shapes)

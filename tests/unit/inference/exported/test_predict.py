@@ -1,0 +1,249 @@
+"""An export's folder is a model name like any other, for what predicts; the rest names the run to use instead."""
+
+import csv
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.cli import Finetune, assert_error
+from support.exported import exported_facts
+from support.predicted_files import predict, written
+from support.runs import REVIEWS, FinishedRun
+
+import finetune as package
+from finetune.data.checksums import write_checksums
+from finetune.errors import UserError
+from finetune.inference.exported.export_facts import EXPORT, read_export_facts, write_export_facts
+from finetune.inference.exported.load import machine_note
+from finetune.inference.exported.this_machine import MachineKind
+from finetune.inference.predict_file import predict_file
+from finetune.inference.predictor import load_predictor
+from finetune.runs.events import Event, Note, RowsPredicted
+from finetune.runs.folder import RunFolder
+
+TORCHLESS = "import sys; sys.modules['torch'] = None; "
+
+
+@pytest.fixture(scope="session")
+def export(exported_run: FinishedRun) -> Path:
+    return exported_run("sentence")
+
+
+@pytest.fixture
+def copy(export: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(export, tmp_path / "export"))
+
+
+@pytest.fixture
+def new(tmp_path: Path) -> Path:
+    texts = [f"{text} {'the cat sat on it ' * (i % 9)}" for i, (text, _) in enumerate(REVIEWS * 3)]
+    return written(tmp_path / "new.csv", [("review",), *((text,) for text in texts)])
+
+
+def cells(file: Path) -> list[dict[str, str]]:
+    with file.open(encoding="utf-8") as opened:
+        return list(csv.DictReader(opened))
+
+
+def assert_same_cells(one: Path, other: Path) -> None:
+    ours, theirs = cells(one), cells(other)
+    assert [row["prediction"] for row in ours] == [row["prediction"] for row in theirs]
+    for name in ours[0]:
+        if name.startswith("p("):
+            assert np.allclose([float(row[name]) for row in ours], [float(row[name]) for row in theirs], atol=1e-5)
+
+
+def test_an_export_answers_a_file_as_its_run(export: Path, reviews: Path, new: Path, tmp_path: Path) -> None:
+    predict(load_predictor(reviews), new, tmp_path / "run.csv")
+    predict(load_predictor(export), new, tmp_path / "export.csv")
+    assert_same_cells(tmp_path / "run.csv", tmp_path / "export.csv")
+
+
+def test_a_stopped_prediction_resumes(export: Path, new: Path, tmp_path: Path) -> None:
+    predictor, whole, output = load_predictor(export), tmp_path / "whole.csv", tmp_path / "out.csv"
+    predict(predictor, new, whole)
+
+    def stopped(event: Event) -> None:
+        if isinstance(event, RowsPredicted) and event.done >= 64:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        predict_file(predictor, new, output, options={}, watch=stopped)
+    assert predict(predictor, new, output).resumed == 64
+    assert output.read_bytes() == whole.read_bytes()
+
+
+def test_a_run_and_its_export_share_no_journal(export: Path, reviews: Path, new: Path, tmp_path: Path) -> None:
+    output = tmp_path / "out.csv"
+
+    def stopped(event: Event) -> None:
+        if isinstance(event, RowsPredicted) and event.done >= 64:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        predict_file(load_predictor(reviews), new, output, options={}, watch=stopped)
+    assert predict(load_predictor(export), new, output).resumed == 0
+
+
+def test_nothing_on_its_path_imports_torch_or_transformers(export: Path, new: Path, tmp_path: Path) -> None:
+    """Neither in the command nor in Python, with what leaves rows out and calibrates."""
+    arguments = ["predict", str(export), str(new), "-o", "out.csv", "temperature=dev"]
+    command = f"sys.argv[1:] = {arguments}; from finetune.cli.app import main; main()"
+    code = (
+        f"import finetune; m = finetune.load({str(export)!r}); m('the cat'); m.predict(['the cat'], coverage=0.5);"
+        f" finetune.evaluate(m.folder, {str(reviews_file(export))!r});"
+        " assert not [n for n in sys.modules if n.split('.')[0] in ('transformers', 'accelerate', 'datasets')]"
+    )
+    for part in (command, code):
+        done = subprocess.run(
+            [sys.executable, "-c", TORCHLESS + part], cwd=tmp_path, capture_output=True, text=True, env=os.environ
+        )
+        assert done.returncode == 0, done.stderr
+    assert len(cells(tmp_path / "out.csv")) == 240
+
+
+def reviews_file(export: Path) -> Path:
+    return export.parent / "sentence" / "reviews.csv"
+
+
+def test_the_commands_that_need_torch_say_so_without_it(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("text,label\na,b\n")
+    code = TORCHLESS + "sys.argv[1:] = ['run', 'a.csv']; from finetune.cli.app import main; main()"
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert_error(done.stderr, "torch", "bert-finetune[train]")
+
+
+def test_engines(here: Finetune, export: Path, copied_run: FinishedRun, new: Path, tmp_path: Path) -> None:
+    """A run predicts with the export in its folder that has its weights, and names the command that makes one."""
+    run = copied_run("sentence")
+    done = here("predict", run, new, "--engine", "onnx")
+    assert done.returncode == 2
+    assert_error(done.stderr, f"finetune export {run} --engine onnx -o {run / 'onnx'}")
+    shutil.copytree(export, run / "onnx")
+    assert here("predict", run, new, "--engine", "onnx", "-o", "onnx.csv").returncode == 0
+    assert here("predict", run, new, "--engine", "torch", "-o", "torch.csv").returncode == 0
+    assert_same_cells(tmp_path / "onnx.csv", tmp_path / "torch.csv")
+    assert (tmp_path / "onnx.csv").read_bytes() != b""
+    shutil.copytree(export, run / "again")
+    assert_error(here("predict", run, new, "--engine", "onnx").stderr, "2 exports", str(run / "again"))
+    assert_error(here("predict", run, new, "--engine", "tensorrt").stderr, "tensorrt", "openvino")
+    assert_error(here("predict", export, new, "--engine", "torch").stderr, "onnx", run.name)
+    assert_error(here("predict", export, new, "--engine", "openvino").stderr, "--engine openvino")
+    assert_error(here("predict", export, new, "--device", "cuda").stderr, "--device")
+
+
+def test_an_export_of_other_weights_is_not_taken(
+    here: Finetune, copy: Path, copied_run: FinishedRun, new: Path
+) -> None:
+    run, facts = copied_run("sentence"), read_export_facts(copy)
+    write_export_facts(copy, replace(facts, source=replace(facts.source, fingerprint="another")))
+    write_checksums(copy)
+    shutil.copytree(copy, run / "onnx")
+    assert_error(here("predict", run, new, "--engine", "onnx").stderr, "finetune export")
+
+
+def test_a_missing_engine_names_its_extra(
+    here: Finetune, export: Path, new: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    assert_error(here("predict", export, new).stderr, "onnxruntime", "bert-finetune[onnx]")
+
+
+def test_what_it_cannot_do_names_its_run(here: Finetune, export: Path, new: Path) -> None:
+    run = read_export_facts(export).source.run
+    for arguments in (
+        ("explain", export, "the cat"),
+        ("features", export, new),
+        ("view", export, "the cat"),
+        ("check", export, new),
+    ):
+        done = here(*arguments)
+        assert done.returncode == 2
+        assert_error(done.stderr, str(export), run)
+    for arguments in (("run", reviews_file(export), f"model={export}"), ("compare", export, export), ("show", export)):
+        done = here(*arguments)
+        assert done.returncode == 2
+        assert_error(done.stderr, str(export), "export")
+
+
+def test_faults_of_a_folder(here: Finetune, copy: Path, new: Path) -> None:
+    """Each is one line that names the file; what is checked are the checksums, so that no graph is loaded that changed."""
+
+    def assert_fault(*words: str) -> None:
+        done = here("predict", copy, new)
+        assert done.returncode == 2
+        assert_error(done.stderr, *words)
+
+    graph, content = copy / "model.onnx", (copy / "model.onnx").read_bytes()
+    graph.write_bytes(content[:-9] + b"123456789")
+    assert_fault("model.onnx", "checksum")
+    write_checksums(copy)
+    graph.write_bytes(b"not a graph")
+    write_checksums(copy)
+    assert_fault("model.onnx", "onnxruntime cannot load it")
+    graph.unlink()
+    assert_fault("model.onnx", "missing")
+    graph.write_bytes(content)
+    write_checksums(copy)
+    (copy / "tokenizer.json").unlink()
+    assert_fault("tokenizer.json", "missing")
+    facts = (copy / EXPORT).read_text()
+    for changed, word in (
+        (facts.replace('"format": 1', '"format": 2'), "format 2"),
+        (facts[:-20], "JSON"),
+        (facts.replace('"onnx"', '"tensorrt"'), "engine"),
+        (facts.replace('"most_tokens": 128', '"most_tokens": -1'), "most_tokens"),
+        ("[]", "format"),
+    ):
+        (copy / EXPORT).write_text(changed)
+        assert_fault(EXPORT, word)
+    (copy / "checksums.json").unlink()
+    (copy / EXPORT).write_text(facts)
+    assert_fault("checksums.json", "missing")
+
+
+def test_another_machine_is_noted(export: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from finetune.inference.exported import load
+
+    made = MachineKind(machine="x86_64", instructions=("avx2", "avx512_vnni"))
+    facts = replace(exported_facts({}), precision="int8", bits=8, made_for=made)
+    for here, words in (
+        (made, ""),
+        (MachineKind(machine="x86_64", instructions=("avx2",)), "VNNI"),
+        (MachineKind(machine="aarch64", instructions=("asimddp",)), "aarch64"),
+        (MachineKind(machine="x86_64", instructions=("avx2", "avx_vnni")), "avx512_vnni"),
+    ):
+        monkeypatch.setattr(load, "this_machine", lambda here=here: here)
+        assert words in machine_note(export, facts)
+        assert bool(machine_note(export, facts)) == bool(words)
+        assert machine_note(export, replace(facts, precision="fp32", bits=None)) == ""
+    monkeypatch.setattr(load, "this_machine", lambda: MachineKind(machine="x86_64", instructions=("avx2",)))
+    assert "VNNI" not in machine_note(export, replace(facts, bits=7))
+
+
+def test_the_note_is_shown(copy: Path) -> None:
+    facts = read_export_facts(copy)
+    other = MachineKind(machine="sparc64")
+    write_export_facts(copy, replace(facts, precision="int8", bits=8, method="dynamic", made_for=other))
+    write_checksums(copy)
+    events: list[Event] = []
+    load_predictor(copy, watch=events.append)
+    assert any(isinstance(event, Note) and "sparc64" in event.text for event in events)
+
+
+def test_the_model_in_python(export: Path, reviews: Path) -> None:
+    model, own = package.load(export), package.load(reviews)
+    assert model.labels == own.labels
+    assert model("the cat sat").value == own("the cat sat").value
+    assert (
+        package.evaluate(export, reviews_file(export)).scores == package.evaluate(reviews, reviews_file(export)).scores
+    )
+    with pytest.raises(UserError, match="Name the run"):
+        model.explain("the cat sat")
+    assert RunFolder(reviews).record() is not None
