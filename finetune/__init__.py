@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from finetune.commands.check.shift import ShiftReport
     from finetune.commands.compare.api import Comparison, compare
     from finetune.commands.evaluate.api import evaluate
+    from finetune.commands.export.api import export
+    from finetune.commands.export.result import Export
     from finetune.commands.features.api import Features, features
     from finetune.commands.label_errors.api import label_errors
     from finetune.commands.label_next.api import label_next
@@ -42,6 +44,7 @@ __all__ = [
     "Comparison",
     "Evaluation",
     "Explanations",
+    "Export",
     "FailedRun",
     "Features",
     "Findings",
@@ -61,6 +64,7 @@ __all__ = [
     "compare",
     "evaluate",
     "events",
+    "export",
     "features",
     "label_errors",
     "label_next",
@@ -91,6 +95,8 @@ _HOMES = {  # modules with what they give, imported when a name is first used, s
     "commands.check.shift": ("ShiftReport",),
     "commands.compare.api": ("Comparison", "compare"),
     "commands.evaluate.api": ("evaluate",),
+    "commands.export.api": ("export",),
+    "commands.export.result": ("Export",),
     "commands.features.api": ("Features", "features"),
     "commands.label_errors.api": ("label_errors",),
     "commands.label_next.api": ("label_next",),

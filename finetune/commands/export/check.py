@@ -1,0 +1,160 @@
+"""The check of an export: the run's dev rows are answered by both, and what differs is counted, shown and tested."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import torch
+
+from finetune.data.messages import so_many
+from finetune.data.rows import Row
+from finetune.inference.exported.export_facts import ExportCheck, ScoresOfBoth
+from finetune.inference.predictor import Predictor
+from finetune.metrics.metric import Metric
+from finetune.metrics.significance import RESAMPLES, Difference
+from finetune.metrics.sums import Counted
+from finetune.models.device import build_accelerator
+from finetune.runs.events import Event, Predicted, RowsPredicted, Watcher, Working
+from finetune.task_types.parts import Answer
+from finetune.task_types.resampling import difference_of, resampled_metrics
+from finetune.task_types.task import Task
+
+CLOSE = 1e-4  # of the largest logit, or of 1: more is not from the order of additions
+ALIKE = 0.01  # standard deviations of a run's numbers: numbers that are closer are one answer
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangedAnswer:
+    """A row that the run and its export answer differently."""
+
+    id: str
+    text: str
+    run: Any
+    export: Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckedExport:
+    """What export.json says of the check, the rows that changed, the headline metric, the points of it that were lost,
+    and whether the logits are those of the run but for rounding.
+
+    Where they are, an answer that changed is a tie: the run's logits are not further from another answer than rounding.
+    """
+
+    facts: ExportCheck
+    changed: Sequence[ChangedAnswer]
+    metric: Metric
+    lost: float
+    close: bool
+
+
+@dataclass
+class CheckProgress:
+    """Turns the progress of both engines into that of one check of so many rows."""
+
+    rows: int
+    watch: Watcher
+    begun: float = field(default_factory=time.perf_counter)
+    before: int = 0  # rows that the first engine has answered
+
+    def __call__(self, event: Event) -> None:
+        """Passes an event on; of features, as rows of the check, each of which is answered twice."""
+        if not isinstance(event, Predicted):
+            self.watch(event)
+            return
+        done = self.before + event.done * self.rows // event.total
+        rate = done / max(time.perf_counter() - self.begun, 1e-9)
+        self.watch(RowsPredicted(done=done, total=2 * self.rows, rate=max(rate, 1e-9)))
+        self.before = self.rows if event.done == event.total else self.before
+
+
+def checked_export(run: Predictor, export: Predictor, rows: Sequence[Row], watch: Watcher) -> CheckedExport:
+    """Answers rows by a run, in fp32, and by its export."""
+    watch(Working(f"checking {so_many(len(rows))}"))
+    progress = CheckProgress(rows=len(rows), watch=watch)
+    accelerator = build_accelerator(torch.device("cpu"), "fp32")
+    first = replace(run, engine=replace(run.torch_engine, accelerator=accelerator, watch=progress))
+    second = replace(export, engine=replace(export.engine, watch=progress))  # type: ignore[type-var]
+    sides = [_answered(each, rows) for each in (first, second)]
+    largest, most = _differences(*(logits for logits, _ in sides), words=run.engine.pretrains)
+    answers = [given for _, given in sides]
+    changed = _changed(run.task, rows, *answers)
+    metric = run.task.metrics[0]
+    found = _difference(run.task, rows, *answers)
+    facts = ExportCheck(
+        rows=len(rows), largest_difference=largest, equal=len(rows) - len(changed),
+        changed=tuple(one.id for one in changed), score=_scores(metric, found),
+    )  # fmt: skip
+    return CheckedExport(
+        facts=facts, changed=changed, metric=metric, lost=_lost(metric, found),
+        close=largest <= CLOSE * max(1.0, most),
+    )  # fmt: skip
+
+
+def _answered(predictor: Predictor, rows: Sequence[Row]) -> tuple[list[np.ndarray], list[Answer]]:
+    """The logits of each feature, and the answers."""
+    features = predictor.encoded(rows)
+    logits = predictor.engine.logits(features)
+    return logits, predictor.task.codec.decode(logits, features, rows)
+
+
+def _differences(ours: Sequence[np.ndarray], theirs: Sequence[np.ndarray], *, words: bool) -> tuple[float, float]:
+    """The largest difference of logits, and the largest logit of the run; infinite where their shapes differ.
+
+    Of words their losses are compared: next to them is a token's id.
+    """
+    largest = most = 0.0
+    if [each.shape for each in ours] != [each.shape for each in theirs]:
+        return float("inf"), 1.0
+    for own, other in zip(ours, theirs, strict=True):
+        a, b = (np.delete(own, 1, -1), np.delete(other, 1, -1)) if words else (own, other)
+        there = np.isfinite(a)
+        if (there != np.isfinite(b)).any():
+            return float("inf"), 1.0
+        largest = max(largest, float(np.abs(a - b)[there].max(initial=0.0)))
+        most = max(most, float(np.abs(a[there]).max(initial=0.0)))
+    return largest, most
+
+
+def _changed(task: Task, rows: Sequence[Row], ours: Sequence[Answer], theirs: Sequence[Answer]) -> list[ChangedAnswer]:
+    """The rows with two answers."""
+    pairs = [
+        tuple(task.codec.cells(one, row)["prediction"] for one in (own, other))
+        for row, own, other in zip(rows, ours, theirs, strict=True)
+    ]
+    numbers = [own for own, _ in pairs if isinstance(own, float)]
+    apart = ALIKE * float(np.std(numbers)) if numbers else 0.0
+    return [
+        ChangedAnswer(id=str(row.id), text=str(getattr(row, "input", "")), run=own, export=other)
+        for row, (own, other) in zip(rows, pairs, strict=True)
+        if not (abs(own - other) <= apart if isinstance(own, float) else own == other)
+    ]
+
+
+def _difference(task: Task, rows: Sequence[Row], ours: Sequence[Answer], theirs: Sequence[Answer]) -> Difference:
+    """The export's headline minus the run's, as `finetune compare` tests it."""
+    metric = task.metrics[0]
+    a, b = (resampled_metrics(task, given, rows)[metric.name] for given in (ours, theirs))
+    quick = all(isinstance(each, Counted) for each in (a, b))
+    return difference_of(metric, [a], [b], resamples=RESAMPLES if quick else RESAMPLES // 10)
+
+
+def _scores(metric: Metric, found: Difference) -> ScoresOfBoth | None:
+    """The scores as they are shown, in points; None where they are undefined."""
+    interval = None
+    if not np.isfinite([found.a, found.b]).all():
+        return None
+    if found.interval is not None:
+        interval = (metric.scaled(found.interval[0]), metric.scaled(found.interval[1]))
+    return ScoresOfBoth(
+        metric=metric.name, run=metric.scaled(found.a), export=metric.scaled(found.b),
+        difference=metric.scaled(found.value), interval=interval, p=found.p,
+    )  # fmt: skip
+
+
+def _lost(metric: Metric, found: Difference) -> float:
+    """The points that the export lost; of scores that may differ by orders of magnitude the percent."""
+    lost = 100 * (found.b / found.a - 1) if metric.magnitudes else metric.scaled(found.value)
+    return -lost if metric.greater_is_better else lost

@@ -1,0 +1,214 @@
+"""`finetune export`: a graph of a run's model, checked on the run's dev rows before its folder appears."""
+
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import cast
+
+from finetune.commands.export.check import CheckedExport, checked_export
+from finetune.commands.export.graph import graph_inputs, graph_outputs, write_graph
+from finetune.commands.export.int8 import products, quantize
+from finetune.commands.export.refusal import refusal
+from finetune.commands.export.result import Export
+from finetune.commands.export.rows import dev_rows, run_of, training_rows
+from finetune.commands.export.wanted import MAKES_GRAPHS, OPENVINO, WantedExport
+from finetune.data.atomic import settle, sync, temporary_folder
+from finetune.data.checksums import CHECKSUMS, write_checksums
+from finetune.data.source import Source
+from finetune.errors import UserError, first_line
+from finetune.inference.exported.export_facts import (
+    ExportedHead,
+    ExportFacts,
+    ExportSource,
+    Input,
+    write_export_facts,
+)
+from finetune.inference.exported.this_machine import this_machine
+from finetune.inference.predictor import Predictor, load_predictor
+from finetune.inference.temperature import with_dev_temperature
+from finetune.models.batch import collate
+from finetune.models.families import most_tokens
+from finetune.models.feature import Feature
+from finetune.models.model import EncoderWithHead
+from finetune.models.saving import load_trained
+from finetune.runs.environment import versions
+from finetune.runs.events import Note, Watcher, Working
+from finetune.runs.folder import RunFolder
+from finetune.task_types.task import Task
+
+ONNX = "model.onnx"
+LEFT_OUT = shutil.ignore_patterns("*.safetensors", "*.index.json", "*.bin", "adapter*", CHECKSUMS, "README.md", ".*")
+WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
+
+
+def export_model(
+    model: str, wanted: WantedExport, *, task: Task | None, source: Source, out: Path, watch: Watcher
+) -> Export:
+    """Writes the folder of an export. Raises UserError where it does not answer as the run does, and writes nothing."""
+    notes: list[str] = []
+    predictor = load_predictor(model, task=task, out=out, watch=watch, device="cpu")
+    trained = predictor.folder
+    assert trained is not None
+    engine = predictor.torch_engine  # of a run, not of an export
+    run = run_of(model, out)
+    rows = dev_rows(predictor, run, source)
+    if (computes_in := engine.computes_in[1]) not in ("no", "fp32"):
+        notes.append(f"the run predicts in {computes_in} here; the export is compared with its weights in fp32")
+    with _written(wanted.folder) as scratch:
+        shutil.copytree(trained, scratch, dirs_exist_ok=True, ignore=LEFT_OUT)
+        graph = load_trained(trained, predictor.task.head)
+        watch(Working("tracing"))
+        write_graph(graph, scratch / ONNX)
+        facts = _facts(graph, wanted, padded_up_to=_padded_up_to(engine.model, predictor))
+        facts = replace(facts, source=_source(predictor, run, model, out))
+        calibration = _calibration(predictor, run, source, wanted)
+        facts = replace(facts, kept_fp32=_finished(scratch, wanted, graph, calibration, watch))
+        _describe(scratch, facts)
+        export = load_predictor(scratch, task=task, watch=lambda _: None)
+        checked = checked_export(predictor, export, rows, watch)
+        _require_as_good(checked, wanted, predictor)
+        facts = replace(facts, check=checked.facts, tolerance=wanted.tolerance if wanted.bits else None)
+        _describe(scratch, facts)
+        size = sum(file.stat().st_size for file in scratch.glob("model.*"))
+    for note in notes:
+        watch(Note(note))
+    before = sum(file.stat().st_size for pattern in WEIGHTS for file in trained.glob(pattern))
+    return Export(
+        folder=wanted.folder, facts=facts, size=size, size_before=before, changed=checked.changed, notes=notes
+    )
+
+
+def _padded_up_to(model: EncoderWithHead, predictor: Predictor) -> int | None:
+    """Up to how many tokens a text may be padded. Raises UserError for texts that are read by sparse attention."""
+    limit = model.backbone.padded_up_to
+    if getattr(model.backbone.config, "attention_type", "") != "block_sparse":
+        return None if limit is None else max(1, limit)
+    if limit is not None and predictor.max_length > limit:
+        kind = model.backbone.config.model_type
+        raise UserError(
+            f"encoders of type '{kind}' read texts of more than {limit} tokens by sparse attention, which no graph of "
+            f"any length has, and max_length is {predictor.max_length}",
+            f"Train it with max_length={limit}, or serve the run itself: finetune serve RUN",
+        )
+    return None
+
+
+def _facts(model: EncoderWithHead, wanted: WantedExport, *, padded_up_to: int | None) -> ExportFacts:
+    """What is known of an export before it is made, but for its source."""
+    names = {*MAKES_GRAPHS, *(OPENVINO if wanted.engine == "openvino" else ())}
+    return ExportFacts(
+        engine=wanted.engine,
+        precision="int8" if wanted.bits else "fp32",
+        bits=wanted.bits,  # type: ignore[arg-type]
+        method=wanted.method,
+        inputs=cast(tuple[Input, ...], graph_inputs(model)),
+        outputs=graph_outputs(model),  # type: ignore[arg-type]
+        head=ExportedHead(
+            labels=model.head.labels,
+            by_position=model.by_position,
+            vocabulary=model.head.vocabulary,
+            most_tokens=most_tokens(model.backbone.encoder),
+            padded_up_to=padded_up_to,
+        ),
+        source=ExportSource(task="", run="", fingerprint=""),
+        made_for=this_machine(),
+        versions=versions() | {name: version(name) for name in sorted(names)},
+    )
+
+
+def _source(predictor: Predictor, run: RunFolder | None, model: str, out: Path) -> ExportSource:
+    """The run, with the temperature that its dev predictions give."""
+    temperature = None
+    with suppress(UserError):  # not a run, or its probabilities are not a softmax
+        temperature = with_dev_temperature(predictor, model, "dev", out=out).temperature
+    name = model if run is None else run.path.name
+    return ExportSource(task=predictor.task.name, run=name, fingerprint=predictor.fingerprint, temperature=temperature)
+
+
+def _calibration(
+    predictor: Predictor, run: RunFolder | None, source: Source, wanted: WantedExport
+) -> Sequence[Feature]:
+    """The sequences that int8 is scaled by; none where that needs none."""
+    if wanted.method != "static":
+        return ()
+    features = predictor.encoded(training_rows(predictor, run, source))
+    return [sequence for feature in features for sequence in feature.choices or (feature,)]
+
+
+def _finished(
+    folder: Path, wanted: WantedExport, model: EncoderWithHead, calibration: Sequence[Feature], watch: Watcher
+) -> tuple[str, ...]:
+    """Makes the ONNX graph of a folder what is wanted; the names of the products that stay in fp32 in an int8 one."""
+    graph, layers = folder / ONNX, int(model.backbone.config.num_hidden_layers)
+    kept: tuple[str, ...] = ()
+    if wanted.method == "dynamic":
+        watch(Working("weights to int8"))
+        small = folder / "small.onnx"
+        kept = quantize(graph, small, wanted, layers=layers)
+        _remove(graph)
+        small.rename(graph)
+    if wanted.engine == "openvino":
+        from finetune.commands.export.openvino import convert, convert_to_int8
+
+        if wanted.method == "static":
+            watch(Working(f"scaling int8 by {len(calibration):,} texts"))
+            _, kept = products(graph, wanted, layers=layers)
+            inputs = [_arrays(one, graph_inputs(model)) for one in calibration]
+            convert_to_int8(graph, folder / "model.xml", inputs, kept=kept)
+        else:
+            watch(Working("converting"))
+            convert(graph, folder / "model.xml")
+        _remove(graph)
+    return kept
+
+
+def _arrays(sequence: Feature, inputs: Sequence[str]) -> dict[str, object]:
+    """A sequence as a batch of one, without padding."""
+    batch = collate([replace(sequence, label=None)], pad_id=0)
+    zeros = {"token_type_ids": 0 * batch.attention_mask}
+    every = zeros | {name: tensor for name in inputs if (tensor := getattr(batch, name)) is not None}
+    return {name: every[name].numpy() for name in inputs}
+
+
+def _remove(graph: Path) -> None:
+    """Removes a graph, and its weights where they are next to it."""
+    for file in graph.parent.glob(f"{graph.name}*"):
+        file.unlink()
+
+
+def _describe(folder: Path, facts: ExportFacts) -> None:
+    """Writes export.json, and the checksums of all files."""
+    write_export_facts(folder, facts)
+    write_checksums(folder)
+
+
+def _require_as_good(checked: CheckedExport, wanted: WantedExport, run: Predictor) -> None:
+    """Raises UserError for a graph with other logits than the run's, and for int8 that loses more than is tolerated."""
+    if wanted.bits is None and not checked.close:
+        kind = run.torch_engine.model.backbone.config.model_type
+        raise UserError(
+            f"the graph of this encoder of type '{kind}' does not compute the same: its logits differ by up to "
+            f"{checked.facts.largest_difference:.2g}, and {len(checked.changed):,} of {checked.facts.rows:,} answers",
+            "Serve the run itself: finetune serve RUN",
+        )
+    if wanted.bits is not None and checked.lost > wanted.tolerance:
+        raise refusal(checked, wanted)
+
+
+@contextmanager
+def _written(folder: Path) -> Iterator[Path]:
+    """Yields a new folder that takes the place of `folder` at the end. Raises UserError where it cannot be written."""
+    try:
+        with temporary_folder(folder.absolute()) as scratch:
+            yield scratch
+            settle(scratch)
+            shutil.rmtree(folder, ignore_errors=True)
+            scratch.rename(folder)
+            sync(folder.absolute().parent)
+    except OSError as error:
+        raise UserError(
+            f"{folder}: cannot be written ({error.strerror or first_line(error)})", "Free space, or name another folder"
+        ) from error

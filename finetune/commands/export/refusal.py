@@ -1,0 +1,29 @@
+"""The refusal of int8 that loses too much: the figures, and the ways out, those worth trying first."""
+
+import math
+
+from finetune.commands.export.check import CheckedExport
+from finetune.commands.export.wanted import WantedExport
+from finetune.errors import UserError
+
+
+def refusal(checked: CheckedExport, wanted: WantedExport) -> UserError:
+    """The error, with the score of both, the interval of their difference, and what was not tried yet."""
+    facts, metric = checked.facts, checked.metric
+    assert facts.score is not None  # of which too much was lost
+    low, high = facts.score.interval or (facts.score.difference, facts.score.difference)
+    what = (
+        f"int8 loses {checked.lost:.2f} points of {metric.name}, and `tolerance` is {wanted.tolerance:g}: "
+        f"{facts.score.run:.2f} became {facts.score.export:.2f} (95 %: {low:+.2f} to {high:+.2f}), "
+        f"{len(checked.changed):,} of {facts.rows:,} answers changed"
+    )
+    return UserError(what, f"Try in this order: {', '.join(_ways_out(checked, wanted))}")
+
+
+def _ways_out(checked: CheckedExport, wanted: WantedExport) -> list[str]:
+    """What may lose less. Weights have a scale by column in any case."""
+    ways = ["`bits` 7"] if wanted.bits == 8 and wanted.engine == "onnx" else []
+    ways += ["`keep_fp32` ends"] if "ends" not in wanted.keep else []
+    ways += ["`keep_fp32` feed-forward"] if "feed-forward" not in wanted.keep else []
+    ways += ["`engine` openvino, which is scaled by training rows"] if wanted.engine == "onnx" else []
+    return [*ways, f"`tolerance` {math.ceil(10 * checked.lost) / 10:g}, or no `int8`"]

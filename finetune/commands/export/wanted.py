@@ -1,0 +1,92 @@
+"""What an export is to be, before anything is loaded. Needs no torch."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Literal, cast, get_args
+
+from finetune.commands.export.kept import KEPT, Kept
+from finetune.data.atomic import require_no_link
+from finetune.data.paths import exists, is_folder, require_place
+from finetune.errors import UserError, nearest, shown_value
+from finetune.inference.exported.export_facts import GraphEngine, is_export
+from finetune.inference.exported.this_machine import saturates, this_machine
+
+TOLERANCE = 0.5  # points of the headline that int8 may lose
+BITS = (8, 7)
+MAKES_GRAPHS = ("onnx", "onnxscript", "onnxruntime")  # packages of the extra `export`
+OPENVINO = ("openvino", "nncf")  # those of the extra `openvino`
+
+
+@dataclass(frozen=True, kw_only=True)
+class WantedExport:
+    """The folder that is written, its engine, and how its weights are kept; `bits` is None for fp32."""
+
+    folder: Path
+    engine: GraphEngine
+    bits: int | None
+    keep: tuple[Kept, ...]
+    tolerance: float
+
+    @property
+    def method(self) -> Literal["dynamic", "static"] | None:
+        """How int8 is scaled: onnxruntime as it computes, OpenVINO by rows that are looked at before."""
+        if self.bits is None:
+            return None
+        return "dynamic" if self.engine == "onnx" else "static"
+
+
+def wanted_export(
+    folder: Path, *, int8: bool, engine: str, bits: int | None, keep: Sequence[str], tolerance: float, force: bool
+) -> WantedExport:
+    """Settings that fit together. Raises UserError for others, for packages that are not installed, and for a folder
+    that may not be written.
+    """
+    if engine not in get_args(GraphEngine):
+        names = [*get_args(GraphEngine)]
+        raise UserError(f"`engine` is {shown_value(engine)}", f"{nearest(engine, names)}Give {' or '.join(names)}")
+    if unknown := [name for name in keep if name not in KEPT]:
+        raise UserError(
+            f"`keep_fp32` is {shown_value(unknown[0])}", f"{nearest(unknown[0], [*KEPT])}Give {' or '.join(KEPT)}"
+        )
+    if not int8 and (bits is not None or keep):
+        raise UserError(f"`{'keep_fp32' if keep else 'bits'}` is of int8 weights", "Give `int8` too, or leave it out")
+    if bits not in (None, *BITS) or (bits == 7 and engine != "onnx"):
+        raise UserError(f"`bits` is {shown_value(bits)}", "Give 8, or 7 with `engine` onnx")
+    if not 0 <= tolerance <= 100:
+        raise UserError(f"`tolerance` is {tolerance}", "Give a number of points, 0 to 100")
+    _require_packages(engine, int8=int8)
+    require_new_folder(folder, force=force)
+    weights = (bits or (7 if engine == "onnx" and saturates(this_machine()) else 8)) if int8 else None
+    return WantedExport(
+        folder=folder, engine=cast(GraphEngine, engine), bits=weights, keep=tuple(cast(Sequence[Kept], keep)),
+        tolerance=tolerance,
+    )  # fmt: skip
+
+
+def require_new_folder(folder: Path, *, force: bool) -> None:
+    """Raises UserError where a folder cannot be written, or is there; with `force` where it is not an export."""
+    require_no_link(folder)
+    require_place(folder.absolute() / "export.json" if is_folder(folder) else folder)
+    if not exists(folder) or (is_folder(folder) and not any(folder.iterdir())):
+        return
+    if not is_folder(folder):
+        raise UserError(f"{folder}: is a file, and a folder is written", "Name another folder")
+    if not is_export(folder):
+        raise UserError(f"{folder}: is not empty, and not an export", "Name another folder")
+    if not force:
+        raise UserError(f"{folder}: is an export already", "Name another folder, or replace it with `force`")
+
+
+def _require_packages(engine: str, *, int8: bool) -> None:
+    """Raises UserError that names the extra of the first package that is not installed."""
+    needed = dict.fromkeys(MAKES_GRAPHS, "export")
+    if engine == "openvino":
+        needed |= dict.fromkeys(OPENVINO if int8 else OPENVINO[:1], "openvino")
+    for package, extra in needed.items():
+        if find_spec(package) is None:
+            raise UserError(
+                f"exporting to {engine} needs a package that is not installed ({package})",
+                f"Install it: pip install 'bert-finetune[{extra}]'",
+            )
