@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from finetune.commands.serve.served_model import ServedModel
-from finetune.data.files import is_data
 from finetune.errors import UserError
 from finetune.inference.model_source import ModelSource
 from finetune.inference.predict_plan import known_type
@@ -15,6 +14,7 @@ from finetune.inference.predictor import Predictor
 from finetune.runs.events import Watcher, unwatched
 from finetune.runs.lookup import named_run
 
+OF_A_FILE = re.compile(r"(\.[a-z][a-z0-9]*)+$")  # the end of a data file's name
 NOT_IN_A_PATH = re.compile(r"[^\w.-]+")
 
 
@@ -40,8 +40,7 @@ def load_one(source: ModelSource, name: str, *, watch: Watcher = unwatched) -> S
 
 def _task_name(predictor: Predictor) -> str:
     """The task's name as a part of a path: `reviews` of reviews.csv."""
-    name = predictor.task.name
-    return _in_a_path(Path(name).stem if is_data(name) else name)
+    return _in_a_path(OF_A_FILE.sub("", predictor.task.name))
 
 
 def _folder_name(predictor: Predictor) -> str:

@@ -64,7 +64,8 @@ class ServedModel:
 
     def example(self) -> dict[str, Any]:
         """A row that it can read, by its columns."""
-        row: dict[str, Any] = dict.fromkeys(self.columns, "a text")
+        texts = ("a text", "another text", *(f"text {number}" for number in range(3, len(self.columns) + 1)))
+        row: dict[str, Any] = dict(zip(self.columns, texts, strict=False))  # choices must differ
         if self.kind.any_columns and len(row) == CONTEXT_AND_LIST:
             row[self.columns[-1]] = ["a text", "another text"]
         layout = self.predictor.layout

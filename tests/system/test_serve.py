@@ -1,0 +1,337 @@
+"""A server of finished runs, asked over HTTP on this machine."""
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from huggingface_hub import InferenceClient, constants
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from support.runs import trained_run
+from support.served import Served, error_of, served
+from transformers import pipeline
+
+from finetune.commands.serve import explained
+from finetune.commands.serve.limits import ServeLimits
+from finetune.inference.predict_file import predict_file
+from finetune.inference.predictor import Predictor, load_predictor
+from finetune.runs.events import unwatched
+
+NAMES = {  # of the task types whose runs are served
+    "sentence": "reviews",
+    "regression": "number",
+    "multilabel": "many",
+    "tagging": "tags",
+    "span": "span",
+    "choice": "choice",
+    "choice by letter": "letters",
+}
+ROWS: dict[str, list[Any]] = {
+    "sentence": [{"review": "the cat sat"}, "the dog", {"review": "a bird flew"}],
+    "regression": [{"a": "the cat", "b": "the dog"}, ["a cat", "a dog"]],
+    "multilabel": [{"text": "the cat"}, "a dog"],
+    "tagging": ["the cat sat", {"tokens": ["the", "dog"]}],
+    "span": [{"question": "who sat?", "context": "the cat sat"}, ["who ran?", "the dog ran"]],
+    "choice": [{"context": "the cat", "choice1": "sat", "choice2": "ran"}, ["the cat", ["sat", "ran", "flew"]]],
+    "choice by letter": [{"question": "the cat", "A": "sat", "B": "ran", "C": "flew"}],
+}
+
+
+@pytest.fixture(scope="module")
+def every(finished_run: Callable[[str], Path]) -> Iterator[Served]:
+    """A server of a run of each task type."""
+    with served(*map(finished_run, NAMES)) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def server(reviews: Path) -> Iterator[Served]:
+    """A server of one run."""
+    with served(reviews) as one:
+        yield one
+
+
+@pytest.mark.parametrize("kind", NAMES)
+def test_predictions_are_those_of_the_model_in_order(kind: str, every: Served, finished_run: Any) -> None:
+    expected = load_predictor(finished_run(kind)).predict(ROWS[kind])
+    found = every.post(f"/{NAMES[kind]}/predict", {"rows": ROWS[kind]}).json()
+    assert found == {"predictions": json.loads(json.dumps(expected)), "model": NAMES[kind]}
+    assert not [cells for cells in found["predictions"] if "error" in cells]
+
+
+@pytest.mark.parametrize("kind", NAMES)
+def test_the_example_in_openapi_is_answered_and_so_is_each_dev_row(kind: str, every: Served) -> None:
+    path = f"/{NAMES[kind]}/predict"
+    content = every.get("/openapi.json").json()["paths"][path]["post"]["requestBody"]["content"]
+    (about,) = (model for model in every.get("/about").json()["models"] if model["name"] == NAMES[kind])
+    rows = content["application/json"]["example"]["rows"] + [one["row"] for one in about["examples"]]
+    assert bool(about["examples"]) == (kind != "regression")
+    assert not [one for one in every.post(path, {"rows": rows}).json()["predictions"] if "error" in one]
+    assert [list(row) for row in rows] == len(rows) * [about["columns"]]
+
+
+def test_a_bad_row_spoils_no_other(server: Served) -> None:
+    rows: list[Any] = [{"review": "the cat"}, {"review": ""}, {"other": 1}, None, [], {}, ["a", "b"], True, "the cat"]
+    found = server.post("/predict", {"rows": rows}).json()["predictions"]
+    assert ["error" in cells for cells in found] == [False, *[True] * 6, False, False]
+    assert found[0] == found[-1]
+    assert "review" in found[1]["error"]
+
+
+def test_one_model_answers_with_and_without_its_name_and_several_by_name(server: Served, every: Served) -> None:
+    body = {"rows": ["the cat"]}
+    assert server.post("/predict", body).json() == server.post("/reviews/predict", body).json()
+    missing = every.post("/predict", body)
+    assert missing.status_code == 404
+    assert "/NAME/predict" in error_of(missing) and "reviews" in error_of(missing)
+
+
+def test_about_says_what_the_run_is(server: Served, reviews: Path, reviewer: Predictor) -> None:
+    (about,) = server.get("/about").json()["models"]
+    record = json.loads((reviews / "record.json").read_text())
+    expected = {"name": "reviews", "task": "reviews.csv", "shape": "classification", "columns": ["review"]}
+    expected |= {"labels": ["bad", "good"], "fingerprint": reviewer.fingerprint, "max_length": 16, "engine": "torch"}
+    assert {name: about[name] for name in expected} == expected
+    (headline, *_) = about["scores"].items()
+    low, high = record["margins"]["dev"]["interval"]
+    assert headline[0] == record["headline"] == "macro f1"
+    assert headline[1] | {"shown": ""} == {
+        "value": record["scores"]["dev"]["macro f1"], "low": low, "high": high, "rows": record["rows"]["dev"],
+        "shown": "",
+    }  # fmt: skip
+
+
+def test_dev_rows_can_be_left_out(reviews: Path) -> None:
+    with served(reviews, examples=False) as server:
+        assert server.get("/about").json()["models"][0]["examples"] == []
+
+
+DEEP = b'{"rows":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+REFUSED = {
+    "no JSON": (b"rows", 400),
+    "empty": (b"", 400),
+    "not UTF-8": (b'{"rows": ["\xff"]}', 400),
+    "NaN": (b'{"rows": [NaN]}', 400),
+    "a list": (b"[]", 400),
+    "no rows": (b"{}", 400),
+    "rows of another kind": (b'{"rows": "the cat"}', 400),
+    "another name": (b'{"rows": [], "text": ""}', 400),
+    "deep": (DEEP, 400),
+    "a deep row": (b'{"rows": [' + b"[" * 50 + b"]" * 50 + b"]}", 400),
+    "a number of 5,000 digits": (b'{"rows": [' + b"9" * 5_000 + b"]}", 400),
+    "too many rows": (json.dumps({"rows": ["a"] * 1_001}).encode(), 413),
+    "a long row": (json.dumps({"rows": ["a" * 100_001]}).encode(), 413),
+    "a large body": (b" " * 8_000_001, 413),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_cannot_be_answered_is_one_line_of_json_and_the_server_lives(what: str, server: Served) -> None:
+    content, status = REFUSED[what]
+    found = server.send("/predict", content)
+    assert (found.status_code, bool(error_of(found))) == (status, True)
+    assert server.post("/predict", {"rows": ["the cat"]}).status_code == 200
+
+
+def test_another_content_type_method_or_path_is_refused(server: Served) -> None:
+    assert [server.send(path, b"x", "text/plain").status_code for path in ("/predict", "/file", "/explain", "/")] == (
+        [415] * 4
+    )
+    assert "application/json" in error_of(server.send("/predict", b"x", "text/plain"))
+    assert (server.get("/predict").status_code, server.get("/docs").status_code) == (405, 404)
+    assert error_of(server.get("/redoc"))
+
+
+def test_a_lone_surrogate_is_the_fault_of_its_row(server: Served) -> None:
+    found = server.send("/predict", b'{"rows": ["\\ud800", {"\\udcff": "a"}, "the cat"]}')
+    assert ["error" in cells for cells in found.json()["predictions"]] == [True, True, False]
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(value=json_values | st.fixed_dictionaries({"rows": st.lists(json_values, max_size=4)}), path=st.sampled_from(
+    ["/predict", "/explain", "/"]
+))  # fmt: skip
+def test_any_json_is_answered_or_refused(value: Any, path: str, server: Served) -> None:
+    found = server.send(path, json.dumps(value).encode())
+    assert found.status_code in (200, 400, 413, 501)
+    if found.status_code != 200:
+        assert error_of(found)
+    assert not [line for line in server.lines if line.startswith("fault")]
+
+
+def test_a_full_queue_and_a_request_past_its_time_are_refused(reviews: Path) -> None:
+    with served(reviews, limits=ServeLimits(waiting=0)) as server:
+        found = server.post("/predict", {"rows": ["the cat"]})
+        assert (found.status_code, found.headers["retry-after"]) == (503, "1")
+        assert error_of(found)
+        assert (server.get("/ready").status_code, server.get("/health").status_code) == (503, 200)
+    with served(reviews, limits=ServeLimits(seconds=0.0)) as server:
+        assert server.post("/predict", {"rows": ["the cat"]}).status_code in (408, 504)
+
+
+def test_a_file_comes_back_as_predict_writes_it(server: Served, reviewer: Predictor, tmp_path: Path) -> None:
+    content = '\ufeffreview;note\n"the cat; sat";a\n;b\nthe dog;=1+1\n'.encode()
+    (tmp_path / "new.csv").write_bytes(content)
+    predict_file(reviewer, tmp_path / "new.csv", tmp_path / "out.csv", options={}, watch=unwatched)
+    found = server.send("/file", content, "text/csv")
+    assert (found.status_code, found.headers["content-type"].partition(";")[0]) == (200, "text/csv")
+    assert found.content == (tmp_path / "out.csv").read_bytes()
+    rows = list(csv.DictReader(io.StringIO(found.content.decode("utf-8-sig"))))
+    assert [bool(row["error"]) for row in rows] == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("content", "status"),
+    [(b"", 400), (b"other,note\na,b\n", 400), (b"\0\xff\xfe", 400), (b"review\n" + b"a\n" * 11, 413)],
+)
+def test_a_file_that_cannot_be_predicted_is_refused(content: bytes, status: int, reviews: Path) -> None:
+    with served(reviews, limits=ServeLimits(file_rows=10)) as server:
+        found = server.send("/file", content, "text/csv")
+        assert found.status_code == status, found.text
+        assert "/tmp" not in error_of(found)
+
+
+def test_an_explanation_is_that_of_explain(server: Served, reviews: Path) -> None:
+    import finetune
+
+    found = server.post("/explain", {"row": {"review": "the cat sat"}})
+    (expected,) = finetune.load(reviews).explain("the cat sat").rows
+    assert found.json()["prediction"] == expected.prediction
+    words = found.json()["explanations"][0]["words"]
+    assert [(one["word"], pytest.approx(one["added"], abs=1e-4)) for one in words] == [
+        (one.word, one.added) for one in expected.explanations[0].words
+    ]
+    assert server.post("/explain", {"row": {"review": ""}}).status_code == 400
+
+
+def test_without_captum_there_is_no_explanation(server: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(explained, "find_spec", lambda name: None)
+    found = server.post("/explain", {"row": {"review": "the cat sat"}})
+    assert (found.status_code, "bert-finetune[explain]" in error_of(found)) == (501, True)
+
+
+@pytest.fixture
+def online(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets the Hub's client ask servers, of which these tests start their own."""
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+
+
+def test_the_client_of_the_hub_classifies_and_tags(
+    every: Served, finished_run: Callable[[str], Path], online: None
+) -> None:
+    labels = InferenceClient(f"{every.address}/reviews").text_classification("the cat sat")
+    run = finished_run("sentence")
+    cells = load_predictor(run).predict(["the cat sat"])[0]
+    assert {one.label: one.score for one in labels} == {"good": cells["p(good)"], "bad": cells["p(bad)"]}
+    expected = pipeline("text-classification", model=str(run / "model"), top_k=None)("the cat sat")
+    assert [(one.label, pytest.approx(one.score, abs=1e-4)) for one in labels] == [
+        (one["label"], one["score"]) for one in expected
+    ]
+    assert len(InferenceClient(f"{every.address}/reviews").text_classification("the cat", top_k=1)) == 1
+    tagger = InferenceClient(f"{every.address}/tags")
+    text = "the dog sat the cat"
+    words = tagger.token_classification(text, aggregation_strategy="none", ignore_labels=[])
+    assert [text[one.start : one.end] for one in words] == [one.word for one in words] == text.split()
+    entities = tagger.token_classification(text)
+    tagged = load_predictor(finished_run("tagging")).predict([text])[0]["entities"]
+    assert [(one.entity_group, one.start, one.end) for one in entities] == [
+        (one["type"], one["start"], one["end"]) for one in tagged
+    ]
+
+
+def test_pipelines_take_pairs_and_lists_and_refuse_what_has_no_form(every: Served, server: Served) -> None:
+    several = server.post("/", {"inputs": ["the cat", "the dog"]}).json()
+    assert [labels[0]["label"] for labels in several] == ["good", "bad"]
+    for name in ("number", "span", "choice"):
+        refused = every.post(f"/{name}", {"inputs": {"text": "the cat", "text_pair": "the dog"}})
+        assert (refused.status_code, "/predict" in error_of(refused)) == (400, True)
+    for body in (
+        {"inputs": 3},
+        {"inputs": ""},
+        {},
+        {"inputs": "a", "parameters": {"top_k": 0}},
+        {"inputs": "a", "x": 1},
+    ):
+        assert server.post("/", body).status_code == 400
+    assert "stride" in error_of(every.post("/tags", {"inputs": "the cat", "parameters": {"stride": 1}}))
+
+
+def test_the_client_of_the_hub_fills_masks(tmp_path: Path, tiny_bert: Path, online: None) -> None:
+    lines = "\n\n".join(f"the cat sat on the {place} and ran" for place in ("house", "tree", "road", "river") * 8)
+    (tmp_path / "corpus.txt").write_text(lines)
+    run = trained_run(tmp_path / "results", tmp_path / "corpus.txt", tiny_bert, **{"train.epochs": 1})
+    with served(run) as server:
+        client = InferenceClient(server.address)
+        words = client.fill_mask("the [MASK] sat", top_k=3)
+        expected = pipeline("fill-mask", model=str(run / "model"))("the [MASK] sat", top_k=3)
+        for word, one in zip(words, expected, strict=True):
+            assert (word.token, word.token_str, word.sequence) == (one["token"], one["token_str"], one["sequence"])
+            assert word.score == pytest.approx(one["score"], abs=1e-4)
+        (cat,) = client.fill_mask("the [MASK] sat", targets=["cat"])
+        assert (cat.token_str, 0 < cat.score < 1) == ("cat", True)
+        assert [len(each) for each in server.post("/", {"inputs": "[MASK] cat [MASK]"}).json()] == [5, 5]
+        assert "[MASK]" in error_of(server.post("/", {"inputs": "the cat"}))
+
+
+def test_a_token_is_needed_for_all_but_the_page_and_health(reviews: Path) -> None:
+    with served(reviews, token="0123456789abcdef") as server:
+        assert [server.get(path).status_code for path in ("/", "/health", "/ready")] == [200] * 3
+        assert [server.get(path).status_code for path in ("/about", "/metrics", "/openapi.json", "/no")] == [401] * 4
+        body = {"rows": ["the cat"]}
+        refused = server.post("/predict", body, {"Authorization": "Bearer 0123456789abcdeg"})
+        assert (refused.status_code, "Bearer" in error_of(refused)) == (401, True)
+        assert server.post("/predict", body, {"Authorization": "Bearer 0123456789abcdef"}).status_code == 200
+
+
+def test_a_page_of_another_site_may_not_ask(server: Served) -> None:
+    assert server.get("/about", Host="attacker.example").status_code == 421
+    assert server.get("/about", Origin="http://attacker.example").status_code == 403
+    assert server.get("/about", Origin="null").status_code == 403
+    own = server.get("/about", Origin=server.address)
+    assert (own.status_code, "access-control-allow-origin" in own.headers) == (200, False)
+
+
+def test_the_log_has_no_text_unless_it_is_asked_for(reviews: Path) -> None:
+    for asked in (False, True):
+        with served(reviews, log_texts=asked) as server:
+            server.post("/predict", {"rows": ["the secret cat"]})
+            server.send("/predict", b'{"rows": ["secret"')
+            server.get("/about?secret")
+            assert any("secret" in line for line in server.lines) == asked
+            assert next(line.split()[:3] for line in server.lines if "POST" in line) == ["POST", "/predict", "200"]
+
+
+def test_metrics_count_requests_and_rows(reviews: Path) -> None:
+    with served(reviews) as server:
+        server.post("/predict", {"rows": ["the cat", ""]})
+        text = server.get("/metrics").text
+    for line in (
+        'finetune_requests_total{path="/predict",status="200"} 1.0',
+        'finetune_rows_total{model="reviews",outcome="answered"} 1.0',
+        'finetune_rows_total{model="reviews",outcome="error"} 1.0',
+        'finetune_waiting_requests{model="reviews"} 0.0',
+    ):
+        assert line in text.splitlines()
+
+
+def test_a_model_is_replaced_while_requests_arrive(reviews: Path) -> None:
+    with served(reviews) as server:
+        before = server.post("/predict", {"rows": ["the cat"]}).json()
+        (model,) = server.models.by_name.values()
+        server.models.replace(replace(model, predictor=replace(model.predictor, temperature=9.0)))
+        after = server.post("/predict", {"rows": ["the cat"]}).json()
+        assert before["predictions"][0]["prediction"] == after["predictions"][0]["prediction"]
+        assert after["predictions"][0]["p(good)"] < before["predictions"][0]["p(good)"]
+        assert server.get("/about").json()["models"][0]["calibrated"]
