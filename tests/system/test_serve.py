@@ -235,8 +235,8 @@ def test_the_client_of_the_hub_classifies_and_tags(
     run = finished_run("sentence")
     cells = load_predictor(run).predict(["the cat sat"])[0]
     assert {one.label: one.score for one in labels} == {"good": cells["p(good)"], "bad": cells["p(bad)"]}
-    expected = pipeline("text-classification", model=str(run / "model"), top_k=None)("the cat sat")
-    assert [(one.label, pytest.approx(one.score, abs=1e-4)) for one in labels] == [
+    (expected,) = pipeline("text-classification", model=str(run / "model"), top_k=None)("the cat sat")
+    assert [(one.label, pytest.approx(one.score, abs=2e-3)) for one in labels] == [
         (one["label"], one["score"]) for one in expected
     ]
     assert len(InferenceClient(f"{every.address}/reviews").text_classification("the cat", top_k=1)) == 1
@@ -278,7 +278,7 @@ def test_the_client_of_the_hub_fills_masks(tmp_path: Path, tiny_bert: Path, onli
         expected = pipeline("fill-mask", model=str(run / "model"))("the [MASK] sat", top_k=3)
         for word, one in zip(words, expected, strict=True):
             assert (word.token, word.token_str, word.sequence) == (one["token"], one["token_str"], one["sequence"])
-            assert word.score == pytest.approx(one["score"], abs=1e-4)
+            assert word.score == pytest.approx(one["score"], abs=2e-3)  # ours may be in half precision
         (cat,) = client.fill_mask("the [MASK] sat", targets=["cat"])
         assert (cat.token_str, 0 < cat.score < 1) == ("cat", True)
         assert [len(each) for each in server.post("/", {"inputs": "[MASK] cat [MASK]"}).json()] == [5, 5]
