@@ -10,7 +10,7 @@ import typer
 
 from finetune.cli.arguments import RESULTS, Device, Out, Quiet, TaskOf
 from finetune.cli.console import standard_error
-from finetune.cli.libraries import load_libraries
+from finetune.cli.libraries import load_for
 from finetune.cli.options import note_line
 from finetune.cli.progress import watching
 from finetune.cli.terminal import echo, one_line, say
@@ -52,7 +52,8 @@ def serve_command(
     from finetune.commands.serve.running import bound_socket
 
     with bound_socket(host, port) as bound:
-        load_libraries("" if quiet else f"loading {', '.join(names)}", "finetune.inference.predictor")
+        for name in names:
+            load_for(name, "" if quiet else f"loading {name}", "finetune.inference.predictor")
         from finetune.commands.serve.app import build_app, silent
         from finetune.commands.serve.guard import Access
         from finetune.commands.serve.limits import ServeLimits

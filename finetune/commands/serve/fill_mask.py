@@ -1,7 +1,7 @@
 """The words that a model which was pre-trained on text would put in the place of a mask."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,7 @@ import numpy as np
 from finetune.commands.serve.pipelines import PipelineRequest
 from finetune.commands.serve.refused import Refused
 from finetune.commands.serve.served_model import ServedModel
+from finetune.models.feature import LOGITS, Feature
 from finetune.task_types.pretraining.label_names import WORDS
 
 MOST_WORDS = 5  # for each mask, by default
@@ -26,8 +27,8 @@ class MaskedText:
 
 def fills_masks(model: ServedModel) -> bool:
     """Whether the model predicts masked words."""
-    head = model.predictor.engine.model.head
-    return bool(head.vocabulary) and not getattr(head, "left_to_right", False)
+    task: Any = model.predictor.task
+    return model.predictor.engine.pretrains and bool(task.objective_type.masked)
 
 
 def masked_texts(asked: PipelineRequest) -> list[MaskedText]:
@@ -68,17 +69,34 @@ def _filled(model: ServedModel, asked: MaskedText) -> list[Any]:
 
 def _chances(model: ServedModel, ids: list[int], segments: list[int] | None, places: list[int]) -> np.ndarray:
     """The probability of every token at the places: `(places, vocabulary)`."""
+    from scipy.special import softmax
+
+    feature = Feature(row=0, input_ids=ids, token_type_ids=segments, reads=places)
+    exported = model.predictor.exported
+    logits = _logits_of_torch(model, feature) if exported is None else _logits_of_export(model, feature)
+    chances: np.ndarray = softmax(logits.astype(np.float64), axis=-1)
+    return chances
+
+
+def _logits_of_torch(model: ServedModel, feature: Feature) -> np.ndarray:
     import torch
 
-    from finetune.models.feature import Feature
     from finetune.models.model import as_float
 
-    engine = model.predictor.engine
-    batch = engine.batch([Feature(row=0, input_ids=ids, token_type_ids=segments, reads=places)])
+    engine = model.predictor.torch_engine
+    batch = engine.batch([feature])
     with torch.inference_mode(), engine.accelerator.autocast():
         logits = engine.model.eval()(*batch.inputs())
-        words = logits[WORDS] if isinstance(logits, dict) else logits
-        found: np.ndarray = torch.softmax(as_float(words)[0, : len(places)], dim=-1).cpu().numpy()
+        found = as_float(logits[WORDS] if isinstance(logits, dict) else logits)
+    logits_of_reads: np.ndarray = found[0, : len(feature.reads or ())].cpu().numpy()
+    return logits_of_reads
+
+
+def _logits_of_export(model: ServedModel, feature: Feature) -> np.ndarray:
+    """Those of the graph, of which its engine keeps less for the scores of a text."""
+    engine: Any = model.predictor.engine
+    (logits,) = replace(engine, reduce=lambda outputs, _: outputs[LOGITS]).logits([feature])
+    found: np.ndarray = logits
     return found
 
 

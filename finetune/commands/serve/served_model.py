@@ -31,18 +31,19 @@ class ServedModel:
 
     @property
     def engine(self) -> str:
-        """What computes it."""
-        return "torch"
+        """What computes it: torch, or an export's engine with its precision."""
+        exported = self.predictor.exported
+        return "torch" if exported is None else f"{exported.engine} {exported.precision}"
 
     @property
     def labels(self) -> tuple[str, ...]:
         """The labels that it predicts, in order; empty where it predicts none."""
-        return tuple(self.predictor.engine.model.head.labels)
+        return self.predictor.engine.labels
 
     @property
     def pretrains(self) -> bool:
         """Whether it predicts words of a text."""
-        return bool(self.predictor.engine.model.head.vocabulary)
+        return self.predictor.engine.pretrains
 
     @property
     def columns(self) -> tuple[str, ...]:
