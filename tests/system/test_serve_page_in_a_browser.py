@@ -1,0 +1,368 @@
+"""What a real browser makes of the page of `finetune serve`, with real models behind it."""
+
+import csv
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from support.browser import CONTRAST, driven, emulate
+from support.processes import soon
+from support.runs import FinishedRun, trained_run
+
+pytestmark = pytest.mark.slow
+
+KINDS = ("sentence", "regression", "multilabel", "span", "choice", "choice by letter")
+TAGS = "the O\ncat B-PET\nsat O\n\nthe O\ndog B-PET\n\n" * 40
+CORPUS = "\n\n".join(f"the cat sat on the red house {i}\nthe dog ran by the river" for i in range(40))
+HOSTILE = "the <img src=x onerror=document.title='taken'> cat"
+TOKEN = "a-token-for-this-test"
+ROWS = {  # of each shape, in the order of the fields
+    "sentence": ["the dog sat 3"],
+    "regression": ["the cat 3 sat", "the dog 3 ran"],
+    "multilabel": ["the cat 2"],
+    "span": ["who sat?", "the cat sat 4"],
+    "choice": ["the cat 2", "sat", "ran"],
+    "choice by letter": ["the cat 2", "sat", "ran", "lay"],
+    "tagging": ["the cat sat"],
+    "text": ["the [MASK] sat on the [MASK]"],
+}
+
+
+@contextmanager
+def serving(folder: Path, *arguments: str, **environment: str) -> Iterator[str]:
+    """The address of a real `finetune serve` on a free port."""
+    command = [sys.executable, "-m", "finetune", "serve", *arguments, "--port", "0"]
+    with (folder / "serve.log").open("w") as log:
+        server = subprocess.Popen(command, cwd=folder, env=os.environ | environment, stdout=log, stderr=log)
+    try:
+        assert soon(lambda: "stops it" in (folder / "serve.log").read_text() or server.poll() is not None)
+        (address,) = set(re.findall(r"http://127\.0\.0\.1:\d+", (folder / "serve.log").read_text()))
+        yield address
+    finally:
+        server.terminate()
+        server.wait(30)
+
+
+@pytest.fixture(scope="module")
+def runs(finished_run: FinishedRun, tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A run of each shape by kind; the words and their tags are learnt."""
+    folder = tmp_path_factory.mktemp("own")
+    (folder / "tags.conll").write_text(TAGS, encoding="utf-8")
+    (folder / "corpus.txt").write_text(CORPUS, encoding="utf-8")
+    once = {"train.epochs": 1, "train.patience": 1}
+    return {
+        **{kind: finished_run(kind) for kind in KINDS},
+        "tagging": trained_run(folder / "tags", folder / "tags.conll", tiny_bert, **{"train.epochs": 15}),
+        "text": trained_run(folder / "text", folder / "corpus.txt", tiny_bert, shape="text", **once),
+    }
+
+
+@pytest.fixture(scope="module")
+def server(runs: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A server of all of them, so that the page has a choice of models."""
+    with serving(tmp_path_factory.mktemp("all"), *map(str, runs.values())) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def reviews_server(runs: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A server of one model that asks for a token."""
+    folder = tmp_path_factory.mktemp("one")
+    with serving(folder, str(runs["sentence"]), "--token-env", "PAGE_TOKEN", PAGE_TOKEN=TOKEN) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    with driven(tmp_path_factory.mktemp("chromium")) as opened:
+        yield opened
+
+
+class Page:
+    """The page in a browser, by what a user does."""
+
+    def __init__(self, browser: Any, address: str, runs: dict[str, Path]) -> None:
+        self.browser, self.runs = browser, runs
+        emulate(browser, width=1_400)
+        browser.get_log("browser")
+        browser.get(address)
+        assert soon(lambda: self.script("return !document.querySelector('main').hidden || !at('token').hidden"))
+
+    def script(self, text: str, *values: Any) -> Any:
+        return self.browser.execute_script(f"const at = id => document.getElementById(id); {text}", *values)
+
+    def choose(self, kind: str) -> None:
+        """Chooses the model of that run."""
+        data = self.runs[kind].parent.name
+        choose = """const model = at('model'), names = [...model.options].map(one => one.value);
+        model.value = names.find(name => arguments[0].split('.')[0] === name.split('.')[0]);
+        model.dispatchEvent(new Event('change')); return model.value"""
+        assert self.script(choose, data)
+
+    def type(self, texts: list[str]) -> None:
+        """Types a text into each field."""
+        fields = self.browser.find_elements("css selector", "#fields textarea")
+        assert len(fields) == len(texts)
+        for field, text in zip(fields, texts, strict=True):
+            field.clear()
+            self.fill(field, text)
+
+    def fill(self, field: Any, text: str) -> None:
+        """Types; what is beyond the keys of the driver, such as an emoji, is put in."""
+        change = "arguments[0].value = arguments[1]; arguments[0].dispatchEvent(new Event('input', {bubbles: true}))"
+        self.script(change, field, text) if max(text, default="a") > "\uffff" else field.send_keys(text)
+
+    def predict(self) -> str:
+        """Presses the button, and returns the prediction."""
+        self.browser.find_element("css selector", "#row button[type=submit]").click()
+        return self.found()
+
+    def found(self) -> str:
+        """The prediction, once it is there; or why there is none."""
+        done = "return at('answer').ariaBusy !== 'true' && (at('found').innerText || at('state').innerText)"
+        assert soon(lambda: self.script(done), 20)
+        return str(self.script(done))
+
+    def errors(self) -> list[Any]:
+        return [one for one in self.browser.get_log("browser") if one["level"] == "SEVERE"]
+
+
+@pytest.fixture
+def page(browser: Any, server: str, runs: dict[str, Path]) -> Page:
+    return Page(browser, server, runs)
+
+
+CHECKS: dict[str, Callable[[str], bool]] = {
+    "sentence": lambda found: found.startswith("bad") and "good" in found and "of 8 predictions" in found.lower(),
+    "regression": lambda found: re.fullmatch(r"-?\d+(\.\d+)?", found) is not None,
+    "multilabel": lambda found: "threshold" in found and found.count("%") >= 2,
+    "span": lambda found: "times as probable" in found,
+    "choice": lambda found: found.startswith(("sat", "ran")) and found.count("%") >= 2,
+    "choice by letter": lambda found: found.startswith(("sat", "ran", "lay")) and found.count("%") >= 3,
+    "tagging": lambda found: "cat\nPET" in found or "catPET" in found,
+    "text": lambda found: "Word 1" in found and "Word 2" in found and found.count("%") == 10,
+}
+
+
+@pytest.mark.parametrize("kind", ROWS)
+def test_each_shape_is_asked_and_answered(page: Page, kind: str) -> None:
+    page.choose(kind)
+    page.type(ROWS[kind])
+    found = page.predict()
+    assert CHECKS[kind](found), found
+    assert page.errors() == []
+
+
+@pytest.mark.parametrize("kind", ROWS)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [400, 1400])
+def test_it_is_whole_and_readable(page: Page, kind: str, width: int, scheme: str) -> None:
+    emulate(page.browser, width=width, scheme=scheme)
+    page.choose(kind)
+    page.type(ROWS[kind])
+    page.predict()
+    inner, wide = page.script("return [innerWidth, document.documentElement.scrollWidth]")
+    assert inner == width
+    assert wide <= width
+    contrast = page.browser.execute_script(CONTRAST)
+    assert contrast["count"] > 25
+    assert contrast["ratio"] >= 4.5, contrast
+    assert (sum(contrast["page"]) < 3 * 60) == (scheme == "dark")
+
+
+def test_a_row_of_dev_is_chosen_and_explained(page: Page) -> None:
+    page.choose("sentence")
+    row = page.browser.find_element("css selector", "#examples-list button")
+    assert "right" in row.text and "label" in row.text
+    row.click()
+    assert page.found().split("\n")[0] in ("good", "bad")
+    page.browser.find_element("css selector", "#why button").click()
+    shown = "return at('explained').querySelectorAll('.for, .against').length"
+    assert soon(lambda: page.script(shown), 30)
+    assert page.script(shown) == len(page.script("return at('fields').querySelector('textarea').value").split())
+    assert "What each word adds to" in page.script("return at('explained').innerText")
+
+
+def test_the_keyboard_is_enough(page: Page) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    focused = "return document.activeElement"
+    keys = lambda *given: page.script(focused).send_keys(*given)  # noqa: E731
+    page.browser.find_element("tag name", "body").send_keys(Keys.TAB)
+    assert page.script("return document.activeElement.id") == "model"
+    names = page.script("return [...at('model').options].map(one => one.value)")
+    for _ in names:
+        keys(Keys.ARROW_UP)
+    keys(Keys.TAB)
+    keys("the dog sat 3")
+    outline = "return getComputedStyle(document.activeElement).outlineStyle"
+    assert page.script(outline) == "solid"
+    keys(Keys.CONTROL, Keys.ENTER)
+    assert page.found().startswith("bad")
+    keys(Keys.TAB)  # from the text to Predict, Clear and Why?
+    keys(Keys.TAB)
+    keys(Keys.TAB)
+    assert page.script("return document.activeElement.textContent") == "Why?"
+    assert page.script(outline) == "solid"
+    keys(Keys.ENTER)
+    assert soon(lambda: page.script("return at('explained').querySelectorAll('.for, .against').length"), 30)
+    keys(Keys.TAB)  # the numbers
+    keys(Keys.TAB)
+    assert page.script("return document.activeElement.className") == "row"
+    keys(Keys.ENTER)
+    assert soon(lambda: page.script("return document.activeElement.id === 'found'"))
+
+
+def test_a_screen_reader_finds_a_name_for_every_control_and_hears_the_prediction(page: Page) -> None:
+    nameless = """return [...document.querySelectorAll('button, input, select, textarea')].filter(one =>
+      one.getClientRects().length && !one.textContent.trim() && !one.ariaLabel
+      && ![...one.labels].some(label => label.textContent.trim())).length"""
+    for kind in ROWS:
+        page.choose(kind)
+        assert page.script(nameless) == 0, kind
+    live = "return [at('found').ariaLive, at('state').role, at('file-state').role, at('problem').role]"
+    assert page.script(live) == ["polite", "status", "status", "alert"]
+
+
+def test_choices_are_added_and_removed(page: Page) -> None:
+    page.choose("choice")
+    add = "#fields fieldset > button"
+    page.browser.find_element("css selector", add).click()
+    assert page.script("return document.activeElement.labels[0].textContent") == "Choice 3"
+    page.type(["the cat 2", "sat", "ran", "lay"])
+    assert page.predict().count("%") >= 3
+    for _ in range(2):
+        remove = [one for one in page.browser.find_elements("css selector", ".choices button") if one.is_enabled()]
+        remove[:1] and remove[0].click()
+    assert page.script("return [...document.querySelectorAll('.choices textarea')].map(one => one.value)") == [
+        "ran",
+        "lay",
+    ]
+    assert page.script("return [...document.querySelectorAll('.choices button')].every(one => one.disabled)")
+
+
+def test_an_emoji_moves_no_mark(page: Page) -> None:
+    page.choose("tagging")
+    page.type(["the 😀😀 the cat sat"])
+    page.predict()
+    assert "cat" in page.script("return [...document.querySelectorAll('mark')].map(one => one.firstChild.data)")
+
+
+def test_what_is_lacking_is_said_in_place(page: Page) -> None:
+    page.choose("span")
+    page.type(["who sat?", ""])
+    assert page.predict() == "Fill in: context"
+    assert page.script("return document.activeElement.labels[0].textContent") == "context"
+    page.choose("text")
+    page.type(["the cat sat"])
+    assert page.predict() == "Write [MASK] at least once."
+
+
+def test_an_error_of_the_server_is_said_in_place(page: Page) -> None:
+    page.choose("sentence")
+    page.script("at('fields').querySelector('textarea').value = 'a'.repeat(200000)")
+    found = page.predict()
+    assert "100,000" in found, found
+
+
+def test_markup_in_a_text_is_shown_as_text(page: Page) -> None:
+    title = page.script("return document.title")
+    for kind in ("tagging", "span", "choice", "sentence"):
+        page.choose(kind)
+        page.type([HOSTILE for _ in ROWS[kind][:-1]] + [f"{HOSTILE} sat"])
+        found = page.predict()
+        assert kind not in ("tagging", "choice") or "<img src=x" in found
+        if page.script("return !at('why').hidden"):
+            page.browser.find_element("css selector", "#why button").click()
+            assert soon(lambda: "Computing" not in page.script("return at('explained').textContent"))
+        assert page.script("return document.querySelectorAll('img').length") == 0
+    assert page.script("return document.title.split(' ').at(-1)") == title.split()[-1]
+    assert "<img src=x" in page.script("return at('explained').textContent")
+    assert page.errors() == []
+
+
+def test_a_csv_is_given_back_with_predictions(page: Page, tmp_path: Path) -> None:
+    where = {"behavior": "allow", "downloadPath": str(tmp_path / "given back")}
+    page.browser.execute_cdp_cmd("Browser.setDownloadBehavior", where)
+    page.choose("sentence")
+    file = tmp_path / "new rows.csv"
+    file.write_text("review,kept\nthe dog sat 3,1\nthe cat sat 4,2\n,3\n", encoding="utf-8")
+    page.browser.find_element("id", "file-chosen").send_keys(str(file))
+    found = tmp_path / "given back" / "predicted-new rows.csv"
+    assert soon(found.is_file, 30)
+    with found.open(encoding="utf-8", newline="") as opened:
+        rows = list(csv.DictReader(opened))
+    assert [row["prediction"] for row in rows] == ["bad", "good", ""]
+    assert [row["kept"] for row in rows] == ["1", "2", "3"]
+    assert rows[2]["error"]
+    assert "new rows.csv is ready" in page.script("return at('file-state').textContent")
+
+
+def test_a_dropped_file_is_predicted_and_a_wrong_one_refused(page: Page) -> None:
+    page.choose("sentence")
+    drop = """const held = new DataTransfer(); held.items.add(new File([arguments[1]], arguments[0], {type: 'text/csv'}));
+    document.body.dispatchEvent(new DragEvent('drop', {bubbles: true, cancelable: true, dataTransfer: held}))"""
+    page.script(drop, "<b>new.csv", "review\nthe dog sat 3\n")
+    assert soon(lambda: page.script("return at('file-state').querySelector('a')?.download === 'predicted-<b>new.csv'"))
+    page.script(drop, "other.csv", "film,year\nthe dog sat,3\n")
+    assert soon(lambda: "review" in page.script("return at('file-state').textContent"))
+    assert page.script("return at('file-state').querySelector('a')") is None
+
+
+def test_no_request_leaves_the_server(page: Page, server: str) -> None:
+    page.browser.get_log("performance")
+    page.browser.get(server)
+    assert soon(lambda: page.script("return !document.querySelector('main').hidden"))
+    for kind in ROWS:
+        page.choose(kind)
+        page.type(ROWS[kind])
+        page.predict()
+    logged = [json.loads(one["message"])["message"] for one in page.browser.get_log("performance")]
+    asked = [one["params"]["request"]["url"] for one in logged if one["method"] == "Network.requestWillBeSent"]
+    assert len(asked) > len(ROWS)
+    assert {urlsplit(one).netloc for one in asked if not one.startswith(("data:", "blob:"))} == {urlsplit(server).netloc}
+    assert page.script("return fetch('https://example.com').then(() => 'sent', () => 'refused')") == "refused"
+    refused = [one["message"] for one in page.browser.get_log("browser")]
+    assert any("Content Security Policy" in one for one in refused)
+
+
+def test_a_server_with_a_token_is_asked_with_it(browser: Any, reviews_server: str, runs: dict[str, Path]) -> None:
+    page = Page(browser, reviews_server, runs)
+    field = browser.find_element("id", "token-text")
+    assert page.script("return at('token-text').labels[0].textContent") == "This server asks for its token:"
+    field.send_keys("a-wrong-one\n")
+    assert soon(lambda: "does not take" in page.script("return at('problem').textContent"))
+    field.send_keys(f"{TOKEN}\n")
+    assert soon(lambda: page.script("return !document.querySelector('main').hidden"))
+    assert page.script("return at('which').hidden")
+    page.type(["the dog sat 3"])
+    assert page.predict().startswith("bad")
+
+
+def test_a_server_that_has_ended_is_named(browser: Any, runs: dict[str, Path], tmp_path: Path) -> None:
+    with serving(tmp_path, str(runs["sentence"])) as address:
+        page = Page(browser, address, runs)
+        page.type(["the dog sat 3"])
+        assert page.predict().startswith("bad")
+    assert "cannot be reached" in page.predict()
+
+
+def test_a_korean_browser_has_a_korean_page(server: str, runs: dict[str, Path], tmp_path: Path) -> None:
+    with driven(tmp_path, language="ko") as browser:
+        page = Page(browser, server, runs)
+        assert page.script("return document.documentElement.lang") == "ko"
+        page.choose("span")
+        page.type(ROWS["span"])
+        assert "배를 넘으면" in page.predict()
+        page.type(["who sat?", ""])
+        assert page.predict() == "입력이 필요합니다: context"
+        english = "[...document.querySelectorAll('h2, #row > p button')].filter(one => !/[가-힣]/.test(one.textContent))"
+        assert page.script(f"return {english}.length") == 0

@@ -1,0 +1,53 @@
+"""The page of a server as a file: its policy is that of its parts, its texts are whole, and it names no other place."""
+
+import base64
+import hashlib
+import re
+from importlib.resources import files
+
+import pytest
+
+from finetune.commands.serve.page.build import SCRIPTS, served_page
+
+PACKAGE = "finetune.commands.serve.page"
+HANGUL = re.compile("[가-힣]")
+
+def text_of(name: str) -> str:
+    return files(PACKAGE).joinpath(name).read_text(encoding="utf-8")
+
+
+def table_of(language: str) -> dict[str, str]:
+    """The texts of a language by name."""
+    (block,) = re.findall(rf"^  {language}: {{\n(.*?)^  }},", text_of("words.js"), re.MULTILINE | re.DOTALL)
+    return dict(re.findall(r'(\w+): "(.*?)"', block))
+
+
+@pytest.mark.parametrize("tag", ["style", 'script type="module"'])
+def test_its_policy_allows_this_style_and_script_alone(tag: str) -> None:
+    page = served_page()
+    (text,) = re.findall(rf"<{tag}>(.*?)</{tag.split()[0]}>", page.html, re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    assert f"{tag.split()[0]}-src 'sha256-{digest}'" in page.policy
+    assert page.policy.startswith("default-src 'none'; ")
+    assert "unsafe" not in page.policy
+    assert page.policy.removesuffix("; frame-ancestors 'none'") in page.html
+
+
+def test_it_names_no_other_place_and_writes_no_markup() -> None:
+    html = served_page().html
+    assert re.findall(r"https?:|//\w+\.\w+/|@import|url\(", html) == []
+    assert re.findall(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|new Function", html) == []
+    assert re.findall(r"\son\w+=|\sstyle=", html) == []
+
+
+def test_every_text_is_there_in_both_languages_and_used() -> None:
+    english, korean = table_of("en"), table_of("ko")
+    assert len(english) > 70
+    assert english.keys() == korean.keys()
+    for name, text in english.items():
+        assert sorted(re.findall(r"\{\d\}", text)) == sorted(re.findall(r"\{\d\}", korean[name])), name
+        assert HANGUL.search(korean[name]) or not re.search("[A-Za-z]{3}", text), name
+    used = "".join(text_of(name) for name in SCRIPTS if name != "words.js") + text_of("page.html")
+    assert [name for name in english if f'"{name}"' not in used] == []
+    asked = set(re.findall(r'words\("(\w+)"|data-words="(\w+)"', used))
+    assert {one for pair in asked for one in pair if one} <= english.keys()
