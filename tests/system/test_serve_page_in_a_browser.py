@@ -279,7 +279,7 @@ def test_markup_in_a_text_is_shown_as_text(page: Page) -> None:
         page.choose(kind)
         page.type([HOSTILE for _ in ROWS[kind][:-1]] + [f"{HOSTILE} sat"])
         found = page.predict()
-        assert kind not in ("tagging", "choice") or "<img src=x" in found
+        assert kind not in ("tagging", "choice") or "<img" in found
         if page.script("return !at('why').hidden"):
             page.browser.find_element("css selector", "#why button").click()
             assert soon(lambda: "Computing" not in page.script("return at('explained').textContent"))

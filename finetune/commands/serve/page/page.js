@@ -9,6 +9,7 @@ const SHAPES = {  // by task type; any other has a field for each text and the c
   text: {form: masksForm, draw: masksAnswer, masks: true},
 };
 const OTHER = {form: model => textsForm(model, [4]), draw: cellsAnswer};
+const SHORT = 12;  // digits of a fingerprint
 const EXCERPT = 160;  // characters of a row of dev that are shown of each text
 
 let models = [], model, shape, form, row = null, running = null;
@@ -58,6 +59,7 @@ async function predict() {
     const found = await answerOf(given, mine.signal);
     start("", ...found.error ? [] : shape.draw(found, model, given, form));
     if (found.error) fail(new Refused(found.error));
+    at("answer").scrollIntoView({block: "nearest"});
     at("why").hidden = !model.explain || Boolean(found.error);
   } catch (error) {
     if (mine === running) { start(""); fail(error); }
@@ -96,7 +98,6 @@ function showExamples() {
     button.type = "button";
     button.addEventListener("click", async () => {
       form.fill(one.row);
-      at("answer").scrollIntoView({block: "nearest"});
       await predict();
       at("found").focus({preventScroll: true});
     });
@@ -119,7 +120,7 @@ function showAbout() {
   at("scores").replaceWith(made);
   const calibrated = model.calibrated === undefined ? "" : words(model.calibrated ? "isCalibrated" : "notCalibrated");
   facts(at("more"), [[words("kind"), model.shape], [words("engine"), model.engine], [words("longest"), model.max_length],
-                     [words("calibrated"), calibrated], [words("fingerprint"), model.fingerprint]]);
+                     [words("calibrated"), calibrated], [words("fingerprint"), model.fingerprint?.slice(0, SHORT)]]);
 }
 
 let given = "";  // the address of the file that was given back last
