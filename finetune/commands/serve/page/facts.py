@@ -9,7 +9,7 @@ from finetune.inference.dev_claims import claims_with
 from finetune.metrics.calibration import reliability
 from finetune.task_types.options import option_values
 
-FEWEST = 5  # dev predictions of a confidence, of fewer of which a share says nothing
+FEWEST_IN_BIN = 5  # dev predictions of a confidence, of fewer of which a share says nothing
 
 
 def page_facts(model: ServedModel) -> dict[str, Any]:
@@ -40,5 +40,5 @@ def _calibration(model: ServedModel) -> list[dict[str, Any]]:
     return [
         {"low": one.low, "high": one.high, "count": one.count, "accuracy": one.accuracy}
         for one in bins
-        if one.count >= FEWEST
+        if one.count >= FEWEST_IN_BIN
     ]

@@ -3,14 +3,20 @@
 import base64
 import hashlib
 import re
+from dataclasses import replace
 from importlib.resources import files
 
 import pytest
+from support.runs import FinishedRun
 
+from finetune.commands.serve.loading import load_one
 from finetune.commands.serve.page.build import SCRIPTS, served_page
+from finetune.commands.serve.page.facts import page_facts
+from finetune.inference.model_source import ModelSource
 
 PACKAGE = "finetune.commands.serve.page"
 HANGUL = re.compile("[가-힣]")
+
 
 def text_of(name: str) -> str:
     return files(PACKAGE).joinpath(name).read_text(encoding="utf-8")
@@ -51,3 +57,20 @@ def test_every_text_is_there_in_both_languages_and_used() -> None:
     assert [name for name in english if f'"{name}"' not in used] == []
     asked = set(re.findall(r'words\("(\w+)"|data-words="(\w+)"', used))
     assert {one for pair in asked for one in pair if one} <= english.keys()
+
+
+def test_how_sure_it_was_right_to_be_is_that_of_the_dev_rows(finished_run: FinishedRun) -> None:
+    """Of probabilities with another temperature it is unknown, and not shown."""
+    model = load_one(ModelSource(model=str(finished_run("sentence"))), "reviews")
+    (found,) = page_facts(model)["calibration"]
+    assert (found["count"], found["accuracy"]) == (8, 1.0)
+    assert 0 < found["high"] - found["low"] < 0.11
+    other = replace(model, predictor=replace(model.predictor, temperature=2.0))
+    assert page_facts(other)["calibration"] == []
+
+
+def test_thresholds_and_the_mask_are_those_of_the_model(finished_run: FinishedRun) -> None:
+    model = load_one(ModelSource(model=str(finished_run("multilabel"))), "many")
+    facts = page_facts(model)
+    assert facts["options"]["thresholds"] == list(model.predictor.task.thresholds)  # type: ignore[attr-defined]
+    assert (facts["mask"], facts["contexts"]) == ("[MASK]", 1)
