@@ -97,9 +97,11 @@ def _told_plainly(name: str, token: str) -> Iterator[None]:
 
 
 def _is_of_the_network(error: BaseException) -> bool:
-    from httpx import HTTPError
+    """Whether there was no answer; the client's HTTP library, whose error is a base of its own, differs by version."""
+    from huggingface_hub.errors import HfHubHTTPError
 
-    return isinstance(error, HTTPError | OSError) or isinstance(error.__cause__, HTTPError | OSError)
+    no_answer = (*HfHubHTTPError.__bases__, OSError)
+    return isinstance(error, no_answer) or isinstance(error.__cause__, no_answer)
 
 
 def _refusal(name: str, status: int, why: str) -> UserError:
