@@ -71,33 +71,28 @@ def _export_call(run: DescribedRun, export: KnownExport, ending: str) -> str:
 
 
 def exports(run: DescribedRun) -> str:
-    """How the answers of each export compare with those of the run."""
-    lines = [
-        [code(one.name), f"{one.facts.get('engine', '')} {one.precision}", size_words(one.size), *_check_cells(one)]
-        for one in run.exports
-    ]
+    """How the answers of each export compare with those of the run, on its dev rows."""
+    lines = [[code(one.name), one.engine, size_words(one.size), *_check_cells(one)] for one in run.exports]
     heading = [
         "export",
         "engine",
         "size",
         "rows checked",
         "equal answers",
-        "largest difference of logits",
-        "score lost",
+        "largest difference",
+        "score, run and export",
     ]
-    return section("Exports", card_table(heading, lines, left=2))
+    note = "The largest difference is one of logits, scores are in points." if lines else ""
+    return section("Exports", card_table(heading, lines, left=2), note)
 
 
 def _check_cells(export: KnownExport) -> list[str]:
-    check = export.check
-    score = check.get("score") or {}
-    return [_number(check, "rows", ","), _number(check, "equal", ","), _number(check, "largest_difference", ".2g"),
-            _number(score, "difference", "+.4f")]  # fmt: skip
-
-
-def _number(facts: Mapping[str, object], key: str, form: str) -> str:
-    value = facts.get(key)
-    return format(value, form) if isinstance(value, int | float) else ""
+    check = export.facts.check
+    if check is None:
+        return ["", "", "", ""]
+    score = check.score
+    both = "" if score is None else f"{score.metric} {score.run:.1f}, {score.export:.1f}"
+    return [f"{check.rows:,}", f"{check.equal:,}", f"{check.largest_difference:.2g}", both]
 
 
 def labels(run: DescribedRun) -> str:

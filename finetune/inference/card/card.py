@@ -77,7 +77,7 @@ def describe_run(
     name = name_of_run(folder.path)
     return DescribedRun(
         folder=folder, record=record, name=hub_name or name, weights=hub_name or f"{name}/{model.name}",
-        seeds=same_but_seeds(record, others), exports=[known_export(one, record.id) for one in exports],
+        seeds=same_but_seeds(record, others), exports=[known_export(one, model, record.id) for one in exports],
         with_examples=with_examples,
     )  # fmt: skip
 

@@ -1,29 +1,22 @@
 """`finetune card`: writes the card, replaces none that was changed by hand, and tells what it cannot describe."""
 
-import json
 import shutil
 from pathlib import Path
 
 import pytest
 from support.cli import InProcess, assert_error
+from support.exports import export_of
 from support.runs import FinishedRun
 
 import finetune
 from finetune.data.checksums import ABOUT
-
-CHECK = {"rows": 8, "equal": 7, "largest_difference": 0.0123, "score": {"metric": "macro f1", "difference": -0.02}}
+from finetune.errors import UserError
+from finetune.inference.card.known_exports import known_export
 
 
 @pytest.fixture
 def run(copied_run: FinishedRun) -> Path:
     return copied_run("sentence")
-
-
-def export_of(run: str, folder: Path) -> Path:
-    folder.mkdir()
-    facts = {"engine": "onnx", "precision": "int8", "bits": 8, "method": "dynamic", "source": {"run": run}}
-    (folder / "export.json").write_text(json.dumps({**facts, "check": CHECK}))
-    return folder
 
 
 def test_it_writes_the_card_of_an_old_run(run: Path, in_process: InProcess) -> None:
@@ -46,15 +39,18 @@ def test_a_card_that_was_changed_by_hand_is_kept(run: Path, in_process: InProces
 
 
 def test_the_check_of_an_export_is_in_the_card(run: Path, in_process: InProcess, tmp_path: Path) -> None:
-    export_of(run.name, tmp_path / "small")
+    export_of(run, tmp_path / "small")
     card = finetune.card(run, exports=[tmp_path / "small"]).read_text()
     (line,) = [line for line in card.splitlines() if line.startswith("| `small` |")]
-    assert [cell.strip() for cell in line.split("|")[4:8]] == ["8", "7", "0.012", "-0.0200"]
-    export_of("fffffffff0", tmp_path / "others")
-    for folder, word in (("others", "fffffffff0"), ("nothing", "finetune export")):
-        code, _, error = in_process("card", run.name, "--export", folder, data="")
-        assert code == 2
-        assert_error(error, folder, word)
+    cells = [cell.strip() for cell in line.split("|")]
+    assert cells[2] == "onnx int8 dynamic, 7 bits" and cells[4:8] == ["8", "7", "0.012", "macro f1 100.0, 98.0"]
+    (run / "model" / "config.json").write_text("{}")
+    export_of(run, tmp_path / "others")
+    with pytest.raises(UserError, match="not of the model"):
+        known_export(tmp_path / "small", run / "model", run.name)
+    code, _, error = in_process("card", run.name, "--export", "nothing", data="")
+    assert code == 2
+    assert_error(error, "nothing", "finetune export")
 
 
 def test_what_cannot_be_described_is_one_line(run: Path, in_process: InProcess) -> None:

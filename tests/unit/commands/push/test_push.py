@@ -1,12 +1,12 @@
 """`finetune push` against a Hub on this machine: what goes out in one commit, what must not, and every refusal."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from huggingface_hub import ModelCard, close_session, constants
 from support.cli import InProcess, assert_error
+from support.exports import export_of
 from support.hub_server import HubServer
 from support.runs import DATA, FinishedRun
 
@@ -46,25 +46,16 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[HubServer]:
     close_session()
 
 
-def export_of(run: str, folder: Path) -> Path:
-    folder.mkdir()
-    facts = {"engine": "onnx", "precision": "fp32", "source": {"run": run}, "check": {"rows": 8, "equal": 8}}
-    (folder / "export.json").write_text(json.dumps(facts))
-    (folder / "model.onnx").write_bytes(b"\0graph")
-    write_checksums(folder)
-    return folder
-
-
 def test_model_card_and_exports_go_out_in_one_commit(
     run: Path, hub: HubServer, in_process: InProcess, tmp_path: Path
 ) -> None:
-    export_of(run.name, tmp_path / "small")
-    (run / "model" / "notes.txt").write_text("mine, and not of the model")
+    export_of(run, tmp_path / "small")
+    (run / "model" / "notes.md").write_text("mine, and not of the model")
     code, out, error = in_process("push", run.name, NAME, "--yes", "--export", "small", data="")
     assert code == 0, error
     assert out.strip() == f"{hub.url}/{NAME}"
     (commit,) = hub.uploads.commits
-    small = {f"small/{name}" for name in ("checksums.json", "export.json", "model.onnx")}
+    small = {f"small/{name}" for name in ("checksums.json", "config.json", "export.json", "model.onnx")}
     assert set(commit["paths"]) == FILES | small | {".gitattributes"}
     there = hub.repositories["model", NAME].files
     for name in FILES - {ABOUT}:
