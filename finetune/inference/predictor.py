@@ -15,7 +15,7 @@ from finetune.inference.python_rows import answer_values, arranged, called_row
 from finetune.inference.unsure import Unsure
 from finetune.metrics.temperature import with_temperature
 from finetune.models import pretrained
-from finetune.models.config_bounds import require_config, settings_of
+from finetune.models.config_bounds import require_config, settings_of_use
 from finetune.models.feature import Feature
 from finetune.models.fingerprint import fingerprint_of
 from finetune.models.pretrained import ModelFiles
@@ -224,7 +224,9 @@ def saved(model: str | Path, *, out: str | Path = "results") -> SavedRun:
             f"'{name}' is not a run in {out}, a folder, or a model that can be fetched ({error.why})",
             no_run(name, out).way_out,
         ) from error
-    return SavedRun(name=name, files=files, settings=settings_of(require_config(files.folder)), candidates=candidates)
+    return SavedRun(
+        name=name, files=files, settings=settings_of_use(require_config(files.folder)), candidates=candidates
+    )
 
 
 def _saved_export(name: str, folder: Path) -> SavedRun:
@@ -233,7 +235,7 @@ def _saved_export(name: str, folder: Path) -> SavedRun:
     return SavedRun(
         name=name,
         files=ModelFiles(name=name, folder=folder, fingerprint=fingerprint_of(folder)),
-        settings=settings_of(require_config(folder)),
+        settings=settings_of_use(require_config(folder)),
         exported=facts,
     )
 

@@ -79,10 +79,10 @@ def require_config(folder: Path) -> dict[str, Any]:
 
 def saved_settings(config: Any) -> dict[str, Any]:
     """What a run of finetune saved in a model's config. Raises UserError where it has another form."""
-    return settings_of({"finetune": getattr(config, "finetune", None)})
+    return settings_of_use({"finetune": getattr(config, "finetune", None)})
 
 
-def settings_of(table: Mapping[str, Any]) -> dict[str, Any]:
+def settings_of_use(table: Mapping[str, Any]) -> dict[str, Any]:
     """`saved_settings` of a config that is read as a table."""
     settings = table.get("finetune") or {}
     named = settings if isinstance(settings, dict) else {"finetune": settings}
