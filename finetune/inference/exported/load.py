@@ -25,7 +25,7 @@ def load_exported(
     Raises UserError for a device that is not a CPU, an engine that is not installed, and a damaged graph.
     """
     if device not in (None, "cpu"):
-        raise UserError(f"{folder} is an export, which predicts on a CPU, and `device` is {device}", "Leave it out")
+        raise UserError(f"{folder} is an export, which predicts on a CPU and not on {device}", "Leave `device` out")
     session = open_session(folder, facts)
     load = load_tokenizer if facts.head.vocabulary else load_fast_tokenizer  # masks and decodes words
     tokenizer = load(folder)

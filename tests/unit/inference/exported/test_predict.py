@@ -126,7 +126,7 @@ def reviews_file(export: Path) -> Path:
 
 
 def test_the_commands_that_need_torch_say_so_without_it(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text("text,label\na,b\n")
+    (tmp_path / "a.csv").write_text("text,label\na,b\nc,d\n")
     code = TORCHLESS + "sys.argv[1:] = ['run', 'a.csv']; from finetune.cli.app import main; main()"
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 2
@@ -184,7 +184,7 @@ def test_what_it_cannot_do_names_its_run(here: Finetune, export: Path, new: Path
     for arguments in (("run", reviews_file(export), f"model={export}"), ("compare", export, export), ("show", export)):
         done = here(*arguments)
         assert done.returncode == 2
-        assert_error(done.stderr, str(export), "export")
+        assert_error(done.stderr, export.name, "export.json")
 
 
 def test_faults_of_a_folder(here: Finetune, copy: Path, new: Path) -> None:
