@@ -11,11 +11,8 @@ OPTIONS = {
     "cpus_each": "--cpus-each",
     "data_folder": "--data",
     "data_sizes": "--data-sizes",
-<<<<<<< HEAD
-    "engine": "--engine",
-=======
     "device": "--device",
->>>>>>> cdfdfd94 (exported: a device that is not a CPU; the option in the generated pages)
+    "engine": "--engine",
     "extend": "--extend",
     "fill_missing": "--fill-missing",
     "fix": "--fix",

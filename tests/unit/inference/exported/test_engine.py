@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.exported import exported_facts, write_graph
+from support.exported import exported_facts, with_graph
 from support.toys import cat_task, choice_task, every_shape, late_task
 from support.training import CPU
 
@@ -36,7 +36,7 @@ def both_engines(task: Task, encoder: Path, folder: Path) -> tuple[Engine, Expor
     tokens = task.codec.tokens(rows)
     add_tokens(tokenizer, tokens)
     model, _ = build_model(encoder, task.head, Recipe(task="any", seed=0), device=CPU, tokens=tokens)
-    facts = exported_facts(write_graph(model.eval(), folder))
+    facts = exported_facts(with_graph(model.eval(), folder / "model.onnx"))
     pad, reduce = tokenizer.pad_token_id, task.codec.reduced
     own = Engine(model=model, accelerator=build_accelerator(CPU, "fp32"), pad_id=pad, watch=unwatched)
     session = OnnxSession(folder / facts.graph, facts)
