@@ -108,7 +108,7 @@ class BiLSTM(nn.Module):
         lengths = mask.sum(1, keepdim=True).long()
         places = torch.arange(hidden.shape[1], device=hidden.device)
         reversed_ = torch.where(places < lengths, lengths - 1 - places, places)
-        rows = torch.arange(len(hidden), device=hidden.device).unsqueeze(1)
+        rows = torch.arange(hidden.shape[0], device=hidden.device).unsqueeze(1)
         for ahead, back in zip(self.ahead, self.back, strict=True):
             forward, backward = ahead(hidden)[0], back(hidden[rows, reversed_])[0][rows, reversed_]
             hidden = torch.cat([forward, backward], dim=-1)

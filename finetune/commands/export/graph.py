@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from finetune.commands.export.plain import compute_plainly
+from finetune.commands.export.plain import make_plain
 from finetune.errors import THEIRS, UserError, first_line
 from finetune.inference.exported.export_facts import IDS, MASK, POSITIONS, SEGMENTS
 from finetune.models.families import takes_segments
@@ -56,13 +56,13 @@ def graph_outputs(model: EncoderWithHead) -> tuple[str, ...]:
 
 
 def write_graph(model: EncoderWithHead, file: Path) -> None:
-    """Writes the graph of a model, any number of texts and tokens at once; from then on the model computes plainly.
+    """Writes the graph of a model, any number of texts and tokens at once; see `make_plain`.
 
     Raises UserError, with the operator if one is named, for an encoder that has no graph.
     """
     inputs = graph_inputs(model)
     try:
-        compute_plainly(model.backbone.encoder)
+        make_plain(model)
         with silent(), torch.no_grad():
             program = torch.onnx.export(
                 Graph(model.eval(), inputs), _example(model, inputs), dynamo=True, verbose=False,

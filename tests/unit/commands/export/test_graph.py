@@ -45,7 +45,8 @@ def test_a_graph_has_the_logits_of_torch(task: Task, tiny_encoder: Path, tmp_pat
 
 
 @pytest.mark.parametrize(
-    "reading", [{"layers": "weighted-all"}, {"bilstm": 12}, {"pooling": "mean"}, {"layers": "sum-all", "bilstm": 12}]
+    "reading",
+    [{"layers": "weighted-sum-all"}, {"bilstm": 12}, {"pooling": "mean"}, {"layers": "sum-all", "bilstm": 12}],
 )
 def test_so_has_a_model_with_a_reader_of_its_own(reading: dict[str, Any], tiny_bert: Path, tmp_path: Path) -> None:
     tasks = [cat_task()] if "pooling" in reading else [cat_task(), tag_task()]
@@ -123,8 +124,8 @@ def logits_of(model: EncoderWithHead, batch: Batch) -> Sequence[np.ndarray]:
 
 def test_an_encoder_without_a_graph_is_refused_with_the_operator(tiny_bert: Path, tmp_path: Path) -> None:
     class Unknown(torch.nn.Module):
-        def forward(self, states: torch.Tensor, *_: Any) -> torch.Tensor:
-            return torch.linalg.eigvalsh(states @ states.transpose(1, 2))[..., :1] + states
+        def forward(self, states: torch.Tensor, attended: torch.Tensor) -> torch.Tensor:
+            return attended + torch.linalg.eigvalsh(states @ states.transpose(1, 2)).unsqueeze(-1)
 
     task = cat_task()
     model, _ = build_model(tiny_bert, task.head, Recipe(task="any", seed=0), device=CPU)
