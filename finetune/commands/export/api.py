@@ -36,10 +36,10 @@ def export(
     Args:
         model: A run, a model, the name of a run, or any fine-tuned checkpoint (folder or Hub name).
         path: The folder to write.
-        int8: Keep the weights of the encoder's products in 8 bits.
+        int8: Keep the encoder's weights in 8 bits.
         engine: `onnx`, whose int8 needs no data, or `openvino`, whose int8 is scaled by training rows.
         bits: 7 for processors without VNNI, where products of 8 bits saturate; default: what this one needs.
-        keep_fp32: `ends` or `feed-forward`, or both: layers that stay in fp32.
+        keep_fp32: Of `ends`, `feed-forward` and `embeddings` those that stay in fp32.
         tolerance: The points of the headline that int8 may lose on dev.
         task: The task, if it is in a file (`FILE.py:NAME`), or of a checkpoint without a run.
         data_folder: The folder with the data sets of tasks; default: `$FINETUNE_DATA`, then the Hub.

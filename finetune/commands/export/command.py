@@ -27,7 +27,7 @@ def export_command(
         str, typer.Argument(help="A run (folder, id, or its task), or any fine-tuned checkpoint (folder or Hub name).")
     ],
     folder: Annotated[Path, typer.Option("-o", "--output", help="The folder to write.")] = Path("exported"),
-    int8: Annotated[bool, typer.Option("--int8", help="Keep the weights of the encoder's products in 8 bits.")] = False,
+    int8: Annotated[bool, typer.Option("--int8", help="Keep the encoder's weights in 8 bits.")] = False,
     engine: Annotated[str, typer.Option(help="onnx, or openvino, whose int8 is scaled by training rows.")] = "onnx",
     bits: Annotated[
         int | None, typer.Option(help="7 for processors without VNNI; default: what this one needs.")

@@ -3,6 +3,7 @@
 import math
 
 from finetune.commands.export.check import CheckedExport
+from finetune.commands.export.kept import KEPT
 from finetune.commands.export.wanted import WantedExport
 from finetune.errors import UserError
 
@@ -23,7 +24,6 @@ def refusal(checked: CheckedExport, wanted: WantedExport) -> UserError:
 def _ways_out(checked: CheckedExport, wanted: WantedExport) -> list[str]:
     """What may lose less. Weights have a scale by column in any case."""
     ways = ["`bits` 7"] if wanted.bits == 8 and wanted.engine == "onnx" else []
-    ways += ["`keep_fp32` ends"] if "ends" not in wanted.keep else []
-    ways += ["`keep_fp32` feed-forward"] if "feed-forward" not in wanted.keep else []
+    ways += [f"`keep_fp32` {name}" for name in KEPT if name not in wanted.keep]
     ways += ["`engine` openvino, which is scaled by training rows"] if wanted.engine == "onnx" else []
     return [*ways, f"`tolerance` {math.ceil(10 * checked.lost) / 10:g}, or no `int8`"]

@@ -1,0 +1,172 @@
+"""`finetune export`: a folder that answers as its run, or none at all."""
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.cli import InProcess, assert_error
+from support.runs import FinishedRun
+
+import finetune
+from finetune.commands.export import check, exporting
+from finetune.commands.export.kept import kept_products
+from finetune.errors import UserError
+from finetune.inference.exported.export_facts import read_export_facts
+from finetune.inference.predictor import load_predictor
+
+for package in ("onnx", "onnxscript", "onnxruntime"):
+    pytest.importorskip(package)
+
+KINDS = ("sentence", "regression", "multilabel", "tagging", "span", "choice")
+
+
+@pytest.mark.parametrize("kind", [KINDS[0], *(pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS[1:])])
+def test_an_export_answers_as_its_run(kind: str, finished_run: FinishedRun, tmp_path: Path) -> None:
+    run = finished_run(kind)
+    found = finetune.export(run, tmp_path / "exported")
+    facts = read_export_facts(found.folder)
+    assert facts.check == found.facts.check
+    assert facts.check is not None
+    assert facts.check.equal == facts.check.rows > 0
+    assert 0 < facts.check.largest_difference < 1e-3
+    assert (facts.source.run, facts.source.fingerprint) == (run.name, load_predictor(run).fingerprint)
+    assert not list(found.folder.glob("*.safetensors"))
+    assert not [file for file in tmp_path.iterdir() if file != found.folder]
+
+
+def test_int8_is_smaller_and_says_what_it_changed(
+    finished_run: FinishedRun, tmp_path: Path, in_process: InProcess
+) -> None:
+    run = finished_run("sentence")
+    code, out, error = in_process("export", str(run), "-o", "small", "--int8", "--tolerance", "100", "--json", data="")
+    assert (code, error) == (0, "")
+    found = json.loads(out)
+    facts = found["facts"]
+    assert (facts["precision"], facts["method"], facts["tolerance"]) == ("int8", "dynamic", 100)
+    assert facts["bits"] in (7, 8)
+    assert all(not name.startswith("encoder.encoder.layer") for name in facts["kept_fp32"])
+    assert found["size"] < found["size_before"]
+    assert len(found["changed"]) == facts["check"]["rows"] - facts["check"]["equal"]
+    code, _, error = in_process("export", str(run), "-o", "small", data="")
+    assert code == 2
+    assert_error(error, "small", "--force")
+    code, out, error = in_process("export", str(run), "-o", "small", "--force", data="")
+    assert code == 0, error
+    assert "finetune predict small FILE" in out
+    assert read_export_facts(tmp_path / "small").precision == "fp32"
+
+
+def test_int8_that_loses_too_much_is_not_written(
+    finished_run: FinishedRun, tmp_path: Path, in_process: InProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checked = check.checked_export
+    monkeypatch.setattr(exporting, "checked_export", lambda *given: replace(checked(*given), lost=1.24))
+    code, _, error = in_process("export", str(finished_run("sentence")), "-o", "small", "--int8", data="")
+    assert code == 2
+    assert_error(error, "1.24 points of accuracy", "--tolerance` is 0.5", "--tolerance` 1.3")
+    assert error.index("--keep-fp32` ends") < error.index("--engine` openvino")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_graph_that_computes_something_else_is_not_written(
+    finished_run: FinishedRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = exporting.write_graph
+
+    def wrong(model: Any, file: Path) -> None:
+        model.head.output.bias.data[0] += 0.1
+        write(model, file)
+
+    monkeypatch.setattr(exporting, "write_graph", wrong)
+    with pytest.raises(UserError, match="type 'bert' does not compute the same: its logits differ by up to 0.1"):
+        finetune.export(finished_run("sentence"), tmp_path / "exported")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_full_disk_is_one_line_and_leaves_nothing(
+    finished_run: FinishedRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(exporting, "write_graph", full)
+    with pytest.raises(UserError, match="exported: cannot be written .No space left on device"):
+        finetune.export(finished_run("sentence"), tmp_path / "exported")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["--engine", "onyx"], ["--engine", "onyx", "onnx"]),
+        (["--bits", "7"], ["--bits", "--int8"]),
+        (["--int8", "--bits", "4"], ["--bits", "4", "7"]),
+        (["--int8", "--keep-fp32", "end"], ["--keep-fp32", "'end'", "ends"]),
+        (["--int8", "--tolerance", "-1"], ["--tolerance", "-1"]),
+        (["-o", "missing/exported"], ["missing/exported", "no such folder"]),
+        (["-o", "."], ["not an export"]),
+    ],
+)
+def test_settings_that_do_not_fit_are_refused_before_anything_is_loaded(
+    arguments: list[str], named: list[str], in_process: InProcess, tmp_path: Path
+) -> None:
+    (tmp_path / "mine.txt").write_text("mine")
+    code, _, error = in_process("export", "no-run", *arguments, data="")
+    assert code == 2
+    assert_error(error, *named)
+
+
+def test_a_package_that_is_not_installed_is_named_with_its_extra(
+    in_process: InProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("finetune.commands.export.wanted.find_spec", lambda name: None if name == "onnxscript" else 1)
+    code, _, error = in_process("export", "no-run", data="")
+    assert code == 2
+    assert_error(error, "onnxscript", "bert-finetune[export]")
+
+
+def test_a_run_without_weights_or_predictions_and_an_export_are_refused(
+    copied_run: FinishedRun, tmp_path: Path
+) -> None:
+    run = copied_run("sentence")
+    made = finetune.export(run, tmp_path / "exported")
+    with pytest.raises(UserError, match="is an export"):
+        finetune.export(made.folder, tmp_path / "again")
+    (run / "predictions-dev.parquet").unlink()
+    with pytest.raises(UserError, match="no predictions found"):
+        finetune.export(run, tmp_path / "again")
+    shutil.rmtree(run / "model")
+    with pytest.raises(UserError, match="its model is missing"):
+        finetune.export(run, tmp_path / "again")
+    assert not (tmp_path / "again").exists()
+
+
+def test_the_layers_that_stay_in_fp32() -> None:
+    words = {"encoder.embeddings.word_embeddings/Gather": (100, 4)}
+    layer = {"query/MatMul": (4, 4), "up/MatMul": (4, 8), "down/MatMul": (8, 4)}
+    shapes = words | {f"encoder.layer.{n}.{name}": shape for n in range(3) for name, shape in layer.items()}
+    shapes |= {"encoder.pooler.dense/Gemm": (4, 4), "head.output/Gemm": (4, 2)}
+    ours = {"encoder.pooler.dense/Gemm", "head.output/Gemm"}
+    assert set(kept_products(shapes, layers=3, keep=())[1]) == ours
+    down = {f"encoder.layer.{n}.down/MatMul" for n in range(3)}
+    assert set(kept_products(shapes, layers=3, keep=("feed-forward",))[1]) == ours | down
+    middle = {*words, *(name for name in shapes if ".1." in name)}
+    assert set(kept_products(shapes, layers=3, keep=("ends",))[0]) == middle
+    assert set(kept_products(shapes, layers=3, keep=("embeddings",))[1]) == ours | {*words}
+    assert kept_products({}, layers=3, keep=()) == ((), ())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("int8", [False, True], ids=["fp32", "int8"])
+def test_openvino_in_both_precisions(int8: bool, finished_run: FinishedRun, tmp_path: Path) -> None:
+    pytest.importorskip("openvino")
+    pytest.importorskip("nncf")
+    found = finetune.export(
+        finished_run("sentence"), tmp_path / "exported", engine="openvino", int8=int8, tolerance=100
+    )
+    assert {file.name for file in found.folder.glob("model.*")} == {"model.xml", "model.bin"}
+    assert found.facts.method == ("static" if int8 else None)
+    assert finetune.load(found.folder)("the cat sat").value in ("good", "bad")
