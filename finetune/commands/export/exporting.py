@@ -8,6 +8,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import cast
 
+import numpy as np
+
 from finetune.commands.export.check import CheckedExport, checked_export
 from finetune.commands.export.graph import graph_inputs, graph_outputs, write_graph
 from finetune.commands.export.int8 import products, quantize
@@ -165,7 +167,7 @@ def _finished(
     return kept
 
 
-def _arrays(sequence: Feature, inputs: Sequence[str]) -> dict[str, object]:
+def _arrays(sequence: Feature, inputs: Sequence[str]) -> dict[str, np.ndarray]:
     """A sequence as a batch of one, without padding."""
     batch = collate([replace(sequence, label=None)], pad_id=0)
     zeros = {"token_type_ids": 0 * batch.attention_mask}

@@ -18,7 +18,7 @@ def make_plain(model: EncoderWithHead) -> None:
     _make_encoder_plain(model.backbone.encoder)
     for module in model.modules():
         if isinstance(module, nn.LSTM):
-            module.forward = partial(_lstm, module)
+            setattr(module, "forward", partial(_lstm, module))  # noqa: B010
 
 
 def _lstm(self: nn.LSTM, hidden: Tensor) -> tuple[Tensor, None]:
@@ -41,7 +41,7 @@ def _make_encoder_plain(encoder: PreTrainedModel) -> None:
     """Matrix products and a softmax alone."""
     if getattr(encoder.config, "attention_type", "") == "block_sparse":
         with torch.device("meta"):  # without new weights, which would be drawn
-            encoder.set_attention_type("original_full")  # type: ignore[operator]
+            encoder.set_attention_type("original_full")
         return
     encoder.set_attn_implementation("eager")
     if encoder.config.model_type == "longformer":

@@ -1,0 +1,108 @@
+"""Exports of MiniLM for every shape, next to torch: size, rows/s, latency, memory, start, and what int8 changes.
+
+python benchmarks/exports.py --runs results --out results/benchmarks/exports.json
+
+`--runs` has a finished run of MiniLM for each task of TASKS, with its weights. The contestants take turns in processes
+of their own. A part that is in the output is kept, so that the same command goes on after an interruption.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import machine
+
+TASKS = ("mrpc", "sst2", "stsb", "conll-2003", "squad-v2", "codah")  # classes of pairs and texts, numbers, tags, ...
+CONTESTANTS: dict[str, tuple[str, ...] | None] = {
+    "torch": None,
+    "onnx fp32": (),
+    "onnx int8": ("--int8",),
+    "openvino fp32": ("--engine", "openvino"),
+    "openvino int8": ("--engine", "openvino", "--int8"),
+}
+ROUNDS, SINGLE = 3, 300  # rounds in which all take turns; rows that are answered one by one
+MEASURE = """
+import json, resource, sys, time
+begun = time.perf_counter()
+from finetune.inference.predictor import load_predictor
+predictor = load_predictor(sys.argv[1], device="cpu")
+started = time.perf_counter() - begun
+from finetune.commands.export.rows import dev_rows, run_of
+from finetune.data.source import source_of
+from pathlib import Path
+run = run_of(sys.argv[2], Path("results"))
+rows = dev_rows(predictor, run, source_of(None))[: int(sys.argv[3]) or None]
+predictor.answers(rows[:8])
+begun = time.perf_counter()
+predictor.answers(rows)
+rate = len(rows) / (time.perf_counter() - begun)
+each = []
+for row in rows[: int(sys.argv[4])]:
+    begun = time.perf_counter()
+    predictor.answers([row])
+    each.append(1000 * (time.perf_counter() - begun))
+each.sort()
+print(json.dumps({
+    "rows/s": rate, "p50 ms": each[len(each) // 2], "p99 ms": each[int(0.99 * (len(each) - 1))],
+    "start s": started, "memory MB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+}))
+"""
+
+
+def exported(run: Path, folder: Path, options: tuple[str, ...]) -> dict[str, Any]:
+    """Exports a run unless that is done, whatever int8 loses; its size, and its check."""
+    if not (folder / "export.json").is_file():
+        tolerance = ("--tolerance", "100") if "--int8" in options else ()
+        command = [sys.executable, "-m", "finetune", "export", str(run), "-o", str(folder), *options, *tolerance]
+        subprocess.run([*command, "--quiet"], check=True, stdout=subprocess.DEVNULL)
+    check = json.loads((folder / "export.json").read_text())["check"]
+    size = sum(file.stat().st_size for file in folder.glob("model.*")) / 1e6
+    return {"MB": size, "changed": check["rows"] - check["equal"], "rows": check["rows"], "score": check["score"]}
+
+
+def measured(model: Path, run: Path, *, limit: int) -> dict[str, float]:
+    """One contestant's round, in a process of its own."""
+    single = str(min(limit, SINGLE) if limit else SINGLE)
+    arguments = [sys.executable, "-c", MEASURE, str(model), str(run), str(limit), single]
+    done = subprocess.run(arguments, check=True, capture_output=True, text=True)
+    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def main() -> None:
+    """Measures what is not in the output yet, and writes it after each round."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=Path, default=Path("results"))
+    parser.add_argument("--work", type=Path, default=Path("build/exports"), help="Folder of the exports.")
+    parser.add_argument("--tasks", nargs="*", default=TASKS)
+    parser.add_argument("--limit", type=int, default=0, help="Rows of dev; default: all.")
+    parser.add_argument("--out", type=Path, required=True)
+    given = parser.parse_args()
+    found: dict[str, Any] = json.loads(given.out.read_text()) if given.out.is_file() else {"tasks": {}}
+    found["machine"] = machine.facts()
+    for task in given.tasks:
+        runs = sorted(file.parents[1] for file in given.runs.glob(f"{task}/*/model/config.json"))
+        if not runs:
+            print(f"{task}: no run with weights in {given.runs}", file=sys.stderr)
+            continue
+        of_task = found["tasks"].setdefault(task, {name: {"rounds": []} for name in CONTESTANTS})
+        for number in range(ROUNDS):
+            for name, options in CONTESTANTS.items():
+                one = of_task[name]
+                if len(one["rounds"]) > number:
+                    continue
+                folder = given.work / task / name.replace(" ", "-")
+                if options is not None:
+                    folder.parent.mkdir(parents=True, exist_ok=True)
+                    one |= exported(runs[0], folder, options)
+                one["rounds"].append(measured(runs[0] if options is None else folder, runs[0], limit=given.limit))
+                given.out.write_text(json.dumps(found, indent=1) + "\n")
+                print(f"{time.strftime('%H:%M')} {task} {name} {one['rounds'][-1]}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
