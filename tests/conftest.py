@@ -14,6 +14,7 @@ pytest_plugins = [
     "support.cli",
     "support.data",
     "support.glue",
+    "support.hub",
     "support.checked_files",
     "support.runs",
     "support.exported",

@@ -208,7 +208,11 @@ def before(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     "page", [page for page in DOCUMENTS if typed(page) and page not in SAME_COMMANDS], ids=page_name
 )
-def test_the_commands_and_the_python_of_a_page_run_one_after_the_other(page: Path, experienced: Reader) -> None:
+def test_the_commands_and_the_python_of_a_page_run_one_after_the_other(
+    page: Path, experienced: Reader, request: pytest.FixtureRequest
+) -> None:
+    if any(line.startswith("finetune push ") for line in typed(page)):
+        request.getfixturevalue("hub")
     save_files(page, experienced.folder)
     printed = [experienced.type(line.removeprefix("finetune ")) for line in typed(page)]
     assert printed and not [text for text in printed if "Traceback" in text]
@@ -220,6 +224,7 @@ def test_every_other_command_is_one_that_a_test_knows() -> None:
     others = [command for command in commands(*DOCUMENTS) if not command.startswith("finetune ")]
     made = re.compile(r"make \w[\w-]*|source \.venv/bin/activate")  # targets: test_pages.py
     launched = {"torchrun --standalone --nproc_per_node 2 -m finetune run glue-mrpc"}  # system/test_two_processes.py
+    launched |= {command for command in others if command.startswith("docker ")}  # unit/test_container.py
     assert {command for command in others if not made.fullmatch(command)} == launched
 
 

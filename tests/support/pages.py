@@ -25,10 +25,12 @@ SAME_COMMANDS = {  # Korean pages that have the commands of the English page, an
         for name in (
             "again.md",
             "company-bert.md",
+            "container.md",
             "distil.md",
             "korean.md",
             "label-next.md",
             "lora.md",
+            "publish.md",
             "robust.md",
             "search.md",
             "several-gpus.md",

@@ -7,15 +7,14 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from support.hub import TOKEN
 from support.hub_server import HubServer
 from support.runs import DATA, FinishedRun
 
-TOKEN = "hf_" + "a" * 34
 Finished = subprocess.CompletedProcess[str]
 
 
@@ -41,12 +40,6 @@ class Reader:
         return subprocess.run(
             [sys.executable, *arguments], cwd=self.folder, env=kept | ours, capture_output=True, text=True, timeout=300
         )
-
-
-@pytest.fixture
-def hub() -> Iterator[HubServer]:
-    with HubServer(accounts={TOKEN: "me"}) as server:
-        yield server
 
 
 @pytest.mark.slow

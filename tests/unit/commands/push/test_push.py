@@ -1,12 +1,12 @@
 """`finetune push` against a Hub on this machine: what goes out in one commit, what must not, and every refusal."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from huggingface_hub import ModelCard, close_session, constants
 from support.cli import InProcess, assert_error
 from support.exports import export_of
+from support.hub import THEIRS, TOKEN
 from support.hub_server import HubServer
 from support.runs import DATA, FinishedRun
 
@@ -17,7 +17,7 @@ from finetune.runs.folder import RunFolder
 from finetune.runs.predictions import read_lines
 from finetune.runs.record_files import load_record, write_record
 
-TOKEN, THEIRS, NAME = "hf_" + "a" * 34, "hf_" + "b" * 34, "me/reviews"
+NAME = "me/reviews"
 FILES = {ABOUT, "checksums.json", "config.json", "dev_claims.json", "model.safetensors", "reference.npz",
          "tokenizer.json", "tokenizer_config.json"}  # fmt: skip
 
@@ -25,25 +25,6 @@ FILES = {ABOUT, "checksums.json", "config.json", "dev_claims.json", "model.safet
 @pytest.fixture
 def run(copied_run: FinishedRun) -> Path:
     return copied_run("sentence")
-
-
-@pytest.fixture
-def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[HubServer]:
-    """A Hub on which TOKEN is of `me`; the client of this process is set to it, with that token."""
-    with HubServer(accounts={TOKEN: "me", THEIRS: "them"}) as server:
-        for name, value in {
-            "ENDPOINT": server.url,
-            "HF_HUB_OFFLINE": False,
-            "HF_HUB_DISABLE_XET": True,
-            "HF_TOKEN_PATH": str(tmp_path / "no-token"),
-            "HF_STORED_TOKENS_PATH": str(tmp_path / "no-tokens"),
-        }.items():
-            monkeypatch.setattr(constants, name, value)
-        monkeypatch.setenv("HF_TOKEN", TOKEN)
-        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-        close_session()
-        yield server
-    close_session()
 
 
 def test_model_card_and_exports_go_out_in_one_commit(
