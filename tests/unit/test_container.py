@@ -12,7 +12,7 @@ from threading import Thread
 
 from support.dockerfile import ROOT, instructions, of_kind, words_of
 
-TRAINING = {"torch", "transformers", "datasets", "evaluate", "accelerate", "scikit-learn", "scipy"}
+TRAINING = {"torch", "transformers", "datasets", "evaluate", "accelerate", "scikit-learn"}
 THEIRS = {"numpy", "tokenizers"}  # which come with those of training elsewhere
 
 
