@@ -13,7 +13,6 @@ from threading import Thread
 from support.dockerfile import ROOT, instructions, of_kind, words_of
 
 TRAINING = {"torch", "transformers", "datasets", "evaluate", "accelerate", "scikit-learn"}
-THEIRS = {"numpy", "tokenizers"}  # which come with those of training elsewhere
 
 
 def test_it_installs_what_a_service_without_torch_needs() -> None:
@@ -23,7 +22,7 @@ def test_it_installs_what_a_service_without_torch_needs() -> None:
     wanted = {one for one in given if re.split(r"[><=]", one)[0] not in TRAINING}
     command = shlex.split(of_kind("RUN")[0])
     assert command[:3] == ["pip", "install", "--no-cache-dir"]
-    assert set(command[3:]) == wanted | THEIRS
+    assert set(command[3:]) == wanted
 
 
 def test_it_serves_the_model_that_is_mounted_as_no_root_with_a_token() -> None:
