@@ -66,7 +66,7 @@ def test_int8_that_loses_too_much_is_not_written(
     monkeypatch.setattr(exporting, "checked_export", lambda *given: replace(checked(*given), lost=1.24))
     code, _, error = in_process("export", str(finished_run("sentence")), "-o", "small", "--int8", data="")
     assert code == 2
-    assert_error(error, "1.24 points of accuracy", "--tolerance` is 0.5", "--tolerance` 1.3")
+    assert_error(error, "1.24 points of macro f1", "--tolerance` is 0.5", "--tolerance` 1.3")
     assert error.index("--keep-fp32` ends") < error.index("--engine` openvino")
     assert not list(tmp_path.iterdir())
 
