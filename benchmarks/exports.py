@@ -31,11 +31,11 @@ begun = time.perf_counter()
 from finetune.inference.predictor import load_predictor
 predictor = load_predictor(sys.argv[1], device="cpu")
 started = time.perf_counter() - begun
-from finetune.commands.export.rows import dev_rows, run_of
+from finetune.commands.export.rows import checked_rows, run_to_export
 from finetune.data.source import source_of
 from pathlib import Path
-run = run_of(sys.argv[2], Path("results"))
-rows = dev_rows(predictor, run, source_of(None))[: int(sys.argv[3]) or None]
+run = run_to_export(sys.argv[2], Path("results"))
+rows = checked_rows(predictor, run, source_of(None))[: int(sys.argv[3]) or None]
 predictor.answers(rows[:8])
 begun = time.perf_counter()
 predictor.answers(rows)

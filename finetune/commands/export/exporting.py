@@ -15,7 +15,7 @@ from finetune.commands.export.graph import graph_inputs, graph_outputs, write_gr
 from finetune.commands.export.int8 import products, quantize
 from finetune.commands.export.refusal import refusal
 from finetune.commands.export.result import Export
-from finetune.commands.export.rows import dev_rows, run_of, training_rows
+from finetune.commands.export.rows import calibration_rows, checked_rows, run_to_export
 from finetune.commands.export.wanted import MAKES_GRAPHS, OPENVINO, WantedExport
 from finetune.data.atomic import settle, sync, temporary_folder
 from finetune.data.checksums import CHECKSUMS, write_checksums
@@ -55,8 +55,8 @@ def export_model(
     trained = predictor.folder
     assert trained is not None
     engine = predictor.torch_engine  # of a run, not of an export
-    run = run_of(model, out)
-    rows = dev_rows(predictor, run, source)
+    run = run_to_export(model, out)
+    rows = checked_rows(predictor, run, source)
     if (computes_in := engine.computes_in[1]) not in ("no", "fp32"):
         notes.append(f"the run predicts in {computes_in} here; the export is compared with its weights in fp32")
     with _written(wanted.folder) as scratch:
@@ -136,7 +136,7 @@ def _calibration(
     """The sequences that int8 is scaled by; none where that needs none."""
     if wanted.method != "static":
         return ()
-    features = predictor.encoded(training_rows(predictor, run, source))
+    features = predictor.encoded(calibration_rows(predictor, run, source))
     return [sequence for feature in features for sequence in feature.choices or (feature,)]
 
 

@@ -20,12 +20,12 @@ from finetune.task_types.resolved_run import resolved_run
 SCALED_BY = 300  # training rows that int8 is scaled by
 
 
-def run_of(model: str, out: Path) -> RunFolder | None:
+def run_to_export(model: str, out: Path) -> RunFolder | None:
     """The run that a name means, also by the folder of its model; None for a checkpoint without one."""
     return find_run(str(Path(model).parent), out) if Path(model).name == "model" else named_run(model, out)
 
 
-def dev_rows(predictor: Predictor, run: RunFolder | None, source: Source) -> Sequence[Row]:
+def checked_rows(predictor: Predictor, run: RunFolder | None, source: Source) -> Sequence[Row]:
     """The rows of a run's first dev split, from its predictions; without a run those of the task's data.
 
     Raises UserError where they are not there.
@@ -37,7 +37,7 @@ def dev_rows(predictor: Predictor, run: RunFolder | None, source: Source) -> Seq
     return [row_of_line(predictor.task, line, run.path) for line in lines]
 
 
-def training_rows(predictor: Predictor, run: RunFolder | None, source: Source) -> Sequence[Row]:
+def calibration_rows(predictor: Predictor, run: RunFolder | None, source: Source) -> Sequence[Row]:
     """Some training rows, from all parts of the file. Raises UserError where their data is not there any more."""
     task, limit = predictor.task, None
     try:
