@@ -24,6 +24,8 @@ from support.pages import (
     OWN_DATA_KO,
     README,
     SAME_COMMANDS,
+    SERVE,
+    SERVE_KO,
     blocks,
     commands,
     page_name,
@@ -206,7 +208,7 @@ def before(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "page", [page for page in DOCUMENTS if typed(page) and page not in SAME_COMMANDS], ids=page_name
+    "page", [page for page in DOCUMENTS if typed(page) and page not in (*SAME_COMMANDS, SERVE)], ids=page_name
 )
 def test_the_commands_and_the_python_of_a_page_run_one_after_the_other(
     page: Path, experienced: Reader, request: pytest.FixtureRequest
@@ -221,7 +223,8 @@ def test_the_commands_and_the_python_of_a_page_run_one_after_the_other(
 
 
 def test_every_other_command_is_one_that_a_test_knows() -> None:
-    others = [command for command in commands(*DOCUMENTS) if not command.startswith("finetune ")]
+    pages = [page for page in DOCUMENTS if page not in (SERVE, SERVE_KO)]
+    others = [command for command in commands(*pages) if not command.startswith("finetune ")]
     made = re.compile(r"make \w[\w-]*|source \.venv/bin/activate")  # targets: test_pages.py
     launched = {"torchrun --standalone --nproc_per_node 2 -m finetune run glue-mrpc"}  # system/test_two_processes.py
     launched |= {command for command in others if command.startswith("docker ")}  # unit/test_container.py

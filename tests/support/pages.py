@@ -11,6 +11,7 @@ DOCS = ROOT / "docs"
 KOREAN = DOCS / "ko"
 OWN_DATA, OWN_DATA_KO = (folder / "tutorials" / "your-data.md" for folder in (DOCS, KOREAN))
 OWN_TASK, OWN_TASK_KO = (folder / "tutorials" / "own-task.md" for folder in (DOCS, KOREAN))
+SERVE, SERVE_KO = (folder / "how-to" / "serve.md" for folder in (DOCS, KOREAN))  # docs/test_serve_page.py runs them
 SITE = sorted(DOCS.rglob("*.md"))
 KOREAN_PAGES = [README_KO, *sorted(KOREAN.rglob("*.md"))]
 DOCUMENTS = [  # docs/test_your_own_task.py runs all of the pages on custom tasks
@@ -33,6 +34,7 @@ SAME_COMMANDS = {  # Korean pages that have the commands of the English page, an
             "publish.md",
             "robust.md",
             "search.md",
+            "serve.md",
             "several-gpus.md",
             "several-runs.md",
             "tokenizer.md",

@@ -1,9 +1,13 @@
-"""A server of trained models on this machine, in a thread of the test's own process."""
+"""A server of trained models on this machine, in a thread of the test's own process, or in one of its own."""
 
+import os
+import re
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -66,6 +70,56 @@ def served(
             server.should_exit = True
             thread.join()
             models.close(5)
+
+
+class ServeProcess:
+    """A server in a process of its own, and what it has printed so far."""
+
+    def __init__(self, *arguments: str | Path, **environment: str) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "finetune", "serve", *map(str, arguments), "--port", "0"],
+            env=os.environ | environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        self.lines: list[str] = []
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+        self.address = re.findall(r"http://\S+:\d+", self.wait_for("http://"))[0]
+        self.wait_for("Ctrl-C stops it")
+        for _ in range(200):
+            with suppress(httpx.TransportError):
+                httpx.get(f"{self.address}/health")
+                break
+            time.sleep(0.05)
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.lines.append(line.rstrip())
+
+    def wait_for(self, words: str) -> str:
+        """The first line with these words, once it is printed."""
+        until = time.monotonic() + 120
+        while not (found := [line for line in self.lines if words in line]):
+            assert time.monotonic() < until and self.process.poll() is None, self.lines
+            time.sleep(0.02)
+        return found[0]
+
+    def predict(self, *rows: Any) -> httpx.Response:
+        return httpx.post(f"{self.address}/predict", json={"rows": rows}, timeout=60)
+
+
+@contextmanager
+def serve_process(*arguments: str | Path, **environment: str) -> Iterator[ServeProcess]:
+    """`finetune serve` of these arguments on a free port, which ends with the block."""
+    made = ServeProcess(*arguments, **environment)
+    try:
+        yield made
+    finally:
+        made.process.kill()
+        made.process.wait()
 
 
 def error_of(response: httpx.Response) -> str:

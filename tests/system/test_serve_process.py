@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import shutil
 import signal
 import socket
@@ -10,72 +9,22 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
 from support.cli import assert_error
+from support.served import serve_process
 
 Finetune = Callable[..., subprocess.CompletedProcess[str]]
-
-
-class Process:
-    """A server in a process of its own, and what it has printed so far."""
-
-    def __init__(self, *arguments: str | Path, **environment: str) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "finetune", "serve", *map(str, arguments), "--port", "0"],
-            env=os.environ | environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        self.lines: list[str] = []
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
-        self.address = re.findall(r"http://\S+:\d+", self.wait_for("http://"))[0]
-        self.wait_for("Ctrl-C stops it")
-        for _ in range(200):
-            with suppress(httpx.TransportError):
-                httpx.get(f"{self.address}/health")
-                break
-            time.sleep(0.05)
-
-    def _read(self) -> None:
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
-            self.lines.append(line.rstrip())
-
-    def wait_for(self, words: str) -> str:
-        """The first line with these words, once it is printed."""
-        until = time.monotonic() + 120
-        while not (found := [line for line in self.lines if words in line]):
-            assert time.monotonic() < until and self.process.poll() is None, self.lines
-            time.sleep(0.02)
-        return found[0]
-
-    def predict(self, *rows: Any) -> httpx.Response:
-        return httpx.post(f"{self.address}/predict", json={"rows": rows}, timeout=60)
-
-
-@contextmanager
-def process(*arguments: str | Path, **environment: str) -> Iterator[Process]:
-    made = Process(*arguments, **environment)
-    try:
-        yield made
-    finally:
-        made.process.kill()
-        made.process.wait()
 
 
 def test_a_server_says_how_to_try_it_loads_again_and_answers_what_waits_before_it_ends(
     copied_run: Callable[[str], Path],
 ) -> None:
     run = copied_run("sentence")
-    with process(run, "--host", "0.0.0.0") as server:  # of which 127.0.0.1 is one
+    with serve_process(run, "--host", "0.0.0.0") as server:  # of which 127.0.0.1 is one
         assert "--token-env" in server.wait_for("0.0.0.0: whoever reaches")
         typed = server.wait_for("curl ").strip()
         answered = subprocess.run(typed, shell=True, capture_output=True, text=True, check=True)
@@ -105,7 +54,7 @@ def test_a_server_says_how_to_try_it_loads_again_and_answers_what_waits_before_i
 
 def test_ctrl_c_ends_a_server_with_a_token(reviews: Path) -> None:
     token = "0123456789abcdef0123"
-    with process(reviews, "--host", "0.0.0.0", "--token-env", "SERVE_TOKEN", SERVE_TOKEN=token) as server:
+    with serve_process(reviews, "--host", "0.0.0.0", "--token-env", "SERVE_TOKEN", SERVE_TOKEN=token) as server:
         typed = server.wait_for("curl ").strip()
         assert "$SERVE_TOKEN" in typed and not [line for line in server.lines if token in line]
         environment = os.environ | {"SERVE_TOKEN": token}
