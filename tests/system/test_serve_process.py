@@ -70,7 +70,7 @@ def test_a_port_in_use_is_one_line(here: Finetune, reviews: Path) -> None:
         port = taken.getsockname()[1]
         done = here("serve", reviews, "--port", str(port))
     assert done.returncode == 2
-    assert_error(done.stderr, str(port), "--port 0")
+    assert_error(done.stderr, str(port), "0 takes one")
 
 
 @pytest.mark.parametrize(

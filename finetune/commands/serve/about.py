@@ -21,7 +21,7 @@ MOST_EXAMPLES = 20  # right ones, and wrong ones
 LONGEST_EXAMPLE = 2_000  # characters
 
 
-def facts_of(model: ServedModel, limits: ServeLimits, *, examples: int = MOST_EXAMPLES) -> dict[str, Any]:
+def about_model(model: ServedModel, limits: ServeLimits, *, examples: int = MOST_EXAMPLES) -> dict[str, Any]:
     """A model's facts as JSON values, with so many dev rows that it predicted right, and as many wrong ones.
 
     Raises UserError where the record of its run is damaged.

@@ -34,10 +34,10 @@ from finetune.commands.serve.served_models import ServedModels
 from finetune.commands.serve.server_paths import ServerPaths
 from finetune.version import __version__
 
-WHAT = {405: "the path takes another method", 404: "there is no such path"}
+REFUSED_PATHS = {405: "the path takes another method", 404: "there is no such path"}
 
 
-def silent(_: Any) -> None:
+def unlogged(_: Any) -> None:
     """Logs nothing."""
 
 
@@ -46,8 +46,8 @@ def build_app(
     *,
     access: Access,
     examples: bool = True,
-    log: Callable[[str], None] = silent,
-    log_rows: Callable[[Sequence[Any]], None] = silent,
+    log: Callable[[str], None] = unlogged,
+    log_rows: Callable[[Sequence[Any]], None] = unlogged,
 ) -> Guard:
     """The application of these models; with `examples`, `/about` has rows of dev.
 
@@ -86,7 +86,7 @@ def _unknown_path(names: list[str]) -> Any:
 
     async def answer(_: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
-        what = WHAT.get(error.status_code, str(error.detail))
+        what = REFUSED_PATHS.get(error.status_code, str(error.detail))
         return Refused(error.status_code, what, way_out, headers=error.headers or {}).response()
 
     return answer

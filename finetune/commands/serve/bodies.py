@@ -75,7 +75,7 @@ def json_object(body: bytes) -> dict[str, Any]:
     return found
 
 
-def rows_in(given: dict[str, Any], limits: ServeLimits) -> list[Any]:
+def sent_rows(given: dict[str, Any], limits: ServeLimits) -> list[Any]:
     """The rows of a body `{"rows": [...]}`. Raises Refused for another shape, and for more or larger rows than may be
     sent.
     """
@@ -89,7 +89,7 @@ def rows_in(given: dict[str, Any], limits: ServeLimits) -> list[Any]:
     return rows
 
 
-def tokens_of(rows: Sequence[Any], limits: ServeLimits) -> list[int]:
+def tokens_of_rows(rows: Sequence[Any], limits: ServeLimits) -> list[int]:
     """About how many tokens each row has. Raises Refused for one of too many characters, and of too many levels."""
     return [
         ANSWER_TOKENS + _characters(row, limits, f"row {number}") // CHARACTERS_OF_TOKEN

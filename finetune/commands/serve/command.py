@@ -54,7 +54,7 @@ def serve_command(
     with bound_socket(host, port) as bound:
         for name in names:
             load_for(name, "" if quiet else f"loading {name}", "finetune.inference.predictor")
-        from finetune.commands.serve.app import build_app, silent
+        from finetune.commands.serve.app import build_app, unlogged
         from finetune.commands.serve.guard import Access
         from finetune.commands.serve.limits import ServeLimits
         from finetune.commands.serve.loading import load_models
@@ -70,14 +70,14 @@ def serve_command(
         with watching(quiet=quiet) as watch:
             loaded = load_models([ModelSource(model=name, **how) for name in names], watch=watch)
         served, access = ServedModels(loaded, ServeLimits()), Access(host=host, token=token)
-        log, log_rows = silent if quiet else _log, _log_rows if log_texts else silent
+        log, log_rows = unlogged if quiet else _log, _log_rows if log_texts else unlogged
         app = build_app(served, access=access, examples=examples, log=log, log_rows=log_rows)
         _greet(loaded, access, bound.getsockname()[1], token_env)
         ServerRun(app, served, log=_log).until_stopped(bound)
 
 
 def _token(name: str | None) -> str:
-    """The token in an environment variable; empty without a name. Raises UserError for one that is no token."""
+    """The token in an environment variable; empty without a name. Raises UserError for one that cannot be a token."""
     if name is None:
         return ""
     token = os.environ.get(name, "")

@@ -26,7 +26,7 @@ def require_explained(model: ServedModel) -> None:
 
 
 def explain(model: ServedModel, rows: Sequence[Any]) -> list[dict[str, Any]]:
-    """The explanation of each row, as `finetune explain --json` prints it. Raises Refused for what is no row."""
+    """The explanation of each row, as `finetune explain --json` prints it. Raises Refused for what is not a row."""
     from finetune.inference.explain.explain import explain_row
 
     try:

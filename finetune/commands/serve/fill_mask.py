@@ -32,14 +32,14 @@ def fills_masks(model: ServedModel) -> bool:
 
 
 def masked_texts(asked: PipelineRequest) -> list[MaskedText]:
-    """The texts of a request. Raises Refused for inputs that are no texts, and for parameters of another kind."""
+    """The texts of a request. Raises Refused for inputs that are not texts, and for parameters of another kind."""
     asked.takes("top_k", "targets")
     top_k, targets = asked.count("top_k", MOST_WORDS) or MOST_WORDS, asked.parameters.get("targets") or []
     listed = [targets] if isinstance(targets, str) else targets
     if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
-        raise Refused(400, "`targets` is no list of words", 'Send "targets": ["word", ...]')
+        raise Refused(400, "`targets` is not a list of words", 'Send "targets": ["word", ...]')
     if not all(isinstance(text, str) for text in asked.inputs):
-        raise Refused(400, "an input is no text", 'Send {"inputs": "a text"}')
+        raise Refused(400, "an input is not a text", 'Send {"inputs": "a text"}')
     return [MaskedText(text=text, top_k=top_k, targets=tuple(listed)) for text in asked.inputs]
 
 

@@ -101,7 +101,7 @@ def _hostname(address: str) -> str:
 
 
 def _netloc(origin: str) -> str:
-    """The host and port of an origin; empty for `null` and what is no origin."""
+    """The host and port of an origin; empty for `null` and what is not one."""
     try:
         return urlsplit(origin).netloc.lower()
     except ValueError:

@@ -10,7 +10,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from finetune.commands.serve.bodies import Bodies, json_object, rows_in, tokens_of
+from finetune.commands.serve.bodies import Bodies, json_object, sent_rows, tokens_of_rows
 from finetune.commands.serve.csv_rows import csv_rows
 from finetune.commands.serve.explained import explain, require_explained
 from finetune.commands.serve.fill_mask import fill_masks, fills_masks, masked_texts
@@ -59,7 +59,7 @@ class ModelPaths:
     async def predict(self, request: Request) -> Response:
         """A prediction for each row, or its error."""
         async with self.bodies.read(request, JSON) as body:
-            rows = rows_in(json_object(body), self.limits)
+            rows = sent_rows(json_object(body), self.limits)
             found = await self._predicted(request, rows)
         return json_response({"predictions": found, "model": self.name})
 
@@ -71,7 +71,7 @@ class ModelPaths:
             if set(given) != {"row"}:
                 raise Refused(400, "the body has not `row` alone", 'Send {"row": {"COLUMN": "a text"}}')
             rows = [given["row"]]
-            tokens = tokens_of(rows, self.limits)
+            tokens = tokens_of_rows(rows, self.limits)
             (found,) = await self.models.compute(request, self.name, partial(explain, model), rows, tokens)
         return json_response(found)
 
@@ -86,7 +86,7 @@ class ModelPaths:
         async with self.bodies.read(request, JSON) as body:
             asked, model = pipeline_request(json_object(body), self.limits.rows), self.model
             if fills_masks(model):
-                tokens = tokens_of(asked.inputs, self.limits)
+                tokens = tokens_of_rows(asked.inputs, self.limits)
                 work = partial(fill_masks, model)
                 found = await self.models.compute(request, self.name, work, masked_texts(asked), tokens)
                 return json_response(found[0] if asked.one else found)
@@ -94,7 +94,7 @@ class ModelPaths:
         return json_response(as_pipelines_do(model, asked, cells))
 
     async def _predicted(self, request: Request, rows: Sequence[Any]) -> list[dict[str, Any]]:
-        tokens = tokens_of(rows, self.limits)
+        tokens = tokens_of_rows(rows, self.limits)
         self.log_rows(rows)
         found = await self.models.compute(request, self.name, self.model.predict, rows, tokens)
         self._count(found)
@@ -105,7 +105,7 @@ class ModelPaths:
         file.write_bytes(body)
         try:
             rows = await asyncio.to_thread(csv_rows, self.model, file, most=self.limits.file_rows)
-            tokens = tokens_of([dict(record.values) for record in rows.records], self.limits)
+            tokens = tokens_of_rows([dict(record.values) for record in rows.records], self.limits)
             seconds = self.limits.file_seconds
             found = await self.models.compute(request, self.name, rows.answers, rows.records, tokens, seconds=seconds)
             content = await asyncio.to_thread(rows.written, found, folder / "predicted.csv")

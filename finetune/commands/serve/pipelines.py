@@ -49,7 +49,7 @@ def pipeline_request(given: Mapping[str, Any], most: int) -> PipelineRequest:
     one = isinstance(inputs, str | dict)
     listed = [inputs] if one else inputs
     if not isinstance(listed, list) or not all(isinstance(each, str | dict) for each in listed):
-        raise Refused(400, "`inputs` is no text, and no list of texts", shape)
+        raise Refused(400, "`inputs` is neither a text nor a list of texts", shape)
     if not isinstance(parameters, dict):
         raise Refused(400, "`parameters` is not an object", shape)
     if len(listed) > most:

@@ -108,6 +108,6 @@ def bound_socket(host: str, port: int) -> socket.socket:
         made.close()
         raise UserError(
             f"port {port} of {host} cannot be used ({error.strerror})",
-            "Choose another: --port 0 takes one that is free",
+            "Choose another; 0 takes one that is free",
         ) from error
     return made

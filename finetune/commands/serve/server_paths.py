@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from finetune.commands.serve.about import MOST_EXAMPLES, facts_of
+from finetune.commands.serve.about import MOST_EXAMPLES, about_model
 from finetune.commands.serve.page.build import served_page
 from finetune.commands.serve.refused import Refused, json_response
 from finetune.commands.serve.served_model import ServedModel
@@ -60,5 +60,5 @@ class ServerPaths:
         """The facts of a model, which are read once."""
         kept = self._facts.get(id(model))
         if kept is None or kept[0] is not model:
-            kept = self._facts[id(model)] = model, facts_of(model, self.models.limits, examples=self.examples)
+            kept = self._facts[id(model)] = model, about_model(model, self.models.limits, examples=self.examples)
         return kept[1]
