@@ -335,3 +335,19 @@ def test_a_model_is_replaced_while_requests_arrive(reviews: Path) -> None:
         assert before["predictions"][0]["prediction"] == after["predictions"][0]["prediction"]
         assert after["predictions"][0]["p(good)"] < before["predictions"][0]["p(good)"]
         assert server.get("/about").json()["models"][0]["calibrated"]
+
+
+def test_an_export_is_served_by_the_name_of_its_run(copied_run: Callable[[str], Path]) -> None:
+    from finetune.commands.export.command import export_command
+
+    run = copied_run("sentence")
+    export_command(str(run), run / "onnx", quiet=True)
+    with served(run, engine="onnx") as exported, served(run) as trained:
+        answers = [one.post("/predict", {"rows": ["the cat", ""]}).json()["predictions"] for one in (exported, trained)]
+        (about,) = exported.get("/about").json()["models"]
+        assert (about["engine"], about["explain"], about["name"]) == ("onnx fp32", False, "reviews")
+        assert about["scores"] == trained.get("/about").json()["models"][0]["scores"]
+        assert answers[0][0]["p(good)"] == pytest.approx(answers[1][0]["p(good)"], abs=0.01)
+        assert answers[0][1] == answers[1][1]
+        refused = exported.post("/explain", {"row": {"review": "the cat"}})
+        assert (refused.status_code, "its run" in error_of(refused)) == (501, True)

@@ -15,6 +15,7 @@ from finetune.cli.options import note_line
 from finetune.cli.progress import watching
 from finetune.cli.terminal import echo, one_line, say
 from finetune.errors import UserError
+from finetune.inference.exported.find import model_for_engine
 from finetune.inference.model_source import ModelSource
 from finetune.training.targets import split_arguments
 
@@ -32,6 +33,10 @@ def serve_command(
     ],
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes one that is free.")] = 8000,
     host: Annotated[str, typer.Option(help="Where to listen; 0.0.0.0: other machines reach it, too.")] = "127.0.0.1",
+    engine: Annotated[
+        str | None,
+        typer.Option(help="torch, onnx or openvino, the last two with an export in the run's folder; default: torch."),
+    ] = None,
     token_env: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="The environment variable with the token that requests must have."),
@@ -53,7 +58,11 @@ def serve_command(
 
     with bound_socket(host, port) as bound:
         for name in names:
-            load_for(name, "" if quiet else f"loading {name}", "finetune.inference.predictor")
+            load_for(
+                model_for_engine(name, engine, out=out),
+                "" if quiet else f"loading {name}",
+                "finetune.inference.predictor",
+            )
         from finetune.commands.serve.app import build_app, unlogged
         from finetune.commands.serve.guard import Access
         from finetune.commands.serve.limits import ServeLimits
@@ -68,7 +77,7 @@ def serve_command(
             "temperature": settings.get("temperature"),
         }
         with watching(quiet=quiet) as watch:
-            loaded = load_models([ModelSource(model=name, **how) for name in names], watch=watch)
+            loaded = load_models([ModelSource(model=name, **how) for name in names], engine=engine, watch=watch)
         served, access = ServedModels(loaded, ServeLimits()), Access(host=host, token=token)
         log, log_rows = unlogged if quiet else _log, _log_rows if log_texts else unlogged
         app = build_app(served, access=access, examples=examples, log=log, log_rows=log_rows)

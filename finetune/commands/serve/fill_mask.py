@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -26,9 +26,9 @@ class MaskedText:
 
 
 def fills_masks(model: ServedModel) -> bool:
-    """Whether the model predicts masked words."""
-    task: Any = model.predictor.task
-    return model.predictor.engine.pretrains and bool(task.objective_type.masked)
+    """Whether the model predicts masked words, and its tokenizer writes tokens as text: that of some exports does not."""
+    task, tokenizer = cast(Any, model.predictor.task), model.predictor.tokenizer
+    return model.predictor.engine.pretrains and bool(task.objective_type.masked) and hasattr(tokenizer, "decode")
 
 
 def masked_texts(asked: PipelineRequest) -> list[MaskedText]:

@@ -82,7 +82,7 @@ class ServerRun:
         """Replaces each model by what its name means now; one that cannot be loaded stays."""
         for model in list(self.models.by_name.values()):
             try:
-                new = await asyncio.to_thread(load_one, model.source, model.name)
+                new = await asyncio.to_thread(load_one, model.source, model.name, engine=model.wanted)
             except Exception as error:
                 why = str(error) if isinstance(error, UserError) else first_line(error)
                 self.log(f"{model.name}: cannot be loaded again, the model before it stays: {why}")

@@ -17,12 +17,14 @@ CONTEXT_AND_LIST = 2  # columns of a choice whose choices are one column, with a
 
 @dataclass(frozen=True, kw_only=True)
 class ServedModel:
-    """A loaded model under the name that paths have; `run` is that of its files, if there is one."""
+    """A loaded model under the name that paths have; `run` is that of its files, if there is one, and `wanted` the
+    engine that was asked for."""
 
     name: str
     source: ModelSource
     predictor: Predictor
     run: RunFolder | None = None
+    wanted: str | None = None
 
     @property
     def kind(self) -> DataType:

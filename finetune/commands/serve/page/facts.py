@@ -22,7 +22,7 @@ def page_facts(model: ServedModel) -> dict[str, Any]:
     return {
         "calibration": _calibration(model),
         "options": option_values(model.predictor.task),
-        "mask": model.predictor.tokenizer.mask_token or "",
+        "mask": getattr(model.predictor.tokenizer, "mask_token", None) or "",  # an export's own tokenizer has none
         "contexts": 1 if layout is None else layout.contexts,
     }
 
