@@ -14,7 +14,7 @@ FEWEST_IN_BIN = 5  # dev predictions of a confidence, of fewer of which a share 
 
 def page_facts(model: ServedModel) -> dict[str, Any]:
     """JSON values: `calibration`, the options of the task (such as thresholds) by name, the `mask` of the tokenizer,
-    and how many `contexts` come before the choices of a row.
+    how many `contexts` come before the choices of a row, and the columns of `marked` spans.
 
     `calibration` has for each tenth of confidence with dev predictions their number and the share that was right.
     """
@@ -24,6 +24,7 @@ def page_facts(model: ServedModel) -> dict[str, Any]:
         "options": option_values(model.predictor.task),
         "mask": getattr(model.predictor.tokenizer, "mask_token", None) or "",  # an export's own tokenizer has none
         "contexts": 1 if layout is None else layout.contexts,
+        "marked": [] if layout is None else list(layout.marked),
     }
 
 

@@ -30,9 +30,10 @@ function require(fields) {  // the first that is empty is where the cursor goes
 }
 
 function textsForm(model, lines) {
-  const fields = model.columns.map((name, place) => textField(name, {lines: lines[Math.min(place, lines.length - 1)]}));
+  const marked = model.marked ?? [];  // columns of words of the text
+  const fields = model.columns.map((name, place) => textField(name, {lines: marked.includes(name) ? 1 : lines[Math.min(place, lines.length - 1)]}));
   return {
-    element: make("div", "", ...fields.map(field => field.element)),
+    element: make("div", "", ...fields.map(field => field.element), ...marked.length ? [make("p", "note", words("markedNote", marked.join(", ")))] : []),
     read: () => Object.fromEntries(fields.map(field => [field.name, field.read()])),
     fill: row => fields.forEach(field => field.fill(row[field.name] ?? "")),
     fault: () => require(fields),
