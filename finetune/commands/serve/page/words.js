@@ -32,7 +32,7 @@ const WORDS = {
     failed: "The server answered with an error ({0}).",
   },
   ko: {
-    model: "모델", task: "과제", engine: "엔진", longest: "읽는 토큰 수", fingerprint: "지문", kind: "과제 유형",
+    model: "모델", task: "과제", engine: "엔진", longest: "읽는 토큰 수", fingerprint: "핑거프린트", kind: "과제 유형",
     calibrated: "확신도", isCalibrated: "dev로 보정함", notCalibrated: "보정하지 않음",
     ask: "직접 해 보기", answerIt: "예측", empty: "지우기", shortcut: "또는 Ctrl+Enter",
     answer: "예측 결과", waiting: "예측하는 중 …", notYet: "텍스트를 입력하거나 아래에서 샘플을 고르세요.",
@@ -42,7 +42,7 @@ const WORDS = {
     markedNote: "{0}: 텍스트에 한 번만 나오는 단어를 적으세요.", noMask: "{0}를 한 번 이상 넣으세요.", lacking: "입력이 필요합니다: {0}",
     probability: "확률", noLabel: "레이블 없음", noEntity: "개체명을 찾지 못했습니다.", entity: "개체명", type: "유형",
     noAnswer: "답 없음", bestAnswer: "답", empties: "(비어 있음)", mask: "단어 {0}",
-    oddsNote: "‘답 없음’의 확률이 본문에서 찾은 가장 좋은 답의 {0}배를 넘으면 ‘답 없음’으로 예측합니다(dev에서 정한 임곗값 {1}).",
+    oddsNote: "‘답 없음’의 확률이 지문에서 찾은 가장 좋은 답의 {0}배를 넘으면 ‘답 없음’으로 예측합니다(dev에서 정한 임곗값 {1}).",
     thresholds: "막대 안의 선은 레이블의 임곗값입니다. 확률이 그 이상이면 예측에 들어갑니다.",
     believed: "dev에서 확신도가 {1}~{2} %인 예측 {0}개 가운데 {3} %가 맞았습니다.",
     believedMark: "dev에서 맞은 비율",
