@@ -27,27 +27,9 @@ import machine
 
 CLIENTS = (1, 8, 64)
 HOSTILE = 1_000  # requests
-WORDS = [
-    "the",
-    "a",
-    "film",
-    "was",
-    "good",
-    "bad",
-    "long",
-    "short",
-    "and",
-    "but",
-    "not",
-    "very",
-    "plot",
-    "actor",
-    "scene",
-    "music",
-    "end",
-]
+WORDS = re.findall(r"\w+", "the a film was good bad long short and but not very plot actor scene music end")
 JSON = {"Content-Type": "application/json"}
-VALUES = (
+VALUES: tuple[Any, ...] = (
     None,
     True,
     -1,
