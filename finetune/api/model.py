@@ -293,8 +293,8 @@ def load(
     Example: `finetune.load("squad-v1")(question, context)`
 
     Args:
-        model: A run's folder, a prefix of its id, or a task (its latest run); or any fine-tuned checkpoint (folder or
-            Hub name), which needs `task`.
+        model: A run's folder, a prefix of its id, or a task (its latest run); an export's folder; or any fine-tuned
+            checkpoint (folder or Hub name), which needs `task`.
         task: The task of a checkpoint without a run, or a task in a file (`FILE.py:NAME`), since its code is executed.
         out: The folder of runs.
         device: `cpu`, `cuda`, `cuda:1` or `mps`; default: the best available.

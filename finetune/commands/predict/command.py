@@ -46,7 +46,9 @@ from finetune.training.targets import split_arguments
 
 
 def predict_command(
-    model: Annotated[str, typer.Argument(help="A run (folder, id, or its task), or any fine-tuned checkpoint.")],
+    model: Annotated[
+        str, typer.Argument(help="A run (folder, id, or its task), an export, or any fine-tuned checkpoint.")
+    ],
     file: Annotated[
         str,
         typer.Argument(
