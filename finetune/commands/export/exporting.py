@@ -13,7 +13,7 @@ import numpy as np
 from finetune.commands.export.check import CheckedExport, checked_export
 from finetune.commands.export.graph import graph_inputs, graph_outputs, write_graph
 from finetune.commands.export.int8 import products, quantize
-from finetune.commands.export.refusal import refusal
+from finetune.commands.export.refusal import lost_too_much
 from finetune.commands.export.result import Export
 from finetune.commands.export.rows import calibration_rows, checked_rows, run_to_export
 from finetune.commands.export.wanted import MAKES_GRAPHS, OPENVINO, WantedExport
@@ -197,7 +197,7 @@ def _require_as_good(checked: CheckedExport, wanted: WantedExport, run: Predicto
             "Serve the run itself: finetune serve RUN",
         )
     if wanted.bits is not None and checked.lost > wanted.tolerance:
-        raise refusal(checked, wanted)
+        raise lost_too_much(checked, wanted)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from finetune.commands.export.wanted import WantedExport
 from finetune.errors import UserError
 
 
-def refusal(checked: CheckedExport, wanted: WantedExport) -> UserError:
+def lost_too_much(checked: CheckedExport, wanted: WantedExport) -> UserError:
     """The error, with the score of both, the interval of their difference, and what was not tried yet."""
     facts, metric = checked.facts, checked.metric
     assert facts.score is not None  # of which too much was lost
