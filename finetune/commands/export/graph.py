@@ -63,7 +63,7 @@ def write_graph(model: EncoderWithHead, file: Path) -> None:
     inputs = graph_inputs(model)
     try:
         make_plain(model)
-        with silent(), torch.no_grad():
+        with libraries_silent(), torch.no_grad():
             program = torch.onnx.export(
                 Graph(model.eval(), inputs), _example(model, inputs), dynamo=True, verbose=False,
                 dynamic_shapes=(tuple(_axes(model, name) for name in inputs),), input_names=list(inputs),
@@ -79,7 +79,7 @@ def write_graph(model: EncoderWithHead, file: Path) -> None:
 
 
 @contextmanager
-def silent() -> Iterator[None]:
+def libraries_silent() -> Iterator[None]:
     """Without warnings and logs of the libraries that make graphs, which are for those who write them."""
     before = logging.root.manager.disable
     logging.disable(logging.CRITICAL)

@@ -8,7 +8,7 @@ answers and 33 of SST-2's 872, by column 6 and 14. The second product of each fe
 from pathlib import Path
 from typing import Any
 
-from finetune.commands.export.graph import silent
+from finetune.commands.export.graph import libraries_silent
 from finetune.commands.export.kept import LOOK_UP, PRODUCTS, kept_products
 from finetune.commands.export.wanted import WantedExport
 from finetune.errors import UserError
@@ -22,7 +22,7 @@ def quantize(graph: Path, file: Path, wanted: WantedExport, *, layers: int) -> t
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
     small, kept = products(graph, wanted, layers=layers)
-    with silent():
+    with libraries_silent():
         quantize_dynamic(
             graph, file, op_types_to_quantize=[*PRODUCTS, LOOK_UP], per_channel=True, reduce_range=wanted.bits == 7,
             weight_type=QuantType.QInt8, nodes_to_quantize=list(small),

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from finetune.commands.export.graph import silent
+from finetune.commands.export.graph import libraries_silent
 
 NO_TELEMETRY = {"NNCF_CI": "1"}  # NNCF tells Intel of each use, and asks nobody
 
@@ -46,7 +46,7 @@ def _mute() -> Iterator[None]:
     before: dict[str, Any] = {name: os.environ.get(name) for name in NO_TELEMETRY}
     os.environ.update(NO_TELEMETRY)
     try:
-        with silent(), redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+        with libraries_silent(), redirect_stdout(StringIO()), redirect_stderr(StringIO()):
             yield
     finally:
         for name, value in before.items():
