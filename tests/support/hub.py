@@ -18,6 +18,7 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[HubServer]:
     with HubServer(accounts={TOKEN: "me", THEIRS: "them"}) as server:
         for name, value in {
             "ENDPOINT": server.url,
+            "HUGGINGFACE_CO_URL_TEMPLATE": f"{server.url}/{{repo_id}}/resolve/{{revision}}/{{filename}}",
             "HF_HUB_OFFLINE": False,
             "HF_HUB_DISABLE_XET": True,
             "HF_HUB_CACHE": str(tmp_path / "hub"),
