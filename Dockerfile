@@ -3,15 +3,8 @@
 #   docker run -p 8000:8000 -e FINETUNE_TOKEN -v ./small:/model:ro finetune-serve
 FROM python:3.11-slim
 
-# The dependencies of pyproject.toml without those of training, and its extras `onnx` and `serve`.
-RUN pip install --no-cache-dir \
-    "typer>=0.16" "pydantic>=2.10" "rich>=13.9" "pyarrow>=18" "fsspec>=2024.2" "filelock>=3.20.1" "tomli-w>=1.1" \
-    "ftfy>=6.3" "regex>=2024.9" "pyyaml>=6.0" "scipy>=1.14" "numpy>=1.26" \
-    "tokenizers>=0.22" "huggingface-hub>=1.0" \
-    "onnxruntime>=1.20" "fastapi>=0.115" "uvicorn>=0.34" "prometheus-client>=0.21"
-
 COPY . /source
-RUN pip install --no-cache-dir --no-deps /source
+RUN pip install --no-cache-dir --constraint /source/constraints.txt "/source[onnx,serve]"
 
 RUN useradd --create-home --uid 10001 finetune
 USER finetune

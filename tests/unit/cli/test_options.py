@@ -32,7 +32,7 @@ NOT_OURS = (
     "finetune ",
 )
 IN_COMMANDS = {  # commands that are shown
-    *("about.py", "files.py", "forms.py", "known_exports.py", "notes.py", "tracking.py", "use.py"),
+    *("about.py", "files.py", "find.py", "forms.py", "known_exports.py", "notes.py", "tracking.py", "use.py"),
 }
 
 
