@@ -29,16 +29,15 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ignored = shutil.ignore_patterns("__pycache__")
     for name in ("finetune", "tasks", "recipes"):
         shutil.copytree(ROOT / name, folder / "source" / name, symlinks=True, ignore=ignored)
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "constraints.txt", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, folder / "source")
     installs = [shlex.split(run) for run in of_kind("RUN") if run.startswith("pip ")]
-    assert len(installs) == 2
-    for words in installs:
-        here = [str(folder / "source") if word == "/source" else word for word in words[1:]]
-        done = subprocess.run([folder / "env/bin/pip", *here], capture_output=True, text=True, timeout=900)
-        if "No matching distribution" in done.stderr:
-            pytest.skip("no package index can be reached")
-        assert done.returncode == 0, done.stderr
+    (words,) = installs
+    here = [word.replace("/source", str(folder / "source")) for word in words[1:]]
+    done = subprocess.run([folder / "env/bin/pip", *here], capture_output=True, text=True, timeout=900)
+    if "No matching distribution" in done.stderr:
+        pytest.skip("no package index can be reached")
+    assert done.returncode == 0, done.stderr
     return folder / "env"
 
 
