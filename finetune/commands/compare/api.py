@@ -3,15 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from finetune.analysis import comparison
 from finetune.analysis.compare import compare_runs
 from finetune.api.html import html_list, html_table
-from finetune.api.quiet import plainly
+from finetune.api.quiet import plainly, quiet
 from finetune.api.run import Run, open_run
 from finetune.data.messages import so_many
 from finetune.errors import UserError
+from finetune.inference.exported.export_facts import is_export
 from finetune.runs.folder import RunFolder
 from finetune.runs.seeds import groups
 from finetune.task_types import registry
@@ -78,7 +80,8 @@ def compare(
     Example: `finetune.compare(run, other)`
 
     Args:
-        a: A run, or its folder, id or task; several seeds, as from `train(seeds=3)`, are one side.
+        a: A run, or its folder, id or task, or the folder of an export, which then answers the rows of its run; several
+            seeds, as from `train(seeds=3)`, are one side.
         b: The other.
         split: Default: the first dev split.
         seeds: For runs that are named: use all that differ from each only in their seeds.
@@ -91,11 +94,19 @@ def compare(
     Raises:
         UserError: For runs of different tasks or rows, and without predictions.
     """
-    sides = [one if isinstance(one, Run) else open_run(one, seeds=seeds, out=out) for one in (a, b)]
     names = [one.folder.name if isinstance(one, Run) else str(one) for one in (a, b)]
-    left, right = map(_folders, sides)
     named = None if task is None else registry.find(task)
-    found = compare_runs(left, right, split=split, task=named, names=(names[0], names[1]))
+    with TemporaryDirectory() as scratch:
+
+        def side(given: Run | str | Path, name: str) -> Sequence[RunFolder]:
+            if isinstance(given, Run) or not is_export(given):
+                return _folders(given if isinstance(given, Run) else open_run(given, seeds=seeds, out=out))
+            from finetune.commands.compare.exported import answered_by_export
+
+            with quiet():
+                return [answered_by_export(Path(given), Path(scratch, name), split=split, task=named, out=Path(out))]
+
+        found = compare_runs(side(a, "a"), side(b, "b"), split=split, task=named, names=(names[0], names[1]))
     return Comparison(**{field.name: getattr(found, field.name) for field in fields(found)})
 
 

@@ -16,14 +16,15 @@ from finetune.cli.options import note_line
 from finetune.cli.terminal import echo, one_line
 from finetune.commands.compare.api import compare as compared
 from finetune.data.messages import so_many
+from finetune.inference.exported.export_facts import is_export
 from finetune.task_types.types import view_of
 
 NOT_TEXT = ("id", "gold", "answers", "start", "title", "document")  # of a row's fields
 
 
 def compare_command(
-    a: Annotated[str, typer.Argument(help="A run (folder, id, or its task).")],
-    b: Annotated[str, typer.Argument(help="Another run of the same task.")],
+    a: Annotated[str, typer.Argument(help="A run (folder, id, or its task), or an export.")],
+    b: Annotated[str, typer.Argument(help="Another of the same task.")],
     seeds: Annotated[bool, typer.Option("--seeds", help="Use all runs that differ from each only in seeds.")] = False,
     split: Annotated[str | None, typer.Option(help="Default: the task's first dev split.")] = None,
     changed: Annotated[int, typer.Option(min=0, help="Show N rows that only one side has right.")] = 5,
@@ -44,6 +45,8 @@ def compare_command(
         console.print(_changed_table(found, changed))
     kept = GivenOptions(out=results_of(a, out))
     options = [*(["--split", split] if split else []), *(["--task", task] if task else [])]
+    if any(map(is_export, (a, b))):
+        return
     with_seeds = [kept.command("compare", a, b, "--seeds", *options)] * (not seeds and _has_seeds(a, b, out))
     console.print_next(kept.command("report", *found.a, *found.b), *with_seeds)
 

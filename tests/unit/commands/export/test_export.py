@@ -37,6 +37,23 @@ def test_an_export_answers_as_its_run(kind: str, finished_run: FinishedRun, tmp_
     assert not [file for file in tmp_path.iterdir() if file != found.folder]
 
 
+@pytest.mark.parametrize(
+    "kind", ["sentence", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("span", "choice"))]
+)
+def test_an_export_is_compared_with_its_run(kind: str, copied_run: Any, tmp_path: Path, in_process: InProcess) -> None:
+    """Its run may have been scored in bf16, in which numbers and labels at a threshold of tiny models change."""
+    run = copied_run(kind)
+    out = run.parents[1]
+    found = finetune.export(run, tmp_path / "small", out=out)
+    same = finetune.compare(run, found.folder, out=out)
+    assert (same.a, same.b, same.rows) == ([run.name], ["small"], found.facts.check.rows)
+    assert not same.changed
+    assert next(iter(same.differences.values())).value == pytest.approx(0, abs=1e-6)
+    code, _, error = in_process("compare", "small", str(run), "--out", "nowhere", data="")
+    assert code == 2
+    assert_error(error, run.name, "nowhere")
+
+
 def test_int8_is_smaller_and_says_what_it_changed(
     finished_run: FinishedRun, tmp_path: Path, in_process: InProcess
 ) -> None:
