@@ -3,7 +3,10 @@
 import csv
 import io
 import json
-from collections.abc import Callable, Iterator
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,8 +19,9 @@ from support.runs import trained_run
 from support.served import Served, error_of, served
 from transformers import pipeline
 
-from finetune.commands.serve import explained
+from finetune.commands.serve import explained, model_paths
 from finetune.commands.serve.limits import ServeLimits
+from finetune.commands.serve.served_model import ServedModel
 from finetune.inference.predict_file import predict_file
 from finetune.inference.predictor import Predictor, load_predictor
 from finetune.runs.events import unwatched
@@ -214,6 +218,34 @@ def test_an_explanation_is_that_of_explain(server: Served, reviews: Path) -> Non
         (one.word, one.added) for one in expected.explanations[0].words
     ]
     assert server.post("/explain", {"row": {"review": ""}}).status_code == 400
+
+
+def test_one_explanation_waits_and_more_are_refused_while_predictions_are_taken(
+    reviews: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may, body = threading.Event(), {"row": {"review": "the cat sat"}}
+
+    def explain(model: ServedModel, rows: Sequence[Any]) -> list[Any]:
+        assert may.wait(30)
+        return explained.explain(model, rows)
+
+    monkeypatch.setattr(model_paths, "explain", explain)
+    with served(reviews) as server, ThreadPoolExecutor() as pool:
+        taken = [pool.submit(server.post, "/explain", body) for _ in range(2)]
+        while 'finetune_waiting_requests{model="reviews"} 1.0' not in server.get("/metrics").text:
+            time.sleep(0.01)
+        predicted = pool.submit(server.post, "/predict", {"rows": ["the cat"]})
+        refused = server.post("/reviews/explain", body)
+        assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
+        assert "explanation" in error_of(refused)
+        may.set()
+        assert [one.result().status_code for one in (*taken, predicted)] == [200] * 3
+        assert server.post("/explain", body).status_code == 200
+
+
+def test_an_explanation_past_its_time_is_dropped(reviews: Path) -> None:
+    with served(reviews, limits=ServeLimits(seconds=0.0)) as server:
+        assert server.post("/explain", {"row": {"review": "the cat sat"}}).status_code in (408, 504)
 
 
 def test_without_captum_there_is_no_explanation(server: Served, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 class ServeLimits:
     """Bounds of a request (its body, rows, rows of a file, and characters of a row), of all bodies that are held, of
     requests that wait, and the seconds after which one is dropped, or a file. `tokens` are computed together, by
-    estimate.
+    estimate. `explanations` are asked of a model at once: while one is computed, all others wait.
     """
 
     body_bytes: int = 8_000_000
@@ -16,6 +16,7 @@ class ServeLimits:
     file_rows: int = 20_000
     characters: int = 100_000
     waiting: int = 256
+    explanations: int = 2
     seconds: float = 30.0
     file_seconds: float = 300.0
     tokens: int = 4_096

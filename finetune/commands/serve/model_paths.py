@@ -1,7 +1,8 @@
 """The paths of one model: rows, a CSV file, an explanation, and the answers of pipelines."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -33,6 +34,7 @@ class ModelPaths:
     def __init__(self, models: ServedModels, name: str, *, bodies: Bodies, log_rows: LogRows) -> None:
         self.models, self.name, self.limits = models, name, models.limits
         self.bodies, self.log_rows = bodies, log_rows
+        self._explanations = 0
 
     @property
     def model(self) -> ServedModel:
@@ -72,7 +74,8 @@ class ModelPaths:
                 raise Refused(400, "the body has not `row` alone", 'Send {"row": {"COLUMN": "a text"}}')
             rows = [given["row"]]
             tokens = tokens_of_rows(rows, self.limits)
-            (found,) = await self.models.compute(request, self.name, partial(explain, model), rows, tokens)
+            with self._explaining():
+                (found,) = await self.models.compute(request, self.name, partial(explain, model), rows, tokens)
         return json_response(found)
 
     async def file(self, request: Request) -> Response:
@@ -92,6 +95,18 @@ class ModelPaths:
                 return json_response(found[0] if asked.one else found)
             cells = await self._predicted(request, rows_of_inputs(asked.inputs, model.columns))
         return json_response(as_pipelines_do(model, asked, cells))
+
+    @contextmanager
+    def _explaining(self) -> Iterator[None]:
+        """Counts an explanation. Raises Refused where another waits already: each takes the time of many predictions."""
+        if self._explanations >= self.limits.explanations:
+            headers = {"Retry-After": "1"}
+            raise Refused(503, "another explanation waits already", "Try again later", headers=headers)
+        self._explanations += 1
+        try:
+            yield
+        finally:
+            self._explanations -= 1
 
     async def _predicted(self, request: Request, rows: Sequence[Any]) -> list[dict[str, Any]]:
         tokens = tokens_of_rows(rows, self.limits)
