@@ -34,6 +34,7 @@ OPTIONS = {
     "private": "--private",
     "processes": "--processes",
     "prune": "--prune",
+    "replicas": "--replicas",
     "risk": "--risk",
     "robust": "--robust",
     "row": "--row",

@@ -36,7 +36,7 @@ def cluster(cpus: int | None, shared: Path | None, *, remedy: str) -> Iterator[A
     Raises UserError where Ray is not installed or does not start, and where a machine of the cluster has other
     versions or does not see the folder that all share, if there is one: `remedy` says what to do.
     """
-    ray = _imported()
+    ray = imported_ray()
     if ray.is_initialized():
         yield ray
         return
@@ -53,7 +53,8 @@ def cluster(cpus: int | None, shared: Path | None, *, remedy: str) -> Iterator[A
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _imported() -> Any:
+def imported_ray(extra: str = "ray") -> Any:
+    """The module `ray`, which neither prints nor tells of its use. Raises UserError, with that extra, without it."""
     for name, value in QUIET.items():
         os.environ.setdefault(name, value)
     if ADDRESS in os.environ and TOKEN.is_file():  # then `ray start` asks for it; who does not ask ignores it
@@ -61,7 +62,7 @@ def _imported() -> Any:
     try:
         import ray
     except ImportError as error:
-        raise UserError("Ray is not installed", "pip install 'bert-finetune[ray]'") from error
+        raise UserError("Ray is not installed", f"pip install 'bert-finetune[{extra}]'") from error
     logging.getLogger("ray").setLevel(logging.CRITICAL)
     return ray
 

@@ -98,7 +98,7 @@ class ModelPaths:
 
     @contextmanager
     def _explaining(self) -> Iterator[None]:
-        """Counts an explanation. Raises Refused where another waits already: each takes the time of many predictions."""
+        """Counts an explanation, which takes the time of many predictions. Raises Refused where another waits."""
         if self._explanations >= self.limits.explanations:
             headers = {"Retry-After": "1"}
             raise Refused(503, "another explanation waits already", "Try again later", headers=headers)
