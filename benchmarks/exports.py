@@ -16,21 +16,35 @@ from typing import Any
 
 import machine
 
-TASKS = ("mrpc", "sst2", "stsb", "conll-2003", "squad-v2", "codah")  # classes of pairs and texts, numbers, tags, ...
+TASKS = (
+    "mrpc",
+    "sst2",
+    "stsb",
+    "conll-2003",
+    "squad-v2-by-article",
+    "codah",
+)  # classes of pairs and texts, numbers, tags, ...
 CONTESTANTS: dict[str, tuple[str, ...] | None] = {
-    "torch": None,
+    "torch fp32": None,
+    "torch bf16": None,
     "onnx fp32": (),
     "onnx int8": ("--int8",),
     "openvino fp32": ("--engine", "openvino"),
     "openvino int8": ("--engine", "openvino", "--int8"),
 }
-ROUNDS, SINGLE = 3, 300  # rounds in which all take turns; rows that are answered one by one
+ROUNDS, SINGLE = 3, 200  # rounds in which all take turns; rows that are answered one by one
 MEASURE = """
 import json, resource, sys, time
 begun = time.perf_counter()
 from finetune.inference.predictor import load_predictor
 predictor = load_predictor(sys.argv[1], device="cpu")
 started = time.perf_counter() - begun
+if sys.argv[5]:
+    from dataclasses import replace
+    import torch
+    from finetune.models.device import build_accelerator
+    accelerator = build_accelerator(torch.device("cpu"), sys.argv[5])
+    predictor = replace(predictor, engine=replace(predictor.engine, accelerator=accelerator))
 from finetune.commands.export.rows import checked_rows, run_to_export
 from finetune.data.source import source_of
 from pathlib import Path
@@ -64,10 +78,10 @@ def exported(run: Path, folder: Path, options: tuple[str, ...]) -> dict[str, Any
     return {"MB": size, "changed": check["rows"] - check["equal"], "rows": check["rows"], "score": check["score"]}
 
 
-def measured(model: Path, run: Path, *, limit: int) -> dict[str, float]:
-    """One contestant's round, in a process of its own."""
+def measured(model: Path, run: Path, *, limit: int, precision: str) -> dict[str, float]:
+    """One contestant's round, in a process of its own; `precision` is that of torch, empty for an export."""
     single = str(min(limit, SINGLE) if limit else SINGLE)
-    arguments = [sys.executable, "-c", MEASURE, str(model), str(run), str(limit), single]
+    arguments = [sys.executable, "-c", MEASURE, str(model), str(run), str(limit), single, precision]
     done = subprocess.run(arguments, check=True, capture_output=True, text=True)
     found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
     return found
@@ -99,7 +113,9 @@ def main() -> None:
                 if options is not None:
                     folder.parent.mkdir(parents=True, exist_ok=True)
                     one |= exported(runs[0], folder, options)
-                one["rounds"].append(measured(runs[0] if options is None else folder, runs[0], limit=given.limit))
+                precision = name.removeprefix("torch ") if options is None else ""
+                model = runs[0] if options is None else folder
+                one["rounds"].append(measured(model, runs[0], limit=given.limit, precision=precision))
                 given.out.write_text(json.dumps(found, indent=1) + "\n")
                 print(f"{time.strftime('%H:%M')} {task} {name} {one['rounds'][-1]}", file=sys.stderr)
 

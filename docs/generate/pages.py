@@ -22,6 +22,7 @@ import scale_tables
 from decisions import decisions
 from distil_table import distil_table
 from encoder_types_table import encoder_types_table, encoder_types_table_ko
+from export_tables import exports_table, serving_table
 from families_table import families_table
 from few_rows_table import few_labels_table, few_rows_table
 from label_next_table import label_next_probe, label_next_runs, label_next_short
@@ -36,6 +37,8 @@ ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "results" / "benchmarks"
 SCALE = {
     "distil": ("distil.json", distil_table),
+    "exports": ("exports.json", exports_table),
+    "serving": ("serving.json", serving_table),
     "families-speed": ("families.json", families_table),
     "keep-labels": ("keep_labels.json", again_tables.keep_labels_table),
     "robust": ("robust.json", again_tables.robust_table),

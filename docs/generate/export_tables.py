@@ -1,0 +1,66 @@
+"""The tables of docs/how-to/export.md and serve.md, from results/benchmarks/exports.json and serving.json."""
+
+import statistics
+from typing import Any
+
+from finetune.commands.table.files import Cells, markdown_table
+
+FIGURES = {"rows/s": "rows/s", "p50 ms": "one row, ms", "p99 ms": "p99", "start s": "start, s", "memory MB": "peak MB"}
+SERVER = {"requests_per_second": "requests/s", "p50_ms": "p50, ms", "p99_ms": "p99, ms"}
+
+
+def exports_table(measured: dict[str, Any]) -> str:
+    """By task and engine: size, speed, and what the export changed."""
+    lines: list[Cells] = []
+    for task, engines in measured["tasks"].items():
+        for name, found in engines.items():
+            if found["rounds"]:
+                lines.append([task, name, *_export_cells(found)])
+    head = ["task", "engine", "MB", *FIGURES.values(), "answers changed", "score lost, points"]
+    text = (
+        "MiniLM trained on 1,000 rows a task; medians of rounds in which the engines took turns, up to 300 dev rows in "
+        "batches and one by one. Changed answers and lost score are the export's check, on all dev rows of the run, against its "
+        f"weights in fp32; in brackets the 95 % interval. {_machine(measured)}"
+    )
+    return f"{markdown_table(head, lines)}\n\n{text}"
+
+
+def _export_cells(found: dict[str, Any]) -> list[str]:
+    medians = {name: statistics.median(one[name] for one in found["rounds"]) for name in FIGURES}
+    speed = [f"{medians[name]:,.{0 if medians[name] >= 100 else 1}f}" for name in FIGURES]
+    if "MB" not in found:
+        return ["", *speed, "", ""]
+    score = found["score"]
+    lost = "" if score is None else f"{-score['difference']:+.1f}"
+    if score is not None and score["interval"] is not None:
+        low, high = score["interval"]
+        lost += f" ({-high:+.1f} to {-low:+.1f})"
+    return [f"{found['MB']:.1f}", *speed, f"{found['changed']} of {found['rows']:,}", lost]
+
+
+def serving_table(measured: dict[str, Any]) -> str:
+    """Requests a second and their times, by server and number of clients."""
+    lines: list[Cells] = []
+    for clients, servers in measured["clients"].items():
+        for name, rounds in servers.items():
+            medians = [statistics.median(one[key] for one in rounds) for key in SERVER]
+            lines.append([clients, name, *(f"{value:,.0f}" for value in medians)])
+    table = markdown_table(["clients", "server", *SERVER.values()], lines)
+    hostile = measured["hostile"]
+    text = (
+        f"Engine {measured['engine']}, one row a request; medians of rounds in which the servers took turns. "
+        f"{hostile['requests']:,} damaged and odd requests: {hostile['faults']} faults of the server. {_machine(measured)}"
+    )
+    if kept := measured.get("memory"):
+        first, last = kept[min(1, len(kept) - 1)], kept[-1]
+        text += (
+            f" Under the load of 8 clients it had {first['megabytes']:,.0f} MB after {first['minute']} minutes and "
+            f"{last['megabytes']:,.0f} MB after {last['minute']}."
+        )
+    return f"{table}\n\n{text}"
+
+
+def _machine(measured: dict[str, Any]) -> str:
+    facts = measured["machine"]
+    threads = facts["cpu"]["threads"]
+    return f"{facts['cpu']['name']}, {threads} thread{'s' * (threads > 1)}, {facts['date'][:10]}."
