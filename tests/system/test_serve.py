@@ -217,7 +217,8 @@ def test_an_explanation_is_that_of_explain(server: Served, reviews: Path) -> Non
     assert [(one["word"], pytest.approx(one["added"], abs=1e-4)) for one in words] == [
         (one.word, one.added) for one in expected.explanations[0].words
     ]
-    assert server.post("/explain", {"row": {"review": ""}}).status_code == 400
+    empty = server.post("/explain", {"row": {"review": ""}})
+    assert (empty.status_code, '{"row": {"review": "a text"}}' in error_of(empty)) == (400, True)
 
 
 def test_one_explanation_waits_and_more_are_refused_while_predictions_are_taken(
@@ -289,6 +290,9 @@ def test_pipelines_take_pairs_and_lists_and_refuse_what_has_no_form(every: Serve
     for name in ("number", "span", "choice"):
         refused = every.post(f"/{name}", {"inputs": {"text": "the cat", "text_pair": "the dog"}})
         assert (refused.status_code, "/predict" in error_of(refused)) == (400, True)
+    for name in ("reviews", "many"):  # of one text, whose column is called otherwise, or `text`
+        refused = every.post(f"/{name}", {"inputs": {"text": "the cat", "text_pair": "the dog"}})
+        assert (refused.status_code, "two texts" in error_of(refused)) == (400, True)
     for body in (
         {"inputs": 3},
         {"inputs": ""},
@@ -328,7 +332,8 @@ def test_a_token_is_needed_for_all_but_the_page_and_health(reviews: Path) -> Non
 
 
 def test_a_page_of_another_site_may_not_ask(server: Served) -> None:
-    assert server.get("/about", Host="attacker.example").status_code == 421
+    other = server.get("/about", Host="attacker.example")
+    assert (other.status_code, server.address in error_of(other)) == (421, True)
     assert server.get("/about", Origin="http://attacker.example").status_code == 403
     assert server.get("/about", Origin="null").status_code == 403
     own = server.get("/about", Origin=server.address)

@@ -1,5 +1,6 @@
 """What each word of a row adds to its prediction, by the code of `finetune explain`."""
 
+import json
 from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Any
@@ -36,4 +37,9 @@ def explain(model: ServedModel, rows: Sequence[Any]) -> list[dict[str, Any]]:
 
 
 def _row(model: ServedModel, given: Any) -> Any:
-    return model.predictor.row(tuple(given) if isinstance(given, list) else given)
+    """The row. Raises Refused for what is none, with a row that can be sent."""
+    try:
+        return model.predictor.row(tuple(given) if isinstance(given, list) else given)
+    except UserError as error:
+        way_out = "Send one such as " + json.dumps({"row": model.example()}, ensure_ascii=False)
+        raise Refused(400, error.what, way_out) from error

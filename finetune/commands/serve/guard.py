@@ -41,7 +41,7 @@ class Access:
         """Raises Refused where the request has not the token, or comes by another name or from another site."""
         headers = Headers(scope=scope)
         if self.is_loopback:
-            self._require_here(headers)
+            self._require_here(headers, port=scope["server"][1])
         is_open = scope["method"] in ("GET", "HEAD") and scope["path"] in OPEN
         if self.token and not is_open:
             given = headers.get("authorization", "")
@@ -49,11 +49,12 @@ class Access:
                 way_out = "Send it: -H 'Authorization: Bearer TOKEN'"
                 raise Refused(401, "the request has no valid token", way_out, headers={"WWW-Authenticate": "Bearer"})
 
-    def _require_here(self, headers: Mapping[str, str]) -> None:
+    def _require_here(self, headers: Mapping[str, str], *, port: int) -> None:
         """A name that leads here by a stranger's DNS would let the stranger's page read the answers."""
         host = headers.get("host", "")
         if _hostname(f"//{host}") not in {*OF_THIS_MACHINE, self.host}:
-            raise Refused(421, f"the server is not called '{host:.100}'", f"Use http://{self.host}")
+            own = f"[{self.host}]" if ":" in self.host else self.host
+            raise Refused(421, f"the server is not called '{host:.100}'", f"Use http://{own}:{port}")
         origin = headers.get("origin")
         if origin is not None and _netloc(origin) != host.lower():
             raise Refused(403, f"a page of '{origin:.100}' may not ask this server", "Use the server's own page")

@@ -61,11 +61,15 @@ def pipeline_request(given: Mapping[str, Any], most: int) -> PipelineRequest:
 def rows_of_inputs(inputs: Sequence[Any], columns: Sequence[str]) -> list[Any]:
     """The rows of inputs: texts as they are; of `{"text", "text_pair"}` a tuple, of other objects the columns."""
     return [
-        [given[name] for name in TEXTS if name in given]
-        if isinstance(given, dict) and "text" in given and not set(columns) <= set(given)
-        else given
-        for given in inputs
+        [given[name] for name in TEXTS if name in given] if _is_of_texts(given, columns) else given for given in inputs
     ]
+
+
+def _is_of_texts(given: Any, columns: Sequence[str]) -> bool:
+    """Whether an input has the names of pipelines, and not those of the model's columns alone."""
+    has_columns = isinstance(given, dict) and set(columns) <= set(given)
+    second = TEXTS[1] not in columns and TEXTS[1] in given
+    return isinstance(given, dict) and TEXTS[0] in given and (second or not has_columns)
 
 
 def as_pipelines_do(model: ServedModel, asked: PipelineRequest, predictions: Sequence[Mapping[str, Any]]) -> list[Any]:
