@@ -82,6 +82,21 @@ def replace_synced(scratch: Path, file: Path) -> None:
     sync(file.parent)
 
 
+def replace_folder(scratch: Path, folder: Path) -> None:
+    """Renames a complete folder, in place of one that is there, which is whole until then and removed afterwards."""
+    with temporary_folder(folder) as aside:
+        before = aside / folder.name
+        if folder.exists():
+            folder.rename(before)
+        try:
+            scratch.rename(folder)
+        except OSError:
+            if before.exists():
+                before.rename(folder)
+            raise
+        sync(folder.parent)
+
+
 def sync(path: Path) -> None:
     """Waits until a file, or the names in a folder, are on the disk."""
     if os.name == "nt" and path.is_dir():

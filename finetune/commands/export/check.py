@@ -22,6 +22,7 @@ from finetune.task_types.resampling import difference_of, resampled_metrics
 from finetune.task_types.task import Task
 
 CLOSE = 1e-4  # of the largest logit, or of 1: more is not from the order of additions
+FULL = ("no", "fp32")  # precisions of an engine
 ALIKE = 0.01  # standard deviations of a run's numbers: numbers that are closer are one answer
 
 
@@ -38,7 +39,10 @@ class ChangedAnswer:
 @dataclass(frozen=True, kw_only=True)
 class CheckedExport:
     """What export.json says of the check, the rows that changed, the headline metric, the points of it that were lost,
-    and whether the logits are those of the run but for rounding.
+    and whether the logits are those of the run but for rounding. Where the score of either is undefined, `lost` are
+    the percent of answers that changed.
+
+    `in_half` are the rows that the run itself answers differently in the half precision that it predicts in here.
 
     Where they are, an answer that changed is a tie: the run's logits are not further from another answer than rounding.
     """
@@ -48,6 +52,7 @@ class CheckedExport:
     metric: Metric
     lost: float
     close: bool
+    in_half: int = 0
 
 
 @dataclass
@@ -81,6 +86,7 @@ def checked_export(run: Predictor, export: Predictor, rows: Sequence[Row], watch
     largest, most = _differences(*(logits for logits, _ in sides), words=run.engine.pretrains)
     answers = [given for _, given in sides]
     changed = _changed(run.task, rows, *answers)
+    halved = [] if run.engine.computes_in[1] in FULL else _changed(run.task, rows, answers[0], run.answers(rows))
     metric = run.task.metrics[0]
     found = _difference(run.task, rows, *answers)
     facts = ExportCheck(
@@ -88,8 +94,8 @@ def checked_export(run: Predictor, export: Predictor, rows: Sequence[Row], watch
         changed=tuple(one.id for one in changed), score=_scores(metric, found),
     )  # fmt: skip
     return CheckedExport(
-        facts=facts, changed=changed, metric=metric, lost=_lost(metric, found),
-        close=largest <= CLOSE * max(1.0, most),
+        facts=facts, changed=changed, metric=metric, close=largest <= CLOSE * max(1.0, most), in_half=len(halved),
+        lost=100 * len(changed) / max(1, len(rows)) if facts.score is None else _lost(metric, found),
     )  # fmt: skip
 
 

@@ -10,15 +10,16 @@ from typing import cast
 
 import numpy as np
 
-from finetune.commands.export.check import CheckedExport, checked_export
+from finetune.commands.export.check import FULL, CheckedExport, checked_export
 from finetune.commands.export.graph import graph_inputs, graph_outputs, write_graph
 from finetune.commands.export.int8 import products, quantize
 from finetune.commands.export.refusal import lost_too_much
 from finetune.commands.export.result import Export
 from finetune.commands.export.rows import calibration_rows, checked_rows, run_to_export
-from finetune.commands.export.wanted import MAKES_GRAPHS, OPENVINO, WantedExport
-from finetune.data.atomic import settle, sync, temporary_folder
-from finetune.data.checksums import CHECKSUMS, write_checksums
+from finetune.commands.export.wanted import MAKES_GRAPHS, OPENVINO, WantedExport, require_new_folder
+from finetune.data.atomic import replace_folder, settle, temporary_folder
+from finetune.data.checksums import CHECKSUMS, NAME, write_checksums
+from finetune.data.messages import so_many
 from finetune.data.source import Source
 from finetune.errors import UserError, first_line
 from finetune.inference.exported.export_facts import (
@@ -35,6 +36,7 @@ from finetune.models.batch import collate
 from finetune.models.families import most_tokens
 from finetune.models.feature import Feature
 from finetune.models.model import EncoderWithHead
+from finetune.models.pretrained import FETCHED
 from finetune.models.saving import load_trained
 from finetune.runs.environment import versions
 from finetune.runs.events import Note, Watcher, Working
@@ -42,7 +44,7 @@ from finetune.runs.folder import RunFolder
 from finetune.task_types.task import Task
 
 ONNX = "model.onnx"
-LEFT_OUT = shutil.ignore_patterns("*.safetensors", "*.index.json", "*.bin", "adapter*", CHECKSUMS, "README.md", ".*")
+LEFT_OUT = ("*.safetensors", "*.index.json", "adapter*", CHECKSUMS, ".*")  # weights, and what is written anew
 WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
 
 
@@ -57,10 +59,8 @@ def export_model(
     engine = predictor.torch_engine  # of a run, not of an export
     run = run_to_export(model, out)
     rows = checked_rows(predictor, run, source)
-    if (computes_in := engine.computes_in[1]) not in ("no", "fp32"):
-        notes.append(f"the run predicts in {computes_in} here; the export is compared with its weights in fp32")
-    with _written(wanted.folder) as scratch:
-        shutil.copytree(trained, scratch, dirs_exist_ok=True, ignore=LEFT_OUT)
+    with _written(wanted) as scratch:
+        _copy_settings(trained, scratch)
         graph = load_trained(trained, predictor.task.head)
         watch(Working("tracing"))
         write_graph(graph, scratch / ONNX)
@@ -75,6 +75,9 @@ def export_model(
         facts = replace(facts, check=checked.facts, tolerance=wanted.tolerance if wanted.bits else None)
         _describe(scratch, facts)
         size = sum(file.stat().st_size for file in scratch.glob("model.*"))
+    if (computes_in := engine.computes_in[1]) not in FULL:
+        apart = f"{checked.in_half:,} of {so_many(len(rows))} it then answers differently"
+        notes.append(f"the export is compared with the run in fp32; here the run predicts in {computes_in}, and {apart}")
     for note in notes:
         watch(Note(note))
     before = sum(file.stat().st_size for pattern in WEIGHTS for file in trained.glob(pattern))
@@ -200,16 +203,30 @@ def _require_as_good(checked: CheckedExport, wanted: WantedExport, run: Predicto
         raise lost_too_much(checked, wanted)
 
 
+def _copy_settings(trained: Path, scratch: Path) -> None:
+    """Copies what prediction reads besides the weights: config, tokenizer, and what is known of dev.
+
+    The folder of a checkpoint may have anything else, such as the states of an optimizer.
+    """
+    for file in {file for pattern in FETCHED for file in trained.glob(pattern)}:
+        left_out = any(file.match(pattern) for pattern in LEFT_OUT) or not NAME.fullmatch(file.name)
+        if file.is_file() and not left_out:
+            shutil.copy(file, scratch)
+
+
 @contextmanager
-def _written(folder: Path) -> Iterator[Path]:
-    """Yields a new folder that takes the place of `folder` at the end. Raises UserError where it cannot be written."""
+def _written(wanted: WantedExport) -> Iterator[Path]:
+    """Yields a new folder that takes the place of the wanted one at the end.
+
+    Raises UserError where that cannot be written, by then also for what was put there in the meantime.
+    """
+    folder = wanted.folder
     try:
         with temporary_folder(folder.absolute()) as scratch:
             yield scratch
             settle(scratch)
-            shutil.rmtree(folder, ignore_errors=True)
-            scratch.rename(folder)
-            sync(folder.absolute().parent)
+            require_new_folder(folder, force=wanted.force)
+            replace_folder(scratch, folder.absolute())
     except OSError as error:
         raise UserError(
             f"{folder}: cannot be written ({error.strerror or first_line(error)})", "Free space, or name another folder"

@@ -11,13 +11,15 @@ from finetune.errors import UserError
 def lost_too_much(checked: CheckedExport, wanted: WantedExport) -> UserError:
     """The error, with the score of both, the interval of their difference, and what was not tried yet."""
     facts, metric = checked.facts, checked.metric
-    assert facts.score is not None  # of which too much was lost
-    low, high = facts.score.interval or (facts.score.difference, facts.score.difference)
-    what = (
-        f"int8 loses {checked.lost:.2f} points of {metric.name}, and `tolerance` is {wanted.tolerance:g}: "
-        f"{facts.score.run:.2f} became {facts.score.export:.2f} (95 %: {low:+.2f} to {high:+.2f}), "
-        f"{len(checked.changed):,} of {facts.rows:,} answers changed"
-    )
+    changed = f"{len(checked.changed):,} of {facts.rows:,} answers changed"
+    if facts.score is None:
+        what = f"int8 has {metric.name} undefined, and {changed}, where `tolerance` is {wanted.tolerance:g} % of them"
+    else:
+        low, high = facts.score.interval or (facts.score.difference, facts.score.difference)
+        what = (
+            f"int8 loses {checked.lost:.2f} {'%' if metric.magnitudes else 'points'} of {metric.name}, and `tolerance` is {wanted.tolerance:g}: "
+            f"{facts.score.run:.2f} became {facts.score.export:.2f} (95 %: {low:+.2f} to {high:+.2f}), {changed}"
+        )
     return UserError(what, f"Try in this order: {', '.join(_ways_out(checked, wanted))}")
 
 

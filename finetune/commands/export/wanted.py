@@ -1,6 +1,8 @@
 """What an export is to be, before anything is loaded. Needs no torch."""
 
+import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -8,10 +10,13 @@ from typing import Literal, cast, get_args
 
 from finetune.commands.export.kept import KEPT, Kept
 from finetune.data.atomic import require_no_link
+from finetune.data.checksums import ABOUT, CHECKSUMS
+from finetune.data.messages import first_of
 from finetune.data.paths import exists, is_folder, require_place
 from finetune.errors import UserError, nearest, shown_value
 from finetune.inference.exported.export_facts import GraphEngine, is_export
 from finetune.inference.exported.this_machine import saturates, this_machine
+from finetune.runs.folder import EXPORT
 
 TOLERANCE = 0.5  # points of the headline that int8 may lose
 BITS = (8, 7)
@@ -21,13 +26,16 @@ OPENVINO = ("openvino", "nncf")  # those of the extra `openvino`
 
 @dataclass(frozen=True, kw_only=True)
 class WantedExport:
-    """The folder that is written, its engine, and how its weights are kept; `bits` is None for fp32."""
+    """The folder that is written, in place of an export with `force`, its engine, and how its weights are kept; `bits`
+    is None for fp32.
+    """
 
     folder: Path
     engine: GraphEngine
     bits: int | None
     keep: tuple[Kept, ...]
     tolerance: float
+    force: bool
 
     @property
     def method(self) -> Literal["dynamic", "static"] | None:
@@ -61,7 +69,7 @@ def wanted_export(
     weights = (bits or (7 if engine == "onnx" and saturates(this_machine()) else 8)) if int8 else None
     return WantedExport(
         folder=folder, engine=cast(GraphEngine, engine), bits=weights, keep=tuple(cast(Sequence[Kept], keep)),
-        tolerance=tolerance,
+        tolerance=tolerance, force=force,
     )  # fmt: skip
 
 
@@ -77,6 +85,16 @@ def require_new_folder(folder: Path, *, force: bool) -> None:
         raise UserError(f"{folder}: is not empty, and not an export", "Name another folder")
     if not force:
         raise UserError(f"{folder}: is an export already", "Name another folder, or replace it with `force`")
+    if others := sorted({file.name for file in folder.iterdir()} - _names_of_export(folder)):
+        raise UserError(f"{folder}: has {first_of(others, 3)} too, which would be deleted", "Name another folder")
+
+
+def _names_of_export(folder: Path) -> set[str]:
+    """The names of the files that belong to an export; of one whose checksums are damaged, of its settings alone."""
+    listed: list[str] = []
+    with suppress(OSError, ValueError, TypeError):
+        listed = list(json.loads((folder / CHECKSUMS).read_text(encoding="utf-8")))
+    return {*listed, CHECKSUMS, EXPORT, ABOUT}
 
 
 def _require_packages(engine: str, *, int8: bool) -> None:

@@ -1,6 +1,7 @@
 """`finetune export`: a folder that answers as its run, or none at all."""
 
 import json
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ import finetune
 from finetune.commands.export import check, exporting
 from finetune.commands.export.kept import kept_products
 from finetune.errors import UserError
+from finetune.inference.engine import Engine
 from finetune.inference.exported.export_facts import read_export_facts
 from finetune.inference.predictor import load_predictor
 
@@ -113,6 +115,67 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(
     with pytest.raises(UserError, match=r"exported: cannot be written .No space left on device"):
         finetune.export(finished_run("sentence"), tmp_path / "exported")
     assert not list(tmp_path.iterdir())
+
+
+def test_force_deletes_nothing_that_is_not_of_an_export(
+    finished_run: FinishedRun, tmp_path: Path, in_process: InProcess
+) -> None:
+    run, folder = finished_run("sentence"), tmp_path / "exported"
+    finetune.export(run, folder)
+    (folder / "mine.csv").write_text("mine")
+    code, _, error = in_process("export", str(run), "-o", "exported", "--force", data="")
+    assert code == 2
+    assert_error(error, "mine.csv", "would be deleted")
+    assert (folder / "mine.csv").read_text() == "mine"
+
+
+def test_what_is_put_there_in_the_meantime_stays(
+    finished_run: FinishedRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checked, folder = check.checked_export, tmp_path / "exported"
+
+    def meanwhile(*given: Any) -> check.CheckedExport:
+        folder.mkdir()
+        (folder / "mine.txt").write_text("mine")
+        return checked(*given)
+
+    monkeypatch.setattr(exporting, "checked_export", meanwhile)
+    with pytest.raises(UserError, match="not an export"):
+        finetune.export(finished_run("sentence"), folder)
+    assert [file.name for file in tmp_path.rglob("*")] == ["exported", "mine.txt"]
+
+
+def test_an_export_has_what_prediction_reads_alone(copied_run: FinishedRun, tmp_path: Path) -> None:
+    model = copied_run("sentence") / "model"
+    (model / "checkpoint-8").mkdir()
+    for name in ("optimizer.pt", "checkpoint-8/optimizer.pt", "my notes.txt", "tf_model.h5"):
+        (model / name).write_bytes(b"0")
+    found = finetune.export(model.parent, tmp_path / "exported").folder
+    names = {file.name for file in found.rglob("*")}
+    assert names == {
+        "checksums.json", "config.json", "dev_claims.json", "export.json", "model.onnx", "reference.npz",
+        "tokenizer.json", "tokenizer_config.json",
+    }  # fmt: skip
+
+
+def test_an_undefined_score_of_int8_is_not_good_enough(
+    finished_run: FinishedRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    difference, nan = check._difference, float("nan")
+    monkeypatch.setattr(check, "_difference", lambda *given: replace(difference(*given), b=nan))
+    one = check.ChangedAnswer(id="1", text="", run="a", export="b")
+    monkeypatch.setattr(check, "_changed", lambda *_: [one])
+    with pytest.raises(UserError, match=r"macro f1 undefined, and 1 of 8 answers changed"):
+        finetune.export(finished_run("sentence"), tmp_path / "small", int8=True)
+    assert finetune.export(finished_run("sentence"), tmp_path / "small", int8=True, tolerance=20).facts.check
+
+
+def test_a_run_that_predicts_in_half_precision_says_how_many_answers_that_changes(
+    finished_run: FinishedRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Engine, "computes_in", property(lambda _: ("cpu", "bf16")))
+    (note,) = finetune.export(finished_run("sentence"), tmp_path / "exported").notes
+    assert re.search(r"in bf16, and \d of 8 rows it then answers differently", note)
 
 
 @pytest.mark.parametrize(
