@@ -19,8 +19,8 @@ def exports_table(measured: dict[str, Any]) -> str:
     head = ["task", "engine", "MB", *FIGURES.values(), "answers changed", "score lost, points"]
     text = (
         "MiniLM trained on 1,000 rows a task; medians of rounds in which the engines took turns, up to 300 dev rows in "
-        "batches and one by one. Changed answers and lost score are the export's check, on all dev rows of the run, against its "
-        f"weights in fp32; in brackets the 95 % interval. {_machine(measured)}"
+        "batches and one by one. Changed answers and lost score are the export's check, on all dev rows of the run, "
+        f"against its weights in fp32; in brackets the 95 % interval. {_machine(measured)}"
     )
     return f"{markdown_table(head, lines)}\n\n{text}"
 
@@ -49,7 +49,8 @@ def serving_table(measured: dict[str, Any]) -> str:
     hostile = measured["hostile"]
     text = (
         f"Engine {measured['engine']}, one row a request; medians of rounds in which the servers took turns. "
-        f"{hostile['requests']:,} damaged and odd requests: {hostile['faults']} faults of the server. {_machine(measured)}"
+        f"{hostile['requests']:,} damaged and odd requests: {hostile['faults']} faults of the server. "
+        f"{_machine(measured)}"
     )
     if kept := measured.get("memory"):
         first, last = kept[min(1, len(kept) - 1)], kept[-1]
