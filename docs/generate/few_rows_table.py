@@ -69,8 +69,10 @@ def _few_labels_cells(
     """The cells of a set and size behind these."""
     draws = []
     for key in keys:
-        known = measured[key]["scores"] | ({"SetFit": setfit[key]["score"]} if key in setfit else {})
-        draws.append({**known, "default": known["finetune"], "finetune": few[key]["score"]})
+        known = dict(measured[key]["scores"]) if key in measured else {}
+        default = {"default": known.pop("finetune")} if known else {}
+        of_setfit = {"SetFit": setfit[key]["score"]} if key in setfit else {}
+        draws.append({**known, **default, **of_setfit, "finetune": few[key]["score"]})
     theirs = [setfit[key]["cpu_seconds"] for key in keys if key in setfit]
     return [
         str(len(keys)), f"{100 * statistics.fmean(scores['finetune'] for scores in draws):.1f}",
