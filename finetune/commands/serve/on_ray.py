@@ -1,5 +1,6 @@
 """The same application in replicas of Ray Serve, on this machine or on the cluster at $RAY_ADDRESS."""
 
+import gc
 import logging
 import os
 import secrets
@@ -21,7 +22,6 @@ from finetune.machines.place import Place
 from finetune.machines.ray_tasks import RayTasks, where_ray_is
 
 APPLICATION = "finetune"  # its name in Ray Serve
-STARTS = 3  # of a replica that cannot load its models
 SECONDS_BETWEEN_LOOKS = 0.2  # at whether a replica that ends has answered its requests
 
 
@@ -55,6 +55,7 @@ class Replicas:
                 except UserError as error:
                     log(f"cannot be loaded again: {error}")
             log("stopping: the requests that wait are answered")
+        gc.freeze()  # as in ServerRun
 
     @contextmanager
     def _started(self) -> Iterator[Callable[[], None]]:
@@ -80,7 +81,7 @@ class Replicas:
                 ray_actor_options={"num_cpus": size.cpus, "num_gpus": size.gpus},
                 max_ongoing_requests=CONNECTIONS,  # the application itself bounds what waits
                 max_queued_requests=CONNECTIONS,
-                max_constructor_retry_count=STARTS,
+                max_constructor_retry_count=1,  # what cannot be loaded now cannot be a second later
                 graceful_shutdown_wait_loop_s=SECONDS_BETWEEN_LOOKS,
                 graceful_shutdown_timeout_s=SECONDS_TO_ANSWER,
             )
@@ -122,9 +123,12 @@ def _run(serve: Any, deployed: Any) -> None:
     try:
         serve.run(deployed.bind(), name=APPLICATION, logging_config={"enable_access_log": False})
     except RuntimeError as error:
-        found = [line for line in str(error).splitlines() if "UserError: " in line]
-        why = found[-1].partition("UserError: ")[2] if found else first_line(error)
-        raise UserError(f"the replicas did not start ({why})", "Try without `on`, or look at Ray's logs") from error
+        messages = [one.message for one in serve.status().applications[APPLICATION].deployments.values()]
+        last = first_line(error) if not any(messages) else "".join(messages).strip().splitlines()[-1]
+        raise UserError(
+            f"the replicas did not start ({last.removeprefix('finetune.errors.UserError: ')})",
+            "Each loads the models itself: its machine needs the same folders",
+        ) from error
 
 
 def _replica(plan: ServePlan, place: Place) -> Guard:
