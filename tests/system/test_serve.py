@@ -1,16 +1,21 @@
 """A server of finished runs, asked over HTTP on this machine."""
 
 import csv
+import gzip
 import io
 import json
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet
 import pytest
 from huggingface_hub import InferenceClient, constants
 from hypothesis import HealthCheck, given, settings
@@ -21,6 +26,10 @@ from transformers import pipeline
 
 from finetune.commands.serve import explained, model_paths
 from finetune.commands.serve.limits import ServeLimits
+from finetune.commands.serve import connections, explained
+from finetune.commands.serve.fill_mask import masked_texts
+from finetune.commands.serve.pipelines import PipelineRequest
+from finetune.commands.serve.refused import Refused
 from finetune.commands.serve.served_model import ServedModel
 from finetune.inference.predict_file import predict_file
 from finetune.inference.predictor import Predictor, load_predictor
@@ -44,6 +53,12 @@ ROWS: dict[str, list[Any]] = {
     "choice": [{"context": "the cat", "choice1": "sat", "choice2": "ran"}, ["the cat", ["sat", "ran", "flew"]]],
     "choice by letter": [{"question": "the cat", "A": "sat", "B": "ran", "C": "flew"}],
 }
+
+
+def as_parquet(rows: list[dict[str, Any]]) -> bytes:
+    file = io.BytesIO()
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), file)
+    return file.getvalue()
 
 
 @pytest.fixture(scope="module")
@@ -198,13 +213,54 @@ def test_a_file_comes_back_as_predict_writes_it(server: Served, reviewer: Predic
 
 @pytest.mark.parametrize(
     ("content", "status"),
-    [(b"", 400), (b"other,note\na,b\n", 400), (b"\0\xff\xfe", 400), (b"review\n" + b"a\n" * 11, 413)],
+    [
+        (b"", 400),
+        (b"other,note\na,b\n", 400),
+        (b"\0\xff\xfe", 400),
+        (b"review\n" + b"a\n" * 11, 413),
+        (gzip.compress(b"review\nthe cat\n"), 415),
+        (as_parquet([{"review": "the cat"}]), 415),
+    ],
 )
 def test_a_file_that_cannot_be_predicted_is_refused(content: bytes, status: int, reviews: Path) -> None:
     with served(reviews, limits=ServeLimits(file_rows=10)) as server:
         found = server.send("/file", content, "text/csv")
         assert found.status_code == status, found.text
         assert "/tmp" not in error_of(found)
+
+
+@pytest.mark.parametrize("first", [b"", b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"])
+def test_a_connection_that_asks_for_nothing_is_closed(
+    first: bytes, server: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "SECONDS_TO_MOVE", 0.1)
+    with socket.create_connection(("127.0.0.1", int(server.address.rpartition(":")[2])), timeout=10) as one:
+        one.sendall(first)
+        assert not first or one.recv(1_000).startswith(b"HTTP/1.1 200")
+        one.sendall(b"POST /predict HTTP/1.1\r\nHost: localhost\r\nX-More: ")  # and no more
+        began = time.monotonic()
+        with suppress(ConnectionResetError):
+            assert one.recv(1) == b""
+        assert time.monotonic() - began < 4  # uvicorn by itself closes none, or only after its answer
+
+
+def test_a_request_that_takes_its_time_is_answered(server: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "SECONDS_TO_MOVE", 0.05)
+    predict = ServedModel.predict
+
+    def slowly(model: ServedModel, rows: Any) -> Any:
+        time.sleep(0.5)
+        return predict(model, rows)
+
+    monkeypatch.setattr(ServedModel, "predict", slowly)
+    assert server.post("/predict", {"rows": ["the cat"]}).status_code == 200
+
+
+@pytest.mark.parametrize("parameters", [{"top_k": 10**9}, {"targets": ["cat"] * 10_000}])
+def test_no_more_words_for_a_mask_than_can_be_written(parameters: dict[str, Any]) -> None:
+    asked = PipelineRequest(inputs=["a [MASK]"], one=True, parameters=parameters)
+    with pytest.raises(Refused, match="at most 100"):
+        masked_texts(asked)
 
 
 def test_an_explanation_is_that_of_explain(server: Served, reviews: Path) -> None:

@@ -77,7 +77,9 @@ def export_model(
         size = sum(file.stat().st_size for file in scratch.glob("model.*"))
     if (computes_in := engine.computes_in[1]) not in FULL:
         apart = f"{checked.in_half:,} of {so_many(len(rows))} it then answers differently"
-        notes.append(f"the export is compared with the run in fp32; here the run predicts in {computes_in}, and {apart}")
+        notes.append(
+            f"the export is compared with the run in fp32; here the run predicts in {computes_in}, and {apart}"
+        )
     for note in notes:
         watch(Note(note))
     before = sum(file.stat().st_size for pattern in WEIGHTS for file in trained.glob(pattern))

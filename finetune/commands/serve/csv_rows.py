@@ -8,6 +8,7 @@ from pathlib import Path
 from finetune.commands.serve.refused import Refused
 from finetune.commands.serve.served_model import ServedModel
 from finetune.data.file_format import FileFormat
+from finetune.data.open_files import compression_of
 from finetune.data.reading import first_rows, records
 from finetune.data.records import Record
 from finetune.data.writing import write_rows
@@ -44,10 +45,14 @@ class CsvRows:
 
 def csv_rows(model: ServedModel, file: Path, *, most: int) -> CsvRows:
     """The records of a file. Raises UserError for one that cannot be read or lacks the model's columns, and Refused
-    for more rows than may be sent.
+    for more rows than may be sent, and for a packed file, which may be far larger than the body.
     """
     predictor = model.predictor
-    form = form_for(file, predictor.layout, {}, inputs=predictor.task.inputs)
+    packed = compression_of(file)
+    form = None if packed else form_for(file, predictor.layout, {}, inputs=predictor.task.inputs)
+    if form is None or not form.format.text:
+        kind = packed if form is None else form.format.title
+        raise Refused(415, f"the file is {kind}", "Send it as CSV, or predict it with `finetune predict`")
     sample = first_rows(file, form, most=SAMPLE_ROWS)
     layout, _ = layout_for(model.kind, predictor.layout, sample, {}, inputs=predictor.task.inputs)
     layout = model.kind.with_spelling(layout, sample.columns)

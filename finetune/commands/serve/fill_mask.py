@@ -14,6 +14,7 @@ from finetune.task_types.pretraining.label_names import WORDS
 
 MOST_WORDS = 5  # for each mask, by default
 MOST_MASKS = 64  # of a text, each with a logit for every token of the vocabulary
+MOST_CHOSEN = 100  # words for a mask, or targets: each is written into its text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +39,8 @@ def masked_texts(asked: PipelineRequest) -> list[MaskedText]:
     listed = [targets] if isinstance(targets, str) else targets
     if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
         raise Refused(400, "`targets` is not a list of words", 'Send "targets": ["word", ...]')
+    if max(top_k, len(listed)) > MOST_CHOSEN:
+        raise Refused(413, f"{max(top_k, len(listed)):,} words are asked for", f"Ask for at most {MOST_CHOSEN}")
     if not all(isinstance(text, str) for text in asked.inputs):
         raise Refused(400, "an input is not a text", 'Send {"inputs": "a text"}')
     return [MaskedText(text=text, top_k=top_k, targets=tuple(listed)) for text in asked.inputs]

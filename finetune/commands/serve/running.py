@@ -8,9 +8,11 @@ import signal
 import socket
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from typing import Any
 
 import uvicorn
 
+from finetune.commands.serve.connections import MovingConnection
 from finetune.commands.serve.guard import Guard
 from finetune.commands.serve.loading import load_one
 from finetune.commands.serve.served_models import ServedModels
@@ -38,6 +40,7 @@ class ServerRun:
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # which prints tracebacks
         config = uvicorn.Config(
             app,
+            http=MovingConnection,
             log_config=None,
             access_log=False,
             server_header=False,
@@ -60,10 +63,16 @@ class ServerRun:
 
     async def _serve(self, bound: socket.socket) -> None:
         loop = asyncio.get_running_loop()
+        loop.set_exception_handler(self._fault)
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stop)
         loop.add_signal_handler(signal.SIGHUP, self._reload)
         await self._server.serve(sockets=[bound])
+
+    def _fault(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """Logs what fails outside of a request, such as connections beyond those that the process may have open."""
+        error = context.get("exception")
+        self.log(f"fault: {context['message']}" + (f" ({first_line(error)})" if error else ""))
 
     def _stop(self) -> None:
         """Ends the server; a second signal does not wait for requests."""
