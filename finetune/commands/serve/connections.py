@@ -1,5 +1,5 @@
-"""Connections that ask for nothing, or do not read their answer, are closed: a few clients could hold all that a process
-may have open.
+"""Closes connections that ask for nothing or do not read their answer: a few clients could hold all that a process may
+have open.
 """
 
 import asyncio
