@@ -4,12 +4,11 @@ import csv
 import gzip
 import io
 import json
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-import socket
-from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -24,10 +23,9 @@ from support.runs import trained_run
 from support.served import Served, error_of, served
 from transformers import pipeline
 
-from finetune.commands.serve import explained, model_paths
-from finetune.commands.serve.limits import ServeLimits
-from finetune.commands.serve import connections, explained
+from finetune.commands.serve import connections, explained, model_paths
 from finetune.commands.serve.fill_mask import masked_texts
+from finetune.commands.serve.limits import ServeLimits
 from finetune.commands.serve.pipelines import PipelineRequest
 from finetune.commands.serve.refused import Refused
 from finetune.commands.serve.served_model import ServedModel
