@@ -5,7 +5,7 @@ from finetune.cli.listed import Listed
 LISTED = Listed(
     group="Use",
     place=7,
-    help="Write a model as a graph that is smaller and faster, checked against the run.",
+    help="Write a smaller, faster graph, checked against its run.",
     examples=(
         ("finetune export RUN -o exported", "an ONNX graph with the run's answers"),
         (

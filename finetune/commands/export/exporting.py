@@ -44,7 +44,7 @@ from finetune.runs.folder import RunFolder
 from finetune.task_types.task import Task
 
 ONNX = "model.onnx"
-LEFT_OUT = ("*.safetensors", "*.index.json", "adapter*", CHECKSUMS, ".*")  # weights, and what is written anew
+LEFT_OUT = ("*.safetensors", "*.index.json", "adapter*", CHECKSUMS, ".*")  # weights, and what is written again
 WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
 
 

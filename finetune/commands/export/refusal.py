@@ -17,8 +17,8 @@ def lost_too_much(checked: CheckedExport, wanted: WantedExport) -> UserError:
     else:
         low, high = facts.score.interval or (facts.score.difference, facts.score.difference)
         what = (
-            f"int8 loses {checked.lost:.2f} {'%' if metric.magnitudes else 'points'} of {metric.name}, and `tolerance` is "
-            f"{wanted.tolerance:g}: "
+            f"int8 loses {checked.lost:.2f} {'%' if metric.magnitudes else 'points'} of {metric.name}, and "
+            f"`tolerance` is {wanted.tolerance:g}: "
             f"{facts.score.run:.2f} became {facts.score.export:.2f} (95 %: {low:+.2f} to {high:+.2f}), {changed}"
         )
     return UserError(what, f"Try in this order: {', '.join(_ways_out(checked, wanted))}")

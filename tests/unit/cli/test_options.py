@@ -60,7 +60,8 @@ def module_of(name: str) -> ModuleType:
     return import_module(command_module(name))
 
 
-OF_COMMANDS_ALONE = {"address", "yes"}  # of a launcher, which restarts a command, and of what asks: no Python program
+# Of a launcher, which restarts a command, of what asks, and of a server: no Python program.
+OF_COMMANDS_ALONE = {"address", "replicas", "yes"}
 
 
 def test_every_argument_is_one_of_python_and_has_an_option() -> None:
@@ -100,7 +101,7 @@ def test_a_note_of_a_command_names_its_option(in_process: InProcess, tmp_path: P
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_that_shows_progress_can_be_quiet(name: str) -> None:
     module = module_of(name)
-    shows = "load_libraries(" in inspect.getsource(module)
+    shows = re.search(r"load_(libraries|for)\(", inspect.getsource(module))
     assert not shows or "quiet" in inspect.signature(getattr(module, command_function(name))).parameters
 
 

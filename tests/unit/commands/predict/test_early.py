@@ -14,7 +14,7 @@ def nothing_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
     def load(*_: str) -> None:
         raise AssertionError("libraries were loaded")
 
-    monkeypatch.setattr(predict, "load_libraries", load)
+    monkeypatch.setattr(predict, "load_for", load)
 
 
 @pytest.mark.usefixtures("nothing_is_loaded")

@@ -75,7 +75,7 @@ def test_before_anything_is_loaded(
     arguments: list[str],
     words: list[str],
 ) -> None:
-    monkeypatch.setattr(predict_files, "load_libraries", None)
+    monkeypatch.setattr(predict_files, "load_for", None)
     (tmp_path / "file.txt").touch()
     (tmp_path / "one.csv").write_text("review\nthe cat\n")
     before = sorted(tmp_path.rglob("*"))
