@@ -20,6 +20,7 @@ from finetune.runs.events import Event, Predicted, RowsPredicted, Watcher, Worki
 from finetune.task_types.parts import Answer
 from finetune.task_types.resampling import difference_of, resampled_metrics
 from finetune.task_types.task import Task
+from finetune.training.evaluation import cross_fitted
 
 CLOSE = 1e-4  # of the largest logit, or of 1: more is not from the order of additions
 FULL = ("no", "fp32")  # precisions of an engine
@@ -75,8 +76,13 @@ class CheckProgress:
         self.before = self.rows if event.done == event.total else self.before
 
 
-def checked_export(run: Predictor, export: Predictor, rows: Sequence[Row], watch: Watcher) -> CheckedExport:
-    """Answers rows by a run, in fp32, and by its export."""
+def checked_export(
+    run: Predictor, export: Predictor, rows: Sequence[Row], watch: Watcher, *, scored_by: Task
+) -> CheckedExport:
+    """Answers rows by a run, in fp32, and by its export; both are scored by a task as the run's dev was.
+
+    Options that it has not chosen yet, such as thresholds, are chosen for each row on others.
+    """
     watch(Working(f"checking {so_many(len(rows))}"))
     progress = CheckProgress(rows=len(rows), watch=watch)
     accelerator = build_accelerator(torch.device("cpu"), "fp32")
@@ -88,7 +94,8 @@ def checked_export(run: Predictor, export: Predictor, rows: Sequence[Row], watch
     changed = _changed(run.task, rows, *answers)
     halved = [] if run.engine.computes_in[1] in FULL else _changed(run.task, rows, answers[0], run.answers(rows))
     metric = run.task.metrics[0]
-    found = _difference(run.task, rows, *answers)
+    judged = [cross_fitted(scored_by, given, rows) if scored_by.cross_fits else given for given in answers]
+    found = _difference(run.task, rows, *judged)
     facts = ExportCheck(
         rows=len(rows), largest_difference=largest, equal=len(rows) - len(changed),
         changed=tuple(one.id for one in changed), score=_scores(metric, found),

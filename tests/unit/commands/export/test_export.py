@@ -56,6 +56,18 @@ def test_an_export_is_compared_with_its_run(kind: str, copied_run: Any, tmp_path
     assert_error(error, run.name, "nowhere")
 
 
+def test_several_labels_are_scored_as_in_the_run_with_thresholds_that_other_rows_chose(
+    finished_run: FinishedRun, tmp_path: Path
+) -> None:
+    run = finished_run("multilabel")
+    check = finetune.export(run, tmp_path / "exported").facts.check
+    record = finetune.open_run(run).record
+    assert record.cross_fitted
+    assert check is not None
+    assert check.score is not None
+    assert check.score.run == pytest.approx(100 * record.scores["dev"][record.headline])
+
+
 def test_int8_is_smaller_and_says_what_it_changed(
     finished_run: FinishedRun, tmp_path: Path, in_process: InProcess
 ) -> None:
