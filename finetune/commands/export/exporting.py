@@ -58,7 +58,7 @@ def export_model(
     assert trained is not None
     engine = predictor.torch_engine  # of a run, not of an export
     run = run_to_export(model, out)
-    rows = checked_rows(predictor, run, source)
+    rows = checked_rows(predictor, run, source, named=task)
     with _written(wanted) as scratch:
         _copy_settings(trained, scratch)
         graph = load_trained(trained, predictor.task.head)

@@ -26,12 +26,20 @@ def run_to_export(model: str, out: Path) -> RunFolder | None:
     return find_run(str(Path(model).parent), out) if Path(model).name == "model" else named_run(model, out)
 
 
-def checked_rows(predictor: Predictor, run: RunFolder | None, source: Source) -> Sequence[Row]:
+def checked_rows(
+    predictor: Predictor, run: RunFolder | None, source: Source, *, named: Task | None = None
+) -> Sequence[Row]:
     """The rows of a run's first dev split, from its predictions; without a run those of the task's data.
 
-    Raises UserError where they are not there.
+    Raises UserError where they are not there: so for a model of a user's own data without its run, unless a task is
+    `named`.
     """
     if run is None:
+        if named is None and predictor.layout is not None:
+            raise UserError(
+                f"{predictor.folder} is a model without its run, whose dev rows an export is checked with",
+                "Export the run where it was trained: finetune export RUN -o FOLDER",
+            )
         split = predictor.task.dev_splits[0]
         return load_splits(predictor.task, source, names=[split])[split].rows
     lines = read_predictions(run.predictions(load_record(run.record_file).first_split), without=("n_best",))

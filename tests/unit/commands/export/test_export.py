@@ -117,6 +117,17 @@ def test_a_graph_that_computes_something_else_is_not_written(
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_model_of_own_data_without_its_run_has_no_rows_to_check_with(
+    kind: str, finished_run: FinishedRun, tmp_path: Path, in_process: InProcess
+) -> None:
+    shutil.copytree(finished_run(kind) / "model", tmp_path / "copied")
+    code, _, error = in_process("export", "copied", data="")
+    assert code == 2
+    assert_error(error, "copied", "without its run", "finetune export RUN")
+    assert [file.name for file in tmp_path.iterdir()] == ["copied"]
+
+
 def test_a_full_disk_is_one_line_and_leaves_nothing(
     finished_run: FinishedRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
