@@ -437,7 +437,10 @@ def test_an_export_is_served_by_the_name_of_its_run(copied_run: Callable[[str], 
         answers = [one.post("/predict", {"rows": ["the cat", ""]}).json()["predictions"] for one in (exported, trained)]
         (about,) = exported.get("/about").json()["models"]
         assert (about["engine"], about["explain"], about["name"]) == ("onnx fp32", False, "reviews")
-        assert about["scores"] == trained.get("/about").json()["models"][0]["scores"]
+        (of_run,) = trained.get("/about").json()["models"]
+        assert about["scores"] == of_run["scores"]
+        assert (about["check"]["rows"], of_run["check"]) == (about["check"]["equal"], None)
+        assert about["check"]["score"]["metric"] == next(iter(about["scores"]))
         assert answers[0][0]["p(good)"] == pytest.approx(answers[1][0]["p(good)"], abs=0.01)
         assert answers[0][1] == answers[1][1]
         refused = exported.post("/explain", {"row": {"review": "the cat"}})

@@ -11,7 +11,8 @@ With one model its paths are also without its name (`/predict` and `/NAME/predic
 - `POST /` or `POST /NAME`, `{"inputs": ..., "parameters": {...}}` -> as pipelines of transformers answer.
 - `GET /about` -> `{"models": [{"name", "task", "shape", "columns", "labels", "scores": {metric: {"value", "low",
   "high", "rows", "shown"}}, "fingerprint", "max_length", "engine", "calibrated", "examples": [{"row", "prediction",
-  "label", "right"}], "limits": {"rows", "characters", "body_bytes"}, "explain", "choices"}]}`.
+  "label", "right"}], "limits": {"rows", "characters", "body_bytes"}, "explain", "choices"}]}`; the scores of an
+  export are its run's, and its own are in "check": {"rows", "equal", "score"}.
 - `GET /health`, `/ready`, `/metrics`, `/openapi.json`, and `/`, the page.
 
 Whatever is refused is `{"error": "what is wrong. How to fix it"}` with a status of 400 or more. With a token every

@@ -29,7 +29,7 @@ def load_models(sources: Sequence[ModelSource], *, engine: str | None = None, wa
     tasks = Counter(_task_name(one.predictor) for one in loaded)
     names = [name if tasks[name := _task_name(one.predictor)] == 1 else _folder_name(one.predictor) for one in loaded]
     if twice := [name for name, count in Counter(names).items() if count > 1]:
-        raise UserError(f"two models are called '{twice[0]}'", "Serve each once")
+        raise UserError(f"two models are called '{twice[0]}'", "Serve each once, or rename the folder of one")
     return [replace(one, name=name) for name, one in zip(names, loaded, strict=True)]
 
 

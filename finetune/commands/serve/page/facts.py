@@ -14,7 +14,7 @@ FEWEST_IN_BIN = 5  # dev predictions of a confidence, of fewer of which a share 
 
 def page_facts(model: ServedModel) -> dict[str, Any]:
     """JSON values: `calibration`, the options of the task (such as thresholds) by name, the `mask` of the tokenizer,
-    how many `contexts` come before the choices of a row, and the columns of `marked` spans.
+    how many `contexts` come before the choices of a row, the columns of `marked` spans, and the `check` of an export.
 
     `calibration` has for each tenth of confidence with dev predictions their number and the share that was right.
     """
@@ -25,7 +25,18 @@ def page_facts(model: ServedModel) -> dict[str, Any]:
         "mask": getattr(model.predictor.tokenizer, "mask_token", None) or "",  # an export's own tokenizer has none
         "contexts": 1 if layout is None else layout.contexts,
         "marked": [] if layout is None else list(layout.marked),
+        "check": _check(model),
     }
+
+
+def _check(model: ServedModel) -> dict[str, Any] | None:
+    """How an export answered the run's dev rows, whose scores in `/about` are the run's own; None of a run."""
+    exported = model.predictor.exported
+    if exported is None or exported.check is None:
+        return None
+    check = exported.check
+    score = check.score and {"metric": check.score.metric, "run": check.score.run, "export": check.score.export}
+    return {"rows": check.rows, "equal": check.equal, "score": score}
 
 
 def _calibration(model: ServedModel) -> list[dict[str, Any]]:

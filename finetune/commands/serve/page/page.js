@@ -112,6 +112,11 @@ function interval({value, shown, low, high}) {  // as the score is shown, which 
 }
 const scoreWords = score => [score.shown, interval(score) && `(${interval(score)})`].filter(Boolean).join(" ");
 
+function checkWords({rows, equal, score}) {  // of an export, whose own score may be another than the run's
+  const alike = words("alikeOf", equal.toLocaleString(LANGUAGE), rows.toLocaleString(LANGUAGE));
+  return score ? `${alike}; ${words("bothScores", score.metric, score.export.toFixed(1), score.run.toFixed(1))}` : alike;
+}
+
 function showAbout() {
   const lines = Object.entries(model.scores ?? {}).map(([name, one]) => [name, one.shown, interval(one), one.rows?.toLocaleString(LANGUAGE) ?? ""]);
   const made = lines.length ? table([words("metric"), words("score"), words("interval"), words("rows")], lines, [1, 2, 3])
@@ -120,7 +125,8 @@ function showAbout() {
   at("scores").replaceWith(made);
   const calibrated = model.calibrated === undefined ? "" : words(model.calibrated ? "isCalibrated" : "notCalibrated");
   facts(at("more"), [[words("kind"), model.shape], [words("engine"), model.engine], [words("longest"), model.max_length],
-                     [words("calibrated"), calibrated], [words("fingerprint"), model.fingerprint?.slice(0, SHORT)]]);
+                     [words("calibrated"), calibrated], [words("alike"), model.check && checkWords(model.check)],
+                     [words("fingerprint"), model.fingerprint?.slice(0, SHORT)]]);
 }
 
 let given = "";  // the address of the file that was given back last
