@@ -26,12 +26,14 @@ from transformers import pipeline
 from finetune.commands.serve import connections, explained, model_paths
 from finetune.commands.serve.fill_mask import masked_texts
 from finetune.commands.serve.limits import ServeLimits
+from finetune.commands.serve.loading import load_one
 from finetune.commands.serve.pipelines import PipelineRequest
 from finetune.commands.serve.refused import Refused
 from finetune.commands.serve.served_model import ServedModel
+from finetune.inference.model_source import ModelSource
 from finetune.inference.predict_file import predict_file
 from finetune.inference.predictor import Predictor, load_predictor
-from finetune.runs.events import unwatched
+from finetune.runs.events import Event, unwatched
 
 NAMES = {  # of the task types whose runs are served
     "sentence": "reviews",
@@ -392,6 +394,14 @@ def test_a_page_of_another_site_may_not_ask(server: Served) -> None:
     assert server.get("/about", Origin="null").status_code == 403
     own = server.get("/about", Origin=server.address)
     assert (own.status_code, "access-control-allow-origin" in own.headers) == (200, False)
+
+
+def test_the_progress_of_requests_is_not_shown(reviews: Path) -> None:
+    seen: list[Event] = []
+    model = load_one(ModelSource(model=str(reviews), device="cpu"), "reviews", watch=seen.append)
+    seen.clear()
+    assert len(model.predict(["the cat"] * 3)) == 3
+    assert seen == []
 
 
 def test_the_log_has_no_text_unless_it_is_asked_for(reviews: Path) -> None:
