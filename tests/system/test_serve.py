@@ -227,6 +227,8 @@ def test_a_file_that_cannot_be_predicted_is_refused(content: bytes, status: int,
         found = server.send("/file", content, "text/csv")
         assert found.status_code == status, found.text
         assert "/tmp" not in error_of(found)
+        assert "text=" not in error_of(found)  # which no request has
+        assert ("model reads: review" in error_of(found)) == (b"other" in content)
 
 
 @pytest.mark.parametrize("first", [b"", b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"])

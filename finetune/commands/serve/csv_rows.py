@@ -12,6 +12,7 @@ from finetune.data.open_files import compression_of
 from finetune.data.reading import first_rows, records
 from finetune.data.records import Record
 from finetune.data.writing import write_rows
+from finetune.errors import UserError
 from finetune.inference.answer_rows import ERROR, Answered, answer_records, free_name, with_answer
 from finetune.inference.predict_plan import SAMPLE_ROWS, layout_for
 from finetune.task_types.columns import Layout
@@ -54,7 +55,11 @@ def csv_rows(model: ServedModel, file: Path, *, most: int) -> CsvRows:
         kind = packed if form is None else form.format.title
         raise Refused(415, f"the file is {kind}", "Send it as CSV, or predict it with `finetune predict`")
     sample = first_rows(file, form, most=SAMPLE_ROWS)
-    layout, _ = layout_for(model.kind, predictor.layout, sample, {}, inputs=predictor.task.inputs)
+    try:
+        layout, _ = layout_for(model.kind, predictor.layout, sample, {}, inputs=predictor.task.inputs)
+    except UserError as error:  # which tells of `text`, that no request has
+        names = ", ".join(model.columns)
+        raise UserError(error.what, f"Give its header the names that the model reads: {names}") from error
     layout = model.kind.with_spelling(layout, sample.columns)
     found = list(islice(records(file, form), most + 1))
     if len(found) > most:

@@ -82,7 +82,7 @@ def exports(run: DescribedRun) -> str:
         "largest difference",
         "score, run and export",
     ]
-    note = "The largest difference is one of logits, scores are in points." if lines else ""
+    note = "The largest difference is of logits. Scores are in points, the run's in fp32." if lines else ""
     return section("Exports", card_table(heading, lines, left=2), note)
 
 
