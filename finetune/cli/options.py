@@ -34,7 +34,6 @@ OPTIONS = {
     "private": "--private",
     "processes": "--processes",
     "prune": "--prune",
-    "replicas": "--replicas",
     "risk": "--risk",
     "robust": "--robust",
     "row": "--row",

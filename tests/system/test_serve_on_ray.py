@@ -113,8 +113,8 @@ def test_two_replicas_answer_as_one_server_does_and_are_replaced_and_ended_in_or
     [
         (["--on", "rai"], ["'rai'", "Did you mean 'ray'"]),
         (["--on", "slurm"], ["`--on` is 'slurm'", "Give ray"]),
-        (["--replicas", "2"], ["`--replicas`", "`--on` ray"]),
-        (["--cpus-each", "2"], ["`--cpus-each`", "`--on` ray"]),
+        (["--replicas", "2"], ["--replicas is", "`--on` ray"]),
+        (["--cpus-each", "2"], ["--cpus-each is", "`--on` ray"]),
         (["--on", "ray", "--replicas", "0"], ["--replicas"]),
         (["--on", "ray", "--gpus-each", "1.5"], ["`--gpus-each` is 1.5"]),
     ],

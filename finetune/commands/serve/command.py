@@ -135,7 +135,9 @@ def _require_known(on: str | None, given: Mapping[str, Any]) -> None:
     if on not in (None, RAY):
         raise UserError(f"`on` is '{on}'", f"{nearest(str(on), [RAY])}Give {RAY}")
     if on is None and (wrong := [name for name, value in given.items() if value is not None]):
-        raise UserError(f"`{wrong[0]}` is for replicas of Ray Serve", f"Add `on` {RAY}, or leave it out")
+        raise UserError(
+            f"--{wrong[0].replace('_', '-')} is for replicas of Ray Serve", f"Add `on` {RAY}, or leave it out"
+        )
 
 
 def _require_serve() -> None:

@@ -6,8 +6,9 @@ import os
 import secrets
 import signal
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
+from io import StringIO
 from queue import SimpleQueue
 from typing import Any
 
@@ -64,11 +65,9 @@ class Replicas:
         with self.tasks.cluster(None, remedy="") as ray:
             size = self.tasks.size(ray)
             if (room := sum(size.rooms(ray))) < (count := self.tasks.workers or 1):
-                raise UserError(f"`replicas` is {count}, and {where_ray_is()} has room for {room}", "Give less")
+                raise UserError(f"{where_ray_is()} has room for {room} of {count} replicas", "Give less")
             if serve.status().proxies:
-                raise UserError(
-                    "Ray Serve runs on the cluster already, with a port of its own", "End it: serve shutdown"
-                )
+                raise UserError("Ray Serve runs on the cluster already, on another port", "End it: serve shutdown")
             plan, place = self.plan, size.place()
 
             def app() -> Guard:
@@ -91,7 +90,8 @@ class Replicas:
             finally:
                 serve.delete(APPLICATION)
                 if ADDRESS in os.environ:  # which goes on without it; one of this machine alone ends now
-                    serve.shutdown()
+                    with redirect_stdout(StringIO()):  # Ray prints that a task of its controller ends
+                        serve.shutdown()
 
 
 def _ray_serve() -> Any:
