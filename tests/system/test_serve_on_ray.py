@@ -39,7 +39,7 @@ def answers(server: ServeProcess, token: str = TOKEN) -> list[tuple[int, Any]]:
         found = [client.request(method, path, json=body) for method, path, body in ASKED]
         found.append(client.post("/file", content=b"review\nthe cat\n", headers={"Content-Type": "text/csv"}))
         found.append(client.get("/about", headers={"Host": "attacker.example"}))
-        return [(one.status_code, one.text) for one in found]
+        return [(one.status_code, one.text.replace(server.address, "")) for one in found]
 
 
 def replicas_of(server: ServeProcess) -> list[int]:
@@ -68,7 +68,8 @@ def test_two_replicas_answer_as_one_server_does_and_are_replaced_and_ended_in_or
     with serve_process(*given, SERVE_TOKEN=TOKEN) as plain:
         expected = [answers(plain), answers(plain, "another")]
     with serve_process(*given, "--on", "ray", "--replicas", "2", SERVE_TOKEN=TOKEN) as server:
-        assert [answers(server), answers(server, "another")] == expected
+        for token, wanted in zip((TOKEN, "another"), expected, strict=True):
+            assert [pair for pair in zip(answers(server, token), wanted, strict=True) if pair[0] != pair[1]] == []
         assert {status for status, _ in expected[0]} == {200, 400, 404, 413, 421}
         before = replicas_of(server)
         assert len(before) == 2
