@@ -27,6 +27,7 @@ from finetune.commands.serve import connections, explained, model_paths
 from finetune.commands.serve.fill_mask import masked_texts
 from finetune.commands.serve.limits import ServeLimits
 from finetune.commands.serve.loading import load_one
+from finetune.commands.serve.loading import load_models
 from finetune.commands.serve.pipelines import PipelineRequest
 from finetune.commands.serve.refused import Refused
 from finetune.commands.serve.served_model import ServedModel
@@ -414,6 +415,14 @@ def test_the_log_has_no_text_unless_it_is_asked_for(reviews: Path) -> None:
             server.get("/about?secret")
             assert any("secret" in line for line in server.lines) == asked
             assert next(line.split()[:3] for line in server.lines if "POST" in line) == ["POST", "/predict", "200"]
+
+
+def test_what_shows_the_loading_shows_no_request(reviews: Path) -> None:
+    events: list[Event] = []
+    (model,) = load_models([ModelSource(model=str(reviews), device="cpu")], watch=events.append)
+    events.clear()
+    assert model.predict(["the cat"])
+    assert events == []
 
 
 def test_metrics_count_requests_and_rows(reviews: Path) -> None:

@@ -4,7 +4,7 @@ import math
 
 from finetune.commands.export.check import CheckedExport
 from finetune.commands.export.kept import KEPT
-from finetune.commands.export.wanted import WantedExport
+from finetune.commands.export.wanted import MOST_TOLERANCE, WantedExport
 from finetune.errors import UserError
 
 
@@ -16,9 +16,9 @@ def lost_too_much(checked: CheckedExport, wanted: WantedExport) -> UserError:
         what = f"int8 has {metric.name} undefined, and {changed}, where `tolerance` is {wanted.tolerance:g} % of them"
     else:
         low, high = facts.score.interval or (facts.score.difference, facts.score.difference)
+        unit = "%" if metric.magnitudes else "points"
         what = (
-            f"int8 loses {checked.lost:.2f} {'%' if metric.magnitudes else 'points'} of {metric.name}, and "
-            f"`tolerance` is {wanted.tolerance:g}: "
+            f"int8 loses {checked.lost:.2f} {unit} of {metric.name}, and `tolerance` is {wanted.tolerance:g}: "
             f"{facts.score.run:.2f} became {facts.score.export:.2f} (95 %: {low:+.2f} to {high:+.2f}), {changed}"
         )
     return UserError(what, f"Try in this order: {', '.join(_ways_out(checked, wanted))}")
@@ -29,4 +29,5 @@ def _ways_out(checked: CheckedExport, wanted: WantedExport) -> list[str]:
     ways = ["`bits` 7"] if wanted.bits == 8 and wanted.engine == "onnx" else []
     ways += [f"`keep_fp32` {name}" for name in KEPT if name not in wanted.keep]
     ways += ["`engine` openvino, which is scaled by training rows"] if wanted.engine == "onnx" else []
-    return [*ways, f"`tolerance` {math.ceil(10 * checked.lost) / 10:g}, or no `int8`"]
+    ways += [f"`tolerance` {math.ceil(10 * checked.lost) / 10:g}"] if checked.lost <= MOST_TOLERANCE else []
+    return [*ways, "no `int8`"]

@@ -19,6 +19,7 @@ from finetune.inference.exported.this_machine import saturates, this_machine
 from finetune.runs.folder import EXPORT
 
 TOLERANCE = 0.5  # points of the headline that int8 may lose
+MOST_TOLERANCE = 100  # points
 BITS = (8, 7)
 MAKES_GRAPHS = ("onnx", "onnxscript", "onnxruntime")  # packages of the extra `export`
 OPENVINO = ("openvino", "nncf")  # those of the extra `openvino`
@@ -62,8 +63,8 @@ def wanted_export(
         raise UserError(f"`{'keep_fp32' if keep else 'bits'}` is of int8 weights", "Give `int8` too, or leave it out")
     if bits not in (None, *BITS) or (bits == 7 and engine != "onnx"):
         raise UserError(f"`bits` is {shown_value(bits)}", "Give 8, or 7 with `engine` onnx")
-    if not 0 <= tolerance <= 100:
-        raise UserError(f"`tolerance` is {tolerance}", "Give a number of points, 0 to 100")
+    if not 0 <= tolerance <= MOST_TOLERANCE:
+        raise UserError(f"`tolerance` is {tolerance}", f"Give a number of points, 0 to {MOST_TOLERANCE}")
     _require_packages(engine, int8=int8)
     require_new_folder(folder, force=force)
     weights = (bits or (7 if engine == "onnx" and saturates(this_machine()) else 8)) if int8 else None

@@ -39,7 +39,8 @@ def load_one(source: ModelSource, name: str, *, engine: str | None = None, watch
     Raises UserError where it cannot be loaded, or its rows are of no known type.
     """
     out = Path(source.out)
-    predictor = replace(source, model=model_for_engine(source.model, engine, out=out)).load(watch=watch)
+    found = replace(source, model=model_for_engine(source.model, engine, out=out)).load(watch=watch)
+    predictor = replace(found, engine=replace(found.engine, watch=unwatched))  # type: ignore[type-var]
     known_type(predictor.task)
     unseen = replace(predictor.engine, watch=unwatched)  # type: ignore[type-var]  # progress is of loading alone
     predictor = replace(predictor, engine=unseen)

@@ -102,6 +102,18 @@ def test_int8_that_loses_too_much_is_not_written(
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("lost", [340.0, float("inf")])
+def test_a_loss_beyond_any_tolerance_advises_none(
+    lost: float, finished_run: FinishedRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checked = check.checked_export
+    monkeypatch.setattr(exporting, "checked_export", lambda *given: replace(checked(*given), lost=lost))
+    with pytest.raises(UserError) as refused:
+        finetune.export(finished_run("sentence"), tmp_path / "small", int8=True)
+    assert "tolerance" not in str(refused.value.way_out)
+    assert "no int8" in str(refused.value.way_out).replace("`", "").replace("'", "")
+
+
 def test_a_graph_that_computes_something_else_is_not_written(
     finished_run: FinishedRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
