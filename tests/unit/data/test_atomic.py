@@ -12,7 +12,14 @@ from typing import Any
 
 import pytest
 
-from finetune.data.atomic import remove_scratch, scratch_file, scratch_folder, temporary_folder, write_atomically
+from finetune.data.atomic import (
+    remove_scratch,
+    replace_folder,
+    scratch_file,
+    scratch_folder,
+    temporary_folder,
+    write_atomically,
+)
 from finetune.data.outputs import output_file, require_replaceable_output
 from finetune.data.writing import write_rows
 from finetune.errors import UserError
@@ -164,3 +171,16 @@ def test_an_output_is_ours_from_the_moment_that_it_is_there(
         scratch.write_text("new")
     assert file.read_text() == left
     require_replaceable_output(file)
+
+
+def test_a_folder_is_replaced_whole_or_stays(tmp_path: Path) -> None:
+    folder, new = tmp_path / "folder", tmp_path / "new"
+    folder.mkdir()
+    (folder / "old.txt").write_text("old")
+    with pytest.raises(FileNotFoundError):
+        replace_folder(new, folder)
+    assert (folder / "old.txt").read_text() == "old"
+    new.mkdir()
+    (new / "new.txt").write_text("new")
+    replace_folder(new, folder)
+    assert [file.relative_to(tmp_path).as_posix() for file in tmp_path.rglob("*")] == ["folder", "folder/new.txt"]
