@@ -216,28 +216,6 @@ def _copy_settings(trained: Path, scratch: Path) -> None:
             shutil.copy(file, scratch)
 
 
-def _copy_settings(trained: Path, scratch: Path) -> None:
-    """Copies what prediction reads besides the weights: config, tokenizer, and what is known of dev.
-
-    The folder of a checkpoint may have anything else, such as the states of an optimizer.
-    """
-    for file in {file for pattern in FETCHED for file in trained.glob(pattern)}:
-        left_out = any(file.match(pattern) for pattern in LEFT_OUT) or not NAME.fullmatch(file.name)
-        if file.is_file() and not left_out:
-            shutil.copy(file, scratch)
-
-
-def _copy_settings(trained: Path, scratch: Path) -> None:
-    """Copies what prediction reads besides the weights: config, tokenizer, and what is known of dev.
-
-    The folder of a checkpoint may have anything else, such as the states of an optimizer.
-    """
-    for file in {file for pattern in FETCHED for file in trained.glob(pattern)}:
-        left_out = any(file.match(pattern) for pattern in LEFT_OUT) or not NAME.fullmatch(file.name)
-        if file.is_file() and not left_out:
-            shutil.copy(file, scratch)
-
-
 @contextmanager
 def _written(wanted: WantedExport) -> Iterator[Path]:
     """Yields a new folder that takes the place of the wanted one at the end.
