@@ -26,8 +26,7 @@ from transformers import pipeline
 from finetune.commands.serve import connections, explained, model_paths
 from finetune.commands.serve.fill_mask import masked_texts
 from finetune.commands.serve.limits import ServeLimits
-from finetune.commands.serve.loading import load_one
-from finetune.commands.serve.loading import load_models
+from finetune.commands.serve.loading import load_models, load_one
 from finetune.commands.serve.pipelines import PipelineRequest
 from finetune.commands.serve.refused import Refused
 from finetune.commands.serve.served_model import ServedModel
