@@ -7,11 +7,15 @@ from finetune.commands.export.kept import KEPT
 from finetune.commands.export.wanted import MOST_TOLERANCE, WantedExport
 from finetune.errors import UserError
 
+FEW = 200  # rows, of which one answer is 0.5 % and more
+
 
 def lost_too_much(checked: CheckedExport, wanted: WantedExport) -> UserError:
     """The error, with the score of both, the interval of their difference, and what was not tried yet."""
     facts, metric = checked.facts, checked.metric
     changed = f"{len(checked.changed):,} of {facts.rows:,} answers changed"
+    if facts.rows < FEW:
+        changed += f"; of so few rows one answer is {100 / facts.rows:.1f} %"
     if facts.score is None:
         what = f"int8 has {metric.name} undefined, and {changed}, where `tolerance` is {wanted.tolerance:g} % of them"
     else:
