@@ -29,6 +29,8 @@ CONTESTANTS: dict[str, tuple[str, ...] | None] = {
     "torch bf16": None,
     "onnx fp32": (),
     "onnx int8": ("--int8",),
+    "onnx int8, 7 bits": ("--int8", "--bits", "7"),
+    "onnx int8, ends in fp32": ("--int8", "--keep-fp32", "ends"),
     "openvino fp32": ("--engine", "openvino"),
     "openvino int8": ("--engine", "openvino", "--int8"),
 }
@@ -109,7 +111,7 @@ def main() -> None:
                 one = of_task[name]
                 if len(one["rounds"]) > number:
                     continue
-                folder = given.work / task / name.replace(" ", "-")
+                folder = given.work / task / name.replace(" ", "-").replace(",", "")
                 if options is not None:
                     folder.parent.mkdir(parents=True, exist_ok=True)
                     one |= exported(runs[0], folder, options)
