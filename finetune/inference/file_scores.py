@@ -78,9 +78,11 @@ class CompactRows:
 
 
 def scores_of(task: Task, layout: Layout, labelled: Iterable[tuple[Record, Any]], notes: list[str]) -> dict[str, float]:
-    """Scores over the rows that have a label and a prediction; adds a note on labels unknown to the model."""
+    """Scores over the rows that have a label and a prediction; adds notes on those without a label, and
+    with one that is unknown to the model.
+    """
     unknown, unreadable = UnknownLabels(task=task, layout=layout), list[tuple[int, int]]()
-    kept, kind = CompactRows(), named_type(layout.shape)
+    kept, kind, unlabelled = CompactRows(), named_type(layout.shape), list[tuple[int, int]]()
     for record, cell in labelled:
         if cell is None:
             continue
@@ -90,8 +92,13 @@ def scores_of(task: Task, layout: Layout, labelled: Iterable[tuple[Record, Any]]
             unreadable.append((record.row, record.line))
             continue
         label = task.scoring.labels([row])[0].value
-        if label is not None and not unknown.adds(row, (record.row, record.line)):
+        if label is None:
+            unlabelled.append((record.row, record.line))
+        elif not unknown.adds(row, (record.row, record.line)):
             kept.append(row, label, kind.value(task, layout, cell, row))
+    if unlabelled and len(kept.rows):
+        where = places(unlabelled, most=LABELS_SHOWN)
+        notes.append(f"{so_many(len(unlabelled))} without a label ({where}); not scored")
     if unreadable:
         where = places(unreadable, most=LABELS_SHOWN)
         notes.append(f"{so_many(len(unreadable))} with a label that cannot be read ({where}); not scored")

@@ -144,6 +144,19 @@ def test_evaluate_and_predict_leave_the_same_labels_out_of_the_scores(
     assert len(read(tmp_path / "out.csv")) == 11
 
 
+def test_rows_without_a_label_are_predicted_and_a_note_says_that_they_are_not_scored(
+    reviews: Path, in_process: InProcess, tmp_path: Path
+) -> None:
+    written(tmp_path / "part.csv", [("review", "mark"), *REVIEWS[:9], ("a text", ""), ("another", "")])
+    code, facts, _ = in_process("predict", str(reviews), "part.csv", "-o", "out.csv", "--json", data=tmp_path)
+    predicted = json.loads(facts)
+    assert (code, predicted["rows"]) == (0, 11)
+    assert "2 rows without a label (rows 10, 11; lines 11, 12); not scored" in predicted["notes"]
+    written(tmp_path / "none.csv", [("review", "mark"), ("a text", "")])
+    code, facts, _ = in_process("predict", str(reviews), "none.csv", "-o", "out2.csv", "--json", data=tmp_path)
+    assert (code, json.loads(facts)["scores"]) == (0, {})
+
+
 def test_files_of_any_name_find_their_run(tmp_path: Path, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name in ("리뷰.csv", "my reviews (1).csv"):
