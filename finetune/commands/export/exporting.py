@@ -1,8 +1,7 @@
 """`finetune export`: a graph of a run's model, checked on the run's dev rows before its folder appears."""
 
-import shutil
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -11,23 +10,21 @@ from typing import cast
 import numpy as np
 
 from finetune.commands.export.check import FULL, CheckedExport, checked_export
+from finetune.commands.export.folder import copy_settings, describe, remove_graph, written_export
 from finetune.commands.export.graph import graph_inputs, graph_outputs, write_graph
 from finetune.commands.export.int8 import products, quantize
 from finetune.commands.export.refusal import lost_too_much
 from finetune.commands.export.result import Export
 from finetune.commands.export.rows import calibration_rows, checked_rows, run_to_export, scoring_task
-from finetune.commands.export.wanted import MAKES_GRAPHS, OPENVINO, WantedExport, require_new_folder
-from finetune.data.atomic import replace_folder, settle, temporary_folder
-from finetune.data.checksums import CHECKSUMS, NAME, write_checksums
+from finetune.commands.export.wanted import MAKES_GRAPHS, OPENVINO, WantedExport
 from finetune.data.messages import so_many
 from finetune.data.source import Source
-from finetune.errors import UserError, first_line
+from finetune.errors import UserError
 from finetune.inference.exported.export_facts import (
     ExportedHead,
     ExportFacts,
     ExportSource,
     Input,
-    write_export_facts,
 )
 from finetune.inference.exported.this_machine import this_machine
 from finetune.inference.predictor import Predictor, load_predictor
@@ -36,7 +33,6 @@ from finetune.models.batch import collate
 from finetune.models.families import most_tokens
 from finetune.models.feature import Feature
 from finetune.models.model import EncoderWithHead
-from finetune.models.pretrained import FETCHED
 from finetune.models.saving import load_trained
 from finetune.runs.environment import versions
 from finetune.runs.events import Note, Watcher, Working
@@ -44,7 +40,6 @@ from finetune.runs.folder import RunFolder
 from finetune.task_types.task import Task
 
 ONNX = "model.onnx"
-LEFT_OUT = ("*.safetensors", "*.index.json", "adapter*", CHECKSUMS, ".*")  # weights, and what is written again
 WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
 
 
@@ -59,8 +54,8 @@ def export_model(
     engine = predictor.torch_engine  # of a run, not of an export
     run = run_to_export(model, out)
     rows = checked_rows(predictor, run, source, named=task)
-    with _written(wanted) as scratch:
-        _copy_settings(trained, scratch)
+    with written_export(wanted) as scratch:
+        copy_settings(trained, scratch)
         graph = load_trained(trained, predictor.task.head)
         watch(Working("tracing"))
         write_graph(graph, scratch / ONNX)
@@ -68,12 +63,12 @@ def export_model(
         facts = replace(facts, source=_source(predictor, run, model, out))
         calibration = _calibration(predictor, run, source, wanted)
         facts = replace(facts, kept_fp32=_finished(scratch, wanted, graph, calibration, watch))
-        _describe(scratch, facts)
+        describe(scratch, facts)
         export = load_predictor(scratch, task=task, watch=lambda _: None)
         checked = checked_export(predictor, export, rows, watch, scored_by=scoring_task(predictor.task, run))
         _require_as_good(checked, wanted, predictor)
         facts = replace(facts, check=checked.facts, tolerance=wanted.tolerance if wanted.bits else None)
-        _describe(scratch, facts)
+        describe(scratch, facts)
         size = sum(file.stat().st_size for file in scratch.glob("model.*"))
     if (computes_in := engine.computes_in[1]) not in FULL:
         apart = f"{checked.in_half:,} of {so_many(len(rows))} it then answers differently"
@@ -155,7 +150,7 @@ def _finished(
         watch(Working("weights to int8"))
         small = folder / "small.onnx"
         kept = quantize(graph, small, wanted, layers=layers)
-        _remove(graph)
+        remove_graph(graph)
         small.rename(graph)
     if wanted.engine == "openvino":
         from finetune.commands.export.openvino import convert, convert_to_int8
@@ -168,7 +163,7 @@ def _finished(
         else:
             watch(Working("converting"))
             convert(graph, folder / "model.xml")
-        _remove(graph)
+        remove_graph(graph)
     return kept
 
 
@@ -178,18 +173,6 @@ def _arrays(sequence: Feature, inputs: Sequence[str]) -> dict[str, np.ndarray]:
     zeros = {"token_type_ids": 0 * batch.attention_mask}
     every = zeros | {name: tensor for name in inputs if (tensor := getattr(batch, name)) is not None}
     return {name: every[name].numpy() for name in inputs}
-
-
-def _remove(graph: Path) -> None:
-    """Removes a graph, and its weights where they are next to it."""
-    for file in graph.parent.glob(f"{graph.name}*"):
-        file.unlink()
-
-
-def _describe(folder: Path, facts: ExportFacts) -> None:
-    """Writes export.json, and the checksums of all files."""
-    write_export_facts(folder, facts)
-    write_checksums(folder)
 
 
 def _require_as_good(checked: CheckedExport, wanted: WantedExport, run: Predictor) -> None:
@@ -203,33 +186,3 @@ def _require_as_good(checked: CheckedExport, wanted: WantedExport, run: Predicto
         )
     if wanted.bits is not None and checked.lost > wanted.tolerance:
         raise lost_too_much(checked, wanted)
-
-
-def _copy_settings(trained: Path, scratch: Path) -> None:
-    """Copies what prediction reads besides the weights: config, tokenizer, and what is known of dev.
-
-    The folder of a checkpoint may have anything else, such as the states of an optimizer.
-    """
-    for file in {file for pattern in FETCHED for file in trained.glob(pattern)}:
-        left_out = any(file.match(pattern) for pattern in LEFT_OUT) or not NAME.fullmatch(file.name)
-        if file.is_file() and not left_out:
-            shutil.copy(file, scratch)
-
-
-@contextmanager
-def _written(wanted: WantedExport) -> Iterator[Path]:
-    """Yields a new folder that takes the place of the wanted one at the end.
-
-    Raises UserError where that cannot be written, by then also for what was put there in the meantime.
-    """
-    folder = wanted.folder
-    try:
-        with temporary_folder(folder.absolute()) as scratch:
-            yield scratch
-            settle(scratch)
-            require_new_folder(folder, force=wanted.force)
-            replace_folder(scratch, folder.absolute())
-    except OSError as error:
-        raise UserError(
-            f"{folder}: cannot be written ({error.strerror or first_line(error)})", "Free space, or name another folder"
-        ) from error

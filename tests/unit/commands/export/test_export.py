@@ -94,7 +94,9 @@ def test_int8_that_loses_too_much_is_not_written(
     finished_run: FinishedRun, tmp_path: Path, in_process: InProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     checked = check.checked_export
-    monkeypatch.setattr(exporting, "checked_export", lambda *given: replace(checked(*given), lost=1.24))
+    monkeypatch.setattr(
+        exporting, "checked_export", lambda *given, **named: replace(checked(*given, **named), lost=1.24)
+    )
     code, _, error = in_process("export", str(finished_run("sentence")), "-o", "small", "--int8", data="")
     assert code == 2
     assert_error(error, "1.24 points of macro f1", "--tolerance` is 0.5", "--tolerance` 1.3")
@@ -107,7 +109,9 @@ def test_a_loss_beyond_any_tolerance_advises_none(
     lost: float, finished_run: FinishedRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     checked = check.checked_export
-    monkeypatch.setattr(exporting, "checked_export", lambda *given: replace(checked(*given), lost=lost))
+    monkeypatch.setattr(
+        exporting, "checked_export", lambda *given, **named: replace(checked(*given, **named), lost=lost)
+    )
     with pytest.raises(UserError) as refused:
         finetune.export(finished_run("sentence"), tmp_path / "small", int8=True)
     assert "tolerance" not in str(refused.value.way_out)
@@ -169,10 +173,10 @@ def test_what_is_put_there_in_the_meantime_stays(
 ) -> None:
     checked, folder = check.checked_export, tmp_path / "exported"
 
-    def meanwhile(*given: Any) -> check.CheckedExport:
+    def meanwhile(*given: Any, **named: Any) -> check.CheckedExport:
         folder.mkdir()
         (folder / "mine.txt").write_text("mine")
-        return checked(*given)
+        return checked(*given, **named)
 
     monkeypatch.setattr(exporting, "checked_export", meanwhile)
     with pytest.raises(UserError, match="not an export"):
