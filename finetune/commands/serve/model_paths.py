@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import MethodType
 from typing import Any
 
 from starlette.requests import Request
@@ -90,7 +91,7 @@ class ModelPaths:
             asked, model = pipeline_request(json_object(body), self.limits.rows), self.model
             if fills_masks(model):
                 tokens = tokens_of_rows(asked.inputs, self.limits)
-                work = partial(fill_masks, model)
+                work = MethodType(fill_masks, model)  # equal to that of other requests, so that they are one batch
                 found = await self.models.compute(request, self.name, work, masked_texts(asked), tokens)
                 return json_response(found[0] if asked.one else found)
             cells = await self._predicted(request, rows_of_inputs(asked.inputs, model.columns))
