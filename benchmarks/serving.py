@@ -3,8 +3,6 @@
 python benchmarks/serving.py RUN --out results/benchmarks/serving.json                # requests/s, p50 and p99
 python benchmarks/serving.py RUN --out results/benchmarks/serving.json --minutes 60   # then memory under load
 
-With `--litserve PYTHON`, of an environment that has litserve too, its server takes part: batches of 64 at most.
-
 Each request has one row, of the texts in --texts (a line each), or of made-up ones. Both servers are processes of
 their own, asked in turns. Then HOSTILE requests are sent to ours, each of which must be answered, or refused.
 """
@@ -29,7 +27,6 @@ import machine
 
 CLIENTS = (1, 8, 64)
 HOSTILE = 1_000  # requests
-MOST_ROWS = 64  # of a batch of LitServe
 WORDS = re.findall(r"\w+", "the a film was good bad long short and but not very plot actor scene music end")
 JSON = {"Content-Type": "application/json"}
 VALUES: tuple[Any, ...] = (
@@ -155,45 +152,12 @@ def one_call_a_request(run: str, engine: str | None) -> None:
         uvicorn.Server(uvicorn.Config(app, log_config=None)).run(sockets=[bound])
 
 
-def with_litserve(run: str, engine: str | None) -> None:
-    """LitServe as another server to compare with: rows of requests that wait are one batch, of MOST_ROWS at most."""
-    import litserve
-
-    from finetune.commands.serve.running import bound_socket
-    from finetune.inference.exported.find import model_for_engine
-    from finetune.inference.predictor import load_predictor
-
-    class Api(litserve.LitAPI):  # type: ignore[misc]
-        """A model whose requests have one row each."""
-
-        def setup(self, device: str) -> None:
-            self.predictor = load_predictor(model_for_engine(run, engine, out=Path("results")))
-
-        def decode_request(self, request: dict[str, Any]) -> Any:
-            return request["rows"][0]
-
-        def predict(self, rows: list[Any]) -> list[dict[str, Any]]:
-            return self.predictor.predict(rows)
-
-        def encode_response(self, output: dict[str, Any]) -> dict[str, Any]:
-            return {"predictions": [output]}
-
-    server = litserve.LitServer(Api(max_batch_size=MOST_ROWS, batch_timeout=0.0), accelerator="cpu")
-    with bound_socket("127.0.0.1", 0) as free:
-        port = free.getsockname()[1]
-    print(f"http://127.0.0.1:{port}", flush=True)
-    server.run(host="127.0.0.1", port=port, generate_client_file=False, log_level="error")
-
-
 def bodies_of(texts: Path | None) -> list[bytes]:
     """Requests of one row each."""
     draw = random.Random(0)
     made = (" ".join(draw.choices(WORDS, k=draw.randint(3, 40))) for _ in range(500))
     lines = texts.read_text(encoding="utf-8").splitlines() if texts else made
     return [json.dumps({"rows": [line]}).encode() for line in lines if line.strip()]
-
-
-OTHERS = {"one-call": one_call_a_request, "litserve": with_litserve}
 
 
 def main() -> None:
@@ -206,18 +170,15 @@ def main() -> None:
     given.add_argument("--seconds", type=float, default=20.0)
     given.add_argument("--rounds", type=int, default=3)
     given.add_argument("--minutes", type=float, default=0.0)
-    given.add_argument("--litserve", help="the python of an environment with litserve")
-    given.add_argument("--be", choices=list(OTHERS), help="be a server that is compared with")
+    given.add_argument("--one-call", action="store_true", help="be the server that is compared with")
     options = given.parse_args()
-    if options.be:
-        OTHERS[options.be](options.run, options.engine)
+    if options.one_call:
+        one_call_a_request(options.run, options.engine)
         return
     engine = ["--engine", options.engine] if options.engine else []
     ours = (sys.executable, "-m", "finetune", "serve", options.run, "--port", "0", "--quiet", *engine)
-    other = (__file__, options.run, "--out", str(options.out), *engine, "--be")
-    measured = {"finetune serve": ours, "one call a request": (sys.executable, *other, "one-call")}
-    if options.litserve:
-        measured["LitServe"] = (options.litserve, *other, "litserve")
+    other = (__file__, options.run, "--out", str(options.out), *engine, "--one-call")
+    measured = {"finetune serve": ours, "one call a request": (sys.executable, *other)}
     bodies = bodies_of(options.texts)
     found: dict[str, Any] = json.loads(options.out.read_text()) if options.out.is_file() else {"clients": {}}
     found |= {"machine": machine.facts(), "engine": options.engine or "torch"}

@@ -96,6 +96,8 @@ def compare(
     """
     names = [one.folder.name if isinstance(one, Run) else str(one) for one in (a, b)]
     named = None if task is None else registry.find(task)
+    if is_export(names[0]) and Path(names[0]).resolve() == Path(names[1]).resolve():
+        raise UserError(f"{names[0]} and {names[1]} are the same export", "Name another, or its run")
     with TemporaryDirectory() as scratch:
 
         def side(given: Run | str | Path, name: str) -> Sequence[RunFolder]:

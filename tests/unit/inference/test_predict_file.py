@@ -63,7 +63,8 @@ def test_gold_is_scored_by_name_in_all_and_by_class(reviewer: Predictor, tmp_pat
     assert found.scores["bad/recall"] == pytest.approx(1 / 2)
     strange = predict(reviewer, written(tmp_path / "odd.csv", [*rows, ("fine", "the cat")]), tmp_path / "out2.csv")
     assert strange.scores == found.scores
-    assert strange.notes[0].startswith("1 row with the label 'fine', unknown to the model (row 5;")
+    assert strange.notes[0] == "1 row without a label (row 4; line 5); not scored"
+    assert strange.notes[1].startswith("1 row with the label 'fine', unknown to the model (row 5;")
 
 
 def test_other_names_of_columns_are_given(reviewer: Predictor, tmp_path: Path) -> None:

@@ -51,6 +51,9 @@ def test_an_export_is_compared_with_its_run(kind: str, copied_run: Any, tmp_path
     assert (same.a, same.b, same.rows) == ([run.name], ["small"], found.facts.check.rows)
     assert not same.changed
     assert next(iter(same.differences.values())).value == pytest.approx(0, abs=1e-6)
+    code, _, error = in_process("compare", "small", "./small", "--out", str(out), data="")
+    assert code == 2
+    assert_error(error, "the same export")
     code, _, error = in_process("compare", "small", str(run), "--out", "nowhere", data="")
     assert code == 2
     assert_error(error, run.name, "nowhere")

@@ -193,7 +193,7 @@ def test_what_it_cannot_do_names_its_run(here: Finetune, export: Path, new: Path
         done = here(*arguments)
         assert done.returncode == 2
         assert_error(done.stderr, str(export), run)
-    for arguments in (("run", reviews_file(export), f"model={export}"), ("compare", export, export), ("show", export)):
+    for arguments in (("run", reviews_file(export), f"model={export}"), ("show", export)):
         done = here(*arguments)
         assert done.returncode == 2
         assert_error(done.stderr, export.name, "export.json")
