@@ -99,7 +99,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     given = parser.parse_args()
     found: dict[str, Any] = json.loads(given.out.read_text()) if given.out.is_file() else {"tasks": {}}
-    found["machine"] = machine.facts()
+    found |= {"machine": machine.facts(), "limit": given.limit}
     for task in given.tasks:
         runs = sorted(file.parents[1] for file in given.runs.glob(f"{task}/*/model/config.json"))
         if not runs:

@@ -13,13 +13,12 @@ def exports_table(measured: dict[str, Any]) -> str:
     """By task and engine: size, speed, and what the export changed."""
     lines: list[Cells] = []
     for task, engines in measured["tasks"].items():
-        for name, found in engines.items():
-            if found["rounds"]:
-                lines.append([task, name, *_export_cells(found)])
+        if all(found["rounds"] for found in engines.values()):
+            lines += [[task, name, *_export_cells(found)] for name, found in engines.items()]
     head = ["task", "engine", "MB", *FIGURES.values(), "answers changed", "score lost, points"]
     text = (
-        "MiniLM trained on 1,000 rows a task; medians of rounds in which the engines took turns, up to 300 dev rows in "
-        "batches and one by one. Changed answers and lost score are the export's check, on all dev rows of the run, "
+        "MiniLM trained on 1,000 rows a task; medians of rounds in which the engines took turns, "
+        f"{measured['limit']} dev rows in batches and one by one. Changed answers and lost score are the export's check, on all dev rows of the run, "
         f"against its weights in fp32; in brackets the 95 % interval. {_machine(measured)}"
     )
     return f"{markdown_table(head, lines)}\n\n{text}"
@@ -31,11 +30,15 @@ def _export_cells(found: dict[str, Any]) -> list[str]:
     if "MB" not in found:
         return ["", *speed, "", ""]
     score = found["score"]
-    lost = "" if score is None else f"{-score['difference']:+.1f}"
+    lost = "" if score is None else _points(-score["difference"])
     if score is not None and score["interval"] is not None:
         low, high = score["interval"]
-        lost += f" ({-high:+.1f} to {-low:+.1f})"
+        lost += f" ({_points(-high)} to {_points(-low)})"
     return [f"{found['MB']:.1f}", *speed, f"{found['changed']} of {found['rows']:,}", lost]
+
+
+def _points(value: float) -> str:
+    return f"{value + 0.0:+.1f}" if abs(value) >= 0.05 else "0.0"
 
 
 def serving_table(measured: dict[str, Any]) -> str:
