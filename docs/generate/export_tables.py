@@ -18,8 +18,8 @@ def exports_table(measured: dict[str, Any]) -> str:
     head = ["task", "engine", "MB", *FIGURES.values(), "answers changed", "score lost, points"]
     text = (
         "MiniLM trained on 1,000 rows a task; medians of rounds in which the engines took turns, "
-        f"{measured['limit']} dev rows in batches and one by one. Changed answers and lost score are the export's check, "
-        "on all dev rows of the run, against its weights in fp32; in brackets the 95 % interval. "
+        f"{measured['limit']} dev rows in batches and one by one. Changed answers and lost score are the "
+        "export's check, on all dev rows of the run, against its weights in fp32; in brackets the 95 % interval. "
         f"{_machine(measured)}"
     )
     return f"{markdown_table(head, lines)}\n\n{text}"
