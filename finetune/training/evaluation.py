@@ -16,6 +16,7 @@ from finetune.models.feature import Feature
 from finetune.models.kernels.malloc import release_memory, trim_memory
 from finetune.runs.events import Watcher, Working
 from finetune.runs.margin import Margin
+from finetune.runs.record import RunRecord
 from finetune.task_types.options import configured
 from finetune.task_types.parts import Answer
 from finetune.task_types.resampling import margin
@@ -162,6 +163,17 @@ def cross_fitted(task: Task, answers: Sequence[Answer], rows: Sequence[Row]) -> 
         for index, answer in zip(fold, chosen.scoring.apply_options([answers[i] for i in fold]), strict=True):
             found[index] = answer
     return found
+
+
+def decided_as_dev(
+    task: Task, record: RunRecord | None, answers: Sequence[Answer], rows: Sequence[Row]
+) -> Sequence[Answer]:
+    """A model's predictions for the first dev split of its run, as that was scored: where options were chosen there,
+    each row's are those that other rows chose.
+    """
+    if record is None or not record.cross_fitted:
+        return answers
+    return cross_fitted(configured(task, dict.fromkeys(record.chosen)), answers, rows)
 
 
 def chosen_by(task: Task, answers: Sequence[Answer], rows: Sequence[Row]) -> Task:

@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 from finetune.errors import UserError
@@ -11,8 +12,10 @@ from finetune.runs.folder import RunFolder
 from finetune.runs.lookup import find_run
 from finetune.runs.predictions import read_predictions, write_predictions
 from finetune.runs.record_files import load_record, write_record
+from finetune.task_types.parts import Answer
 from finetune.task_types.prediction_lines import prediction_lines, row_of_line
 from finetune.task_types.task import Task
+from finetune.training.evaluation import decided_as_dev
 
 
 def answered_by_export(export: Path, scratch: Path, *, split: str | None, task: Task | None, out: Path) -> RunFolder:
@@ -33,7 +36,10 @@ def answered_by_export(export: Path, scratch: Path, *, split: str | None, task: 
     found = RunFolder(scratch / name)
     found.model.mkdir(parents=True)
     shutil.copy(export / "config.json", found.model)
-    lines = prediction_lines(predictor.task, rows, predictor.answers(rows))
+    answers: Sequence[Answer] = predictor.answers(rows)
+    if split == record.first_split:
+        answers = decided_as_dev(predictor.task, record, answers, rows)
+    lines = prediction_lines(predictor.task, rows, answers)
     write_predictions(found.predictions(split), lines, {})
     write_record(found.record_file, record.model_copy(update={"id": name, "files": {}}))
     return found

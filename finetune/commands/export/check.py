@@ -17,10 +17,11 @@ from finetune.metrics.significance import RESAMPLES, Difference
 from finetune.metrics.sums import Counted
 from finetune.models.device import build_accelerator
 from finetune.runs.events import Event, Predicted, RowsPredicted, Watcher, Working
+from finetune.runs.record import RunRecord
 from finetune.task_types.parts import Answer
 from finetune.task_types.resampling import difference_of, resampled_metrics
 from finetune.task_types.task import Task
-from finetune.training.evaluation import cross_fitted
+from finetune.training.evaluation import decided_as_dev
 
 CLOSE = 1e-4  # of the largest logit, or of 1: more is not from the order of additions
 FULL = ("no", "fp32")  # precisions of an engine
@@ -77,11 +78,11 @@ class CheckProgress:
 
 
 def checked_export(
-    run: Predictor, export: Predictor, rows: Sequence[Row], watch: Watcher, *, scored_by: Task
+    run: Predictor, export: Predictor, rows: Sequence[Row], watch: Watcher, *, record: RunRecord | None
 ) -> CheckedExport:
-    """Answers rows by a run, in fp32, and by its export; both are scored by a task as the run's dev was.
+    """Answers rows by a run, in fp32, and by its export; both are scored as the run's dev was by its record.
 
-    Options that it has not chosen yet, such as thresholds, are chosen for each row on others.
+    Where that chose options, such as thresholds, those of each row are chosen on others.
     """
     watch(Working(f"checking {so_many(len(rows))}"))
     progress = CheckProgress(rows=len(rows), watch=watch)
@@ -94,7 +95,7 @@ def checked_export(
     changed = _changed(run.task, rows, *answers)
     halved = [] if run.engine.computes_in[1] in FULL else _changed(run.task, rows, answers[0], run.answers(rows))
     metric = run.task.metrics[0]
-    judged = [cross_fitted(scored_by, given, rows) if scored_by.cross_fits else given for given in answers]
+    judged = [decided_as_dev(run.task, record, given, rows) for given in answers]
     found = _difference(run.task, rows, *judged)
     facts = ExportCheck(
         rows=len(rows), largest_difference=largest, equal=len(rows) - len(changed),

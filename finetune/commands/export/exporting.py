@@ -15,7 +15,7 @@ from finetune.commands.export.graph import graph_inputs, graph_outputs, write_gr
 from finetune.commands.export.int8 import products, quantize
 from finetune.commands.export.refusal import lost_too_much
 from finetune.commands.export.result import Export
-from finetune.commands.export.rows import calibration_rows, checked_rows, run_to_export, scoring_task
+from finetune.commands.export.rows import calibration_rows, checked_rows, run_to_export
 from finetune.commands.export.wanted import MAKES_GRAPHS, OPENVINO, WantedExport
 from finetune.data.messages import so_many
 from finetune.data.source import Source
@@ -65,7 +65,7 @@ def export_model(
         facts = replace(facts, kept_fp32=_finished(scratch, wanted, graph, calibration, watch))
         describe(scratch, facts)
         export = load_predictor(scratch, task=task, watch=lambda _: None)
-        checked = checked_export(predictor, export, rows, watch, scored_by=scoring_task(predictor.task, run))
+        checked = checked_export(predictor, export, rows, watch, record=None if run is None else run.record())
         _require_as_good(checked, wanted, predictor)
         facts = replace(facts, check=checked.facts, tolerance=wanted.tolerance if wanted.bits else None)
         describe(scratch, facts)

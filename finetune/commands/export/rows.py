@@ -12,7 +12,7 @@ from finetune.runs.lookup import find_run, named_run
 from finetune.runs.predictions import read_predictions
 from finetune.runs.recipe import load_recipe
 from finetune.runs.record_files import load_record
-from finetune.task_types.options import configured, option_names
+from finetune.task_types.options import option_names
 from finetune.task_types.prediction_lines import row_of_line
 from finetune.task_types.prepare import load_splits
 from finetune.task_types.resolved_run import resolved_run
@@ -44,12 +44,6 @@ def checked_rows(
         return load_splits(predictor.task, source, names=[split])[split].rows
     lines = read_predictions(run.predictions(load_record(run.record_file).first_split), without=("n_best",))
     return [row_of_line(predictor.task, line, run.path) for line in lines]
-
-
-def scoring_task(task: Task, run: RunFolder | None) -> Task:
-    """The task with the options that the run's dev was scored with: without those that other rows of dev chose."""
-    record = None if run is None else load_record(run.record_file)
-    return task if record is None or not record.cross_fitted else configured(task, dict.fromkeys(record.chosen))
 
 
 def calibration_rows(predictor: Predictor, run: RunFolder | None, source: Source) -> Sequence[Row]:

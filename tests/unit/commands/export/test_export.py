@@ -69,6 +69,9 @@ def test_several_labels_are_scored_as_in_the_run_with_thresholds_that_other_rows
     assert check is not None
     assert check.score is not None
     assert check.score.run == pytest.approx(100 * record.scores["dev"][record.headline])
+    compared = finetune.compare(run, tmp_path / "exported", out=run.parents[1])
+    assert compared.differences[record.headline].b == pytest.approx(check.score.export / 100)
+    assert not compared.changed
 
 
 def test_int8_is_smaller_and_says_what_it_changed(
