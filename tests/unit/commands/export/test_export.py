@@ -110,6 +110,18 @@ def test_int8_that_loses_too_much_is_not_written(
     assert not list(tmp_path.iterdir())
 
 
+def test_a_loss_of_just_the_tolerance_is_written(
+    finished_run: FinishedRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checked = check.checked_export
+    lost = 100 * (0.85 - 0.845)
+    assert lost > 0.5
+    monkeypatch.setattr(
+        exporting, "checked_export", lambda *given, **named: replace(checked(*given, **named), lost=lost)
+    )
+    assert finetune.export(finished_run("sentence"), tmp_path / "small", int8=True).facts.tolerance == 0.5
+
+
 @pytest.mark.parametrize("lost", [340.0, float("inf")])
 def test_a_loss_beyond_any_tolerance_advises_none(
     lost: float, finished_run: FinishedRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
