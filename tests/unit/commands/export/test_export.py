@@ -43,7 +43,7 @@ def test_an_export_answers_as_its_run(kind: str, finished_run: FinishedRun, tmp_
     "kind", ["sentence", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("span", "choice"))]
 )
 def test_an_export_is_compared_with_its_run(kind: str, copied_run: Any, tmp_path: Path, in_process: InProcess) -> None:
-    """Its run may have been scored in bf16, in which numbers and labels at a threshold of tiny models change."""
+    """Its run may have been scored in bf16, in which the numbers of tiny models change."""
     run = copied_run(kind)
     out = run.parents[1]
     found = finetune.export(run, tmp_path / "small", out=out)
