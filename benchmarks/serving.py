@@ -2,8 +2,9 @@
 
 python benchmarks/serving.py RUN --out results/benchmarks/serving.json                # requests/s, p50 and p99
 python benchmarks/serving.py RUN --out results/benchmarks/serving.json --minutes 60   # then memory under load
+python benchmarks/serving.py RUN --out results/benchmarks/serving.json --litserve     # next to LitServe too
 
-Each request has one row, of the texts in --texts (a line each), or of made-up ones. Both servers are processes of
+Each request has one row, of the texts in --texts (a line each), or of made-up ones. All servers are processes of
 their own, asked in turns. Then HOSTILE requests are sent to ours, each of which must be answered, or refused.
 """
 
@@ -170,6 +171,7 @@ def main() -> None:
     given.add_argument("--seconds", type=float, default=20.0)
     given.add_argument("--rounds", type=int, default=3)
     given.add_argument("--minutes", type=float, default=0.0)
+    given.add_argument("--litserve", action="store_true", help="compare with LitServe too")
     given.add_argument("--one-call", action="store_true", help="be the server that is compared with")
     options = given.parse_args()
     if options.one_call:
@@ -179,6 +181,8 @@ def main() -> None:
     ours = (sys.executable, "-m", "finetune", "serve", options.run, "--port", "0", "--quiet", *engine)
     other = (__file__, options.run, "--out", str(options.out), *engine, "--one-call")
     measured = {"finetune serve": ours, "one call a request": (sys.executable, *other)}
+    if options.litserve:
+        measured["LitServe"] = (sys.executable, str(Path(__file__).with_name("litserve_server.py")), options.run)
     bodies = bodies_of(options.texts)
     found: dict[str, Any] = json.loads(options.out.read_text()) if options.out.is_file() else {"clients": {}}
     found |= {"machine": machine.facts(), "engine": options.engine or "torch"}
