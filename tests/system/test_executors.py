@@ -173,6 +173,25 @@ def test_a_job_of_slurm_that_a_signal_stops_ends_with_a_line(monkeypatch: pytest
     assert str(found) == "glue-rte: stopped by Ctrl-C after 20 of 40 updates. The same command resumes it"
 
 
+def test_submitit_leaves_the_logging_of_this_process_as_it_is(tmp_path: Path) -> None:
+    """Configuring it would close the handlers of others: absl's closes the stream that it writes to."""
+    code = f"""
+import logging, pathlib
+from finetune.training.executors import on_slurm
+
+class Ours(logging.Handler):
+    def close(self):
+        print("closed")
+
+kept = Ours()
+on_slurm.CLUSTER = "local"
+on_slurm.OnSlurm()._executor(pathlib.Path({str(tmp_path)!r}))
+print("done", flush=True)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.startswith("done"), done.stdout + done.stderr
+
+
 def test_slurm_needs_sbatch_and_whole_gpus(
     in_process: InProcess, rte: Path, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -281,7 +281,6 @@ def test_a_search_on_slurm_has_the_trials_of_one_process_and_finished_runs_submi
     finetune: Finetune, in_process: InProcess, reviews: Path, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With submitit's local executor, which starts each job as a process of this machine."""
-    pytest.importorskip("submitit")
     from finetune.training.executors import on_slurm
 
     monkeypatch.setattr(on_slurm, "CLUSTER", "local")

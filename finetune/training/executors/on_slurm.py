@@ -1,5 +1,6 @@
 """Trains runs as one array of Slurm jobs, by submitit; a preempted job is requeued, and its run resumes."""
 
+import os
 import shutil
 import signal
 import subprocess
@@ -7,7 +8,9 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from finetune.data.atomic import require_no_links
@@ -22,6 +25,7 @@ from finetune.training.executors.remote import SentJob, sent, train_sent
 from finetune.training.executors.sweep import Sweep
 
 CLUSTER = "slurm"  # in tests `local`: submitit starts the jobs as processes of this machine
+LOG_LEVEL = "SUBMITIT_LOG_LEVEL"  # of submitit, read when it is imported
 LOGS = ".slurm"  # the folder of submitit's own files, in the results folder
 SECONDS_BETWEEN_LOOKS = 2.0  # seconds between looks at what has ended
 PATIENCE = 120.0  # seconds in which a job that is asked to stop writes its checkpoint
@@ -74,12 +78,7 @@ class OnSlurm:
 
     def _executor(self, out: Path) -> Any:
         """Raises UserError where submitit or Slurm is not installed."""
-        try:
-            import submitit
-        except ImportError as error:
-            raise UserError(
-                "submitit, which submits Slurm jobs, is not installed", "pip install 'bert-finetune[slurm]'"
-            ) from error
+        submitit = _submitit()
         if CLUSTER == "slurm" and shutil.which("sbatch") is None:
             raise UserError("this machine has no sbatch, so no Slurm", "Start it on a login node, or leave `on` out")
         require_no_links(out / LOGS)
@@ -116,6 +115,25 @@ class _Resumable:
         from submitit.helpers import DelayedSubmission
 
         return DelayedSubmission(self, job)
+
+
+def _submitit() -> ModuleType:
+    """submitit, which must not configure this process's logging: that would close the handlers that others added.
+
+    Raises UserError where it is not installed.
+    """
+    given = os.environ.get(LOG_LEVEL)
+    os.environ[LOG_LEVEL] = "NOCONFIG"
+    try:
+        return import_module("submitit")
+    except ImportError as error:
+        raise UserError(
+            "submitit, which submits Slurm jobs, is not installed", "pip install 'bert-finetune[slurm]'"
+        ) from error
+    finally:
+        del os.environ[LOG_LEVEL]
+        if given is not None:
+            os.environ[LOG_LEVEL] = given
 
 
 def _outcome(job: Any, ours: Job) -> Outcome:
