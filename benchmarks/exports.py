@@ -21,7 +21,7 @@ TASKS = (
     "sst2",
     "stsb",
     "conll-2003",
-    "squad-v2-by-article",
+    "squad-v1-by-article",
     "codah",
 )  # classes of pairs and texts, numbers, tags, ...
 CONTESTANTS: dict[str, tuple[str, ...] | None] = {
