@@ -11,6 +11,7 @@ from finetune.task_types.declared_options import option
 from finetune.task_types.multilabel.task import MultiLabelRow, MultiLabelTask
 from finetune.task_types.parts import Answer, Baselines, Codec, Explainer, Scoring, Stream
 from finetune.task_types.pretraining.task import TextTask
+from finetune.task_types.ranking.task import RankingRow, RankingTask
 from finetune.task_types.sentence.task import SentenceRow, SentenceTask
 from finetune.task_types.span.row import SpanRow
 from finetune.task_types.span.task import SpanTask
@@ -34,6 +35,8 @@ __all__ = [
     "MultiLabelRow",
     "MultiLabelTask",
     "NoRow",
+    "RankingRow",
+    "RankingTask",
     "Rows",
     "Scoring",
     "SentenceRow",

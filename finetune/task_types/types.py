@@ -14,6 +14,7 @@ from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import DataType
 from finetune.task_types.multilabel.columns import MultiLabel
 from finetune.task_types.pretraining.columns import Text
+from finetune.task_types.ranking.columns import Ranking
 from finetune.task_types.sentence.columns import Classification, Regression
 from finetune.task_types.span.columns import Span
 from finetune.task_types.tagging.columns import Tagging
@@ -24,6 +25,7 @@ OWN: tuple[DataType, ...] = (
     Choice(),
     Span(),
     Tagging(),
+    Ranking(),
     Classification(),
     Regression(),
     MultiLabel(),

@@ -15,6 +15,7 @@ from finetune.task_types.candidates import Ambiguous, label_candidates
 from finetune.task_types.column_names import name_words_of
 
 CLASSES, NUMBER, SEVERAL = "classification", "regression", "multi-label"  # names of types, see their columns.py
+RANKING = "ranking"
 ROWS_LOOKED_AT = 5_000
 MANY_VALUES = 0.5  # share of the rows: with more distinct values a column does not hold classes
 FEW_NUMBERS = 20  # most whole numbers that are classes

@@ -1,0 +1,1 @@
+"""The passages of a query in order: a cross-encoder."""

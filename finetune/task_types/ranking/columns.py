@@ -1,0 +1,91 @@
+"""A query, a passage and its relevance a row: user data of the type `ranking`."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from finetune.data.issues import Issue
+from finetune.data.table import Table
+from finetune.data.characters import same_text
+from finetune.data.values import as_number, as_text, is_missing
+from finetune.errors import UserError
+from finetune.task_types.columns import Layout
+from finetune.task_types.data_type import Evidence, NoRow, short
+from finetune.task_types.labelling import Labelling
+from finetune.task_types.ranking.queries import query_of
+from finetune.task_types.ranking.task import RankingRow, RankingTask
+from finetune.task_types.ranking.view import RankingView
+from finetune.task_types.row_issues import unusable
+from finetune.task_types.task import Task
+from finetune.task_types.text_inputs.columns import TextType, texts_of
+from finetune.task_types.text_inputs.label_kinds import RANKING
+
+NO_GRADE = unusable("no-grade", "the relevance of a passage is not a number from 0", "Write 0 for one that is not relevant, 1 or more for others")
+
+
+class Ranking(TextType):
+    """Rows of one query are its passages, each with a grade of relevance."""
+
+    name = RANKING
+    answers = "a score for a query and a passage, by which the passages of a query are ranked"
+    task_class = RankingTask
+    view = RankingView
+    inputs = "QUERY,PASSAGE label=RELEVANCE"
+    labels_are = "relevance"
+    units_are = "queries"
+    row_issues: ClassVar[tuple[Issue, ...]] = (NO_GRADE,)
+
+    def find(self, evidence: Evidence) -> Layout | None:
+        """As for other texts, where the user asked for it; else a pair is found out to be one. Raises UserError where
+        there are not two texts.
+        """
+        if evidence.shape is None:
+            return None
+        layout = super().find(evidence)
+        if layout is not None and len(layout.text) != 2:
+            raise UserError(
+                f"{evidence.file}: shape={RANKING} needs a query and a passage, and only the text {layout.text[0]} was found",
+                "Name both: text=QUERY,PASSAGE",
+            )
+        return layout
+
+    def summary(self, golds: Sequence[float]) -> str:
+        """How many passages are relevant, and the grades."""
+        relevant = sum(gold > 0 for gold in golds)
+        grades = sorted({*golds})
+        shown = ", ".join(f"{grade:g}" for grade in grades) if len(grades) <= 10 else f"{grades[0]:g} to {grades[-1]:g}"
+        return f"{relevant:,} of {len(golds):,} passages are relevant (labels {shown})"
+
+    def facts(self, row: Any) -> dict[str, str]:
+        named = super().facts(row)
+        return {"query": named["text"], "passage": named["second text"], "relevance": named["label"]}
+
+    def shown_label(self, gold: float) -> str:
+        return f"{gold:g}"
+
+    def row(self, layout: Layout, values: Mapping[str, Any], name: str) -> RankingRow:
+        """The pair with its grade. Raises NoRow for a missing text, and a grade that is not a number from 0."""
+        text, pair = texts_of(layout, values)
+        cell = layout.label_in(values)
+        grade = as_number(cell, decimal=layout.decimal)
+        if not is_missing(cell) and (grade is None or grade < 0):
+            raise NoRow(f"has the label {short(cell)}, which is not a number from 0 (not relevant)", NO_GRADE)
+        return RankingRow(id=name, text=text, pair=pair, gold=grade)
+
+    def unit(self, row: Any) -> str:
+        return query_of(row)
+
+    def units(self, layout: Layout, table: Table, texts: Sequence[str]) -> Sequence[str]:
+        """The queries."""
+        return [same_text(as_text(cell)) if text else "" for cell, text in zip(table.columns[layout.text[0]], texts, strict=True)]
+
+    def task(self, layout: Layout, *, name: str, read: Any = None) -> RankingTask:
+        return RankingTask(name=name, read=read, passage=layout.text[1])
+
+    def labelling(self, task: Task, layout: Layout) -> Labelling:
+        return Labelling(how="number", marks=lambda answer, _: [answer.value])
+
+    def inputs_fault(self, layout: Layout, count: int) -> str:
+        return "" if count == 2 else "is not a query and a passage"
+
+    def example(self, layout: Layout | None) -> str:
+        return '"a query", "a passage"'

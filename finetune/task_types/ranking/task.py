@@ -1,0 +1,221 @@
+"""The passages of a query in order, by a score for each pair of both: a cross-encoder (Nogueira and Cho 2019)."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from finetune.data.messages import so_many
+from finetune.data.rows import Rows
+from finetune.data.source import Source
+from finetune.errors import UserError
+from finetune.metrics.metric import Metric
+from finetune.metrics.ranking import RANKING_METRICS, ranking_scores
+from finetune.metrics.sums import Counted, mean_counted
+from finetune.models.feature import Feature
+from finetune.task_types.declared_options import option
+from finetune.task_types.explained import Asked, ExplainTarget, NamedText
+from finetune.task_types.parts import Answer, Baselines, Codec, Explainer, Scoring, Stream
+from finetune.task_types.pooled import TextRow, encode_texts, logits_by_row, text_features
+from finetune.task_types.ranking.bm25 import Bm25
+from finetune.task_types.ranking.negatives import corpus_passages, with_negatives
+from finetune.task_types.ranking.queries import by_query, query_feature
+from finetune.task_types.task import Task
+from finetune.task_types.text_inputs import explained
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+    from finetune.models.backbone import Backbone
+    from finetune.runs.events import Watcher
+    from finetune.task_types.ranking.head import RankingHead
+
+LOSS = "`row` learns each label, `pairwise` and `listwise` the order of a query's passages, which are in one batch"
+CORPUS = "a file of passages, of which BM25 adds some to each query as not relevant"
+NEGATIVES = "how many passages of `corpus` are added to each query"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankingRow(TextRow):
+    """A query (`text`), a passage (`pair`), and how relevant it is (`gold`): 0 is not, None is unknown."""
+
+    gold: float | None = None
+
+
+class RankingCodec(Codec["RankingTask"]):
+    """Queries with a passage to features; the logit is the score of the passage."""
+
+    def encode_together(self, before: Any, row: Any) -> bool:
+        return False
+
+    def encode(self, rows: Sequence[RankingRow], tokenizer: "PreTrainedTokenizerBase", max_length: int) -> list[Feature]:
+        """`[CLS] query [SEP] passage [SEP]`, the longer truncated first; labels are shares of the highest grade.
+
+        Without labels where whole queries are learned (`RankingStream`).
+        """
+        by_row = self.task.loss == "row"
+        labels = [None if row.gold is None or not by_row else min(1.0, row.gold / self.task.highest) for row in rows]
+        return text_features(rows, labels, tokenizer, max_length, windows=False)
+
+    def decode(
+        self, logits: Sequence[np.ndarray], features: Sequence[Feature], rows: Sequence[RankingRow]
+    ) -> list[Answer]:
+        """The logit: a higher one is a better place."""
+        return [Answer(value=float(row[0])) for row in logits_by_row(logits, features, len(rows))]
+
+    def texts(self, row: RankingRow) -> dict[str, str]:
+        """The passage: a changed query would be another one."""
+        return {"passage": row.pair or ""}
+
+    def with_texts(self, row: RankingRow, texts: Mapping[str, str]) -> RankingRow:
+        return replace(row, pair=texts["passage"])
+
+
+class RankingScoring(Scoring["RankingTask"]):
+    """The order of each query's passages. A query without a relevant one has no right order, and is left out."""
+
+    def labels(self, rows: Sequence[RankingRow]) -> list[Answer]:
+        return [Answer(value=row.gold) for row in rows]
+
+    def score(self, answers: Sequence[Answer], rows: Sequence[RankingRow]) -> dict[str, float]:
+        """Means over the queries with a relevant passage; none where there is no such query."""
+        return {name: counted.score for name, counted in self.sums(answers, rows).items() if counted.size}
+
+    def sums(self, answers: Sequence[Answer], rows: Sequence[RankingRow]) -> dict[str, Counted]:
+        """By query, not by row: queries are resampled."""
+        grades, scores = self._values(answers, rows)
+        queries = [some for some in by_query(rows).values() if any(grades[index] > 0 for index in some)]
+        found = [ranking_scores([grades[i] for i in some], [scores[i] for i in some]) for some in queries]
+        return {name: mean_counted([one[name] for one in found]) for name in self.task.metric_names}
+
+    def notes(self, answers: Sequence[Answer], rows: Sequence[RankingRow]) -> list[str]:
+        """Queries that are not scored, and those of which any order is right."""
+        queries = [[rows[index].gold or 0 for index in some] for some in by_query(rows).values()]
+        none, only = (sum(test(map(bool, grades)) for grades in queries) for test in (_none, all))
+        of = f"of {so_many(len(queries), 'query', 'queries')}"
+        found = [f"{none:,} {of} have no relevant passage: left out of the scores"] * bool(none)
+        return found + [f"{only:,} {of} have relevant passages only: any order of them is right"] * bool(only)
+
+
+class RankingBaselines(Baselines["RankingTask"]):
+    """BM25, and equal scores for all passages, which are worth what a random order is."""
+
+    def predictions(self, train: Sequence[RankingRow], rows: Sequence[RankingRow]) -> dict[str, list[Answer]]:
+        passages = self.task.passages() or dict.fromkeys(row.pair or "" for row in train)
+        places = {text: place for place, text in enumerate({**passages, **dict.fromkeys(row.pair for row in rows)})}
+        scores = Bm25(list(places)).scores([row.text for row in rows], [places[row.pair] for row in rows])
+        return {"random-order": [Answer(value=0.0)] * len(rows), "bm25": [Answer(value=float(one)) for one in scores]}
+
+
+class RankingExplainer(Explainer["RankingTask"]):
+    """The score of a passage."""
+
+    def texts(self, row: RankingRow) -> list[list[NamedText]]:
+        return explained.texts(row)
+
+    def wanted(self, row: RankingRow, answer: Answer, features: Sequence[Feature], asked: Asked) -> ExplainTarget:
+        return explained.score_target(answer, features, asked)
+
+
+class RankingStream(Stream["RankingTask"]):
+    """A query with all its passages is a feature, for the losses that compare them."""
+
+    def train_features(
+        self, rows: Sequence[RankingRow], tokenizer: "PreTrainedTokenizerBase", max_length: int, watch: "Watcher"
+    ) -> list[Feature] | None:
+        if self.task.loss == "row":
+            return None
+        encoded = encode_texts([row.text for row in rows], [row.pair or "" for row in rows], tokenizer, max_length)
+        features = (
+            query_feature(some[0], [encoded[i] for i in some], [rows[i].gold or 0.0 for i in some], self.task.loss)
+            for some in by_query(rows).values()
+        )
+        return [one for one in features if one is not None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankingTask(Task):
+    """Ranks the passages of each query; rows of one query need not follow each other.
+
+    With `corpus` each query gets passages of that file which BM25 ranks highest, as not relevant, but for those that it
+    has. `loss` is what is learned (`RankingHead.loss`); with `pairwise` and `listwise` a batch is of whole queries.
+    `passage` is the name of the passage's column, and `highest` the highest grade of the training rows.
+    """
+
+    read: Callable[[Source, str], Rows]
+    metrics: tuple[Metric, ...] = RANKING_METRICS
+    loss: Literal["row", "pairwise", "listwise"] = option("row", LOSS)
+    corpus: str = option("", CORPUS)
+    negatives: int = option(10, NEGATIVES)
+    passage: str = "passage"
+    highest: float = 1.0
+    row_type = RankingRow
+    codec_class = RankingCodec
+    scoring_class = RankingScoring
+    baselines_class = RankingBaselines
+    explainer_class = RankingExplainer
+    stream_class = RankingStream
+
+    def load(self, source: Source, split: str) -> Rows:
+        """The rows of a split, with passages of the corpus.
+
+        Raises UserError that names the row for an empty text or a wrong label, and for rows in which nothing can be
+        ranked.
+        """
+        loaded = self.checked(self.read(source, split))
+        if passages := self.passages():
+            loaded = with_negatives(loaded, list(passages), self.negatives)
+        if self.scoring.all_labelled(loaded.rows):
+            _require_order(loaded, trains=split == self.train_split)
+        return loaded
+
+    def passages(self) -> dict[str, None]:
+        """The distinct passages of the corpus, in its order; none without one."""
+        return corpus_passages(Path(self.corpus), self.passage) if self.corpus else {}
+
+    def with_training_statistics(self, train: Sequence[RankingRow]) -> "RankingTask":
+        """The task with the highest grade."""
+        return replace(self, highest=max((row.gold or 0.0 for row in train), default=1.0) or 1.0)
+
+    def fault(self, row: RankingRow) -> str:
+        if not row.text.strip() or not (row.pair or "").strip():
+            return f"has an empty {'passage' if row.text.strip() else 'query'}"
+        if row.gold is None or self.fits(row.gold, row) and row.gold >= 0:
+            return ""
+        return f"has the label {row.gold!r}; expected a number from 0 (not relevant)"
+
+    def fits(self, value: Any, row: RankingRow) -> bool:
+        return isinstance(value, int | float) and math.isfinite(value)
+
+    def row(self, text: str, pair: str) -> RankingRow:
+        """A query and a passage."""
+        return RankingRow(id="", text=text, pair=pair)
+
+    def head(self, backbone: "Backbone") -> "RankingHead":
+        from finetune.task_types.ranking.head import RankingHead
+
+        return RankingHead(backbone, ("relevance",), learns=self.loss)
+
+
+def _none(relevant: Any) -> bool:
+    return not any(relevant)
+
+
+def _require_order(loaded: Rows, *, trains: bool) -> None:
+    """Raises UserError where no query has both relevant passages and others, and where one query is all there is."""
+    queries = [{(loaded.rows[index].gold or 0) > 0 for index in some} for some in by_query(loaded.rows).values()]
+    if not any(True in found for found in queries):
+        raise UserError(
+            f"{loaded.origin}: no query has a relevant passage, whose label is above 0", "Name the labels: label=COLUMN"
+        )
+    if not any(len(found) == 2 for found in queries):
+        what = "each query has one passage" if len(queries) == len(loaded.rows) else "all passages are relevant"
+        raise UserError(
+            f"{loaded.origin}: {what}, so that there is nothing to rank",
+            "Name a file of passages of which BM25 takes some that are not relevant: corpus=FILE",
+        )
+    if trains and loaded.drawn and len(queries) < 2:
+        raise UserError(f"{loaded.origin}: has only one query to train on", "Add queries, of which some are held out")
