@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from finetune.data.messages import so_many
 from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.errors import UserError
@@ -95,7 +94,7 @@ class RankingScoring(Scoring["RankingTask"]):
         """Queries that are not scored, and those of which any order is right."""
         queries = [[rows[index].gold or 0 for index in some] for some in by_query(rows).values()]
         none, only = (sum(test(map(bool, grades)) for grades in queries) for test in (_none, all))
-        of = f"of {so_many(len(queries), 'query', 'queries')}"
+        of = f"of {len(queries):,} queries"
         found = [f"{none:,} {of} have no relevant passage: left out of the scores"] * bool(none)
         return found + [f"{only:,} {of} have relevant passages only: any order of them is right"] * bool(only)
 
