@@ -11,6 +11,7 @@ from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import DataType, NoRow
 from finetune.task_types.label_relations import could_be_related
 from finetune.task_types.row_builder import rows_of
+from finetune.task_types.text_inputs.rankings import ranking_lines
 from finetune.task_types.types import named_type
 
 ROWS = 2
@@ -32,6 +33,7 @@ def describe_rows(layout: Layout, table: Table, *, split: str = "") -> Iterator[
         yield f"{kind.labels_are}: {_summary(kind, layout, table)}"
     for name in split_columns(layout, table, used=split):
         yield f"the column {shown(name)} says which rows are for training: it is used with split={name} alone"
+    yield from ranking_lines(layout, table.columns)
     yield from could_be_related(layout)
     for rival in layout.rivals:
         yield f"not the label, but could be: {rival}"

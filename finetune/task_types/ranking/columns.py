@@ -19,7 +19,11 @@ from finetune.task_types.task import Task
 from finetune.task_types.text_inputs.columns import TextType, texts_of
 from finetune.task_types.text_inputs.label_kinds import RANKING
 
-NO_GRADE = unusable("no-grade", "the relevance of a passage is not a number from 0", "Write 0 for one that is not relevant, 1 or more for others")
+NO_GRADE = unusable(
+    "no-grade",
+    "the relevance of a passage is not a number from 0",
+    "Write 0 for one that is not relevant, 1 or more for others",
+)
 
 
 class Ranking(TextType):
@@ -76,7 +80,10 @@ class Ranking(TextType):
 
     def units(self, layout: Layout, table: Table, texts: Sequence[str]) -> Sequence[str]:
         """The queries."""
-        return [same_text(as_text(cell)) if text else "" for cell, text in zip(table.columns[layout.text[0]], texts, strict=True)]
+        return [
+            same_text(as_text(cell)) if text else ""
+            for cell, text in zip(table.columns[layout.text[0]], texts, strict=True)
+        ]
 
     def task(self, layout: Layout, *, name: str, read: Any = None) -> RankingTask:
         return RankingTask(name=name, read=read, passage=layout.text[1])

@@ -33,7 +33,8 @@ def _passages(path: Path, column: str, _: tuple[int, int]) -> dict[str, None]:
     found = [column] if column in columns else named(columns, NAMES)[:1] or texts
     if len(found) != 1:
         raise UserError(
-            f"corpus={path}: has no column '{column}', but {', '.join(columns)}", f"Call that of the passages '{column}'"
+            f"corpus={path}: has no column '{column}', but {', '.join(columns)}",
+            f"Call that of the passages '{column}'",
         )
     return dict.fromkeys(as_text(cell) for cell in columns[found[0]] if not is_missing(cell))
 

@@ -50,7 +50,9 @@ class RankingCodec(Codec["RankingTask"]):
     def encode_together(self, before: Any, row: Any) -> bool:
         return False
 
-    def encode(self, rows: Sequence[RankingRow], tokenizer: "PreTrainedTokenizerBase", max_length: int) -> list[Feature]:
+    def encode(
+        self, rows: Sequence[RankingRow], tokenizer: "PreTrainedTokenizerBase", max_length: int
+    ) -> list[Feature]:
         """`[CLS] query [SEP] passage [SEP]`, the longer truncated first; labels are shares of the highest grade.
 
         Without labels where whole queries are learned (`RankingStream`).
