@@ -1,7 +1,7 @@
 """Scores a predicted file against its labels in constant memory."""
 
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import fields, replace
 from typing import Any, overload
 
@@ -10,7 +10,7 @@ from finetune.data.records import Record
 from finetune.data.rows import Row
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import NoRow
-from finetune.task_types.parts import Answer
+from finetune.task_types.parts import Answer, Scoring
 from finetune.task_types.row_builder import row_of
 from finetune.task_types.task import Task
 from finetune.task_types.types import named_type
@@ -58,22 +58,23 @@ class Repeated(list[Any]):
 
 
 class CompactRows:
-    """Rows and predictions as metrics need them: without texts, numbers as plain floats."""
+    """Rows and predictions as metrics need them: with the texts that these read alone, numbers as plain floats."""
 
-    def __init__(self) -> None:
+    def __init__(self, scoring: Scoring[Any]) -> None:
+        self.read = scoring.reads
         self.rows: Any = Repeated()
         self.answers: Any = Repeated()
 
     def append(self, row: Row, label: Any, value: Any) -> None:
         """Appends a row with its label and predicted value. If the first label is a number, all are."""
-        if isinstance(label, float) and not self.rows:
+        if isinstance(label, float) and not self.rows and not self.read:
             bare = without_texts(row)
             self.rows, self.answers = (
                 InternedRows(lambda one: replace(bare, gold=one)),
                 InternedRows(lambda v: Answer(value=v)),
             )
         number = isinstance(self.rows, InternedRows)
-        self.rows.append(label if number else without_texts(row))
+        self.rows.append(label if number else without_texts(row, but=self.read))
         self.answers.append(value if number else Answer(value=value))
 
 
@@ -82,7 +83,7 @@ def scores_of(task: Task, layout: Layout, labelled: Iterable[tuple[Record, Any]]
     with one that is unknown to the model.
     """
     unknown, unreadable = UnknownLabels(task=task, layout=layout), list[tuple[int, int]]()
-    kept, kind, unlabelled = CompactRows(), named_type(layout.shape), list[tuple[int, int]]()
+    kept, kind, unlabelled = CompactRows(task.scoring), named_type(layout.shape), list[tuple[int, int]]()
     for record, cell in labelled:
         if cell is None:
             continue
@@ -106,8 +107,8 @@ def scores_of(task: Task, layout: Layout, labelled: Iterable[tuple[Record, Any]]
     return task.scoring.score(kept.answers, kept.rows) if len(kept.rows) else {}
 
 
-def without_texts(row: Row) -> Row:
-    """The row with only the fields that metrics use."""
+def without_texts(row: Row, *, but: Collection[str] = ()) -> Row:
+    """The row with only the fields that metrics use, and those that are named."""
     empty: dict[type, Any] = {str: "", tuple: ()}
-    values = {field.name: getattr(row, field.name) for field in fields(row) if field.name not in SCORED}
+    values = {field.name: getattr(row, field.name) for field in fields(row) if field.name not in (*SCORED, *but)}
     return replace(row, **{name: empty[type(value)] for name, value in values.items() if type(value) in empty})

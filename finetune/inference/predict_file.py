@@ -3,7 +3,7 @@
 import json
 import time
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from finetune.inference.asked import UNSURE
 from finetune.inference.file_scores import scores_of
 from finetune.inference.predict_plan import SAMPLE_ROWS, known_type, layout_for, require_output_for, require_settings
 from finetune.inference.predictor import Predictor
+from finetune.inference.ranked_rows import RankedRows, with_rank
 from finetune.inference.shift.note import measuring, shift_notes
 from finetune.runs.environment import versions
 from finetune.runs.events import Note, RowsPredicted, Watcher
@@ -68,7 +69,8 @@ class Prediction:
 def predict_file(
     predictor: Predictor, path: Path, output: Path, *, options: Mapping[str, str], watch: Watcher, escape: bool = False
 ) -> Prediction:
-    """Predicts every row of a file, and writes all its columns with the predictions to `output`, in order.
+    """Predicts every row of a file, and writes all its columns with the predictions to `output`, in order; of a ranking
+    each query's passages by their rank.
 
     Resumes an interrupted attempt. Predictions that a spreadsheet would run as a formula get an apostrophe in CSV and
     TSV; with `escape`, so do the file's own cells. Raises UserError for a file that cannot be read or written, and
@@ -103,8 +105,11 @@ def predict_file(
         found.rows, found.truncated = journal.rows, journal.truncated
         error = free_name(ERROR, taken)
         names, found.failed = journal.names(error=error)
+        rows: Iterable[Mapping[str, Any]] = journal
+        if kind.ranked:
+            rows, names, form = RankedRows(journal, layout, taken), with_rank(names, taken), replace(form, path=None)
         added = [name for name in names if name not in taken]
-        escaped = write_rows(output, journal, names, escaped=names if escape else added, added=added, like=form)
+        escaped = write_rows(output, rows, names, escaped=names if escape else added, added=added, like=form)
         found.notes += [note] if (note := encoding_note(output, form)) else []
         found.notes += [f"{output}: {so_many(escaped, 'cell')} {ESCAPED}"] if escaped else []
         if found.failed and written_format(output, form).name in ("word-lines", "ontonotes", "labelled-lines"):

@@ -14,6 +14,8 @@ from finetune.data.rows import Row
 from finetune.errors import UserError, first_line
 from finetune.inference.answer_rows import ERROR, Predicts, answer_records, windows
 from finetune.inference.predict_plan import shown_names
+from finetune.inference.ranks import RANK, ranks_of
+from finetune.runs.predictions import PREDICTION
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import DataType, NoRow
 from finetune.task_types.row_builder import row_of
@@ -26,7 +28,17 @@ def answer_values(predictor: Predicts, rows: Iterable[Any] | Mapping[str, Sequen
 
     `rows` may also be a table (a DataFrame, or a mapping of columns). Raises UserError for anything else.
     """
-    return [one for window in windows(_rows_in(predictor, rows)) for one in window_values(predictor, window)]
+    given = list(_rows_in(predictor, rows))
+    return with_ranks(predictor, given, [one for window in windows(given) for one in window_values(predictor, window)])
+
+
+def with_ranks(predictor: Predicts, rows: Sequence[Any], found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The predictions for rows, of a ranking with the place of each among those of its query."""
+    if not _type_of(predictor).ranked:
+        return found
+    queries = [layout.text_of(values, layout.text[0]) for values, layout, _ in (_as_values(predictor, r) for r in rows)]
+    ranks = ranks_of((query, one.get(PREDICTION)) for query, one in zip(queries, found, strict=True))
+    return [one | ({RANK: place} if place else {}) for one, place in zip(found, ranks.places, strict=True)]
 
 
 def window_values(predictor: Predicts, rows: Sequence[Any]) -> list[dict[str, Any]]:

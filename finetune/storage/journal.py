@@ -2,7 +2,8 @@
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -98,6 +99,18 @@ class Journal:
         with self.file.open(encoding="ascii") as lines:
             next(lines)
             yield from (DECODE(line) for line in lines if not line.startswith(END))
+
+    def in_order(self, order: Sequence[int]) -> Iterator[dict[str, Any]]:
+        """Yields the rows with these numbers, from 0, in this order."""
+        starts, at = array("q"), 0
+        with self.file.open("rb") as lines:
+            for line in lines:
+                if at and not line.startswith(END.encode()):
+                    starts.append(at)
+                at += len(line)
+            for number in order:
+                lines.seek(starts[number])
+                yield DECODE(lines.readline().decode("ascii"))
 
     def add(self, rows: Iterable[Mapping[str, Any]], *, truncated: int) -> None:
         """Writes a window of rows, of which some were truncated, and syncs it to disk."""

@@ -82,7 +82,8 @@ class DataType(ABC):
 
     `pooled`: its heads read a vector of the text. `batch_size` and `max_length` are those of the starting recipe; a
     `max_length` of None is fitted to the texts. `capped` is the option of its tasks that limits the tokens of the first
-    input. `marks`: texts may have two marked spans. `issues` are those that its `findings` may report, and `row_issues`
+    input. `marks`: texts may have two marked spans. `ranked`: predictions are scores, by which the rows of one
+    first text are ranked. `issues` are those that its `findings` may report, and `row_issues`
     the reasons for which `row` raises NoRow, each with the shared ones.
     """
 
@@ -102,6 +103,7 @@ class DataType(ABC):
     capped: ClassVar[str] = ""
     pooled: ClassVar[bool] = False
     marks: ClassVar[bool] = False
+    ranked: ClassVar[bool] = False
     by_text: ClassVar[bool] = False
     any_columns: ClassVar[bool] = False
     batch_size: ClassVar[int] = 16

@@ -121,7 +121,16 @@ class Codec(Part[AnyTask], ABC):
 
 
 class Scoring(Part[AnyTask], ABC):
-    """Predictions to scores, and the options that are chosen on dev."""
+    """Predictions to scores, and the options that are chosen on dev.
+
+    `reads` are the names of the texts of rows that scores depend on, besides the label.
+    """
+
+    reads: ClassVar[tuple[str, ...]] = ()
+
+    def groups(self, rows: Sequence[Row]) -> Sequence[Any] | None:
+        """What rows that are scored together share, such as their query `(rows,)`; None where each is scored alone."""
+        return None
 
     @abstractmethod
     def labels(self, rows: Sequence[Row]) -> list[Answer]:

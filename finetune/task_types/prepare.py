@@ -11,6 +11,7 @@ from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.models.feature import Feature
 from finetune.models.feature_arrays import lengths, truncated_rows
+from finetune.task_types.row_groups import grouped
 from finetune.task_types.task import Task
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def load_splits(
             raise UserError(
                 f"{loaded.origin}: rows of the split '{name}' have no label", "Label them or leave them out"
             )
-        splits[name] = loaded if limit is None else _drawn(loaded, limit)
+        splits[name] = loaded if limit is None else _drawn(task, loaded, limit)
     return splits
 
 
@@ -79,11 +80,26 @@ def length_summary(features: Sequence[Feature]) -> dict[str, Any]:
     }
 
 
-def _drawn(loaded: Rows, limit: int) -> Rows:
-    """`limit` rows in order, sampled with a fixed seed, since data files are often sorted."""
+def _drawn(task: Task, loaded: Rows, limit: int) -> Rows:
+    """`limit` rows in order, sampled with a fixed seed, since data files are often sorted; whole groups of those that
+    are scored together, the last of which may be beyond the limit.
+    """
     count = len(loaded.rows)
     if limit >= count:
         return loaded
+    groups = task.scoring.groups(loaded.rows)
     chosen = sorted(np.random.default_rng(0).choice(count, limit, replace=False))
+    if groups is not None:
+        chosen = _whole_groups(groups, limit)
     slices = {name: [values[i] for i in chosen] for name, values in loaded.slices.items()}
     return replace(loaded, rows=chosen_rows(loaded.rows, chosen), slices=slices)
+
+
+def _whole_groups(groups: Sequence[Any], limit: int) -> list[int]:
+    """The rows, in order, of so many groups in a fixed random order that they are `limit` or more."""
+    members, chosen = grouped(groups), list[int]()
+    for number in np.random.default_rng(0).permutation(len(members)):
+        if len(chosen) >= limit:
+            break
+        chosen += members[number]
+    return sorted(chosen)

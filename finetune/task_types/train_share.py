@@ -8,10 +8,9 @@ from dataclasses import replace
 from finetune.data.rows import Row, Rows, chosen_rows
 from finetune.errors import UserError
 from finetune.runs.data_sizes import exact_percent
+from finetune.task_types.row_groups import RowUnit, grouped
 from finetune.task_types.task import Task
 from finetune.task_types.types import type_of
-
-RowUnit = list[int]  # indexes of rows that stay together
 
 
 def with_share(task: Task, train: Rows, share: float, *, seed: int) -> Rows:
@@ -62,7 +61,9 @@ def spread_evenly(task: Task, rows: Sequence[Row], units: Sequence[RowUnit], *, 
 
 
 def _units(task: Task, rows: Sequence[Row]) -> list[RowUnit]:
-    """Groups of rows that are encoded together; single rows where one group would hold all."""
+    """Groups of rows that are encoded or scored together; single rows where one group would hold all."""
+    if (groups := task.scoring.groups(rows)) is not None:
+        return grouped(groups)
     units: list[RowUnit] = []
     before: Row = None
     for index, row in enumerate(rows):

@@ -8,7 +8,7 @@ from finetune.data.rows import Row
 from finetune.inference.model_source import ModelSource
 from finetune.inference.predict_plan import known_type
 from finetune.inference.predictor import Predictor
-from finetune.inference.python_rows import names_read, window_values
+from finetune.inference.python_rows import names_read, window_values, with_ranks
 from finetune.runs.folder import RunFolder
 from finetune.task_types.data_type import DataType
 
@@ -55,7 +55,7 @@ class ServedModel:
 
     def predict(self, rows: Sequence[Any]) -> list[dict[str, Any]]:
         """The cells of `finetune predict` for each row; for one without a prediction its `error`."""
-        return window_values(self.predictor, rows)
+        return with_ranks(self.predictor, rows, window_values(self.predictor, rows))
 
     def as_columns(self, row: Row) -> dict[str, Any]:
         """A row of its task by the names of its columns; empty where its texts are not its columns."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
+    pass
 
 K1, B = 1.2, 0.75  # the defaults of Lucene, which has the same formula
 QUERIES_AT_ONCE = 200

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from finetune.data.characters import same_text
 from finetune.data.issues import Issue
 from finetune.data.table import Table
-from finetune.data.characters import same_text
 from finetune.data.values import as_number, as_text, is_missing
 from finetune.errors import UserError
 from finetune.task_types.columns import Layout
@@ -30,6 +30,7 @@ class Ranking(TextType):
     """Rows of one query are its passages, each with a grade of relevance."""
 
     name = RANKING
+    ranked = True
     answers = "a score for a query and a passage, by which the passages of a query are ranked"
     task_class = RankingTask
     view = RankingView
@@ -47,7 +48,7 @@ class Ranking(TextType):
         layout = super().find(evidence)
         if layout is not None and len(layout.text) != 2:
             raise UserError(
-                f"{evidence.file}: shape={RANKING} needs a query and a passage, and only the text {layout.text[0]} was found",
+                f"{evidence.file}: shape={RANKING} needs a query and a passage; the only text is {layout.text[0]}",
                 "Name both: text=QUERY,PASSAGE",
             )
         return layout

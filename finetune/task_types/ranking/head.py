@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Literal
 
+import torch
 from torch import Tensor
 from torch.nn import functional
 
@@ -21,6 +22,11 @@ class RankingHead(PooledHead):
     def __init__(self, backbone: Backbone, labels: Sequence[str], *, learns: RankingLoss) -> None:
         super().__init__(backbone, labels)
         self.learns = learns
+
+    def forward(self, hidden: Tensor, mask: Tensor, pooled: Tensor | None = None) -> Tensor:
+        """`(batch, width)` to `(batch, 1)`, in the precision of the weights: in bfloat16 many scores would be equal."""
+        with torch.autocast(hidden.device.type, enabled=False):
+            return self.through_layers(hidden.to(self.output.weight.dtype))
 
     def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
         """The loss summed over rows, pairs or queries.

@@ -42,9 +42,9 @@ def _passages(path: Path, column: str, _: tuple[int, int]) -> dict[str, None]:
 def with_negatives(loaded: Rows, passages: Sequence[str], most: int) -> Rows:
     """The rows, then for each query the `most` passages that BM25 ranks highest, without those that it has."""
     queries = by_query(loaded.rows)
-    taken = [{same_text(loaded.rows[index].pair) for index in some} for some in queries.values()]
+    taken = [{same_text(loaded.rows[index].pair) for index in some} for some in queries]
     index = Bm25(passages)
-    first = [some[0] for some in queries.values()]
+    first = [some[0] for some in queries]
     ranked = index.ranked([loaded.rows[place].text for place in first], most + max(map(len, taken), default=0))
     rows, owners = list[Row](loaded.rows), list[int]()
     for place, known, best in zip(first, taken, ranked, strict=True):

@@ -9,11 +9,10 @@ import numpy as np
 from finetune.data.characters import same_text
 from finetune.models.feature import Feature
 from finetune.task_types.pooled import EncodedText, TextRow
+from finetune.task_types.row_groups import RowUnit, grouped
 
 if TYPE_CHECKING:
     from finetune.task_types.ranking.head import RankingLoss
-
-Passages = list[int]  # indexes of a query's rows
 
 
 def query_of(row: TextRow) -> str:
@@ -21,12 +20,9 @@ def query_of(row: TextRow) -> str:
     return same_text(row.text)
 
 
-def by_query(rows: Iterable[TextRow]) -> dict[str, Passages]:
+def by_query(rows: Iterable[TextRow]) -> list[RowUnit]:
     """The indexes of each query's rows, the queries in the order in which they come first."""
-    found: dict[str, Passages] = {}
-    for index, row in enumerate(rows):
-        found.setdefault(query_of(row), []).append(index)
-    return found
+    return grouped(map(query_of, rows))
 
 
 def query_feature(

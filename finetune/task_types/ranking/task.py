@@ -21,7 +21,7 @@ from finetune.task_types.parts import Answer, Baselines, Codec, Explainer, Scori
 from finetune.task_types.pooled import TextRow, encode_texts, logits_by_row, text_features
 from finetune.task_types.ranking.bm25 import Bm25
 from finetune.task_types.ranking.negatives import corpus_passages, with_negatives
-from finetune.task_types.ranking.queries import by_query, query_feature
+from finetune.task_types.ranking.queries import by_query, query_feature, query_of
 from finetune.task_types.task import Task
 from finetune.task_types.text_inputs import explained
 
@@ -78,6 +78,11 @@ class RankingCodec(Codec["RankingTask"]):
 class RankingScoring(Scoring["RankingTask"]):
     """The order of each query's passages. A query without a relevant one has no right order, and is left out."""
 
+    reads = ("text",)
+
+    def groups(self, rows: Sequence[RankingRow]) -> list[str]:
+        return [query_of(row) for row in rows]
+
     def labels(self, rows: Sequence[RankingRow]) -> list[Answer]:
         return [Answer(value=row.gold) for row in rows]
 
@@ -88,13 +93,13 @@ class RankingScoring(Scoring["RankingTask"]):
     def sums(self, answers: Sequence[Answer], rows: Sequence[RankingRow]) -> dict[str, Counted]:
         """By query, not by row: queries are resampled."""
         grades, scores = self._values(answers, rows)
-        queries = [some for some in by_query(rows).values() if any(grades[index] > 0 for index in some)]
+        queries = [some for some in by_query(rows) if any(grades[index] > 0 for index in some)]
         found = [ranking_scores([grades[i] for i in some], [scores[i] for i in some]) for some in queries]
         return {name: mean_counted([one[name] for one in found]) for name in self.task.metric_names}
 
     def notes(self, answers: Sequence[Answer], rows: Sequence[RankingRow]) -> list[str]:
         """Queries that are not scored, and those of which any order is right."""
-        queries = [[rows[index].gold or 0 for index in some] for some in by_query(rows).values()]
+        queries = [[rows[index].gold or 0 for index in some] for some in by_query(rows)]
         none, only = (sum(test(map(bool, grades)) for grades in queries) for test in (_none, all))
         of = f"of {len(queries):,} queries"
         found = [f"{none:,} {of} have no relevant passage: left out of the scores"] * bool(none)
@@ -132,7 +137,7 @@ class RankingStream(Stream["RankingTask"]):
         encoded = encode_texts([row.text for row in rows], [row.pair or "" for row in rows], tokenizer, max_length)
         features = (
             query_feature(some[0], [encoded[i] for i in some], [rows[i].gold or 0.0 for i in some], self.task.loss)
-            for some in by_query(rows).values()
+            for some in by_query(rows)
         )
         return [one for one in features if one is not None]
 
@@ -184,7 +189,7 @@ class RankingTask(Task):
     def fault(self, row: RankingRow) -> str:
         if not row.text.strip() or not (row.pair or "").strip():
             return f"has an empty {'passage' if row.text.strip() else 'query'}"
-        if row.gold is None or self.fits(row.gold, row) and row.gold >= 0:
+        if row.gold is None or (self.fits(row.gold, row) and row.gold >= 0):
             return ""
         return f"has the label {row.gold!r}; expected a number from 0 (not relevant)"
 
@@ -207,7 +212,7 @@ def _none(relevant: Any) -> bool:
 
 def _require_order(loaded: Rows, *, trains: bool) -> None:
     """Raises UserError where no query has both relevant passages and others, and where one query is all there is."""
-    queries = [{(loaded.rows[index].gold or 0) > 0 for index in some} for some in by_query(loaded.rows).values()]
+    queries = [{(loaded.rows[index].gold or 0) > 0 for index in some} for some in by_query(loaded.rows)]
     if not any(True in found for found in queries):
         raise UserError(
             f"{loaded.origin}: no query has a relevant passage, whose label is above 0", "Name the labels: label=COLUMN"
