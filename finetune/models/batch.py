@@ -91,8 +91,9 @@ def _labels(labels: Sequence[Any], *, length: int) -> Tensor:
     return _padded(labels, IGNORED, dtype=np.float32 if fractions else np.int64, length=length)
 
 
-def _padded_tables(tables: Sequence[np.ndarray]) -> Tensor:
+def _padded_tables(given: Sequence[Any]) -> Tensor:
     """Pads tables of `(items, n)` each to `(batch, most items, most n)`, with IGNORED."""
+    tables = list(map(np.asarray, given))
     shape = (len(tables), max(len(table) for table in tables), max(table.shape[1] for table in tables))
     out = np.full(shape, IGNORED, dtype=np.float32)
     for index, table in enumerate(tables):

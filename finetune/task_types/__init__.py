@@ -15,6 +15,8 @@ from finetune.task_types.ranking.task import RankingRow, RankingTask
 from finetune.task_types.sentence.task import SentenceRow, SentenceTask
 from finetune.task_types.span.row import SpanRow
 from finetune.task_types.span.task import SpanTask
+from finetune.task_types.tagging.overlapping.row import OverlapRow
+from finetune.task_types.tagging.overlapping.task import OverlapTask
 from finetune.task_types.tagging.row import TaggingRow
 from finetune.task_types.tagging.task import TaggingTask
 from finetune.task_types.task import Task
@@ -35,6 +37,8 @@ __all__ = [
     "MultiLabelRow",
     "MultiLabelTask",
     "NoRow",
+    "OverlapRow",
+    "OverlapTask",
     "RankingRow",
     "RankingTask",
     "Rows",

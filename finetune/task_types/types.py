@@ -18,12 +18,14 @@ from finetune.task_types.ranking.columns import Ranking
 from finetune.task_types.sentence.columns import Classification, Regression
 from finetune.task_types.span.columns import Span
 from finetune.task_types.tagging.columns import Tagging
+from finetune.task_types.tagging.overlapping.columns import OverlappingSpans
 from finetune.task_types.task import Task
 from finetune.task_types.view import Line, View, with_labels
 
 OWN: tuple[DataType, ...] = (
     Choice(),
     Span(),
+    OverlappingSpans(),
     Tagging(),
     Ranking(),
     Classification(),

@@ -13,7 +13,8 @@ from finetune.task_types.tagging.segments import segmented
 TEXT = "text"
 OUTSIDE = "outside the text, empty or without a label: left out"
 TRIMMED = "with outer blanks: trimmed"
-OVERLAPPING = "that overlap a longer one: left out"
+OVERLAPPING = "that overlap a longer one: left out (shape=overlapping-spans keeps them)"
+TWICE = "given more than once: read once"
 WIDENED = "that begin or end within a word: widened to the word"
 SHARED = "in a word of another entity: left out, since a word has one tag"
 CUT = "that begin in a word of another entity: shortened, since a word has one tag"
@@ -28,8 +29,8 @@ class UsableSpans:
     changes: Counter[str]
 
 
-def spans_of(cell: Any, form: Sequence[str], text: str) -> UsableSpans:
-    """The spans in a cell, trimmed; without those outside the text, and those that overlap a longer one."""
+def valid_spans(cell: Any, form: Sequence[str], text: str) -> UsableSpans:
+    """The spans in a cell, trimmed, each once; without those outside the text. They may overlap."""
     changes: Counter[str] = Counter()
     found = []
     for item in items_in(cell) or ():
@@ -41,8 +42,17 @@ def spans_of(cell: Any, form: Sequence[str], text: str) -> UsableSpans:
         trimmed = start + len(part) - len(part.lstrip()), end - len(part) + len(part.rstrip())
         changes[TRIMMED] += trimmed != (start, end)
         found.append((*trimmed, label))
+    spans = dict.fromkeys(sorted(found, key=lambda one: (one[0], -one[1], one[2])))
+    changes[TWICE] += len(found) - len(spans)
+    return UsableSpans(spans=tuple(spans), changes=+changes)
+
+
+def spans_of(cell: Any, form: Sequence[str], text: str) -> UsableSpans:
+    """The spans in a cell, trimmed; without those outside the text, and those that overlap a longer one."""
+    valid = valid_spans(cell, form, text)
+    changes = Counter({what: count for what, count in valid.changes.items() if what != TWICE})
     kept: list[tuple[int, int, str]] = []
-    for span in sorted(dict.fromkeys(found), key=lambda one: (one[0] - one[1], one)):
+    for span in sorted(valid.spans, key=lambda one: (one[0] - one[1], one)):
         if any(span[0] < end and start < span[1] for start, end, _ in kept):
             changes[OVERLAPPING] += 1
         else:

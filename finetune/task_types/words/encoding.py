@@ -58,7 +58,7 @@ def encode_words(
         else:
             lengths = [len(word) for row in unit for word in rows[row].words]
             ids, first = _first_tokens(lengths, ids, offsets, unknown=tokenizer.unk_token_id)
-        for start, end, owned in _windows(first, len(ids), max_length - 2):
+        for start, end, owned in owning_windows(first, len(ids), max_length - 2):
             read = words[owned]
             features.append(
                 Feature(
@@ -101,7 +101,7 @@ def _labels(
     return [label(gold[word]) for gold, (_, word) in zip(golds, read, strict=True) if gold is not None]
 
 
-def _windows(first: np.ndarray, tokens: int, size: int) -> Iterator[tuple[int, int, np.ndarray]]:
+def owning_windows(first: np.ndarray, tokens: int, size: int) -> Iterator[tuple[int, int, np.ndarray]]:
     """(start, end, indexes of words) of windows that overlap by a quarter; each word is in the one where its first
     token has most context. `first` `(words,)` is the index of each word's first token.
     """

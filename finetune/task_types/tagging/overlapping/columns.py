@@ -1,0 +1,191 @@
+"""Texts with spans that overlap or nest: user data of the type `overlapping-spans`."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+from finetune.data.issues import Finding, Issue
+from finetune.data.messages import percent, shown
+from finetune.data.nested_fields import cell_at
+from finetune.data.span_form import items_in
+from finetune.data.table import Table
+from finetune.data.values import as_text, is_missing
+from finetune.errors import UserError
+from finetune.task_types.columns import Layout
+from finetune.task_types.data_type import TEXT_CHARS_SHOWN, Clean, DataType, Evidence, NoRow, short
+from finetune.task_types.findings import ONE_LABEL, SplitRows
+from finetune.task_types.labelling import Labelling, Mark
+from finetune.task_types.parts import Answer
+from finetune.task_types.row_issues import MISSING_TEXT
+from finetune.task_types.tagging.char_spans import OUTSIDE, TEXT, in_form, spans_of, text_key, types_in, valid_spans
+from finetune.task_types.tagging.guess import span_layout
+from finetune.task_types.tagging.overlapping.row import LabelledSpan, OverlapRow, as_values, triples
+from finetune.task_types.tagging.overlapping.task import OverlapTask, spans_in
+from finetune.task_types.tagging.overlapping.view import OverlapView
+from finetune.task_types.task import Task
+from finetune.task_types.words.columns import ROWS_LOOKED_AT
+
+OFTEN = 0.01  # share of the spans that must overlap a longer one, else they are taken for mistakes of a flat file
+READ_SPAN = Issue(
+    code="read-span",
+    severity="note",
+    worst="warning",
+    meaning="character spans that may overlap, and were trimmed, read once or left out",
+    remedy="Correct their start, end and label; an end is the position after the last character",
+)
+Gold = tuple[LabelledSpan, ...]
+
+
+class OverlappingSpans(DataType):
+    """A text, and its spans by their characters, of which several may have a character in common."""
+
+    name = "overlapping-spans"
+    answers = "spans of a text with their labels, which may overlap or nest"
+    task_class = OverlapTask
+    issues = (READ_SPAN,)
+    view = OverlapView
+    closed_labels = True
+    by_text = True
+    least_words = 5  # shorter texts come again by nature
+    max_length = 256
+    inputs = "text label=spans"
+    labels_are = "entities"
+
+    def find(self, evidence: Evidence) -> Layout | None:
+        """Finds a text with character spans, of which some overlap unless the user named this type."""
+        text, label = evidence.chosen.get("text", []), evidence.chosen.get("label", [])
+        layout = span_layout(evidence.columns, evidence.facts, text, label)
+        if layout is None:
+            return None
+        texts, cells = (evidence.columns[names[0]] for names in (layout.text, layout.label))
+        overlapping, spans = overlaps(texts, cells, layout.spans)
+        if evidence.shape is None and overlapping < max(1, OFTEN * spans):
+            return None
+        share = f"{overlapping:,} of {spans:,} ({percent(overlapping / max(1, spans))})"
+        why = f"{layout.label[0]} holds character spans in {layout.text[0]}, of which {share} overlap a longer one"
+        return replace(layout, shape=self.name, reasons={"shape": f"{why}; shape=tagging leaves those out"})
+
+    def guess(self, evidence: Evidence) -> Layout | None:
+        """As for every type. Also raises UserError for a named column of labels that holds no spans."""
+        layout = super().guess(evidence)
+        if layout is not None and layout.label and not layout.spans:
+            raise UserError(
+                f"{evidence.file}: the column '{layout.label[0]}' holds no character spans within {layout.text[0]}",
+                "Write them as [[start, end, label]], or name other columns with text= and label=",
+            )
+        return layout
+
+    def with_spelling(self, layout: Layout, columns: Mapping[str, Sequence[Any]]) -> Layout:
+        """With the key of a span's text, in which predictions have theirs."""
+        if not layout.label or layout.label[0] not in columns:
+            return layout
+        texts, cells = (columns[names[0]][:ROWS_LOOKED_AT] for names in (layout.text, layout.label))
+        key = text_key(texts, cells, layout.spans)
+        return layout if key == TEXT else replace(layout, file={**layout.file, "span_text": key})
+
+    def may_be_numbers(self, layout: Layout) -> bool:
+        """Never: the labels of spans are names."""
+        return False
+
+    def label_names(self, layout: Layout, cell: Any) -> Iterable[str]:
+        return types_in(cell, layout.spans)
+
+    def labels_in(self, gold: Gold | None) -> tuple[str, ...]:
+        """The labels of the spans."""
+        return tuple(sorted({kind for _, _, kind in gold or ()}))
+
+    def tally(self, golds: Sequence[Gold]) -> Counter[str]:
+        """Counts the spans of each label."""
+        return Counter(kind for gold in golds for _, _, kind in gold)
+
+    def changes(self, layout: Layout, table: Table) -> dict[str, Sequence[int]]:
+        """The spans that are trimmed, read once or left out."""
+        if not layout.label or layout.label[0] not in table.columns:
+            return {}
+        found: defaultdict[str, list[int]] = defaultdict(list)
+        texts, cells = (table.columns[names[0]] for names in (layout.text, layout.label))
+        for index, (text, cell) in enumerate(zip(texts, cells, strict=True)):
+            if not is_missing(text) and items_in(cell):
+                for what in valid_spans(cell, layout.spans, as_text(text)).changes:
+                    found[f"spans {what}"].append(index)
+        return dict(found)
+
+    def findings(self, rows: SplitRows) -> Iterator[Finding]:
+        """The spans that were changed, and a file without any."""
+        for what, some in self.changes(rows.layout, rows.table).items():
+            yield Finding(issue=READ_SPAN, indexes=some, what=what, worst=OUTSIDE in what)
+        if rows.golds and not any(rows.golds):
+            yield Finding(issue=ONE_LABEL, what="no text has a span", worst=rows.trains)
+
+    def fixed(self, layout: Layout, values: dict[str, Any], clean: Clean, done: list[str]) -> dict[str, Any]:
+        """Nothing: a cleaned text would move its spans."""
+        return values
+
+    def row(self, layout: Layout, values: Mapping[str, Any], name: str) -> OverlapRow:
+        """The text with its spans. Raises NoRow for a missing text, and for a cell that is no list of spans."""
+        column = layout.text[0]
+        if is_missing(cell_at(values, column)):
+            raise NoRow(f"has no text in the column '{column}'", MISSING_TEXT)
+        text, cell = layout.text_of(values, column), layout.label_in(values)
+        if is_missing(cell):
+            return OverlapRow(id=name, text=text)
+        if items_in(cell) is None:
+            raise NoRow(f"has {short(cell)} in the column '{layout.label[0]}'; expected a list of spans")
+        return OverlapRow(id=name, text=text, gold=valid_spans(cell, layout.spans, text).spans)
+
+    def facts(self, row: OverlapRow) -> dict[str, str]:
+        """The text, and each span with its label."""
+        listed = OverlapView.says_in(row.text, row.gold or ())
+        return {
+            "text": shown(row.input, TEXT_CHARS_SHOWN),
+            "spans": "none" if row.gold is None else shown(listed, TEXT_CHARS_SHOWN),
+        }
+
+    def task(self, layout: Layout, *, name: str, read: Any = None) -> OverlapTask:
+        """The task with the labels that were found."""
+        return OverlapTask(name=name, read=read, types=layout.labels)
+
+    def example(self, layout: Layout | None) -> str:
+        return '"a text"'
+
+    def labelling(self, task: Task, layout: Layout) -> Labelling:
+        """Spans are marked in the text."""
+        assert isinstance(task, OverlapTask)
+
+        def marks(answer: Answer, _: OverlapRow) -> list[Mark]:
+            return [*triples(answer.value)]
+
+        text = layout.text[0]
+        return Labelling(
+            how="characters",
+            names=task.types,
+            marks=marks,
+            marked=text,
+            texts=lambda row: {text: row.text},
+            in_cells=False,
+        )
+
+    def cells(self, task: Task, layout: Layout, answer: Answer, row: OverlapRow) -> dict[str, Any]:
+        """The spans in the form of the training file, and each with its text and probability."""
+        key = str(layout.file.get("span_text", TEXT))
+        return {
+            "prediction": in_form(triples(answer.value), layout.spans, row.text, key),
+            "entities": spans_in(answer, row),
+        }
+
+    def value(self, task: Task, layout: Layout, cell: Any, row: OverlapRow) -> Any:
+        return as_values(valid_spans(cell, layout.spans, row.text).spans)
+
+
+def overlaps(texts: Sequence[Any], cells: Sequence[Any], form: Sequence[str]) -> tuple[int, int]:
+    """How many spans of the first rows overlap a longer one, or are the same with another label; and all of them."""
+    overlapping = every = 0
+    for text, cell in islice(zip(texts, cells, strict=True), ROWS_LOOKED_AT):
+        if is_missing(text) or not items_in(cell):
+            continue
+        valid = valid_spans(cell, form, as_text(text)).spans
+        every += len(valid)
+        overlapping += len(valid) - len(spans_of(cell, form, as_text(text)).spans)
+    return overlapping, every

@@ -1,0 +1,87 @@
+"""A logit for each pair of start and end, and each type, from the sequence output."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from finetune.models.backbone import Backbone
+from finetune.models.family_rows import TOKEN
+from finetune.models.feature import IGNORED
+from finetune.models.head import Head
+from finetune.task_types.tagging.overlapping.encoding import CODES, OWNED_LABEL, REAL_LABEL
+from finetune.task_types.tagging.overlapping.pairs import KEYS, angles
+
+RARE = -2.0  # the bias of a start and of an end: a new head finds a span in 2 % of the pairs (Lin et al. 2017, 4.1)
+
+
+class OverlapHead(Head):
+    """Dropout and one linear layer on the vector of each word's first sub-token, whose outputs score pairs of words.
+
+    The logit of a span of a type is that of its first word as a start of the type, plus that of its last word as an end
+    of it, plus the product of a vector of the first word and one of the last (`KEYS` numbers each, rotated by position,
+    over the root of `KEYS`): the biaffine model of Yu et al. 2020 (Named Entity Recognition as Dependency Parsing) in
+    the form of Su et al. 2022 (Global Pointer, section 3.3), where the product is shared by all types. Only spans of up
+    to `longest` words are scored.
+    """
+
+    inputs = frozenset({"sequence"})
+    reads_words = True
+    auto_class = "AutoModelForTokenClassification"
+
+    def __init__(self, backbone: Backbone, types: Sequence[str], longest: int) -> None:
+        sides = [f"{side} of {name}" for side in ("start", "end") for name in types]
+        super().__init__((*sides, *(f"{side} {number}" for side in ("start", "end") for number in range(KEYS))))
+        self.types, self.longest = len(types), longest
+        self.add_layers(backbone, "token", outputs=len(self.labels), otherwise=TOKEN)
+
+    def forward(self, hidden: Tensor, mask: Tensor, pooled: Tensor | None = None) -> Tensor:
+        """`(batch, words, width)` to `(batch, words, 2 * types + 2 * KEYS)`."""
+        return self.through_layers(hidden)
+
+    def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """Binary cross-entropy of each type and length, summed over the words `(batch, words, 2 + n)` that are owned:
+        the trainer divides by the number of these words.
+        """
+        longest = min(self.longest, labels.shape[1])
+        scores = self.pair_scores(logits, longest)
+        owned, real = (labels[..., column] != IGNORED for column in (OWNED_LABEL, REAL_LABEL))
+        ends = functional.pad(real, (0, longest - 1)).unfold(1, longest, 1)
+        codes = labels[..., CODES:].long()
+        there = (codes >= 0) & (codes < longest * self.types)
+        targets = scores.new_zeros(*scores.shape[:2], longest * self.types)
+        targets.scatter_add_(2, codes.clamp(0, targets.shape[2] - 1), there.to(scores.dtype))
+        losses = functional.binary_cross_entropy_with_logits(
+            scores, targets.clamp(max=1).view_as(scores), reduction="none"
+        )
+        return losses.where((owned.unsqueeze(-1) & ends).unsqueeze(-1), 0.0).sum()
+
+    def pair_scores(self, logits: Tensor, longest: int) -> Tensor:
+        """`(batch, words, longest, types)` from `(batch, words, 2 * types + 2 * KEYS)`; what is beyond the last word is
+        scored as a word of zeros.
+        """
+        begin, end, start_keys, end_keys = torch.split(logits.float(), [self.types, self.types, KEYS, KEYS], dim=-1)
+        turns = torch.from_numpy(angles(logits.shape[1])).to(begin)
+        pairs = torch.einsum("bwk,bwkl->bwl", _rotated(start_keys, turns), _behind(_rotated(end_keys, turns), longest))
+        ends = _behind(end, longest).transpose(2, 3)
+        found: Tensor = begin.unsqueeze(2) + ends + pairs.unsqueeze(-1) / KEYS**0.5
+        return found
+
+    def initialise(self) -> None:
+        """As for every head; the biases of starts and ends say that spans are rare."""
+        super().initialise()
+        with torch.no_grad():
+            self.output.bias[: 2 * self.types] = RARE
+
+
+def _behind(vectors: Tensor, longest: int) -> Tensor:
+    """For each word its vector and those of the words behind it, `(batch, words, width, longest)`: a view."""
+    return nn.functional.pad(vectors, (0, 0, 0, longest - 1)).unfold(1, longest, 1)
+
+
+def _rotated(vectors: Tensor, turns: Tensor) -> Tensor:
+    """Vectors `(batch, words, KEYS)`, each rotated by the position of its word."""
+    first, second = vectors.chunk(2, dim=-1)
+    sin, cos = turns.sin(), turns.cos()
+    return torch.cat([first * cos - second * sin, first * sin + second * cos], dim=-1)
