@@ -26,7 +26,8 @@ from finetune.models.batch import Batch, collate
 from finetune.models.caller_state import plain_mode
 from finetune.models.device import build_accelerator, is_out_of_memory
 from finetune.models.families import most_tokens
-from finetune.models.feature import Feature, label_counts
+from finetune.models.decoding_head import DecodingHead
+from finetune.models.feature import LABEL, Feature, label_counts
 from finetune.models.feature_arrays import lengths, read_positions
 from finetune.models.kernels import cpu
 from finetune.models.kernels.malloc import trim_memory
@@ -91,14 +92,12 @@ class Engine:
         """Logits of every feature, without padding, in order; the same on every process.
 
         Each array is `(labels,)` for a head on the pooled output, `(choices,)` for multiple choice, and
-        `(positions, labels)` for a head on the sequence output, or what `Head.reduced` keeps of these.
+        `(positions, labels)` for a head on the sequence output, or what `Head.reduced` keeps of these. Of a head that
+        decodes it has the ids of the text that is written.
         Raises Diverged for nan logits, and Stopping after a signal.
         """
         self.model.to(self.accelerator.device).eval()
-        batches = token_batches(
-            feature_sizes(lengths(features), read_positions(features), vocabulary=self.model.head.vocabulary),
-            tokens=self._batch_tokens(),
-        )
+        batches = token_batches(self._sizes(features), tokens=self._batch_tokens())
         mine = batches[self.accelerator.process_index :: self.accelerator.num_processes]
         pieces: list[tuple[int, np.ndarray]] = []
         done = 0
@@ -123,6 +122,13 @@ class Engine:
         )
         return found
 
+    def _sizes(self, features: Sequence[Feature]) -> np.ndarray:
+        """The tokens that are computed for each feature, `(features,)`; of a text to write those of all its beams too."""
+        head, read = self.model.head, lengths(features)
+        if isinstance(head, DecodingHead):
+            return read + head.generation.beams * head.generation.most_tokens
+        return feature_sizes(read, read_positions(features), vocabulary=head.vocabulary)
+
     def stop_if_asked_anywhere(self) -> None:
         """Raises Stopping in all processes if a signal has asked any of them: none leaves while others wait for it."""
         asked = torch.tensor(float(interrupts.asked()), device=self.accelerator.device)
@@ -132,9 +138,9 @@ class Engine:
     def loss(self, logits: Sequence[np.ndarray], features: Sequence[Feature]) -> float | None:
         """The mean loss of a label, from logits that `logits` returned; None without labels, or if it is not finite.
 
-        Of a head with several losses it is their sum; of one that reduces its logits it is unknown.
+        Of a head with several losses it is their sum; of one that reduces its logits, or decodes, it is unknown.
         """
-        if self.model.head.vocabulary:
+        if self.model.head.vocabulary or self.model.head.decodes:
             return None
         totals, counts = Counter[str](), Counter[str]()
         for begin in range(0, len(features), LOSSES_AT_ONCE):
@@ -176,12 +182,17 @@ class Engine:
         if self.model.head.vocabulary:
             length = stepped(max(map(len, features)), most=self.most_tokens)
             reads = int(stepped_reads(read_positions(features)).max())
-        return collate(features, pad_id=self.pad_id, length=length, reads=reads).to(self.accelerator.device)
+        batch = collate(features, pad_id=self.pad_id, length=length, reads=reads)
+        if self.model.head.decodes:
+            batch = replace(batch, targets=batch.labels.get(LABEL))
+        return batch.to(self.accelerator.device)
 
     def _logits(self, features: Sequence[Feature]) -> list[np.ndarray]:
         """Logits of a batch; where memory runs out, of its halves."""
         try:
             batch = self.batch(features)
+            if isinstance(self.model.head, DecodingHead):
+                return self.model.head.write(*self.model.hidden(batch))
             logits = as_float(self.model(*batch.inputs()))
             if self.model.head.vocabulary:
                 logits = self.model.head.reduced(logits, batch.labels)

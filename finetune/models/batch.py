@@ -19,7 +19,8 @@ class Batch:
 
     `counts` `(batch,)` says how many sequences each feature has; None where each has one. `positions`
     `(sequences, n)` are those that the head reads, -1 for padding; None where it reads all. Where `states`
-    `(sequences, n, layers, width)` are given, they replace the ids, and the mask `(sequences, n)` is theirs.
+    `(sequences, n, layers, width)` are given, they replace the ids, and the mask `(sequences, n)` is theirs. `targets`
+    `(batch, n)` are the tokens of a text that a decoder learns to write, IGNORED for padding.
     """
 
     input_ids: Tensor | None
@@ -28,6 +29,7 @@ class Batch:
     counts: Tensor | None = None
     positions: Tensor | None = None
     states: Tensor | None = None
+    targets: Tensor | None = None
     labels: Mapping[str, Tensor] = field(default_factory=dict)
 
     def to(self, device: torch.device) -> "Batch":
@@ -53,6 +55,7 @@ class Batch:
             self.counts,
             self.positions,
             self.states,
+            self.targets,
         )
 
 

@@ -42,12 +42,15 @@ class EncoderWithHead(nn.Module):
         counts: Tensor | None = None,
         positions: Tensor | None = None,
         states: Tensor | None = None,
+        targets: Tensor | None = None,
     ) -> Any:
         """Logits of a batch (`batch.Batch`), see `Head.forward`; with `counts` `(batch,)` one row of logits for each
-        feature's choices, `(batch, most choices)`, minus infinity where a feature has fewer.
+        feature's choices, `(batch, most choices)`, minus infinity where a feature has fewer. A head that decodes reads
+        `targets` `(batch, n)` too.
         """
         batch = Batch(input_ids, attention_mask, token_type_ids, counts, positions, states)
-        logits: Logits = self.head(*self.hidden(batch))
+        given = {} if targets is None else {"targets": targets}
+        logits: Logits = self.head(*self.hidden(batch), **given)
         return logits if counts is None else _by_feature(logits.squeeze(-1), counts)  # type: ignore[union-attr]
 
     def hidden(self, batch: Batch) -> tuple[Tensor, ...]:

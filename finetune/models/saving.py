@@ -16,8 +16,10 @@ from finetune.data.atomic import scratch_folder
 from finetune.data.checksums import write_checksums
 from finetune.errors import THEIRS, UserError, first_line
 from finetune.models.backbone import Backbone
-from finetune.models.config_bounds import FIXED, REMEDY, require_config
+from finetune.models.config_bounds import FIXED, PAIR, REMEDY, require_config
 from finetune.models.device import resolve_precision
+from finetune.models.decoding_head import DecodingHead
+from finetune.models.encoder_decoder import generation_config, pair_config
 from finetune.models.families import FAMILIES, has_own_class, is_left_to_right, require_encoder, set_dropout
 from finetune.models.fast_paths import take_fast_paths
 from finetune.models.fingerprint import OWN_WEIGHTS
@@ -101,6 +103,8 @@ def build_model(
             "Leave pooling out",
         )
     model.head.initialise()
+    if isinstance(model.head, DecodingHead):
+        model.head.begin(folder)
     new = _that_are_kept(new, backbone.encoder)
     if new and recipe.frozen:
         raise UserError(
@@ -165,6 +169,8 @@ def load_trained(folder: Path, head_for: HeadFor) -> EncoderWithHead:
     config = load_config(folder)
     if (folder / OWN_WEIGHTS).is_file():
         return _load_own(folder, config, head_for)
+    if config.model_type == PAIR:
+        return _load_pair(folder, config, head_for)
     probe = empty_model(config, head_for) if has_own_class(config) else None
     if probe is None or not probe.head.has_class:
         raise UserError(
@@ -188,6 +194,27 @@ def load_trained(folder: Path, head_for: HeadFor) -> EncoderWithHead:
             "Evaluate it on the task that it was trained for",
         )
     head.from_checkpoint(_in_order(shell.state_dict(), head, config, folder))
+    return EncoderWithHead(backbone, head)
+
+
+def _load_pair(folder: Path, config: PretrainedConfig, head_for: HeadFor) -> EncoderWithHead:
+    """An encoder-decoder. Raises UserError where the task does not write texts, or weights are missing."""
+    require_encoder(config.encoder)
+    shell, info = from_pretrained(transformers.EncoderDecoderModel, folder, config=config)
+    backbone = Backbone(shell.encoder)
+    head = head_for(backbone)
+    if not isinstance(head, DecodingHead):
+        raise UserError(
+            f"{folder}: is an encoder with a decoder, and the task needs {head.auto_class}",
+            "Evaluate it on the task that it was trained for",
+        )
+    if missing := sorted(name for name in info["missing_keys"] if not name.startswith(f"encoder.{POOLER}.")):
+        raise UserError(
+            f"{folder}: does not contain a fully trained model ({some(missing)} missing)",
+            "Train one with `finetune run`, or name a fine-tuned checkpoint",
+        )
+    shell.decoder.config.bos_token_id = config.decoder_start_token_id
+    head.replace_decoder(shell.decoder)
     return EncoderWithHead(backbone, head)
 
 
@@ -240,11 +267,12 @@ def save_checkpoint(
     `families`, there is no such class: only `load_trained` loads it.
     Raises UserError where the folder cannot be written.
     """
-    config = model.backbone.config.__class__.from_dict(model.backbone.config.to_dict())
-    config.update(model.head.config_settings() | {"finetune": settings})
     try:
         with scratch_folder(folder) as scratch:
-            _save(model, scratch, config)
+            if isinstance(model.head, DecodingHead):
+                _save_pair(model, model.head, scratch, settings)
+            else:
+                _save(model, scratch, settings)
             forget_use(tokenizer)
             tokenizer.save_pretrained(scratch)
             more(scratch)
@@ -258,7 +286,24 @@ def save_checkpoint(
         ) from error
 
 
-def _save(model: EncoderWithHead, folder: Path, config: PretrainedConfig) -> None:
+def _save_pair(model: EncoderWithHead, head: DecodingHead, folder: Path, settings: dict[str, Any]) -> None:
+    """Saves both parts, for transformers' EncoderDecoderModel; without the encoder's pooler, which nothing reads."""
+    config = pair_config(model.backbone.config, head.decoder.config, finetune=settings)
+    with torch.device("meta"):
+        shell = transformers.EncoderDecoderModel(config)
+    state = {f"encoder.{name}": tensor for name, tensor in merged_state(model.backbone.encoder).items()}
+    state |= {f"decoder.{name}": tensor for name, tensor in head.decoder.state_dict().items()}
+    missing, unknown = shell.load_state_dict(state, strict=False, assign=True)
+    unread = {name for name in missing if name.startswith(f"encoder.{POOLER}.")}
+    if lacking := sorted({*missing, *unknown} - unread):
+        raise RuntimeError(f"EncoderDecoderModel and the model differ in {some(lacking)}")
+    shell.generation_config = generation_config(head.decoder.config, head.generation)
+    shell.save_pretrained(folder, state_dict={n: t for n, t in shell.state_dict().items() if n not in unread})
+
+
+def _save(model: EncoderWithHead, folder: Path, settings: dict[str, Any]) -> None:
+    config = model.backbone.config.__class__.from_dict(model.backbone.config.to_dict())
+    config.update(model.head.config_settings() | {"finetune": settings})
     if not _has_class(model):
         config.save_pretrained(folder)
         save_file({name: t.contiguous() for name, t in merged_state(model).items()}, folder / OWN_WEIGHTS)
@@ -291,8 +336,9 @@ def load_config(folder: Path) -> PretrainedConfig:
     require_config(folder)
     try:
         config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
-        for name, value in FIXED.items():
-            setattr(config, name, value)
+        for each in (config, *parts_of(config)):
+            for name, value in FIXED.items():
+                setattr(each, name, value)
         if getattr(config, "legacy", False) and any(name.startswith(NEW_WORDS) for name in weight_names(folder)):
             config.legacy = False  # as DeBERTa-v3 was published: its config does not say so
     except THEIRS:
@@ -302,6 +348,11 @@ def load_config(folder: Path) -> PretrainedConfig:
             f"{folder}: does not contain a model that transformers can load ({first_line(error)})", REMEDY
         ) from error
     return config
+
+
+def parts_of(config: PretrainedConfig) -> list[PretrainedConfig]:
+    """The configs of an encoder and a decoder that one config has; none of an encoder alone."""
+    return [config.encoder, config.decoder] if config.model_type == PAIR else []
 
 
 def _load_own(folder: Path, config: PretrainedConfig, head_for: HeadFor) -> EncoderWithHead:

@@ -13,9 +13,11 @@ from finetune.errors import UserError, nearest
 from finetune.task_types.column_names import id_names, named
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import DataType, Evidence
+from finetune.task_types.sequence.columns import Sequences
 from finetune.task_types.text_inputs.find_spans import named_spans, with_spans
 from finetune.task_types.types import data_types, named_type
 
+WRITTEN = Sequences.name  # the type whose label `target` names
 ROLES = ("text", "label", "id", "group")  # settings that name columns
 
 
@@ -27,7 +29,7 @@ def guess(table: Table, given: Mapping[str, Any], *, labelled: bool = True) -> L
     Raises UserError for a column that the table lacks, where no text can be found, and (as Ambiguous) where two
     layouts are equally likely.
     """
-    evidence = _evidence(table, given, labelled=labelled)
+    evidence = _evidence(table, with_target(given), labelled=labelled)
     spans = named_spans(given.get("spans", ""), table.columns, evidence.file)
     if spans or evidence.shape is None or named_type(evidence.shape).marks:
         evidence = with_spans(evidence, spans, given.get("span_ends", ""))
@@ -45,6 +47,22 @@ def guess(table: Table, given: Mapping[str, Any], *, labelled: bool = True) -> L
         )
     layout = _with_names(layout, kind, evidence.table, names)
     return replace(layout, labels=found_labels(layout, table.columns))
+
+
+def with_target(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Settings in which `target`, the column of texts to write, is the label of a sequence. Raises UserError where a
+    label is given too, or another type.
+    """
+    if not given.get("target"):
+        return given
+    for name, wanted in (("label", ""), ("shape", WRITTEN)):
+        if given.get(name) not in (None, "", wanted):
+            raise UserError(
+                f"target={given['target']} is the text to write, and {name}={given[name]} says otherwise",
+                f"Leave {name} out, or target",
+            )
+    rest = {name: value for name, value in given.items() if name != "target"}
+    return {**rest, "shape": WRITTEN, "label": given["target"]}
 
 
 def found_labels(layout: Layout, columns: Mapping[str, Sequence[Any]]) -> tuple[str, ...]:

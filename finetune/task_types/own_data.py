@@ -44,6 +44,7 @@ OPTIONS = (
     "shape",
     "text",
     "label",
+    "target",
     "labels",
     "decimal",
     "spans",

@@ -158,6 +158,8 @@ def plan_run(
     weights = None if size else _weights(recipe, resolved.encoder, str(recipe.tokenizer), watch)
     if size:
         size_of(recipe.model)  # first, since reading and training a vocabulary take a while
+    if weights is not None:
+        task.require_encoder(load_config(weights.folder))
     old = old_model(resolved, weights)
     if old is not None:
         old.require_fits(task, recipe.rehearse)

@@ -1,0 +1,1 @@
+"""Sequence: a text is written from another one."""
