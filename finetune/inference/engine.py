@@ -24,9 +24,9 @@ from finetune.inference.feature_batches import (
 )
 from finetune.models.batch import Batch, collate
 from finetune.models.caller_state import plain_mode
+from finetune.models.decoding_head import DecodingHead
 from finetune.models.device import build_accelerator, is_out_of_memory
 from finetune.models.families import most_tokens
-from finetune.models.decoding_head import DecodingHead
 from finetune.models.feature import LABEL, Feature, label_counts
 from finetune.models.feature_arrays import lengths, read_positions
 from finetune.models.kernels import cpu
@@ -123,7 +123,7 @@ class Engine:
         return found
 
     def _sizes(self, features: Sequence[Feature]) -> np.ndarray:
-        """The tokens that are computed for each feature, `(features,)`; of a text to write those of all its beams too."""
+        """The tokens computed for each feature, `(features,)`; of a text to write those of all its beams too."""
         head, read = self.model.head, lengths(features)
         if isinstance(head, DecodingHead):
             return read + head.generation.beams * head.generation.most_tokens

@@ -33,9 +33,7 @@ def text_metrics(*, first: TextScore = "chrf", words: BleuWords = "13a", lower: 
         "em": partial(_match_sums, lower=lower),
     }
     names = [first, *(name for name in given if name != first)]
-    return tuple(
-        Metric(name, partial(_score, sums=given[name]), given[name], per_row=name == "em") for name in names
-    )
+    return tuple(Metric(name, partial(_score, sums=given[name]), given[name], per_row=name == "em") for name in names)
 
 
 def require_text_scores() -> None:
@@ -75,8 +73,12 @@ def _chrf_sums(labels: Sequence[str], texts: Sequence[str], *, lower: bool) -> C
 
 
 def _bleu_sums(labels: Sequence[str], texts: Sequence[str], *, lower: bool, words: str) -> Counted:
-    counts = _statistics(_bleu(lower, words), labels, texts)
-    return Counted(counts=counts, value=partial(_each, lambda row: _bleu(lower, words)._compute_score_from_stats(row).score))
+    bleu = _bleu(lower, words)
+
+    def score(row: list[float]) -> float:
+        return float(bleu._compute_score_from_stats(row).score)
+
+    return Counted(counts=_statistics(bleu, labels, texts), value=partial(_each, score))
 
 
 def _rouge_sums(labels: Sequence[str], texts: Sequence[str], *, name: str) -> Counted:

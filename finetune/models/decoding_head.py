@@ -70,9 +70,7 @@ class DecodingHead(Head):
         start = torch.full_like(targets[:, :1], config.bos_token_id)
         before = torch.cat([start, targets[:, :-1]], dim=1)
         ids = before.masked_fill(before == IGNORED, config.pad_token_id)
-        output = self.decoder(
-            input_ids=ids, encoder_hidden_states=hidden, encoder_attention_mask=mask, use_cache=False
-        )
+        output = self.decoder(input_ids=ids, encoder_hidden_states=hidden, encoder_attention_mask=mask, use_cache=False)
         return output.logits
 
     def loss(self, logits: Tensor, labels: Tensor) -> Tensor:

@@ -76,7 +76,7 @@ def new_decoder(config: PretrainedConfig) -> PreTrainedModel:
 
 
 def begin_as(decoder: PreTrainedModel, encoder: PreTrainedModel) -> None:
-    """Copies an encoder's weights into a decoder; cross-attention, which it lacks, and the words' head stay as they are."""
+    """Copies an encoder's weights into a decoder; cross-attention and the words' head, which it lacks, do not change."""
     decoder.base_model.load_state_dict(encoder.state_dict(), strict=False)
     decoder.tie_weights()
 

@@ -17,8 +17,8 @@ from finetune.data.checksums import write_checksums
 from finetune.errors import THEIRS, UserError, first_line
 from finetune.models.backbone import Backbone
 from finetune.models.config_bounds import FIXED, PAIR, REMEDY, require_config
-from finetune.models.device import resolve_precision
 from finetune.models.decoding_head import DecodingHead
+from finetune.models.device import resolve_precision
 from finetune.models.encoder_decoder import generation_config, pair_config
 from finetune.models.families import FAMILIES, has_own_class, is_left_to_right, require_encoder, set_dropout
 from finetune.models.fast_paths import take_fast_paths

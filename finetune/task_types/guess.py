@@ -55,7 +55,7 @@ def with_target(given: Mapping[str, Any]) -> Mapping[str, Any]:
     """
     if not given.get("target"):
         return given
-    for name, wanted in (("label", ""), ("shape", WRITTEN)):
+    for name, wanted in (("label", given["target"]), ("shape", WRITTEN)):
         if given.get(name) not in (None, "", wanted):
             raise UserError(
                 f"target={given['target']} is the text to write, and {name}={given[name]} says otherwise",

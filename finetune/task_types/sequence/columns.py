@@ -83,4 +83,3 @@ class Sequences(DataType):
 
     def task(self, layout: Layout, *, name: str, read: Any = None) -> Task:
         return SequenceTask(name=name, read=read)
-

@@ -9,11 +9,14 @@ from finetune.task_types.column_names import is_id_name
 from finetune.task_types.data_type import Evidence
 
 WORDS = 1.2  # mean words of a cell from which a column may be a text
+NO_TEXTS = ("empty", "object")  # kinds of columns
 VARIED = 0.5  # share of different cells: labels recur
 
 
 def only_source(evidence: Evidence, target: Sequence[str]) -> tuple[str, dict[str, str]]:
-    """The source's column, and why. Raises UserError for several sources or targets, and Ambiguous for several columns."""
+    """The source's column, and why. Raises UserError for several sources or targets, and Ambiguous for several columns
+    that may be the source.
+    """
     if len(target) > 1:
         raise UserError(f"{evidence.file}: a target is one column, not {', '.join(target)}", f"Name one: {target[0]}")
     given = evidence.chosen.get("text", ())
@@ -27,9 +30,10 @@ def only_source(evidence: Evidence, target: Sequence[str]) -> tuple[str, dict[st
     if given:
         return given[0], {"text": "given", "label": "given"}
     others = {name: fact for name, fact in evidence.facts.items() if name not in target}
-    some = _texts(others) or [name for name, fact in others.items() if fact.kind not in ("empty", "id", "object")]
+    some = _texts(others) or [n for n, fact in others.items() if fact.kind not in NO_TEXTS and not is_id_name(n)]
     if not some:
-        raise UserError(f"{evidence.file}: has no column of sources besides '{', '.join(target)}'", "Name it: text=COLUMN")
+        what = f"{evidence.file}: has no column of sources besides '{', '.join(target)}'"
+        raise UserError(what, "Name it: text=COLUMN")
     if len(some) > 1:
         choices = [(f"text={name}", f"{others[name].words:.0f} words a row") for name in some]
         raise Ambiguous(f"{evidence.file}: {len(some)} columns could be the source", choices)

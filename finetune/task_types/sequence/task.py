@@ -169,9 +169,7 @@ class SequenceTask(Task):
         from finetune.models.decoding_head import DecodingHead
         from finetune.models.encoder_decoder import Generation
 
-        how = Generation(
-            beams=self.beams, most_tokens=self.max_target_tokens, length_penalty=self.length_penalty
-        )
+        how = Generation(beams=self.beams, most_tokens=self.max_target_tokens, length_penalty=self.length_penalty)
         return DecodingHead(backbone, smoothing=self.label_smoothing, generation=how)
 
     def row(self, source: str) -> SequenceRow:
