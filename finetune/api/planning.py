@@ -40,7 +40,7 @@ def plan(
         raise UserError("distil.teacher is empty", "Name a run, or leave it out")
     checkpoint = checkpoint_of(settings, out)
     planned = expand_targets(list(targets), dict(settings), seeds=seeds, shares=shares, checkpoint=checkpoint)
-    require_sound_data([one.task for one in planned])
+    require_sound_data([task for one in planned for task in one.tasks])
     return with_first_runs(planned, out)
 
 

@@ -20,7 +20,8 @@ class Batch:
     `counts` `(batch,)` says how many sequences each feature has; None where each has one. `positions`
     `(sequences, n)` are those that the head reads, -1 for padding; None where it reads all. Where `states`
     `(sequences, n, layers, width)` are given, they replace the ids, and the mask `(sequences, n)` is theirs. `targets`
-    `(batch, n)` are the tokens of a text that a decoder learns to write, IGNORED for padding.
+    `(batch, n)` are the tokens of a text that a decoder learns to write, IGNORED for padding. `task` is the number of
+    the task that all rows are of, where several share an encoder.
     """
 
     input_ids: Tensor | None
@@ -31,6 +32,7 @@ class Batch:
     states: Tensor | None = None
     targets: Tensor | None = None
     labels: Mapping[str, Tensor] = field(default_factory=dict)
+    task: int | None = None
 
     def to(self, device: torch.device) -> "Batch":
         """The same batch on a device."""
@@ -39,15 +41,18 @@ class Batch:
             return None if tensor is None else tensor.to(device, non_blocking=True)
 
         labels = {name: label.to(device, non_blocking=True) for name, label in self.labels.items()}
-        return Batch(*map(moved, self.inputs()), labels=labels)  # type: ignore[arg-type, misc]
+        return Batch(*map(moved, self._tensors()), labels=labels, task=self.task)  # type: ignore[arg-type, misc]
 
     def for_encoder(self) -> dict[str, Tensor | None]:
         """The arguments of `Backbone.hidden_states`, by name."""
         names = ("input_ids", "attention_mask", "token_type_ids", "positions")
         return {name: getattr(self, name) for name in names}
 
-    def inputs(self) -> tuple[Tensor | None, ...]:
-        """The arguments of `Model.forward`, in order."""
+    def inputs(self) -> tuple[Any, ...]:
+        """The arguments of a model's forward, in order; the last is the task, if there are several."""
+        return self._tensors() if self.task is None else (*self._tensors(), self.task)
+
+    def _tensors(self) -> tuple[Tensor | None, ...]:
         return (
             self.input_ids,
             self.attention_mask,
@@ -68,6 +73,7 @@ def collate(features: Sequence[Feature], *, pad_id: int, length: int = 0, reads:
     shared: dict[str, Any] = {
         "counts": torch.tensor(counts) if any(counts) else None,
         "labels": {name: _labels(labels, length=reads) for name, labels in labels_by_name(features).items()},
+        "task": features[0].task,
     }
     if sequences[0].states is not None:
         states = [sequence.states() for sequence in sequences if sequence.states is not None]

@@ -24,7 +24,7 @@ class Feature:
     a head on the sequence output reads (None: all), and that its labels and logits are for. `note` is metadata for
     `Codec.decode`, opaque to the trainer: best an array, or a mapping of names to arrays and numbers, since only these
     have a compact form (`feature_arrays`). `states` returns precomputed hidden states of a frozen encoder
-    (`inference.hidden_states`).
+    (`inference.hidden_states`). `task` is the number of its task where several share an encoder.
     """
 
     row: int
@@ -36,6 +36,7 @@ class Feature:
     truncated: bool = False
     note: Any = None
     states: Callable[[], np.ndarray] | None = None
+    task: int | None = None
 
     def __len__(self) -> int:
         """The number of tokens that the encoder computes, including padding between choices."""

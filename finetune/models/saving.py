@@ -267,12 +267,39 @@ def save_checkpoint(
     `families`, there is no such class: only `load_trained` loads it.
     Raises UserError where the folder cannot be written.
     """
+
+    def save(scratch: Path) -> None:
+        if isinstance(model.head, DecodingHead):
+            _save_pair(model, model.head, scratch, settings)
+        else:
+            _save(model, scratch, settings)
+
+    _write(folder, tokenizer, save, more)
+
+
+def save_encoder(encoder: PreTrainedModel, folder: Path, tokenizer: PreTrainedTokenizerBase) -> None:
+    """Saves an encoder without a head, which AutoModel loads, with its tokenizer and checksums.
+
+    Raises UserError where the folder cannot be written.
+    """
+    config = encoder.config.__class__.from_dict(encoder.config.to_dict())
+    shell = _shell(AutoModel, config)
+    state = {name: tensor for name, tensor in encoder.state_dict().items() if name in shell.state_dict()}
+    shell.load_state_dict(state, strict=False, assign=True)
+    kept = {name: tensor for name, tensor in shell.state_dict().items() if name in state}  # a pooler may be dropped
+    _write(folder, tokenizer, lambda scratch: shell.save_pretrained(scratch, state_dict=kept))
+
+
+def _write(
+    folder: Path,
+    tokenizer: PreTrainedTokenizerBase,
+    save: Callable[[Path], None],
+    more: Callable[[Path], None] = lambda _: None,
+) -> None:
+    """Writes a model's folder whole or not at all. Raises UserError where it cannot be written."""
     try:
         with scratch_folder(folder) as scratch:
-            if isinstance(model.head, DecodingHead):
-                _save_pair(model, model.head, scratch, settings)
-            else:
-                _save(model, scratch, settings)
+            save(scratch)
             forget_use(tokenizer)
             tokenizer.save_pretrained(scratch)
             more(scratch)

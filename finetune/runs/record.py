@@ -15,6 +15,7 @@ from finetune.runs.kept_head import KeptHead
 from finetune.runs.lineage import Lineage
 from finetune.runs.margin import Margin, best_baseline
 from finetune.runs.recipe_tables import scored_parts
+from finetune.runs.together import TrainedTogether
 from finetune.runs.whole_record import (
     LARGEST_SCORE,
     Id,
@@ -130,6 +131,12 @@ class RunRecord(BaseModel):
         [],
         max_length=10,
         description="splits whose rows the saved model has learned too, after they were scored",
+    )
+
+    together: TrainedTogether | None = Field(
+        None,
+        description="of a task that was trained with others on one encoder: the id of their run, all tasks, and how "
+        "their batches were mixed; else null",
     )
 
     @property

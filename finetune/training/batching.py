@@ -6,16 +6,20 @@ from typing import overload
 
 import numpy as np
 
+from finetune.models.feature import Feature
+from finetune.models.feature_arrays import lengths
+from finetune.runs.recipe_tables import Train
+
 POOL = 50  # batches sorted by length together: enough to save padding, few enough to stay random
 
 
 def training_batches(
-    lengths: Sequence[int] | np.ndarray, *, batch_size: int, data_seed: int, epoch: int
+    sizes: Sequence[int] | np.ndarray, *, batch_size: int, data_seed: int, epoch: int
 ) -> list[np.ndarray]:
     """Batches of indices for one epoch: shuffled, sorted by length within pools, then the batches shuffled."""
     generator = np.random.default_rng([data_seed, epoch])
-    order = generator.permutation(len(lengths))
-    by_length = np.asarray(lengths)
+    order = generator.permutation(len(sizes))
+    by_length = np.asarray(sizes)
     batches = []
     for start in range(0, len(order), POOL * batch_size):
         pool = order[start : start + POOL * batch_size]
@@ -27,9 +31,9 @@ def training_batches(
 class Batches(Sequence[np.ndarray]):
     """The batches of one epoch after another, by number of update from 0; `an_epoch` is the number in each."""
 
-    def __init__(self, lengths: Sequence[int] | np.ndarray, *, batch_size: int, data_seed: int, updates: int) -> None:
-        self.lengths, self.batch_size, self.data_seed, self.updates = lengths, batch_size, data_seed, updates
-        self.an_epoch = math.ceil(len(lengths) / batch_size)
+    def __init__(self, sizes: Sequence[int] | np.ndarray, *, batch_size: int, data_seed: int, updates: int) -> None:
+        self.lengths, self.batch_size, self.data_seed, self.updates = sizes, batch_size, data_seed, updates
+        self.an_epoch = math.ceil(len(sizes) / batch_size)
         self.epoch, self.batches = 0, list[np.ndarray]()
 
     def __len__(self) -> int:
@@ -41,7 +45,11 @@ class Batches(Sequence[np.ndarray]):
     def __getitem__(self, update: slice) -> list[np.ndarray]: ...
     def __getitem__(self, update: int | slice) -> np.ndarray | list[np.ndarray]:
         if isinstance(update, slice):
-            return [self[number] for number in range(*update.indices(len(self)))]
+            return [self.at(number) for number in range(*update.indices(len(self)))]
+        return self.at(update)
+
+    def at(self, update: int) -> np.ndarray:
+        """The features of an update's batch."""
         epochs, place = divmod(update, self.an_epoch)
         if epochs + 1 != self.epoch:
             self.epoch = epochs + 1
@@ -49,6 +57,13 @@ class Batches(Sequence[np.ndarray]):
                 self.lengths, batch_size=self.batch_size, data_seed=self.data_seed, epoch=self.epoch
             )
         return self.batches[place]
+
+
+def batches_of_rows(features: Sequence[Feature], settings: Train, data_seed: int) -> Batches:
+    """The batches of all updates of these settings."""
+    size = settings.batch_size
+    updates = settings.updates or settings.epochs * math.ceil(len(features) / size)
+    return Batches(lengths(features), batch_size=size, data_seed=data_seed, updates=updates)
 
 
 def share(batch: np.ndarray, *, rank: int, processes: int, parts: int) -> list[np.ndarray]:

@@ -36,6 +36,7 @@ from finetune.runs.lineage import Lineage
 from finetune.runs.recipe import Recipe, is_new
 from finetune.runs.recipe_tables import CONTRASTIVE
 from finetune.runs.run_id import data_fingerprint, run_id
+from finetune.runs.together import TrainedTogether
 from finetune.runs.without_folders import recipe_from_here
 from finetune.task_types import registry
 from finetune.task_types.feature_cache import array_features
@@ -61,7 +62,8 @@ class PlannedRun:
 
     `data` is the fingerprint of all rows, `default` the task without options, `lineage` that of the encoder,
     `vocabulary` the folder of a new encoder's vocabulary, `pooling` the resolved one, `kept` what `keep_labels`
-    takes from another run, and `lessons` what it learns besides labels.
+    takes from another run, `lessons` what it learns besides labels, and `together` the run of several tasks that it is
+    part of.
     """
 
     recipe: Recipe
@@ -78,6 +80,7 @@ class PlannedRun:
     lessons: Lessons | None
     device: torch.device
     precision: str
+    together: TrainedTogether | None = None
 
     @cached_property
     def id(self) -> str:
@@ -87,6 +90,7 @@ class PlannedRun:
             weights=self.weights.fingerprint, precision=self.precision,
             options=changed_options(self.default, self.task), columns=columns_of(self.task),
             taught={} if self.lessons is None else self.lessons.facts,
+            together="" if self.together is None else self.together.run,
             task_file=registry.file_hash(self.recipe.task),
         )  # fmt: skip
 

@@ -108,6 +108,7 @@ def build_record(
         kept=_kept(planned, found),
         compared=list(trained.compared),
         learned=list(trained.learned),
+        together=planned.together,
         parameters=parameter_counts(built.model),
         seconds={"total": time.perf_counter() - started, "training": progress.seconds},
     )

@@ -16,7 +16,7 @@ from finetune.runs.lookup import near_files
 from finetune.runs.recipe import Recipe
 from finetune.runs.toml import flat, override_value, read_toml
 from finetune.task_types.options import data_options, option_names
-from finetune.task_types.resolved_run import ResolvedRun, resolved_run
+from finetune.task_types.resolved_run import ResolvedRun, resolved_run, resolved_together
 from finetune.task_types.starting_recipe import starting_recipe
 from finetune.task_types.task import Task
 
@@ -84,7 +84,9 @@ def _name(origin: str) -> str:
 
 
 def _resolved(name: str, recipe: Recipe, defaults: dict[str, Task]) -> ResolvedRun:
-    """A recipe with its task, which is taken from `defaults` or added to it."""
+    """A recipe with its task, which is taken from `defaults` or added to it; so is each of several tasks."""
+    if recipe.together.tasks:
+        return resolved_together(recipe, [_resolved(name, one, defaults) for one in recipe.singles], name=name)
     key = _task_key(recipe)
     found = resolved_run(recipe, name=name, default=defaults.get(key))
     defaults[key] = found.default

@@ -5,7 +5,6 @@ that is reseeded for each update. So a run resumed from a checkpoint gives the s
 order does not depend on the number of processes; dropout masks do, since each process draws those of its rows.
 """
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
@@ -19,14 +18,13 @@ from finetune.inference.engine import Engine
 from finetune.metrics.metric import Metric
 from finetune.metrics.scores import Scores
 from finetune.models.feature import Feature
-from finetune.models.feature_arrays import lengths
 from finetune.models.kernels.malloc import trim_memory
 from finetune.models.lora import merged
 from finetune.models.model import EncoderWithHead
 from finetune.runs import interrupts
 from finetune.runs.events import EpochDone, EpochResult, Note, Training, Watcher
 from finetune.runs.recipe_tables import Train
-from finetune.training.batching import Batches
+from finetune.training.batching import Batches, batches_of_rows
 from finetune.training.checkpoints import Checkpoints, Progress
 from finetune.training.optimizer import build_optimizer, build_schedule
 from finetune.training.trained_weights import TrainedWeights
@@ -64,6 +62,7 @@ class Scored(Protocol):
 
 
 Result = TypeVar("Result", bound=Scored)
+Order = Callable[[Sequence[Feature], Train, int], Batches]  # of the features, by the settings and data_seed
 
 
 @dataclass(kw_only=True)
@@ -71,8 +70,8 @@ class Trainer:
     """Trains an engine's model on features, on any devices and number of processes.
 
     With `pause_after` it stops after that epoch and can be resumed. `rows` are the features' own, for messages, `draw`
-    makes what is random in a batch (`Stream.draw`), and `objective` is what is learned, by default the labels. Of a run
-    whose length is in updates an epoch is a tenth.
+    makes what is random in a batch (`Stream.draw`), and `objective` is what is learned, by default the labels, and
+    `order` gives the batches. Of a run whose length is in updates an epoch is a tenth.
     """
 
     engine: Engine
@@ -83,6 +82,7 @@ class Trainer:
     rows: Sequence[Row] = ()
     draw: Draw = as_they_are
     objective: Objective | None = None
+    order: Order = batches_of_rows
 
     @property
     def model(self) -> EncoderWithHead:
@@ -109,7 +109,7 @@ class Trainer:
         trim_memory()  # that reading the data had
         self.settings = self.settings.lengthened(len(features))
         optimizer = build_optimizer(self.model, self.settings)
-        batches = self._batches(features)
+        batches = self.order(features, self.settings, self.data_seed)
         schedule = build_schedule(optimizer, self.settings, updates=len(batches))
         weights = TrainedWeights(self.model)
         weights.leave_out_of_ddp()
@@ -163,12 +163,6 @@ class Trainer:
         if result is None or progress.selected_epoch != len(progress.epochs):
             result = self._evaluated(evaluate)
         return result
-
-    def _batches(self, features: Sequence[Feature]) -> Batches:
-        """The batches of all updates."""
-        size, given = self.settings.batch_size, self.settings.updates
-        updates = given or self.settings.epochs * math.ceil(len(features) / size)
-        return Batches(lengths(features), batch_size=size, data_seed=self.data_seed, updates=updates)
 
     def _plan(self, features: Sequence[Feature], batches: Batches, *, done: int) -> Training:
         """The event of training's begin."""

@@ -1,0 +1,76 @@
+"""Saves a trained run: predictions, model, claims, card, and last its record."""
+
+import numpy as np
+
+from finetune.inference.card.card import save_first_card
+from finetune.inference.dev_claims import lines_view, save_claims
+from finetune.inference.engine import Engine
+from finetune.inference.predictor import settings_for_use
+from finetune.models.lora import save_adapter
+from finetune.models.saving import save_checkpoint
+from finetune.runs.events import Working
+from finetune.runs.folder import RunFolder
+from finetune.runs.predictions import write_predictions
+from finetune.runs.record import RunRecord
+from finetune.runs.training_rows import write_training_rows
+from finetune.task_types.prediction_lines import prediction_lines
+from finetune.task_types.prepare import drawn_ids
+from finetune.task_types.view import Line, with_labels
+from finetune.training.linear_probe import NAME as PROBE
+from finetune.training.prepared_run import BuiltRun, PlannedRun
+from finetune.training.record import TrainingResult, build_record
+from finetune.training.shift_reference import shift_reference
+
+
+def save_run(
+    planned: PlannedRun,
+    built: BuiltRun,
+    engine: Engine,
+    trained: TrainingResult,
+    attempt: RunFolder,
+    *,
+    replaces: RunFolder,
+    home: RunFolder,
+    started: float,
+) -> RunRecord:
+    """Writes predictions, model and last the record into `attempt`, while the folder that it replaces is locked.
+
+    `home` is where the run will be. Returns the record.
+    """
+    dev, found, watch = trained.evaluation, trained.found, engine.watch
+    watch(Working("predicting with the baselines"))
+    own = dev.on(planned.own_splits)
+    baselines = own.baselines(planned.train_rows, found, train_features=built.features[planned.task.train_split])
+    for split, answers in trained.probe.items():
+        baselines[split][PROBE] = answers
+    baselines |= {} if planned.kept is None else planned.kept.baselines
+    watch(Working("saving predictions and the model"))
+    first: list[Line] = []
+    for split, answers in found.answers.items():
+        rows = planned.rows[split]
+        lines = prediction_lines(planned.task, rows, answers, baselines[split], planned.splits[split].slices)
+        write_predictions(attempt.predictions(split), lines, planned.task.codec.official_files(answers, rows))
+        first = first or lines
+    _save_training_rows(planned, trained, attempt)
+    use = settings_for_use(planned.built_recipe, found.task, planned.precision)
+    more = shift_reference(planned, built, engine, trained)
+    save_checkpoint(built.model, attempt.model, built.tokenizer, use, more=more)
+    if planned.recipe.adapter:
+        save_adapter(built.model, attempt.model / "adapter", planned.recipe, base=planned.weights.loadable)
+    watch(Working("scoring, with intervals"))
+    record = build_record(planned, built, trained, baselines, engine.accelerator, started=started)
+    save_claims(attempt.model, lines_view(planned.task, with_labels(first), tuple(built.model.head.labels)), record)
+    save_first_card(attempt, record, home=home.path, watch=watch)
+    replaces.require_locked()
+    attempt.finish(record, planned.recipe, drawn_ids(planned.splits))
+    return record
+
+
+def _save_training_rows(planned: PlannedRun, trained: TrainingResult, attempt: RunFolder) -> None:
+    """Writes what training saw of each row's label, where it is known."""
+    if not (found := trained.progress.chances):
+        return
+    rows = planned.train_rows
+    labels = [str(label.value) for label in planned.task.scoring.labels(rows)]
+    texts, ids = [row.input for row in rows], [row.id for row in rows]
+    write_training_rows(attempt.training_rows, ids, texts, labels, np.stack([one.numpy() for one in found], axis=1))

@@ -1,0 +1,1 @@
+"""Runs of several tasks that share one encoder. Read run.py first."""
