@@ -16,6 +16,7 @@ from finetune.runs.pace import duration
 from finetune.runs.recipe_diff import settings_of
 from finetune.runs.record import RunRecord
 from finetune.runs.seeds import by_setting, differing_settings
+from finetune.runs.several_tasks import has_several_tasks
 from finetune.runs.verdict import Verdict, verdict_of
 from finetune.task_types.vocabulary import suggested_encoder
 
@@ -117,4 +118,6 @@ def _use(record: RunRecord, given: GivenOptions, settings: Mapping[str, Any]) ->
         encoder = suggested_encoder(record.notes)
         changed = {**settings, "model": encoder} if encoder else settings
         return given.command("run" if encoder else "check", task, *typed_settings(changed))
-    return given.command("predict", record.id, "FILE")
+    several = has_several_tasks(record.recipe)
+    one = f"{record.id}/{next(iter(record.data_origin)).rpartition(' ')[0]}" if several else record.id
+    return given.command("predict", one, "FILE")

@@ -22,6 +22,7 @@ from finetune.runs.pace import duration
 from finetune.runs.recipe_diff import listed_differences
 from finetune.runs.record import RunRecord
 from finetune.runs.seeds import by_setting, differing_settings, failed, shared_encoders, spread_by_seed, summarised
+from finetune.runs.several_tasks import has_several_tasks
 from finetune.runs.verdict import interval_of
 
 TAG_BASELINE = "most-frequent-tag"  # which every tagging task has
@@ -114,7 +115,7 @@ def runs_table(runs: Sequence[ListedRun]) -> FittedTable:
             "" if run.lineage is None else run.lineage.brief,
             as_plain_text(settings),
             str(run.recipe.seed),
-            f"{run.headline} {run.metric(run.headline).shown(run.score)}",
+            _listed_scores(run),
             run.finished,
         )
         for run, settings in zip(runs, listed_differences(runs), strict=True)
@@ -124,6 +125,12 @@ def runs_table(runs: Sequence[ListedRun]) -> FittedTable:
     words = [Column(name="encoder", words=True), Column(name="settings", words=True)]
     headings = [*first, *words, *columns("seed", "score"), finished]
     return FittedTable(title="runs", columns=headings, rows=rows)
+
+
+def _listed_scores(run: ListedRun) -> str:
+    """The headline; of a run of several tasks the mean, and the headline of each."""
+    names = run.plain_scores if has_several_tasks(run.settings) else {run.headline: run.score}
+    return ", ".join(f"{name} {run.metric(name).shown(score)}" for name, score in names.items())
 
 
 def interrupted_table(runs: Iterable[InterruptedRun]) -> FittedTable:

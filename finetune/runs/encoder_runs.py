@@ -8,7 +8,7 @@ from finetune.data.paths import exists, is_file, is_folder
 from finetune.errors import UserError
 from finetune.runs.folder import RECORD, RunFolder, folder_name
 from finetune.runs.lineage import SEEDS, Lineage
-from finetune.runs.lookup import named_run, no_run
+from finetune.runs.lookup import find_run, named_run, no_run
 from finetune.runs.recipe_diff import settings_of
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record, readable_records
@@ -28,12 +28,15 @@ def encoder_run(name: str, out: Path) -> RunFolder | None:
     Raises UserError for a run that is not finished or has no model, and for a prefix of several ids.
     """
     path = Path(os.path.expanduser(name))  # noqa: PTH111 - Path.expanduser raises RuntimeError for an unknown user
-    if has_model(path) or not (exists(path) or "/" not in name):
+    if has_model(path):
         return None
-    found = RunFolder(path) if is_file(path / RECORD) else named_run(name, out)
+    on_hub = "/" in name and not exists(path)  # unless it is a task of a run of several
+    found = RunFolder(path) if is_file(path / RECORD) else (find_run if on_hub else named_run)(name, out)
     if found is not None:
         found.require_model()
         return found
+    if on_hub:
+        return None
     if unfinished := _unfinished(path, name, out):
         raise UserError(
             f"model={name}: the run {unfinished[0]} is not finished",

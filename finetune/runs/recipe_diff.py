@@ -40,6 +40,7 @@ def applied(records: Sequence[RunRecord]) -> list[dict[str, Any]]:
         DEFAULTS
         | flat({**record.recipe, "options": usual[_task(record)] | _options(record)})
         | (record.lineage.flat if record.lineage else {})
+        | ({"together.tasks": record.together.words} if record.together else {})
         for record in records
     ]
 

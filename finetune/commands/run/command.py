@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from finetune.analysis.data_sizes import SizeCurve
-from finetune.api.planning import execute, executor_of, plan
+from finetune.api.planning import Expand, execute, executor_of, plan
 from finetune.api.run import runs_of_records
 from finetune.cli.arguments import RESULTS, Data, Device, Json, Out, Quiet, complete, pairs
 from finetune.cli.asking import asking
@@ -34,7 +34,8 @@ from finetune.task_types.own_data import own_data
 from finetune.task_types.pretraining.own import own_text, reading_lines
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.training.run_options import RunOptions, Saving
-from finetune.training.targets import split_arguments
+from finetune.training.targets import expand_targets, split_arguments
+from finetune.training.together.targets import expand_together
 from finetune.training.tracking.names import tracker_names
 
 LARGE_BYTES = 2_000_000
@@ -53,6 +54,9 @@ def run_command(
         str | None,
         typer.Option("--data-sizes", help="Run with shares of the training rows, such as 10%,25%,50%,100%."),
     ] = None,
+    together: Annotated[
+        bool, typer.Option("--together", help="Train the targets as one run: an encoder, and a head for each task.")
+    ] = False,
     out: Out = RESULTS,
     data: Data = None,
     device: Device = None,
@@ -92,8 +96,8 @@ def run_command(
         source=source_of(data), out=out, device=device, force=force, wait=not no_wait, track=tracker_names(track),
         saving=Saving(minutes=checkpoint_minutes, updates=checkpoint_updates),
     )  # fmt: skip
-    together: dict[str, Any] = {"processes": processes, "machines": machines, "address": address}
-    group = {name: value for name, value in together.items() if value != ALONE[name]}
+    launched: dict[str, Any] = {"processes": processes, "machines": machines, "address": address}
+    group = {name: value for name, value in launched.items() if value != ALONE[name]}
     if on is not None and in_group():
         raise UserError("`on` starts processes, and a launcher has started this one", "Leave one of them out")
     if on is None and group and not in_group():
@@ -108,7 +112,8 @@ def run_command(
         on, workers=workers, gpus_each=gpus_each, cpus_each=cpus_each, collect=collect, sbatch=pairs(sbatch),
         **(group if on is not None else {}),
     )  # fmt: skip
-    planned = _planned(names, settings, seeds=seeds, shares=shares, out=out, silent=silent)
+    expand = expand_together if together else expand_targets
+    planned = _planned(names, settings, seeds=seeds, shares=shares, expand=expand, out=out, silent=silent)
     load_libraries("" if silent else loading(planned), "finetune.training.run_many")
     with ProgressDisplay(standard_error()) as display:
         records, failures = execute(planned, options, watch=unwatched if silent else display, executor=executor)
@@ -125,12 +130,19 @@ def run_command(
 
 
 def _planned(
-    names: list[str], settings: dict[str, Any], *, seeds: int, shares: Sequence[float], out: Path, silent: bool
+    names: list[str],
+    settings: dict[str, Any],
+    *,
+    seeds: int,
+    shares: Sequence[float],
+    expand: Expand,
+    out: Path,
+    silent: bool,
 ) -> list[ResolvedRun]:
     """The runs; unless `silent`, how the user's data was read is printed."""
     if not silent:
         _print_large(names)
-    planned = asking(lambda given: plan(names, given, seeds=seeds, shares=shares, out=out), settings)
+    planned = asking(lambda given: plan(names, given, seeds=seeds, shares=shares, expand=expand, out=out), settings)
     if not silent:
         _print_guesses(names, planned)
     return planned
@@ -149,7 +161,7 @@ def _print_guesses(names: list[str], planned: list[ResolvedRun]) -> None:
     """Prints how the user's data among the targets was read: file formats, first rows and columns."""
     console = standard_error()
     targets = {task for name in names if is_data(name) for task in (name, f"./{name}")}
-    tasks = [one.task for one in planned if one.recipe.task in targets]
+    tasks = [task for one in planned for task in one.tasks if one.members or one.recipe.task in targets]
     for read in {id(read): read for task in tasks if (read := own_data(task)) is not None}.values():
         for split, file in read.files.items():
             table = read.table(file)
