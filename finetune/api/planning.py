@@ -32,8 +32,8 @@ def plan(
 ) -> list[ResolvedRun]:
     """The runs of recipes or data with these settings (dotted keys), after the checks of the data.
 
-    With `shares` of the training rows, each is run with each share. `expand` makes runs of the targets. A model may be a
-    run under `out`, or a recipe.
+    With `shares` of the training rows, each is run with each share. `expand` makes runs of the targets. A model may be
+    a run under `out`, or a recipe.
 
     Raises UserError for a wrong setting, for data that cannot be read, and for data with an error, and Ambiguous where
     its columns could be read in two ways.
