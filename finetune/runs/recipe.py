@@ -9,9 +9,10 @@ from pydantic import Field, ValidationError, model_validator
 from finetune.errors import UserError, shown_value
 from finetune.runs.lora_settings import lora_fault
 from finetune.runs.recipe_faults import LONGEST_KEY, refused
-from finetune.runs.recipe_tables import LARGEST, LONGEST_NAME, Distil, HeldOut, Seed, Settings, Train
+from finetune.runs.recipe_tables import BY_LABELS, LARGEST, LONGEST_NAME, Distil, HeldOut, Seed, Settings, Train
 from finetune.runs.together import Together
 from finetune.runs.toml import flat, read_toml, require_shallow, to_toml
+from finetune.runs.update_settings import update_fault
 
 # Defined here so that reading a recipe does not need torch.
 Layers = Literal[
@@ -152,10 +153,17 @@ class Recipe(Settings):
         return self
 
     @model_validator(mode="after")
+    def _updates_fit(self) -> Self:
+        """With a grid, each of its points is checked instead."""
+        if not self.grid and (fault := update_fault(self.model_dump())):
+            raise ValueError(fault)
+        return self
+
+    @model_validator(mode="after")
     def _keeps_a_head(self) -> Self:
         if self.rehearse and not self.keep_labels:
             raise ValueError(f"rehearse {self.rehearse:g} without keep_labels=true; set it, or leave rehearse out")
-        if self.keep_labels and self.train.solver != "adam":
+        if self.keep_labels and self.train.solver not in BY_LABELS:
             raise ValueError(
                 f"keep_labels and train.solver {self.train.solver}, which fits a new head; leave one of them out"
             )
@@ -165,7 +173,7 @@ class Recipe(Settings):
 
     @model_validator(mode="after")
     def _can_be_taught(self) -> Self:
-        if self.distil.given and self.train.solver != "adam":
+        if self.distil.given and self.train.solver not in BY_LABELS:
             raise ValueError(
                 f"distil and train.solver {self.train.solver}, which learns labels alone; leave one of them out"
             )

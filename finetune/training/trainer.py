@@ -26,8 +26,10 @@ from finetune.runs.events import EpochDone, EpochResult, Note, Training, Watcher
 from finetune.runs.recipe_tables import Train
 from finetune.training.batching import Batches, batches_of_rows
 from finetune.training.checkpoints import Checkpoints, Progress
-from finetune.training.optimizer import build_optimizer, build_schedule
+from finetune.training.optimizer import build_optimizer
+from finetune.training.schedules import build_schedule
 from finetune.training.trained_weights import TrainedWeights
+from finetune.training.unfreezing import unfreezing_of
 from finetune.training.updates import Draw, Objective, Updater, as_they_are
 
 LOSSES_AT_ONCE = 10  # updates between reads of the loss, each of which synchronises a GPU; in an epoch 1, 2, 4 first
@@ -110,7 +112,8 @@ class Trainer:
         self.settings = self.settings.lengthened(len(features))
         optimizer = build_optimizer(self.model, self.settings)
         batches = self.order(features, self.settings, self.data_seed)
-        schedule = build_schedule(optimizer, self.settings, updates=len(batches))
+        width = self.model.backbone.config.hidden_size
+        schedule = build_schedule(optimizer, self.settings, updates=len(batches), width=width)
         weights = TrainedWeights(self.model)
         weights.leave_out_of_ddp()
         model, optimizer = self.accelerator.prepare(self.model, optimizer)
@@ -121,6 +124,7 @@ class Trainer:
         updater = Updater(
             engine=self.engine, model=model, optimizer=optimizer, schedule=schedule, settings=self.settings,
             data_seed=self.data_seed, rows=self.rows, draw=self.draw, objective=self.objective,
+            unfreezing=unfreezing_of(self.model, self.settings.unfreeze_layers),
         )  # fmt: skip
         progress = (self.checkpoints and self.checkpoints.restore(state, self.watch)) or Progress()
         with interrupts.deferred():

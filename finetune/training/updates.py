@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +26,7 @@ from finetune.runs.events import Note, Updates
 from finetune.runs.recipe_tables import Train
 from finetune.training.batching import share
 from finetune.training.checkpoints import Progress
+from finetune.training.unfreezing import Unfreezing
 
 ROWS_SHOWN = 3
 DRAW = 1_000_003  # follows (data_seed, update) in the seed of what `draw` makes: dropout's is followed by a rank
@@ -44,7 +45,7 @@ class Updater:
 
     `rows` are the features' own, for messages. `draw` makes what is random in a batch from a generator that is a
     function of (data_seed, update), for the whole batch, before processes and accumulated parts share it. `objective`
-    gives the losses, by default those of the head.
+    gives the losses, by default those of the head. `unfreezing` says which weights an epoch leaves as they are.
     """
 
     engine: Engine
@@ -56,6 +57,7 @@ class Updater:
     rows: Sequence[Row] = ()
     draw: Draw = as_they_are
     objective: Objective | None = None
+    unfreezing: Unfreezing | None = None
 
     def group(self, batches: Sequence[Sequence[Feature]], progress: Progress, *, epoch: int) -> None:
         """One update per batch, then reads their losses, which synchronises a GPU.
@@ -70,11 +72,12 @@ class Updater:
             rates.append(max(group["lr"] for group in self.optimizer.param_groups))
             generator = np.random.default_rng([self.data_seed, progress.update, DRAW])
             drawn = self.draw(batch, generator)
-            loss, believed = self._loss(drawn, progress)
+            with self._unfrozen(epoch):
+                loss, believed = self._loss(drawn, progress)
             losses.append(loss)
             chances.append(believed)
             rows += [feature.row for feature in drawn]
-            norms.append(self._step())
+            norms.append(self._step(epoch))
             progress.update += 1
             if interrupts.asked() and self.engine.accelerator.num_processes == 1:
                 break
@@ -97,13 +100,19 @@ class Updater:
         if asked_anywhere:
             raise interrupts.Stopping
 
-    def _step(self) -> torch.Tensor:
+    def _unfrozen(self, epoch: int) -> AbstractContextManager[None]:
+        alone = self.unfreezing is not None and self.engine.accelerator.num_processes == 1
+        return self.unfreezing.at(epoch) if self.unfreezing is not None and alone else nullcontext()
+
+    def _step(self, epoch: int) -> torch.Tensor:
         """Clips and applies the gradient; returns its norm, or 0 where half precision overflowed.
 
         Then the step is skipped, which lowers the loss scale. Accelerate's `step_was_skipped` misses it if the
         optimizer itself skips the step, as torch's fused AdamW does.
         """
         accelerator = self.engine.accelerator
+        for parameter in () if self.unfreezing is None else self.unfreezing.frozen(epoch):
+            parameter.grad = None  # several processes have computed it; without one the optimizer leaves a weight alone
         norm = accelerator.clip_grad_norm_(self.engine.model.parameters(), self.settings.clip_norm)
         before = None if accelerator.scaler is None else accelerator.scaler.get_scale()
         self.optimizer.step()
@@ -184,11 +193,12 @@ class Updater:
 
     def _diverged(self, what: str, update: int, rate: float, batch: Sequence[Feature]) -> Diverged:
         """The error that names the update, the learning rate and rows of the batch."""
+        rate_of = "noam_factor" if self.settings.schedule == "noam" else "learning_rate"
         rows = list(dict.fromkeys(feature.row for feature in batch))
         shown = first_of([repr(self.rows[row].id) if self.rows else str(row) for row in rows], ROWS_SHOWN)
         return Diverged(
             f"{what} after update {update} (learning rate {rate:.3g}, rows {shown}): training has diverged",
-            "Lower train.learning_rate, raise train.warmup, or look at these rows; earlier checkpoints are kept",
+            f"Lower train.{rate_of}, raise train.warmup, or look at these rows; earlier checkpoints are kept",
         )
 
 

@@ -108,7 +108,7 @@ def _updates(recipe: Recipe, features: int) -> dict[str, int]:
     return {
         "updates": updates,
         "updates an epoch": an_epoch,
-        "warm-up updates": math.ceil(recipe.train.warmup * updates),
+        "warm-up updates": recipe.train.warmup_updates(updates),
     }
 
 

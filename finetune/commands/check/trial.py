@@ -15,8 +15,9 @@ from finetune.runs.events import Watcher, unwatched
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.training.batching import Batches
 from finetune.training.checkpoints import Progress
-from finetune.training.optimizer import build_optimizer, build_schedule
+from finetune.training.optimizer import build_optimizer
 from finetune.training.prepared_run import BuiltRun, PlannedRun, build_run, plan_run
+from finetune.training.schedules import build_schedule
 from finetune.training.updates import Updater
 
 TRIED = 5  # updates
@@ -96,7 +97,8 @@ def _seconds(run: PlannedRun, built: BuiltRun, batches: Batches) -> float:
     engine = Engine(model=built.model, accelerator=accelerator, pad_id=built.tokenizer.pad_token_id, watch=unwatched)
     features, settings = built.features[run.task.train_split], run.recipe.train
     optimizer = build_optimizer(built.model, settings)
-    schedule = build_schedule(optimizer, settings, updates=len(batches))
+    width = built.model.backbone.config.hidden_size
+    schedule = build_schedule(optimizer, settings, updates=len(batches), width=width)
     model, optimizer = accelerator.prepare(built.model, optimizer)
     updater = Updater(
         engine=engine, model=model, optimizer=optimizer, schedule=schedule, settings=settings,
