@@ -18,7 +18,7 @@ from finetune.models.hub_names import name_in_url, near_names
 from finetune.models.pickled_weights import OTHERS, PICKLED, foreign_weights, in_safetensors, pickled_files
 from finetune.models.untrained import untrained_folder
 from finetune.runs.folder import EXPORT, RECORD, RunFolder
-from finetune.runs.recipe import is_new
+from finetune.runs.recipe import is_new, is_word2vec
 
 if TYPE_CHECKING:
     from huggingface_hub import DryRunFileInfo
@@ -77,6 +77,11 @@ def resolve(name: str, *, tokenizer: str = "") -> ModelFiles:
         )
     if name == MINILM:
         return _minilm()
+    if is_word2vec(name):
+        raise UserError(
+            f"model '{name}' is trained on the rows of a run, and there are none here",
+            "Train a run with it (finetune run), and name that",
+        )
     if is_remote(name):
         known = name_in_url(name)
         how = f"Give its name: model={known}" if known else "Download the folder, and give that"
