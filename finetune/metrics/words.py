@@ -42,7 +42,7 @@ def _accuracy_sums(gold: Sequence[Any], answers: Sequence[Any]) -> Counted:
 
 
 def _next_sums(gold: Sequence[Any], answers: Sequence[Any]) -> Counted:
-    """The share of pairs of which it is right whether the second text follows the first."""
+    """The share of pairs of which it is right whether the second text follows the first, or is the second."""
     return _share_counted("next", gold, answers)
 
 
@@ -66,3 +66,4 @@ perplexity = _metric("perplexity", _perplexity_sums, scale=1, greater_is_better=
 probability = _metric("probability", _probability_sums, magnitudes=True)
 masked_accuracy = _metric("masked accuracy", _accuracy_sums)
 next_accuracy = _metric("next sentence", _next_sums)
+order_accuracy = _metric("sentence order", _next_sums)

@@ -12,7 +12,7 @@ import numpy as np
 
 from finetune.models.feature import Feature
 from finetune.task_types.pretraining.dev import NONE, DevPiece
-from finetune.task_types.pretraining.masks import IS_NEXT
+from finetune.task_types.pretraining.pairs import IS_NEXT
 from finetune.task_types.pretraining.tokens import TokenFile
 
 TOKENS_AT_ONCE = 1_000_000  # tokens that are counted together

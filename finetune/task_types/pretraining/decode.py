@@ -12,7 +12,7 @@ from finetune.models.feature import Feature
 from finetune.task_types.pretraining.chosen_words import ChosenWord, chosen_words
 from finetune.task_types.pretraining.dev import DevPiece, pairs_of
 from finetune.task_types.pretraining.label_names import WORDS
-from finetune.task_types.pretraining.masks import IS_NEXT
+from finetune.task_types.pretraining.pairs import IS_NEXT
 
 CHARACTER = math.log(150_000)  # nats for each character of a word that the vocabulary lacks: any that there is
 DIGITS = 6  # of nats, in predictions

@@ -14,9 +14,11 @@ from finetune.data.documents.document import Document
 from finetune.models.feature import IGNORED, Feature
 from finetune.task_types.pretraining.chosen_words import ChosenWord, chosen_words, random_bits, words_of
 from finetune.task_types.pretraining.label_names import NEXT, WORDS
-from finetune.task_types.pretraining.masks import IS_NEXT, IS_RANDOM, pair_feature
+from finetune.task_types.pretraining.objectives import Pairs
+from finetune.task_types.pretraining.pairs import IS_NEXT, IS_RANDOM, pair_feature
 from finetune.task_types.pretraining.piece import INSIDE, STARTS, Piece, PieceVocabulary
 from finetune.task_types.pretraining.pieces import pieces
+from finetune.task_types.pretraining.sentence_order import order_feature
 from finetune.task_types.pretraining.tokens import TokenFile
 
 PAIRS = 4  # of a document, at most
@@ -55,6 +57,24 @@ class DevTokens:
         first = int(self.file.documents[number])
         tokens = slice(int(self.file.lines[first + begin]), int(self.file.lines[first + end]))
         return self.file.ids[tokens], self.units[tokens]
+
+    def around(self, number: int, cut: int, *, count: int, size: int) -> tuple[int, int]:
+        """The lines [begin : end] of a document of `count` lines that are nearest to the end of line `cut` - 1 and
+        have at most `size` tokens, at least one on each side: taken by turns.
+        """
+        first = int(self.file.documents[number])
+        lengths = np.diff(self.file.lines[first : first + count + 1]).tolist()
+        begin, end = cut - 1, cut + 1
+        while True:
+            left = size - sum(lengths[begin:end])
+            before = begin > 0 and lengths[begin - 1] <= left
+            after = end < count and lengths[end] <= left
+            if not before and not after:
+                return begin, end
+            if after and (not before or end - cut <= cut - begin):
+                end += 1
+            else:
+                begin -= 1
 
     def before(self, number: int, positions: np.ndarray) -> np.ndarray:
         """The id of the token before each of some positions in a document, NONE before its first."""
@@ -117,49 +137,73 @@ def word_features(
 
 
 def pair_features(
-    documents: Sequence[Document], tokens: DevTokens, vocabulary: PieceVocabulary, *, size: int
+    documents: Sequence[Document], tokens: DevTokens, vocabulary: PieceVocabulary, *, size: int, kind: Pairs
 ) -> list[Feature]:
     """A feature for each pair of texts in `pairs_of` the documents, read at its first position, which has no label."""
     several = [number for number, document in enumerate(documents) if len(document.lines) > 1]
-    found: list[Feature] = []
-    for row in several:
-        others = [number for number in several if number != row]
-        for pair, (cut, is_next) in enumerate(pairs_of(documents[row])):
-            bits = random_bits(documents[row], pair) >> 1  # the lowest bit is the label
-            source = others[bits % len(others)] if others else row
-            base = Feature(row=row, note=Piece(units=tokens.units[:0], lines=tokens.units[:0], vocabulary=vocabulary))
-            feature = pair_feature(
-                base,
-                tokens.document(row, 0, cut),
-                tokens.document(row, cut, len(documents[row].lines)),
-                tokens.document(source, max(1, len(documents[source].lines) // 2), len(documents[source].lines)),
-                size=size,
-                label=IS_NEXT if is_next else IS_RANDOM,
-                share=(bits >> 32) / 2**31,
-            )
-            found.append(
-                Feature(
-                    row=row,
-                    input_ids=feature.input_ids,
-                    token_type_ids=feature.token_type_ids,
-                    reads=[0],
-                    label={WORDS: [IGNORED], **feature.label},
-                    note=DevPiece(
-                        words=np.array([[NONE, NONE]]),
-                        shared=np.array([0]),
-                        before=np.array([NONE]),
-                        vocabulary=vocabulary,
-                        pair=pair,
-                    ),
-                )
-            )
-    return found
+    made = _next_pair if kind == "next" else _ordered_pair
+    note = Piece(units=tokens.units[:0], lines=tokens.units[:0], vocabulary=vocabulary)
+    return [
+        _of_pair(made(Feature(row=row, note=note), documents, tokens, several, pair, size=size), vocabulary, pair)
+        for row in several
+        for pair in range(len(pairs_of(documents[row])))
+    ]
+
+
+def _next_pair(
+    base: Feature, documents: Sequence[Document], tokens: DevTokens, several: Sequence[int], pair: int, *, size: int
+) -> Feature:
+    """A text and what follows it, or what another document has in its second half."""
+    row = base.row
+    cut, is_next = pairs_of(documents[row])[pair]
+    bits = random_bits(documents[row], pair) >> 1  # the lowest bit is the label
+    others = [number for number in several if number != row]
+    source = others[bits % len(others)] if others else row
+    return pair_feature(
+        base,
+        tokens.document(row, 0, cut),
+        tokens.document(row, cut, len(documents[row].lines)),
+        tokens.document(source, max(1, len(documents[source].lines) // 2), len(documents[source].lines)),
+        size=size,
+        label=IS_NEXT if is_next else IS_RANDOM,
+        share=(bits >> 32) / 2**31,
+    )
+
+
+def _ordered_pair(
+    base: Feature, documents: Sequence[Document], tokens: DevTokens, _: Sequence[int], pair: int, *, size: int
+) -> Feature:
+    """The lines around a line's end that fit, at least one on each side, swapped or not."""
+    row = base.row
+    cut, in_order = pairs_of(documents[row])[pair]
+    begin, end = tokens.around(row, cut, count=len(documents[row].lines), size=size)
+    first, second = tokens.document(row, begin, cut), tokens.document(row, cut, end)
+    return order_feature(base, first, second, size=size, swapped=not in_order)
+
+
+def _of_pair(feature: Feature, vocabulary: PieceVocabulary, pair: int) -> Feature:
+    """A pair as a feature of dev."""
+    return Feature(
+        row=feature.row,
+        input_ids=feature.input_ids,
+        token_type_ids=feature.token_type_ids,
+        reads=[0],
+        label={WORDS: [IGNORED], **feature.label},
+        note=DevPiece(
+            words=np.array([[NONE, NONE]]),
+            shared=np.array([0]),
+            before=np.array([NONE]),
+            vocabulary=vocabulary,
+            pair=pair,
+        ),
+    )
 
 
 def pairs_of(document: Document) -> list[tuple[int, bool]]:
-    """The pairs of a document: the line with which the second text begins, and whether it is the document's own.
+    """The pairs of a document: the line with which the second text begins, and whether it is the document's own, or
+    where the order is asked for, whether the two are in order.
 
-    They are at most PAIRS line ends, evenly spread; by the text alone half of them on average have the document's own.
+    They are at most PAIRS line ends, evenly spread; by the text alone half of them on average are as they are in it.
     """
     count = min(PAIRS, len(document.lines) - 1)
     cuts = [1 + (len(document.lines) - 1) * number // count for number in range(count)]

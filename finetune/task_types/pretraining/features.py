@@ -31,7 +31,7 @@ class PieceFeatures(LazyFeatures):
         text[:] = np.where(self.tokens.word_starts(begin, end), STARTS, INSIDE)
         text[0] = STARTS
         _mark_special(text, self.vocabulary.special[own])
-        first, last = np.searchsorted(self.tokens.lines, np.array([begin, end], self.tokens.lines.dtype))
+        first, last = np.searchsorted(self.tokens.lines, np.array([begin, end + 1], self.tokens.lines.dtype))
         lines = np.unique(self.tokens.lines[first:last]) - begin + len(before)
         return Feature(
             row=int(self.rows[index]),

@@ -34,7 +34,10 @@ class PieceVocabulary:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Piece:
-    """The note of a feature: the unit of each token `(tokens,)` int8, and the tokens `(lines,)` that start lines."""
+    """The note of a feature: the unit of each token `(tokens,)` int8, and the borders of its lines, `(borders,)`.
+
+    These are the tokens that start lines, and what follows the text where a line ends with it.
+    """
 
     units: np.ndarray
     lines: np.ndarray

@@ -15,7 +15,14 @@ from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.metrics.metric import Metric
-from finetune.metrics.words import masked_accuracy, next_accuracy, perplexity, perplexity_of, probability
+from finetune.metrics.words import (
+    masked_accuracy,
+    next_accuracy,
+    order_accuracy,
+    perplexity,
+    perplexity_of,
+    probability,
+)
 from finetune.models.feature import Feature
 from finetune.models.tokenizers.own_vocabulary import own_vocabulary
 from finetune.runs.events import Watcher
@@ -27,12 +34,14 @@ from finetune.task_types.pretraining.decode import labels_of_document, predictio
 from finetune.task_types.pretraining.dev import dev_tokens, pair_features, word_features
 from finetune.task_types.pretraining.features import PieceFeatures
 from finetune.task_types.pretraining.label_names import WORDS
-from finetune.task_types.pretraining.masks import Masking, MaskUnit, next_words, with_next_sentence
-from finetune.task_types.pretraining.objectives import LISTED, OBJECTIVES, Objective, ObjectiveName
+from finetune.task_types.pretraining.masks import Masking, MaskUnit, next_words
+from finetune.task_types.pretraining.objectives import LISTED, OBJECTIVES, Objective, ObjectiveName, Pairs
+from finetune.task_types.pretraining.pairs import with_next_sentence
 from finetune.task_types.pretraining.piece import PieceVocabulary, piece_vocabulary
 from finetune.task_types.pretraining.pieces import pieces
 from finetune.task_types.pretraining.reader import require_pairs, require_words
 from finetune.task_types.pretraining.reduced import reduced_outputs
+from finetune.task_types.pretraining.sentence_order import with_sentence_order
 from finetune.task_types.pretraining.tokens import token_file, tokens_of
 from finetune.task_types.task import Task
 
@@ -45,6 +54,7 @@ if TYPE_CHECKING:
 Share = Annotated[float, Field(ge=0, le=1)]
 REPLACE = (0.8, 0.1, 0.1)
 METRICS = (perplexity, probability, masked_accuracy)
+PAIR_METRICS: dict[Pairs, tuple[Metric, ...]] = {"": (), "next": (next_accuracy,), "order": (order_accuracy,)}
 
 
 class TextCodec(Codec["TextTask"]):
@@ -56,7 +66,11 @@ class TextCodec(Codec["TextTask"]):
         tokens, size = dev_tokens(documents, vocabulary), _piece_size(self.task, vocabulary, max_length)
         masked, with_pairs = self.task.objective_type.masked, self.task.paired
         found = word_features(tokens, vocabulary, size=size, masked=masked, paired=with_pairs)
-        return found + (pair_features(documents, tokens, vocabulary, size=size) if with_pairs else [])
+        return found + (
+            pair_features(documents, tokens, vocabulary, size=size, kind=self.task.objective_type.pairs)
+            if with_pairs
+            else []
+        )
 
     def decode(
         self, logits: Sequence[np.ndarray], features: Sequence[Feature], rows: Sequence[Document]
@@ -117,7 +131,7 @@ class TextStream(Stream["TextTask"]):
     """Pieces of documents, with new masks for each update."""
 
     def batch_fault(self, size: int) -> str:
-        if not self.task.paired or size > 1:
+        if self.task.objective_type.pairs != "next" or size > 1:
             return ""
         return f"objective={self.task.objective} takes texts that do not follow from the other documents of a batch"
 
@@ -137,10 +151,11 @@ class TextStream(Stream["TextTask"]):
         return own_vocabulary(texts, content=rows.fingerprint, size=size, watch=watch)
 
     def draw(self, features: Sequence[Feature], generator: np.random.Generator) -> Sequence[Feature]:
-        """The features with masks, or with the next word of each position; with pairs also the next sentence."""
+        """The features with masks, or with the next word of each position; with pairs also their labels."""
         if self.task.paired:
             size = max(len(feature) for feature in features) - features[0].note.vocabulary.single.special_tokens
-            features = with_next_sentence(features, generator, size=size)
+            paired = with_next_sentence if self.task.objective_type.pairs == "next" else with_sentence_order
+            features = paired(features, generator, size=size)
         if not self.task.objective_type.masked:
             return next_words(features)
         masking = Masking(share=self.task.mask_share, replace=self.task.replace, unit=self.task.mask)
@@ -172,7 +187,7 @@ class TextTask(Task):
 
     def __post_init__(self) -> None:
         """Raises UserError for shares that do not add up to 1, and for masks where nothing is masked."""
-        object.__setattr__(self, "metrics", (*METRICS, *[next_accuracy] * self.paired))
+        object.__setattr__(self, "metrics", (*METRICS, *PAIR_METRICS[self.objective_type.pairs]))
         object.__setattr__(self, "version", self.objective_type.version)
         super().__post_init__()
         if abs(sum(self.replace) - 1) > 1e-9:
@@ -185,7 +200,7 @@ class TextTask(Task):
 
     @property
     def paired(self) -> bool:
-        """Whether the encoder also learns which text follows another."""
+        """Whether the encoder also learns which text follows another, or is the first."""
         return self.objective_type.paired
 
     @property
@@ -201,7 +216,7 @@ class TextTask(Task):
         if split == "dev":
             require_words(loaded)
             if self.paired:
-                require_pairs(loaded, self.objective)
+                require_pairs(loaded, self.objective, least=2 if self.objective_type.pairs == "next" else 1)
         return loaded
 
     def head(self, backbone: "Backbone") -> "Head":

@@ -42,6 +42,7 @@ def test_a_dev_without_words_is_one_line_before_anything_is_trained(
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
+        (("objective=mlm-sop", "max_length=4"), ("3 special tokens leave no room", "max_length=5")),
         (("objective=mlm-nsp", "max_length=4"), ("3 special tokens leave no room", "max_length=5")),
         (("train.solver=logistic",), ("train.solver=logistic", "changes the encoder", "Leave it out")),
         (("replace=[0.8,0.1,0.2]",), ("whose sum is not 1", "replace=[0.8,0.1,0.1]")),

@@ -28,7 +28,8 @@ from finetune.models.tokenizers.train import train_tokenizer
 from finetune.runs.events import unwatched
 from finetune.runs.recipe import Recipe
 from finetune.task_types.pretraining.label_names import NEXT, WORDS
-from finetune.task_types.pretraining.masks import IS_NEXT, IS_RANDOM, Masking, next_words, with_next_sentence
+from finetune.task_types.pretraining.masks import Masking, next_words
+from finetune.task_types.pretraining.pairs import IS_NEXT, IS_RANDOM, with_next_sentence
 from finetune.task_types.pretraining.piece import INSIDE, SPECIAL, STARTS, Piece, piece_vocabulary
 from finetune.task_types.pretraining.task import TextTask
 
