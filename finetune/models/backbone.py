@@ -138,7 +138,7 @@ class Backbone(nn.Module):
         if self.vector == "mean":
             weights = mask.unsqueeze(-1).to(layer.dtype)
             return (layer * weights).sum(1, keepdim=True) / weights.sum(1, keepdim=True)
-        return _at_positions(layer, mask.sum(1, keepdim=True) - 1) if self.left_to_right else layer[:, :1]
+        return at_positions(layer, mask.sum(1, keepdim=True) - 1) if self.left_to_right else layer[:, :1]
 
     def _sequence(
         self, output: Any, layers: Sequence[int], positions: Tensor | None, inputs: dict[str, Tensor | None]
@@ -147,7 +147,7 @@ class Backbone(nn.Module):
         mask: Any = inputs["attention_mask"]
         found = [_layer(output, index) for index in layers]
         if positions is not None:
-            found = [_at_positions(layer, positions) for layer in found]
+            found = [at_positions(layer, positions) for layer in found]
             mask = (positions >= 0).long()
         return _stacked(found), mask
 
@@ -245,6 +245,6 @@ def _stacked(layers: Sequence[Tensor]) -> Tensor:
     return layers[0].unsqueeze(2) if len(layers) == 1 else torch.stack(list(layers), dim=2)
 
 
-def _at_positions(layer: Tensor, positions: Tensor) -> Tensor:
+def at_positions(layer: Tensor, positions: Tensor) -> Tensor:
     """Gathers `(batch, length, width)` at `positions` `(batch, n)`: `(batch, n, width)`."""
     return layer.gather(1, positions.clamp(min=0).unsqueeze(-1).expand(-1, -1, layer.shape[-1]))

@@ -49,6 +49,8 @@ class EncoderWithHead(nn.Module):
         `targets` `(batch, n)` too.
         """
         batch = Batch(input_ids, attention_mask, token_type_ids, counts, positions, states)
+        if self.training and self.head.reads_batches:
+            return self.head.of_batch(batch, self.backbone)
         given = {} if targets is None else {"targets": targets}
         logits: Logits = self.head(*self.hidden(batch), **given)
         return logits if counts is None else _by_feature(logits.squeeze(-1), counts)  # type: ignore[union-attr]

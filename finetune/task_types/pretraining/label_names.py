@@ -1,4 +1,5 @@
-"""The names of the two targets of pre-training with sentence pairs (Devlin et al. 2019, section 3.1)."""
+"""The names of the targets of pre-training."""
 
 WORDS = "words"  # the masked tokens, one id for each position that is read
-NEXT = "next"  # 0: the second text follows the first; 1: it is another
+NEXT = "next"  # 0: the second text follows the first; 1: it is another, or the first
+BOUNDARY = "boundary"  # as WORDS, predicted from the tokens around a span (Joshi et al. 2020)

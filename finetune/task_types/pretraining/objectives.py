@@ -8,16 +8,17 @@ Pairs = Literal["", "next", "order"]
 
 @dataclass(frozen=True, kw_only=True)
 class Objective:
-    """What is predicted, in words, and by which class of `head.py`, which is imported when a model is built.
+    """What is predicted, in words; `heads` has the class that predicts it.
 
     `masked`: words are masked; else each word is predicted from those before it. `pairs`: the encoder also learns
-    which text follows another (`next`), or which of two is the first (`order`).
+    which text follows another (`next`), or which of two is the first (`order`). `spans`: spans are masked, and also
+    predicted from the tokens around them.
     """
 
     what: str
-    head: str
     masked: bool = True
     pairs: Pairs = ""
+    spans: bool = False
     version: int = 1  # raised when its features change
 
     @property
@@ -27,10 +28,11 @@ class Objective:
 
 
 OBJECTIVES = {
-    "mlm": Objective(what="masked words", head="WordHead"),
-    "mlm-nsp": Objective(what="also the next sentence", head="NextSentenceHead", pairs="next", version=2),
-    "mlm-sop": Objective(what="also the order of two texts", head="NextSentenceHead", pairs="order"),
-    "ltr": Objective(what="the next word", head="NextWordHead", masked=False),
+    "mlm": Objective(what="masked words"),
+    "mlm-nsp": Objective(what="also the next sentence", pairs="next", version=2),
+    "mlm-sop": Objective(what="also the order of two texts", pairs="order"),
+    "mlm-sbo": Objective(what="spans, also from the tokens around them", spans=True),
+    "ltr": Objective(what="the next word", masked=False),
 }
 LISTED = "; ".join(f"{name}: {objective.what}" for name, objective in OBJECTIVES.items())
 PAIRED = tuple(name for name, objective in OBJECTIVES.items() if objective.paired)

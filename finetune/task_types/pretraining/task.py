@@ -34,7 +34,7 @@ from finetune.task_types.pretraining.decode import labels_of_document, predictio
 from finetune.task_types.pretraining.dev import dev_tokens, pair_features, word_features
 from finetune.task_types.pretraining.features import PieceFeatures
 from finetune.task_types.pretraining.label_names import WORDS
-from finetune.task_types.pretraining.masks import Masking, MaskUnit, next_words
+from finetune.task_types.pretraining.masks import Masking, MaskUnit, next_words, with_boundaries
 from finetune.task_types.pretraining.objectives import LISTED, OBJECTIVES, Objective, ObjectiveName, Pairs
 from finetune.task_types.pretraining.pairs import with_next_sentence
 from finetune.task_types.pretraining.piece import PieceVocabulary, piece_vocabulary
@@ -158,8 +158,9 @@ class TextStream(Stream["TextTask"]):
             features = paired(features, generator, size=size)
         if not self.task.objective_type.masked:
             return next_words(features)
-        masking = Masking(share=self.task.mask_share, replace=self.task.replace, unit=self.task.mask)
-        return masking.masked(features, generator)
+        unit = "spans" if self.task.objective_type.spans else self.task.mask
+        masked = Masking(share=self.task.mask_share, replace=self.task.replace, unit=unit).masked(features, generator)
+        return with_boundaries(masked) if self.task.objective_type.spans else masked
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,7 +174,7 @@ class TextTask(Task):
     metrics: tuple[Metric, ...] = METRICS
     read: Callable[[Source, str], Rows]
     objective: ObjectiveName = option("mlm", LISTED)
-    mask: MaskUnit = option("tokens", "what is masked: tokens, or whole words")
+    mask: MaskUnit = option("tokens", "what is masked: tokens, whole words, or spans of words")
     mask_share: Annotated[float, Field(gt=0, le=0.9)] = option(0.15, "share of the tokens that is predicted")
     replace: Annotated[tuple[Share, ...], Field(min_length=3, max_length=3)] = option(
         REPLACE, "shares of these that become [MASK], a random token, and stay"
@@ -197,6 +198,11 @@ class TextTask(Task):
         if not self.objective_type.masked and (self.mask != "tokens" or tuple(self.replace) != REPLACE):
             setting = "mask" if self.mask != "tokens" else "replace"
             raise UserError(f"objective={self.objective} masks nothing, and {setting} is set", f"Leave {setting} out")
+        if self.objective_type.spans and self.mask == "words":
+            raise UserError(
+                f"objective={self.objective} masks spans, and mask=words single words",
+                "Leave mask out, or choose objective=mlm",
+            )
 
     @property
     def paired(self) -> bool:
@@ -221,10 +227,9 @@ class TextTask(Task):
 
     def head(self, backbone: "Backbone") -> "Head":
         """The head of the objective, which shares the word embeddings."""
-        from finetune.task_types.pretraining import head
+        from finetune.task_types.pretraining.heads import HEADS
 
-        built: Head = getattr(head, self.objective_type.head)(backbone)
-        return built
+        return HEADS[self.objective](backbone)  # type: ignore[arg-type]
 
     def fits(self, value: Any, row: Document) -> bool:
         """Whether a prediction has as many words and pairs as the row."""
@@ -237,13 +242,22 @@ class TextTask(Task):
 
 
 def _vocabulary(task: "TextTask", tokenizer: "PreTrainedTokenizerBase") -> PieceVocabulary:
-    """The vocabulary. Raises UserError where a text begins with no special token to predict its first one from."""
+    """The vocabulary. Raises UserError where a text begins or ends with no special token, and the objective predicts
+    from one.
+    """
     vocabulary = piece_vocabulary(tokenizer)
-    if not task.objective_type.masked and not vocabulary.single.before:
+    lacks_before = not vocabulary.single.before
+    if not task.objective_type.masked and lacks_before:
         raise UserError(
             f"objective={task.objective} predicts the first word of a text from a special token before it, which"
             " the tokenizer of this model does not add",
             "Choose objective=mlm, or train a vocabulary with `finetune tokenizer`",
+        )
+    if task.objective_type.spans and (lacks_before or not vocabulary.single.after):
+        raise UserError(
+            f"objective={task.objective} predicts spans from the tokens around them, and the tokenizer of this model"
+            " adds no special token at both ends of a text",
+            "Choose objective=mlm mask=spans, or train a vocabulary with `finetune tokenizer`",
         )
     return vocabulary
 

@@ -30,7 +30,7 @@ def folder(request: pytest.FixtureRequest) -> Path:
 
 
 def task(documents_of_dev: list[Document]) -> TextTask:
-    return TextTask(name="text", read=lambda _, __: Rows(documents_of_dev, origin="dev.txt"), objective="mlm-sop")
+    return TextTask(name="text", read=lambda _, __: Rows(rows=documents_of_dev, origin="dev.txt"), objective="mlm-sop")
 
 
 def texts_of(feature: Feature) -> tuple[list[int], list[int]]:
