@@ -246,6 +246,17 @@ FAMILIES = {
         words=replace(ROBERTA_WORDS, output="lm_head.decoder"),
         lora_targets=("q_proj", "v_proj"),
     ),
+    "roberta-prelayernorm": replace(ROBERTA, title="RoBERTa-PreLayerNorm", left_to_right=False, fast_attention=False),
+    "roformer": replace(
+        BERT,
+        title="RoFormer",
+        sentence=replace(NEW_TANH, before=HIDDEN, dropout=HIDDEN, activation="hidden_act"),
+        choice=None,  # transformers' class reads the last token there, which may be padding
+        token=HIDDEN_DROPOUT,
+        next_sentence=None,
+        left_to_right=False,
+        fast_attention=False,
+    ),
     "longformer": replace(
         ROBERTA,
         title="Longformer",

@@ -20,6 +20,7 @@ from finetune.models.config_bounds import FIXED, PAIR, REMEDY, require_config
 from finetune.models.decoding_head import DecodingHead
 from finetune.models.device import resolve_precision
 from finetune.models.encoder_decoder import generation_config, pair_config
+from finetune.models.encoder_forms import fix_positions
 from finetune.models.families import FAMILIES, has_own_class, is_left_to_right, require_encoder, set_dropout
 from finetune.models.fast_paths import take_fast_paths
 from finetune.models.fingerprint import OWN_WEIGHTS
@@ -55,6 +56,7 @@ def load_backbone(folder: Path, recipe: Recipe) -> tuple[Backbone, list[str]]:
     if recipe.train.dropout is not None:
         set_dropout(config, recipe.train.dropout)
     encoder, new = _encoder(folder, config, recipe)
+    fix_positions(encoder, new=False)
     _forget_head(encoder.config)
     leave_out_layers(encoder, keep=recipe.keep_layers)
     set_trainable(encoder, freeze=recipe.freeze_layers, reinit=recipe.reinit_layers)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from finetune.data.atomic import write_atomically
 from finetune.data.checksums import sha256_of
 from finetune.errors import UserError
+from finetune.models.encoder_forms import fix_positions
 from finetune.models.encoder_sizes import size_of
 from finetune.models.tokenizers.files import given_tokenizer, tokenizer_files
 from finetune.runs.recipe import Recipe
@@ -36,7 +37,14 @@ def untrained_folder(name: str, tokenizer: str) -> tuple[Path, str]:
             "tokenizer=vocabulary",
         )
     files = tokenizer_files(Path(tokenizer).expanduser())
-    facts = [VERSION, size.layers, size.width, size.heads, *((file.name, sha256_of(file)) for file in files)]
+    facts = [
+        VERSION,
+        size.layers,
+        size.width,
+        size.heads,
+        *size.forms,
+        *((file.name, sha256_of(file)) for file in files),
+    ]
     fingerprint = hash_of(facts)
     kept = entry("untrained", fingerprint)
     folder = kept.folder
@@ -73,6 +81,7 @@ def untrained_encoder(config: "PretrainedConfig", recipe: Recipe) -> "PreTrained
     encoder: PreTrainedModel = AutoModel.from_config(config, dtype=torch.float32, trust_remote_code=False)
     torch.manual_seed(recipe.seeds[0])
     reinitialise(encoder, spread=config.initializer_range)
+    fix_positions(encoder, new=True)
     return encoder
 
 

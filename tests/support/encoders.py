@@ -249,6 +249,8 @@ tiny_deberta = tiny(
 tiny_eurobert = tiny("eurobert", byte_level, num_key_value_heads=1, classifier_pooling="mean")
 tiny_nomic_bert = tiny("nomic_bert", bert_words)
 tiny_gte = tiny("gte", roberta_pieces)
+tiny_roberta_prelayernorm = tiny("roberta-prelayernorm", roberta_pieces, max_position_embeddings=130, type_vocab_size=1)
+tiny_roformer = tiny("roformer", bert_words, embedding_size=16)
 tiny_longformer = tiny("longformer", roberta_pieces, max_position_embeddings=130, attention_window=8)
 NAMES = [name.replace("-", "_") for name in FAMILIES]
 DIFFERENT = ("bert", "roberta", "albert", "distilbert", "modernbert", "deberta_v2")
@@ -258,6 +260,7 @@ ALIKE = [name for name in NAMES if name not in DIFFERENT]
 WITHOUT_CLASS = {
     ("big_bird", "QuestionAnswering"),
     ("deberta", "MultipleChoice"),
+    ("roformer", "MultipleChoice"),
     *((name, head) for name in ("eurobert", "nomic_bert", "gte") for head in ("QuestionAnswering", "MultipleChoice")),
 }
 """Families and heads that transformers has no class for, or none that computes the same."""
