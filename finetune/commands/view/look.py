@@ -1,17 +1,17 @@
 """Looks inside an encoder: read this file first."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
-from transformers import AttentionInterface, PreTrainedModel
-from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS, AttentionMaskInterface
+from transformers import PreTrainedModel
 
-from finetune.commands.view.parts import Attention, AttentionSteps, Embeddings, Inside, MarkedSentence, Outputs
+from finetune.commands.view.masks import masked_batch, under_masks
+from finetune.commands.view.parts import Attention, Embeddings, Inside, MarkedSentence, Outputs
+from finetune.commands.view.recording import EAGER, attention_steps
+from finetune.commands.view.stream import residual_stream
 from finetune.commands.view.word_vectors import word_vectors
 from finetune.data.characters import shown_jamo
 from finetune.errors import UserError
@@ -28,10 +28,7 @@ if TYPE_CHECKING:
 
 MOST_TOKENS = 64
 MOST_WEIGHTS = 600_000  # attention weights on a page
-MOST_STEPS = 250_000  # numbers of queries, keys, values, scores and outputs on a page
 MOST_POSITIONS = 64
-NAME = "finetune_recorded"
-EAGER = "eager"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,13 +64,17 @@ def look(encoder: Encoder, texts: Sequence[str], word: str, sentences: Sequence[
     untrained = any(name.startswith("pooler") for name in encoder.untrained)
     pooler = None if untrained else getattr(output, "pooler_output", None)
     kind = encoder.model.config.model_type
+    batch, real = masked_batch(encoder.model, encoder.tokenizer, texts)
+    rows = [shown_tokens(encoder.tokenizer, row) for row in batch["input_ids"].tolist()]
     return Inside(
         model=encoder.name,
         family=FAMILIES[kind].title if kind in FAMILIES else kind,
         tokens=shown_tokens(encoder.tokenizer, ids),
         token_segments=inputs["token_type_ids"][0].tolist() if "token_type_ids" in inputs else [0] * len(ids),
         attention=Attention(weights=weights, separators=np.array(ids) == encoder.tokenizer.sep_token_id),
-        steps=_steps(encoder, inputs),
+        steps=attention_steps(encoder.model, inputs),
+        stream=residual_stream(encoder.model, inputs),
+        masks=under_masks(encoder.model, batch, real, rows),
         outputs=Outputs(
             sequence=output.last_hidden_state[0].numpy(), pooled=None if pooler is None else pooler[0].numpy()
         ),
@@ -103,25 +104,6 @@ def shown_tokens(tokenizer: "PreTrainedTokenizerBase", ids: Sequence[int]) -> li
     return [tokenizer.decode([number]).replace(" ", "Ġ") for number in ids]
 
 
-def _steps(encoder: Encoder, inputs: dict[str, Any]) -> AttentionSteps | None:
-    """The steps in as many layers, evenly chosen, as a page can hold; None for a family that cannot be recorded."""
-    try:
-        with recorded(encoder.model) as calls, torch.inference_mode():
-            encoder.model(**inputs)
-    except (ValueError, NotImplementedError):  # a family that has only its own attention
-        return None
-    if len(calls) != encoder.model.config.num_hidden_layers:
-        return None
-    size = sum(getattr(calls[0], name).numel() for name in ("queries", "keys", "values", "scores", "outputs"))
-    count = min(len(calls), max(1, MOST_STEPS // size))
-    chosen = sorted({round(index) for index in np.linspace(0, len(calls) - 1, count)})
-    some = [calls[index] for index in chosen]
-    names = ("queries", "keys", "values", "scores", "outputs")
-    return AttentionSteps(
-        layers=[index + 1 for index in chosen], **{name: stacked_tensors(some, name) for name in names}
-    )
-
-
 def _embeddings(encoder: Encoder) -> Embeddings:
     """Evenly chosen positions, and all segments."""
     parts = getattr(encoder.model, "embeddings", None)
@@ -138,48 +120,3 @@ def _embeddings(encoder: Encoder) -> Embeddings:
 
 def _table(layer: Any) -> np.ndarray | None:
     return layer.weight.detach().numpy() if isinstance(layer, torch.nn.Embedding) else None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Call:
-    """One layer: queries, keys, values, outputs `(heads, tokens, width)`; scores `(heads, tokens, tokens)`."""
-
-    queries: Tensor
-    keys: Tensor
-    values: Tensor
-    scores: Tensor
-    outputs: Tensor
-
-
-@contextmanager
-def recorded(encoder: PreTrainedModel) -> Iterator[list[Call]]:
-    """Within it, a forward pass over one sequence adds a Call a layer; none where attention is of another form."""
-    calls: list[Call] = []
-
-    def attend(
-        _module: nn.Module,
-        query: Tensor,
-        key: Tensor,
-        value: Tensor,
-        attention_mask: Tensor | None,
-        scaling: float | None = None,
-        **_: Any,
-    ) -> tuple[Tensor, Tensor]:
-        scores = query @ key.transpose(2, 3) * (query.shape[-1] ** -0.5 if scaling is None else scaling)
-        weights = (scores if attention_mask is None else scores + attention_mask).softmax(-1)
-        outputs = weights @ value
-        calls.append(Call(queries=query[0], keys=key[0], values=value[0], scores=scores[0], outputs=outputs[0]))
-        return outputs.transpose(1, 2), weights
-
-    AttentionInterface.register(NAME, attend)
-    AttentionMaskInterface.register(NAME, ALL_MASK_ATTENTION_FUNCTIONS[EAGER])
-    try:
-        encoder.set_attn_implementation(NAME)
-        yield calls
-    finally:
-        encoder.set_attn_implementation(EAGER)
-
-
-def stacked_tensors(calls: list[Call], name: str) -> Any:
-    """One of the tensors of some calls as an array."""
-    return torch.stack([getattr(call, name) for call in calls]).numpy()

@@ -55,6 +55,43 @@ class AttentionSteps:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Stream:
+    """The vectors of each token at the `stages` of each layer: `(layers, stages, tokens, width)`.
+
+    Of stages, `attention` and `feed_forward` are what is added, those that end in `_sum` the sums, and those that end
+    in `_norm` what LayerNorm gives; `input` and `output` are those of the layer.
+    """
+
+    stages: Sequence[str]
+    vectors: np.ndarray
+
+    @property
+    def norm_first(self) -> bool:
+        """Whether LayerNorm comes before a sub-layer (pre-norm), and not after its sum."""
+        return self.stages[1] == "attention_norm"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Masks:
+    """A batch of texts under each of some `kinds` of masks; `real` `(rows, tokens)` marks what is not padding.
+
+    Of some `layers` (from 1) the weights, a mean of the heads, `(kinds, layers, rows, tokens, tokens)`, and the cosine
+    of each token's vector with that of its text alone and without a mask, `(kinds, layers, rows, tokens)`. Of all
+    layers the share of attention on padding, `(kinds, layers, rows)`. `batch_difference` is the largest difference
+    between a number of the last layer in the batch with the padding mask and of the text alone.
+    """
+
+    tokens: Sequence[Sequence[str]]
+    layers: Sequence[int]
+    real: np.ndarray
+    kinds: Sequence[str]
+    weights: np.ndarray
+    cosines: np.ndarray
+    on_padding: np.ndarray
+    batch_difference: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class Outputs:
     """The sequence output `(tokens, width)`, and the pooled output `(width,)`, None without a trained pooler."""
 
@@ -105,6 +142,8 @@ class Inside:
     token_segments: Sequence[int]
     attention: Attention
     steps: AttentionSteps | None
+    stream: Stream | None
+    masks: Masks | None
     outputs: Outputs
     embeddings: Embeddings
     word: WordVectors
