@@ -68,7 +68,7 @@ def looks(weights: np.ndarray, ids: np.ndarray, separator: int) -> dict[str, np.
 
 
 def divergence(weights: np.ndarray) -> np.ndarray:
-    """The mean Jensen-Shannon divergence in bits of each two heads `(heads, heads)`, of weights `(heads, tokens, all)`."""
+    """The mean Jensen-Shannon divergence in bits of each two heads, of weights `(heads, tokens, all)`."""
     heads = len(weights)
     found = np.zeros((heads, heads))
     entropy = _entropy(weights)

@@ -51,6 +51,22 @@ q("#scatter polygon").dispatchEvent(new Event("click"));
 found.sentence = q("#sentences .is-chosen").textContent;
 found.strips = all("#strips .strip").length;
 found.segments = all("#segments tr").length;
+const change = (id, value) => { q(id).value = value; q(id).dispatchEvent(new Event("change")); };
+change("#mask-row", 1); change("#mask-kind", 3);
+found.hidden = all("#mask-chips .is-hidden").length;
+all("#mask-chips button")[1].click();
+found.hiddenOfSecond = all("#mask-chips .is-hidden").length;
+found.positions = all("#mask-chips button").length;
+found.masked = all("#mask-chips small").map(t => +t.textContent).filter(Boolean);
+found.sees = q("#mask-sees").textContent;
+found.onPadding = all("#mask-rows tr").map(r => parseFloat(r.children[1].textContent));
+change("#stream-layer", 1); change("#stream-token", 0);
+found.stream = all("#stream-rows tr").map(r => [r.children[0].textContent, +r.children[1].textContent]);
+found.bars = all("#stream-chart rect").length;
+q("[data-language=ko]").click();
+found.korean = [document.documentElement.lang, q("#head").textContent, q("#mask-sees").textContent,
+  q("#stream-layer").selectedOptions[0].textContent, q("#measure").options[1].textContent, q("#measure").value];
+found.english = all(".said[lang=en]").filter(e => e.getClientRects().length).length;
 return found;
 """
 
@@ -81,6 +97,25 @@ def test_a_student_can_click_through_it(page: Path, tmp_path: Path) -> None:
     assert found["close"] == ["1.000", 4]
     assert "bank" in found["sentence"]
     assert (found["strips"], found["segments"]) == (3, 3)
+
+
+def test_masks_sums_and_languages(page: Path, tmp_path: Path) -> None:
+    found: Any = in_a_browser(page, CLICKS, tmp_path)
+    positions = found["positions"]
+    assert (found["hidden"], found["hiddenOfSecond"]) == (positions - 1, positions - 2)  # under the causal mask
+    assert sum(found["masked"]) == pytest.approx(1, abs=0.01)
+    assert f"sees 2 of {positions}" in found["sees"]
+    assert found["onPadding"][0] > 0
+    assert found["onPadding"][1:] == [0, 0, 0]
+    assert [name.split(":")[0] for name, _ in found["stream"]][:3] == ["x", "+ a", "= x + a"]
+    lengths = [length for _, length in found["stream"]]
+    assert lengths[0] - lengths[1] <= lengths[2] <= lengths[0] + lengths[1]  # of a sum
+    assert found["bars"] == 4
+    assert found["korean"][0] == "ko"
+    assert found["korean"][1].startswith("2층, 헤드 2")
+    assert "토큰은" in found["korean"][2]
+    assert found["korean"][3:] == ["2층", "엔트로피(비트)", "entropy"]
+    assert found["english"] == 0
 
 
 @pytest.mark.parametrize("dark", [False, True])

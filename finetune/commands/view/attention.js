@@ -7,8 +7,10 @@ function grid() {
   const cells = [];
   for (let layer = 0; layer < data.layers; layer++) {
     for (let head = 0; head < data.heads; head++) {
-      const name = `layer ${layer + 1}, head ${head + 1}`;
-      const button = element("button", {type: "button", title: name, "aria-label": name, "aria-pressed": "false"});
+      const button = element("button", {type: "button", "aria-pressed": "false"});
+      tell(() => {
+        for (const name of ["title", "aria-label"]) button.setAttribute(name, say("layer-head", layer + 1, head + 1));
+      });
       const canvas = element("canvas");
       button.append(canvas, element("span"));
       button.addEventListener("click", () => choose(layer, head));
@@ -39,9 +41,8 @@ function choose(layer, head) {
   [...one("#grid").children].forEach((button, index) =>
     button.setAttribute("aria-pressed", index === layer * data.heads + head));
   const index = layer * data.heads + head;
-  one("#head").textContent = `Layer ${layer + 1}, head ${head + 1}: entropy ${(data.entropy[index] / 1000).toFixed(2)} of at most `
-    + `${Math.log2(data.tokens.length).toFixed(2)} bits, mean distance ${(data.distance[index] / 1000).toFixed(1)} tokens, `
-    + `${(data.separators[index] / 10).toFixed(1)} % on [SEP]`;
+  one("#head").textContent = say("chosen-head", layer + 1, head + 1, (data.entropy[index] / 1000).toFixed(2),
+    Math.log2(data.tokens.length).toFixed(2), (data.distance[index] / 1000).toFixed(1), (data.separators[index] / 10).toFixed(1));
   pairs();
   document.dispatchEvent(new Event("head"));
 }
@@ -49,7 +50,7 @@ function choose(layer, head) {
 // Lines from each token that looks (left) to those that it attends to (right).
 function pairs() {
   const n = data.tokens.length, step = 22, width = 360, left = 130, right = 230;
-  const drawn = svg("svg", {viewBox: `0 0 ${width} ${n * step + 8}`, role: "img", "aria-label": "attention between tokens"});
+  const drawn = svg("svg", {viewBox: `0 0 ${width} ${n * step + 8}`, role: "img", "aria-label": say("pairs")});
   for (let from = 0; from < n; from++) {
     if (chosen.token !== null && chosen.token !== from) continue;
     for (let to = 0; to < n; to++) {
@@ -65,7 +66,12 @@ function pairs() {
     const name = svg("text", {x: left - 6, y, "text-anchor": "end", tabindex: 0, role: "button", class: `token segment${data.segments[index]}${chosen.token === index ? " is-chosen" : ""}`}, token);
     const toggle = () => { chosen.token = chosen.token === index ? null : index; pairs(); };
     name.addEventListener("click", toggle);
-    name.addEventListener("keydown", event => { if (event.key === "Enter") toggle(); });
+    name.addEventListener("keydown", event => {
+      if (event.key !== "Enter" && event.key !== " ") return;
+      event.preventDefault();
+      toggle();
+      one("#pairs").querySelectorAll("[role=button]")[index].focus();
+    });
     const share = chosen.token === null ? "" : ` ${weight(chosen.layer, chosen.head, chosen.token, index).toFixed(3)}`;
     drawn.append(name, svg("text", {x: right + 6, y, class: `token segment${data.segments[index]}`}, token + share));
   }

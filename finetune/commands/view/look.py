@@ -16,7 +16,7 @@ from finetune.commands.view.word_vectors import word_vectors
 from finetune.data.characters import shown_jamo
 from finetune.errors import UserError
 from finetune.inference.predictor import saved
-from finetune.models.families import FAMILIES, positions_before, takes_segments
+from finetune.models.families import FAMILIES, is_left_to_right, positions_before, takes_segments
 from finetune.models.saving import load_encoder
 from finetune.models.tokenizers.load import load_tokenizer
 
@@ -69,6 +69,7 @@ def look(encoder: Encoder, texts: Sequence[str], word: str, sentences: Sequence[
     return Inside(
         model=encoder.name,
         family=FAMILIES[kind].title if kind in FAMILIES else kind,
+        left_to_right=is_left_to_right(encoder.model.config),
         tokens=shown_tokens(encoder.tokenizer, ids),
         token_segments=inputs["token_type_ids"][0].tolist() if "token_type_ids" in inputs else [0] * len(ids),
         attention=Attention(weights=weights, separators=np.array(ids) == encoder.tokenizer.sep_token_id),

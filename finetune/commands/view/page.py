@@ -4,10 +4,11 @@ from pathlib import Path
 
 from finetune.analysis.pages.templates import templates_of
 from finetune.analysis.pages.write import write_page
+from finetune.commands.view.captions import LANGUAGES, captions, filled
 from finetune.commands.view.page_data import page_data
 from finetune.commands.view.parts import Inside
 
-SCRIPTS = ("drawing", "attention", "steps", "words", "outputs", "embeddings")
+SCRIPTS = ("drawing", "captions", "attention", "steps", "words", "outputs", "embeddings", "masks", "stream")
 
 
 def write_inside(inside: Inside, output: Path) -> int:
@@ -17,5 +18,12 @@ def write_inside(inside: Inside, output: Path) -> int:
 
 def render_view(inside: Inside) -> str:
     """The page as HTML. Raises UserError without jinja2."""
-    template = templates_of("finetune.commands.view").get_template("page.html.j2")
-    return template.render(inside=inside, data=page_data(inside), scripts=SCRIPTS)
+    templates = templates_of("finetune.commands.view")
+    templates.filters["filled"] = filled
+    return templates.get_template("page.html.j2").render(
+        inside=inside,
+        data=page_data(inside),
+        scripts=SCRIPTS,
+        languages=LANGUAGES,
+        captions=captions()["page"],
+    )

@@ -6,10 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from finetune.commands.view.parts import AttentionSteps, Inside, WordVectors
+from finetune.commands.view.captions import script_captions
+from finetune.commands.view.parts import AttentionSteps, Inside, Masks, Stream, WordVectors
 
 SCALE = 1_000
 YOURS = "yours"
+FIRST_NUMBERS = 24  # of a vector in a strip
+MOST_FIRST = 150_000  # such numbers on a page
 SAME = 1e-6  # vectors that differ by less are one point
 
 
@@ -30,6 +33,9 @@ def page_data(inside: Inside) -> dict[str, Any]:
         "word": _word(inside.word),
         "outputs": _outputs(inside),
         "embeddings": _embeddings(inside),
+        "masks": None if inside.masks is None else _masks(inside.masks),
+        "stream": None if inside.stream is None else _stream(inside.stream),
+        "captions": script_captions(),
     }
 
 
@@ -71,9 +77,9 @@ def _word(word: WordVectors) -> dict[str, Any]:
 
 def _outputs(inside: Inside) -> dict[str, Any]:
     sequence, pooled = inside.outputs.sequence, inside.outputs.pooled
-    named = {f"{inside.tokens[0]} vector": sequence[0], "mean of all tokens": sequence.mean(0)}
+    named = {"first": sequence[0], "mean": sequence.mean(0)}
     if pooled is not None:
-        named["pooled output"] = pooled
+        named["pooled"] = pooled
     return {
         "names": list(named),
         "strips": [thousandths(vector) for vector in named.values()],
@@ -90,6 +96,32 @@ def _embeddings(inside: Inside) -> dict[str, Any]:
         "positions": None if tables.positions is None else thousandths(cosines(tables.positions)),
         "segments": None if tables.segments is None else thousandths(cosines(tables.segments)),
         "lengths": [] if tables.segments is None else thousandths(np.linalg.norm(tables.segments, axis=1)),
+    }
+
+
+def _masks(masks: Masks) -> dict[str, Any]:
+    return {
+        "tokens": [list(row) for row in masks.tokens],
+        "real": masks.real.tolist(),
+        "layers": list(masks.layers),
+        "kinds": list(masks.kinds),
+        "weights": thousandths(masks.weights),
+        "cosines": thousandths(masks.cosines),
+        "padding": thousandths(masks.on_padding),
+    }
+
+
+def _stream(stream: Stream) -> dict[str, Any]:
+    layers, stages, tokens, width = stream.vectors.shape
+    count = max(1, min(FIRST_NUMBERS, width, MOST_FIRST // (layers * stages * tokens)))
+    return {
+        "form": "pre" if stream.norm_first else "post",
+        "stages": list(stream.stages),
+        "lengths": thousandths(np.linalg.norm(stream.vectors, axis=-1)),
+        "means": thousandths(stream.vectors.mean(-1)),
+        "deviations": thousandths(stream.vectors.std(-1)),
+        "numbers": thousandths(stream.vectors[..., :count]),
+        "count": count,
     }
 
 

@@ -138,6 +138,7 @@ class Inside:
 
     model: str
     family: str
+    left_to_right: bool
     tokens: Sequence[str]
     token_segments: Sequence[int]
     attention: Attention

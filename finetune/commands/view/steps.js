@@ -1,18 +1,21 @@
 // Part 2: what one head computes for one token.
 function steps() {
   if (!data.steps) return;
-  options(one("#step-layer"), data.steps.layers.map(layer => `layer ${layer}`));
-  options(one("#step-head"), Array.from({length: data.heads}, (_, head) => `head ${head + 1}`));
-  options(one("#step-token"), data.tokens.map((token, index) => `${index} ${token}`));
-  one("#step-token").value = Math.min(2, data.tokens.length - 1);
-  for (const name of ["layer", "head", "token"]) one(`#step-${name}`).addEventListener("change", compute);
-  document.addEventListener("head", () => {
-    one("#step-head").value = chosen.head;
-    const layer = data.steps.layers.indexOf(chosen.layer + 1);
-    if (layer >= 0) one("#step-layer").value = layer;
+  const picked = {layer: 0, head: 0, token: Math.min(2, data.tokens.length - 1)};
+  tell(() => {
+    options(one("#step-layer"), data.steps.layers.map(layer => say("layer", layer)));
+    options(one("#step-head"), Array.from({length: data.heads}, (_, head) => say("head", head + 1)));
+    options(one("#step-token"), data.tokens.map((token, index) => `${index} ${token}`));
+    for (const [name, value] of Object.entries(picked)) one(`#step-${name}`).value = value;
     compute();
   });
-  compute();
+  for (const name of Object.keys(picked)) one(`#step-${name}`).addEventListener("change", event => { picked[name] = +event.target.value; compute(); });
+  document.addEventListener("head", () => {
+    picked.head = one("#step-head").value = chosen.head;
+    const layer = data.steps.layers.indexOf(chosen.layer + 1);
+    if (layer >= 0) picked.layer = one("#step-layer").value = layer;
+    compute();
+  });
 }
 
 // The vector of a token: `width` numbers from a flat array (layers, heads, tokens, width).
@@ -57,8 +60,7 @@ function compute() {
     return made;
   });
   one("#step-rows").replaceChildren(...body);
-  one("#query").replaceChildren(named(`query of “${data.tokens[token]}”`, query, start(query)));
-  one("#output").replaceChildren(named("output: the values times their weights, added", output, start(output)));
-  one("#root").textContent = `√${d} = ${Math.sqrt(d).toFixed(2)}`;
+  one("#query").replaceChildren(named(say("query-of", data.tokens[token]), query, start(query)));
+  one("#output").replaceChildren(named(say("head-output"), output, start(output)));
 }
 steps();

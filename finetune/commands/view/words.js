@@ -1,34 +1,40 @@
 // Part 3: one word in many sentences.
 const MARKS = ["circle", "square", "triangle", "diamond"];
-const stages = ["word embeddings (no context)", "after the embeddings", ...Array.from({length: data.layers}, (_, layer) => `layer ${layer + 1}`)];
+const stageName = stage => stage < 2 ? say(["free", "after-embeddings"][stage]) : say("layer", stage - 1);
+const meaningName = meaning => meaning === "yours" ? say("yours") : meaning;
 
 function words() {
   const slider = one("#stage");
   slider.min = 1;
   slider.max = slider.value = data.word.points.length - 1;
   slider.addEventListener("input", shown);
+  if (!data.word.explained[0][0]) one("#free").closest(".columns").className = "";  // one point: the caption says so, and the other plot has the room
+  if (data.word.neighbours.at(-1) === null) one("#apart-table").remove();
+  if (!data.word.close) one("#close-table").remove();
+  tell(worded);
+}
+
+function worded() {
+  const stages = data.word.points.map((_, stage) => stageName(stage));
   const kinds = [...new Set(data.word.meanings)];
   one("#meanings").replaceChildren(...kinds.filter(kind => kind).map((kind, index) => {
     const made = element("li");
     const drawn = svg("svg", {viewBox: "-8 -8 16 16", width: 16, height: 16, "aria-hidden": "true"});
     drawn.append(mark(index, 0, 0));
-    made.append(drawn, ` ${kind}`);
+    made.append(drawn, ` ${meaningName(kind)}`);
     return made;
   }));
   one("#sentences").replaceChildren(...data.word.sentences.map(([before, word, after], index) => {
     const made = element("li", {"data-index": index});
-    made.append(`${data.word.meanings[index] ? `${data.word.meanings[index]}: ` : ""}${before}`, element("b", {}, word), after);
+    made.append(`${data.word.meanings[index] ? `${meaningName(data.word.meanings[index])}: ` : ""}${before}`, element("b", {}, word), after);
     return made;
   }));
   if (data.word.explained[0][0]) one("#free").replaceChildren(scatter(0));
-  else one("#free").closest(".columns").className = "";  // one point: the caption says so, and the other plot has the room
   one("#free-note").textContent = `${stages[0]}: ${variance(0)}`;
   if (data.word.neighbours.at(-1) !== null) one("#apart").replaceChildren(...stages.map((name, stage) => row([name,
     data.word.neighbours[stage] === null ? "–" : `${Math.round(100 * data.word.neighbours[stage])} %`,
     data.word.silhouette[stage] === null ? "–" : data.word.silhouette[stage].toFixed(2)])));
-  else one("#apart-table").remove();
   if (data.word.close) one("#close").replaceChildren(...stages.map((name, stage) => row([name, data.word.close[stage].toFixed(3)])));
-  else one("#close-table").remove();
   shown();
 }
 
@@ -37,12 +43,12 @@ function shown() {
   const stage = +one("#stage").value;
   one("#scatter").replaceChildren(scatter(stage));
   one("#stage-number").textContent = stage - 1;
-  one("#stage-name").textContent = `${stages[stage]}: ${variance(stage)}`;
+  one("#stage-name").textContent = `${stageName(stage)}: ${variance(stage)}`;
 }
 
 function variance(stage) {
   const [first, second] = data.word.explained[stage].map(share => Math.round(100 * share));
-  return first ? `the two axes explain ${first} % and ${second} % of the variance` : "all sentences are one point";
+  return first ? say("variance", first, second) : say("one-point");
 }
 
 function mark(kind, x, y) {
@@ -57,7 +63,7 @@ function scatter(stage) {
   const width = 480, height = 360, margin = 24;
   const most = Math.max(1, ...flat.map(Math.abs));
   const kinds = [...new Set(data.word.meanings)];
-  const drawn = svg("svg", {viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `vectors of ${data.word.word}, ${stages[stage]}`});
+  const drawn = svg("svg", {viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": say("vectors-of", data.word.word, stageName(stage))});
   drawn.append(svg("line", {x1: 0, x2: width, y1: height / 2, y2: height / 2, class: "axis"}), svg("line", {x1: width / 2, x2: width / 2, y1: 0, y2: height, class: "axis"}));
   for (let index = 0; index < count; index++) {
     const x = width / 2 + flat[2 * index] / most * (width / 2 - margin), y = height / 2 - flat[2 * index + 1] / most * (height / 2 - margin);

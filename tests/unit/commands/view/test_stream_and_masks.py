@@ -132,7 +132,7 @@ def test_a_batch_always_has_padding(texts: list[str], tiny_bert: Path) -> None:
 
 
 def test_what_masks_change(minilm: Path) -> None:
-    """The padding mask nothing in a text; the causal one each token but little of the last, which sees all before it."""
+    """The padding mask changes nothing in a text; without it, and with the causal mask, vectors are others."""
     encoder = loaded_encoder(str(minilm), out=Path("results"))
     inputs, real = masked_batch(encoder.model, encoder.tokenizer, ["The ferry left the bank of the river."])
     found = under_masks(encoder.model, inputs, real, [])
