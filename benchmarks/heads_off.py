@@ -1,4 +1,4 @@
-"""Scores of a fine-tuned minilm with heads switched off (Michel et al. 2019, sections 3 and 4)."""
+"""Scores of a fine-tuned minilm with heads switched off (Michel et al. 2019, sections 3 and 4), in bf16."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,13 +15,13 @@ from finetune.metrics.significance import holm, mcnemar
 from finetune.runs.folder import RunFolder
 from finetune.task_types.registry import find
 
-ROWS, BATCH, STEP = 1_000, 64, 6  # training rows, rows of a forward pass, heads that are switched off at a time
+ROWS, BATCH, STEP = 1_000, 64, 8  # training rows, rows of a forward pass, heads that are switched off at a time
 SETTINGS: dict[str, Any] = {"train.learning_rate": 1e-4, "train.batch_size": 16}
 Head = tuple[int, int]  # layer and head, from 0
 
 
 class Dev:
-    """The dev rows of a task, and which of them a model has right."""
+    """The dev rows of a task, with the hidden states that each layer of a model gets: heads change only layers above."""
 
     def __init__(self, name: str, folder: Path) -> None:
         task: Any = find(name)
@@ -31,16 +31,24 @@ class Dev:
         ids = [tokenizer(*text, truncation=True, max_length=128) for text in texts]
         order = sorted(range(len(ids)), key=lambda index: len(ids[index]["input_ids"]))
         self.labels = [rows[index].gold for index in order]
-        self.batches = [
-            tokenizer.pad([ids[index] for index in order[at : at + BATCH]], return_tensors="pt")
-            for at in range(0, len(order), BATCH)
-        ]
+        self.model = AutoModelForSequenceClassification.from_pretrained(folder, dtype=torch.float32).eval()
+        self.masks, self.states = [], []
+        for at in range(0, len(order), BATCH):
+            batch = tokenizer.pad([ids[index] for index in order[at : at + BATCH]], return_tensors="pt")
+            with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16):
+                self.states.append(self.model(**batch, output_hidden_states=True).hidden_states)
+            self.masks.append(batch["attention_mask"][:, None, None].bool())
 
-    def right(self, model: PreTrainedModel) -> np.ndarray:
-        """For each row whether the model has it right."""
-        with torch.inference_mode():
-            best = [index for batch in self.batches for index in model(**batch).logits.argmax(-1).tolist()]
-        names = model.config.id2label
+    def right(self, start: int = 0) -> np.ndarray:
+        """For each row whether the model has it right, computed from this layer on."""
+        encoder, best = self.model.base_model, []
+        with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16):
+            for mask, states in zip(self.masks, self.states, strict=True):
+                hidden = states[start]
+                for layer in encoder.encoder.layer[start:]:
+                    hidden = layer(hidden, mask)
+                best += self.model.classifier(encoder.pooler(hidden)).argmax(-1).tolist()
+        names = self.model.config.id2label
         return np.array([names[index] == label for index, label in zip(best, self.labels, strict=True)])
 
 
@@ -62,37 +70,34 @@ def without(model: PreTrainedModel, heads: Sequence[Head]) -> Iterator[None]:
 
 
 def measured(name: str, seed: int, work: Path) -> dict[str, Any]:
-    """Accuracy on dev of a run: whole, without each head, with one head a layer, and without more and more heads.
+    """Accuracy on dev of a run: whole, without each head, and without more and more heads.
 
     Heads are put in order by the first half of dev, and those switched off together are scored on the other half.
     """
     record = finetune.train(
         f"glue-{name}", model="minilm", limit=ROWS, out=work, progress=False, seed=seed, **SETTINGS
     ).records[0]
-    folder = RunFolder.of(work, record.task, record.id).path / "model"
-    model = AutoModelForSequenceClassification.from_pretrained(folder, dtype=torch.float32).eval()
-    dev = Dev(name, folder)
-    layers, heads = model.config.num_hidden_layers, model.config.num_attention_heads
-    every = [(layer, head) for layer in range(layers) for head in range(heads)]
-    whole = dev.right(model)
+    dev = Dev(name, RunFolder.of(work, record.task, record.id).path / "model")
+    config = dev.model.config
+    every = [(layer, head) for layer in range(config.num_hidden_layers) for head in range(config.num_attention_heads)]
+    whole = dev.right()
 
     def scored(off: Sequence[Head]) -> np.ndarray:
-        with without(model, off):
-            return dev.right(model)
+        with without(dev.model, off):
+            return dev.right(min((layer for layer, _ in off), default=0))
 
-    each = {one: scored([one]) for one in every}
-    alone = {one: scored([other for other in every if other[0] == one[0] and other != one]) for one in every}
+    each = np.array([scored([one]) for one in every])
     draw = np.random.default_rng(seed).permutation(len(whole))
     chosen, judged = draw[: len(draw) // 2], draw[len(draw) // 2 :]
-    order = sorted(every, key=lambda one: -each[one][chosen].mean())
+    order = [every[index] for index in np.argsort(-each[:, chosen].mean(1), kind="stable")]
     return {
         "rows": ROWS,
         "dev_rows": len(whole),
+        "precision": "bf16",
         "accuracy": float(whole.mean()),
         "most_frequent": float(max(np.mean(np.array(dev.labels) == label) for label in set(dev.labels))),
-        "without": [[float(each[layer, head].mean()) for head in range(heads)] for layer in range(layers)],
-        "p": holm([mcnemar(each[one], whole) for one in every]),
-        "alone": [[float(alone[layer, head].mean()) for head in range(heads)] for layer in range(layers)],
+        "without": each.mean(1).reshape(config.num_hidden_layers, -1).tolist(),
+        "p": holm([mcnemar(one, whole) for one in each]),
         "fewer": [[count, float(scored(order[:count])[judged].mean())] for count in range(0, len(every) + 1, STEP)],
         "record": record.id,
     }
