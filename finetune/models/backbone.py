@@ -133,11 +133,13 @@ class Backbone(nn.Module):
         """The vector of a layer `(batch, length, width)` that represents the text, `(batch, 1, width)`.
 
         It is that of the first token, of a left-to-right encoder that of the last, which alone attends to all; or the
-        mean over all tokens, [CLS] and [SEP] included, as sentence-transformers does (Reimers and Gurevych 2019).
+        mean over all tokens, [CLS] and [SEP] included, as sentence-transformers does (Reimers and Gurevych 2019), which
+        `unit` divides by its length.
         """
-        if self.vector == "mean":
+        if self.vector in ("mean", "unit"):
             weights = mask.unsqueeze(-1).to(layer.dtype)
-            return (layer * weights).sum(1, keepdim=True) / weights.sum(1, keepdim=True)
+            mean = (layer * weights).sum(1, keepdim=True) / weights.sum(1, keepdim=True)
+            return mean if self.vector == "mean" else functional.normalize(mean, dim=-1)
         return at_positions(layer, mask.sum(1, keepdim=True) - 1) if self.left_to_right else layer[:, :1]
 
     def _sequence(

@@ -113,8 +113,10 @@ def settings_of_use(table: Mapping[str, Any]) -> dict[str, Any]:
         raise UserError(f"config.json: max_length of 'finetune' is {length}", f"It is from 1 to {MOST_TOKENS:,}")
     if not 0 <= named.get("bilstm", 0) <= WIDEST_LSTM:
         raise UserError(f"config.json: bilstm of 'finetune' is {named['bilstm']}", f"It is at most {WIDEST_LSTM:,}")
-    if named.get("pooling", "mean") not in ("cls", "mean", "family"):
-        raise UserError(f"config.json: pooling of 'finetune' is {named['pooling'][:40]}", "It is cls, mean or family")
+    if named.get("pooling", "mean") not in ("cls", "mean", "unit", "family"):
+        raise UserError(
+            f"config.json: pooling of 'finetune' is {named['pooling'][:40]}", "It is cls, mean, unit or family"
+        )
     return named
 
 

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 FEW_ROWS = 1_000  # training rows below which the vector decides more than the format of the saved model
 MODULES = "modules.json"  # sentence-transformers' list of a model's parts
 MOST_BYTES = 1_000_000
-CLS, MEAN, FAMILY = "cls", "mean", "family"
+LINEAR = ("logistic", "contrastive")  # solvers that fit a linear head to vectors, whose lengths say little of a text
+CLS, MEAN, UNIT, FAMILY = "cls", "mean", "unit", "family"
 
 
 def fitting_pooling(recipe: Recipe, folder: Path, config: "PretrainedConfig", *, rows: int, pooled: bool = True) -> str:
@@ -36,7 +37,10 @@ def fitting_pooling(recipe: Recipe, folder: Path, config: "PretrainedConfig", *,
         return str(saved_settings(config).get("pooling", FAMILY))
     many = rows >= FEW_ROWS and not recipe.frozen
     other = not pooled or recipe.bilstm or recipe.layers != "last" or recipe.adapter
-    return FAMILY if many or other else trained_pooling(folder, config)
+    if many or other:
+        return FAMILY
+    found = trained_pooling(folder, config)
+    return UNIT if found == MEAN and recipe.train.solver in LINEAR else found
 
 
 def trained_pooling(folder: Path, config: "PretrainedConfig") -> str:

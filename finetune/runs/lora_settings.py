@@ -25,7 +25,7 @@ def lora_fault(settings: Mapping[str, Any]) -> str | None:
     for other, (there, why) in clashes.items():
         if there:
             return f"lora = {rank} with {other}: {why}; leave one of them out"
-    own = settings["layers"] != "last" or settings["bilstm"] or settings["pooling"] in ("cls", "mean")
+    own = settings["layers"] != "last" or settings["bilstm"] or settings["pooling"] in ("cls", "mean", "unit")
     if settings["adapter"] and own:
         return "adapter = true with layers, bilstm or pooling, which transformers lacks: leave adapter out, or these"
     return None

@@ -25,7 +25,7 @@ Layers = Literal[
     "weighted-sum-last-4",
     "weighted-sum-all",
 ]
-TextVector = Literal["family", "cls", "mean", "auto"]
+TextVector = Literal["family", "cls", "mean", "unit", "auto"]
 
 
 NEW = "new:"  # and the size of an untrained encoder
@@ -82,8 +82,8 @@ class Recipe(Settings):
     pooling: TextVector = Field(
         "family",
         description="the vector of a text that the head reads: family: as the paper (BERT: [CLS] through its pooler); "
-        "cls: that of [CLS]; mean: the mean over its tokens; auto: what the encoder was trained with, where rows are "
-        "few or the encoder is frozen, else family",
+        "cls: that of [CLS]; mean: the mean over its tokens; unit: that mean at length 1; auto: what the encoder was "
+        "trained with, where rows are few or the encoder is frozen, else family",
     )
     keep_layers: list[Layer] = Field(
         [],
@@ -191,7 +191,7 @@ class Recipe(Settings):
 
     @model_validator(mode="after")
     def _pooled_once(self) -> Self:
-        if self.bilstm and self.pooling in ("cls", "mean"):
+        if self.bilstm and self.pooling in ("cls", "mean", "unit"):
             raise ValueError(f"pooling {self.pooling} and a BiLSTM, which pools by itself; leave one of them out")
         return self
 

@@ -1,6 +1,6 @@
 """The linear probe: a baseline that reads the encoder as it was before training, where rows are few.
 
-It is what `frozen=true train.solver=logistic pooling=mean` trains, in the time of one pass over the rows.
+It is what `frozen=true train.solver=logistic pooling=unit` trains, in the time of one pass over the rows.
 """
 
 from typing import Any
@@ -8,7 +8,7 @@ from typing import Any
 from finetune.errors import UserError
 from finetune.inference.engine import Engine
 from finetune.models.saving import build_model
-from finetune.models.text_vector import FAMILY, FEW_ROWS, MEAN
+from finetune.models.text_vector import FAMILY, FEW_ROWS, UNIT
 from finetune.runs.events import Working, unwatched
 from finetune.runs.recipe import Recipe, is_new
 from finetune.runs.recipe_tables import Train
@@ -20,7 +20,7 @@ NAME = "linear-probe"
 
 
 def linear_probe(planned: PlannedRun, built: BuiltRun, every: DevEvaluation, engine: Engine) -> Answers:
-    """By split, the predictions of a linear head on the mean vector of a text, or on the vectors of words.
+    """By split, the predictions of a linear head on the mean vector of a text at length 1, or on the vectors of words.
 
     Empty where there are many rows, for tasks that a linear layer cannot be fitted to, and where the run itself is one.
     """
@@ -37,7 +37,7 @@ def probe_engine(planned: PlannedRun, built: BuiltRun, engine: Engine) -> Engine
     recipe = planned.recipe
     if len(planned.train_rows) >= FEW_ROWS or is_new(recipe.model) or recipe.train.solver == "logistic":
         return None
-    settings: dict[str, Any] = {"pooling": MEAN if built.model.pooled else FAMILY}
+    settings: dict[str, Any] = {"pooling": UNIT if built.model.pooled else FAMILY}
     train = Train(solver="logistic", precision=recipe.train.precision)
     read = Recipe(task=recipe.task, model=recipe.model, frozen=True, train=train, **settings)
     model, _ = build_model(

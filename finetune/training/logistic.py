@@ -17,7 +17,7 @@ from finetune.models.feature import LABEL, Feature, label_counts
 from finetune.models.feature_arrays import lengths
 from finetune.models.head import Head
 from finetune.models.model import EncoderWithHead
-from finetune.models.text_vector import MEAN
+from finetune.models.text_vector import MEAN, UNIT
 from finetune.runs.events import EpochDone, EpochResult, Training
 from finetune.training.checkpoints import Progress
 from finetune.training.trainer import Result
@@ -66,7 +66,7 @@ def fit_output(engine: Engine, features: Sequence[Feature]) -> None:
     """Fits the output layer to what it reads of all features."""
     inputs, labels = _columns(engine, features)
     head, mean = engine.model.head, inputs.mean(0)
-    unit = engine.model.pooled and engine.model.backbone.pooling == MEAN
+    unit = engine.model.pooled and engine.model.backbone.pooling in (MEAN, UNIT)
     spread = np.linalg.norm(inputs, axis=1).mean() if unit else inputs.std(0) + 1e-6
     weight, bias = _coefficients((inputs - mean) / spread, labels, head, strength=MEAN_STRENGTH if unit else STRENGTH)
     weight = weight / spread

@@ -272,7 +272,11 @@ def _pooling_notes(planned: PlannedRun, model: EncoderWithHead) -> list[str]:
     """A note where `auto` chose a vector that transformers' classes do not read."""
     if planned.recipe.pooling != "auto" or planned.pooling == FAMILY:
         return []
-    vector = {"mean": "the mean of a text's tokens", "cls": "the vector of [CLS]"}[planned.pooling]
+    vector = {
+        "mean": "the mean of a text's tokens",
+        "unit": "the mean of a text's tokens at length 1",
+        "cls": "the vector of [CLS]",
+    }[planned.pooling]
     known = has_own_class(model.backbone.config)
     other = " (pooling=family: one that transformers loads)" if known else ""
     return [

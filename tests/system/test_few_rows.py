@@ -109,7 +109,7 @@ def test_a_test_file_is_predicted_once_with_the_selected_weights(
 def test_the_linear_probe_is_the_frozen_logistic_run(tiny_bert: Path, tmp_path: Path) -> None:
     data = written(tmp_path / "a.csv", rows(60))
     probe = trained(data, tiny_bert, tmp_path / "results").baselines["dev"]["linear-probe"]
-    frozen = {"frozen": True, "train.solver": "logistic", "pooling": "mean"}
+    frozen = {"frozen": True, "train.solver": "logistic", "pooling": "unit"}
     record = trained(data, tiny_bert, tmp_path / "results", **frozen)
     assert probe == record.scores["dev"]
     assert "linear-probe" not in record.baselines["dev"]

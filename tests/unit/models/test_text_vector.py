@@ -25,7 +25,7 @@ from finetune.task_types.task import Task
 POOLED = [cat_task(), length_task(), labels_task(), choice_task()]
 
 
-@pytest.mark.parametrize(("pooling", "layers"), [("mean", "last"), ("cls", "last"), ("mean", [1])])
+@pytest.mark.parametrize(("pooling", "layers"), [("mean", "last"), ("cls", "last"), ("mean", [1]), ("unit", "last")])
 def test_it_is_that_of_transformers_whatever_the_padding(
     pooling: str, layers: Any, tiny_encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -39,17 +39,21 @@ def test_it_is_that_of_transformers_whatever_the_padding(
         found, _ = model.hidden(trainer.engine.batch(some))
         for feature, ours in zip(some, found, strict=True):
             states = encoder(torch.tensor([feature.input_ids]), output_hidden_states=True).hidden_states[number][0]
-            expected = states.mean(0) if pooling == "mean" else states[0]
+            mean = states.mean(0)
+            expected = {"mean": mean, "unit": mean / mean.norm(), "cls": states[0]}[pooling]
             assert torch.allclose(ours, expected, atol=1e-5)
     kept = with_states(some, trainer.engine, weights="w", precision="fp32")
     assert torch.allclose(torch.tensor(kept[0].states()[0, 0]).float(), found[0], atol=1e-2)  # type: ignore[misc]
 
 
+@pytest.mark.parametrize("pooling", ["mean", "unit"])
 @pytest.mark.parametrize("task", POOLED, ids=lambda task: task.name)
-def test_such_a_model_is_saved_and_loaded_with_the_same_logits(task: Task, tiny_encoder: Path, tmp_path: Path) -> None:
-    trainer, features = build(task, tiny_encoder, Train(), pooling="mean")
+def test_such_a_model_is_saved_and_loaded_with_the_same_logits(
+    task: Task, pooling: str, tiny_encoder: Path, tmp_path: Path
+) -> None:
+    trainer, features = build(task, tiny_encoder, Train(), pooling=pooling)
     tokenizer = AutoTokenizer.from_pretrained(tiny_encoder)
-    save_checkpoint(trainer.model, tmp_path, tokenizer, {"task": task.name, "max_length": 32, "pooling": "mean"})
+    save_checkpoint(trainer.model, tmp_path, tokenizer, {"task": task.name, "max_length": 32, "pooling": pooling})
     again = load_trained(tmp_path, task.head)
     batch = collate(features[:4], pad_id=tokenizer.pad_token_id)
     with torch.no_grad():
@@ -131,6 +135,7 @@ def test_with_many_rows_the_model_stays_one_that_transformers_loads(tiny_roberta
     assert fitting(tiny_roberta, FEW_ROWS - 1) == "mean"
     assert fitting(tiny_roberta, FEW_ROWS) == "family"
     assert fitting(tiny_roberta, FEW_ROWS, frozen=True) == "mean"
+    assert fitting(tiny_roberta, 50, train={"solver": "contrastive"}) == "unit"  # of linear heads
     assert fitting(tiny_roberta, 50, bilstm=True) == fitting(tiny_roberta, 50, layers=[1]) == "family"
     assert fitting(tiny_roberta, 50, lora=4, adapter=True) == "family"
 
