@@ -1,4 +1,4 @@
-"""`preset=few-labels` on the files of few_rows.py, for its score, CPU seconds and peak memory next to the default.
+"""`preset=few-labels` on the files of few_rows.py, next to the linear probe: scores, CPU seconds, peak memory.
 
 python benchmarks/few_rows.py --files-alone --work FOLDER
 python benchmarks/few_labels.py FOLDER --sets sst2 mrpc nsmc --sizes 8 32 64 --out results/benchmarks/few_labels.json
@@ -23,6 +23,7 @@ from finetune.models.device import build_accelerator
 from finetune.runs.events import unwatched
 from finetune.training.contrastive import FEW_TO_LEARN, fit_contrastive, fit_then_all
 from finetune.training.evaluation import DevEvaluation
+from finetune.training.linear_probe import linear_probe
 from finetune.training.prepared_run import build_run, plan_run
 from finetune.training.targets import load_target
 from finetune.training.trainer import Trainer
@@ -31,7 +32,7 @@ PRESET = "few-labels"
 
 
 def measured(train: Path, test: Path, settings: dict[str, Any]) -> dict[str, Any]:
-    """The score on test, CPU seconds of training, and the process's peak memory in bytes."""
+    """Scores on test of the preset and of the linear probe, CPU seconds of training, peak memory in bytes."""
     given = {"preset": PRESET, "test": str(test), **settings}
     planned = plan_run(load_target(str(train), given), source=Source())
     built, task = build_run(planned, unwatched), planned.task
@@ -47,9 +48,10 @@ def measured(train: Path, test: Path, settings: dict[str, Any]) -> dict[str, Any
     fit = partial(fit_then_all, trainer, dev=built.features["dev"]) if few else partial(fit_contrastive, trainer)
     _, found = fit(built.features[task.train_split], evaluate=every.on(task.splits_in_training))
     seconds = time.process_time() - started
-    score = every.completed(engine, found).scores["test"][task.metrics[0].name]
-    peak = machine.memory().get("VmHWM")
-    return {"score": score, "metric": task.metrics[0].name, "cpu_seconds": seconds, "peak_memory_bytes": peak}
+    name, peak = task.metrics[0].name, machine.memory().get("VmHWM")
+    score = every.completed(engine, found).scores["test"][name]
+    probe = task.scoring.score(linear_probe(planned, built, every, engine)["test"], planned.rows["test"])[name]
+    return {"score": score, "linear-probe": probe, "metric": name, "cpu_seconds": seconds, "peak_memory_bytes": peak}
 
 
 def main() -> None:

@@ -72,7 +72,8 @@ def _few_labels_cells(
         known = dict(measured[key]["scores"]) if key in measured else {}
         default = {"default": known.pop("finetune")} if known else {}
         of_setfit = {"SetFit": setfit[key]["score"]} if key in setfit else {}
-        draws.append({**known, **default, **of_setfit, "finetune": few[key]["score"]})
+        probe = {name: few[key][name] for name in OTHERS["linear probe"]}
+        draws.append({**known, **default, **of_setfit, **probe, "finetune": few[key]["score"]})
     theirs = [setfit[key]["cpu_seconds"] for key in keys if key in setfit]
     return [
         str(len(keys)), f"{100 * statistics.fmean(scores['finetune'] for scores in draws):.1f}",
