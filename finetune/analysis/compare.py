@@ -214,8 +214,10 @@ def _right(
 ) -> tuple[np.ndarray, ...]:
     """Which rows each side has right `(rows,)`: those whose counts equal the label's in the first metric with counts.
 
-    All are counted together, since counts may depend on the set of labels.
+    All are counted together, since counts may depend on the set of labels. None where rows are scored in groups.
     """
+    if task.scoring.groups(rows) is not None:
+        return tuple(np.zeros(len(rows), dtype=bool) for _ in sides)
     every = [answer for answers in (labels, *sides) for answer in answers]
     found = next(iter(task.scoring.sums(every, list(rows) * (1 + len(sides))).values()), None)
     if found is None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,8 +44,12 @@ def load_splits(
 
 
 def drawn_ids(splits: Mapping[str, Rows]) -> dict[str, list[str]]:
-    """The ids of the rows of sampled splits, for a run to save."""
-    return {name: [row.id for row in loaded.rows] for name, loaded in splits.items() if loaded.drawn}
+    """The ids of the rows of sampled splits that the file has, for a run to save."""
+    return {
+        name: [row.id for row in islice(loaded.rows, len(loaded.rows) - loaded.added)]
+        for name, loaded in splits.items()
+        if loaded.drawn
+    }
 
 
 def encode_rows(
@@ -92,7 +97,8 @@ def _drawn(task: Task, loaded: Rows, limit: int) -> Rows:
     if groups is not None:
         chosen = _whole_groups(groups, limit)
     slices = {name: [values[i] for i in chosen] for name, values in loaded.slices.items()}
-    return replace(loaded, rows=chosen_rows(loaded.rows, chosen), slices=slices)
+    added = sum(index >= count - loaded.added for index in chosen)
+    return replace(loaded, rows=chosen_rows(loaded.rows, chosen), slices=slices, added=added)
 
 
 def _whole_groups(groups: Sequence[Any], limit: int) -> list[int]:

@@ -18,6 +18,7 @@ from finetune.task_types.row_issues import unusable
 from finetune.task_types.task import Task
 from finetune.task_types.text_inputs.columns import TextType, texts_of
 from finetune.task_types.text_inputs.label_kinds import RANKING
+from finetune.task_types.text_inputs.rankings import RankingColumns, is_ranking, ranking_columns
 
 NO_GRADE = unusable(
     "no-grade",
@@ -40,16 +41,23 @@ class Ranking(TextType):
     row_issues: ClassVar[tuple[Issue, ...]] = (NO_GRADE,)
 
     def find(self, evidence: Evidence) -> Layout | None:
-        """As for other texts, where the user asked for it; else a pair is found out to be one. Raises UserError where
-        there are not two texts.
+        """The columns whose names say so, where the groups of rows do too, or the user asked for this type.
+
+        Raises UserError where the user asked for it and there are not two texts and a label.
         """
-        if evidence.shape is None:
-            return None
+        asked, chosen = evidence.shape is not None, evidence.chosen
+        named = None if evidence.markers else ranking_columns(evidence.columns, evidence.facts, evidence.chosen)
+        if not asked:
+            groups = None if named is None else is_ranking(named, evidence.columns)
+            return None if named is None or groups is None else _layout(named, {"shape": groups.words})
+        if named is not None and not {"text", "label"} & {*chosen}:
+            return _layout(named, {"shape": "given"})
         layout = super().find(evidence)
-        if layout is not None and len(layout.text) != 2:
+        if layout is not None and (len(layout.text) != 2 or not layout.label):
+            lacks = "a label" if len(layout.text) == 2 else f"a second text: the only one is {layout.text[0]}"
             raise UserError(
-                f"{evidence.file}: shape={RANKING} needs a query and a passage; the only text is {layout.text[0]}",
-                "Name both: text=QUERY,PASSAGE",
+                f"{evidence.file}: shape={RANKING} needs a query, a passage and a label, and lacks {lacks}",
+                f"Name them: text={self.inputs}",
             )
         return layout
 
@@ -97,3 +105,8 @@ class Ranking(TextType):
 
     def example(self, layout: Layout | None) -> str:
         return '"a query", "a passage"'
+
+
+def _layout(named: RankingColumns, reasons: Mapping[str, str]) -> Layout:
+    why = {"text": "their names: a query and a passage", "label": "its name", **reasons}
+    return Layout(shape=RANKING, text=(named.query, named.passage), label=(named.label,), reasons=why)

@@ -52,7 +52,7 @@ def with_negatives(loaded: Rows, passages: Sequence[str], most: int) -> Rows:
             rows.append(replace(loaded.rows[place], id=f"{loaded.rows[place].id}-{number}", pair=text, gold=0.0))
             owners.append(place)
     slices = {name: [*values, *(values[place] for place in owners)] for name, values in loaded.slices.items()}
-    return replace(loaded, rows=rows, slices=slices)
+    return replace(loaded, rows=rows, slices=slices, added=len(owners))
 
 
 def _new(passages: Sequence[str], ranked: Sequence[int], known: set[str], most: int) -> Iterator[str]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from finetune.data.characters import same_text
 from finetune.models.feature import Feature
-from finetune.task_types.pooled import EncodedText, TextRow
+from finetune.task_types.pooled import TextRow
 from finetune.task_types.row_groups import RowUnit, grouped
 
 if TYPE_CHECKING:
@@ -25,19 +25,27 @@ def by_query(rows: Iterable[TextRow]) -> list[RowUnit]:
     return grouped(map(query_of, rows))
 
 
-def query_feature(
-    number: int, passages: Sequence[EncodedText], grades: Sequence[float], learns: "RankingLoss"
-) -> Feature | None:
-    """The feature of a query with all its passages; None where these are all equally relevant: nothing is learned."""
-    label = _pairs(grades) if learns == "pairwise" else _shares(grades)
-    if not len(label):
-        return None
+def query_feature(number: int, passages: Sequence[Feature], grades: Sequence[float], learns: "RankingLoss") -> Feature:
+    """The feature of a query with all its passages; `note` has their grades."""
     return Feature(
         row=number,
-        choices=[Feature(row=number, input_ids=one.ids, token_type_ids=one.segments) for one in passages],
-        label=label,
+        choices=passages,
+        label=_pairs(grades) if learns == "pairwise" else _shares(grades),
         truncated=any(one.truncated for one in passages),
+        note=np.asarray(grades, np.float32),
     )
+
+
+def some_passages(query: Feature, most: int, generator: np.random.Generator, learns: "RankingLoss") -> Feature:
+    """A query with at most `most` of its passages, drawn at random: up to half of them relevant ones, then others."""
+    if len(query.choices) <= most:
+        return query
+    order = generator.permutation(len(query.choices)).tolist()
+    relevant = [place for place in order if query.note[place] > 0]
+    first = relevant[: max(1, most // 2)]
+    others = [place for place in order if query.note[place] == 0]
+    chosen = [*first, *others, *relevant[len(first) :]][:most]
+    return query_feature(query.row, [query.choices[i] for i in chosen], query.note[chosen].tolist(), learns)
 
 
 def _pairs(grades: Sequence[float]) -> np.ndarray:
@@ -47,6 +55,7 @@ def _pairs(grades: Sequence[float]) -> np.ndarray:
 
 
 def _shares(grades: Sequence[float]) -> np.ndarray:
-    """Each passage's share of the grades `(1, passages)`; empty where all are equal."""
+    """Each passage's share of the grades `(1, passages)`."""
     given = np.array(grades, np.float32)
-    return (given / given.sum())[None] if given.max() > given.min() else np.empty((0, 0), np.float32)
+    shares: np.ndarray = (given / given.sum())[None]
+    return shares

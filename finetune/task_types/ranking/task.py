@@ -4,9 +4,10 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
+from pydantic import Field, PositiveInt
 
 from finetune.data.rows import Rows
 from finetune.data.source import Source
@@ -18,10 +19,10 @@ from finetune.models.feature import Feature
 from finetune.task_types.declared_options import option
 from finetune.task_types.explained import Asked, ExplainTarget, NamedText
 from finetune.task_types.parts import Answer, Baselines, Codec, Explainer, Scoring, Stream
-from finetune.task_types.pooled import TextRow, encode_texts, logits_by_row, text_features
+from finetune.task_types.pooled import TextRow, logits_by_row, text_features
 from finetune.task_types.ranking.bm25 import Bm25
 from finetune.task_types.ranking.negatives import corpus_passages, with_negatives
-from finetune.task_types.ranking.queries import by_query, query_feature, query_of
+from finetune.task_types.ranking.queries import by_query, query_feature, query_of, some_passages
 from finetune.task_types.task import Task
 from finetune.task_types.text_inputs import explained
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 LOSS = "`row` learns each label, `pairwise` and `listwise` the order of a query's passages, which are in one batch"
 CORPUS = "a file of passages, of which BM25 adds some to each query as not relevant"
+PASSAGES = "of a query with more passages so many are drawn for each update, with `pairwise` and `listwise`"
 NEGATIVES = "how many passages of `corpus` are added to each query"
 
 
@@ -110,7 +112,7 @@ class RankingBaselines(Baselines["RankingTask"]):
     """BM25, and equal scores for all passages, which are worth what a random order is."""
 
     def predictions(self, train: Sequence[RankingRow], rows: Sequence[RankingRow]) -> dict[str, list[Answer]]:
-        passages = self.task.passages() or dict.fromkeys(row.pair or "" for row in train)
+        passages = self.task.corpus_texts() or dict.fromkeys(row.pair or "" for row in train)
         places = {text: place for place, text in enumerate({**passages, **dict.fromkeys(row.pair for row in rows)})}
         scores = Bm25(list(places)).scores([row.text for row in rows], [places[row.pair] for row in rows])
         return {"random-order": [Answer(value=0.0)] * len(rows), "bm25": [Answer(value=float(one)) for one in scores]}
@@ -127,19 +129,26 @@ class RankingExplainer(Explainer["RankingTask"]):
 
 
 class RankingStream(Stream["RankingTask"]):
-    """A query with all its passages is a feature, for the losses that compare them."""
+    """A query with its passages is a feature, for the losses that compare them; of many some are drawn."""
 
     def train_features(
         self, rows: Sequence[RankingRow], tokenizer: "PreTrainedTokenizerBase", max_length: int, watch: "Watcher"
     ) -> list[Feature] | None:
+        """A feature for each query whose passages are not all equally relevant; None for a loss of rows."""
         if self.task.loss == "row":
             return None
-        encoded = encode_texts([row.text for row in rows], [row.pair or "" for row in rows], tokenizer, max_length)
-        features = (
-            query_feature(some[0], [encoded[i] for i in some], [rows[i].gold or 0.0 for i in some], self.task.loss)
-            for some in by_query(rows)
-        )
-        return [one for one in features if one is not None]
+        queries = [some for some in by_query(rows) if len({rows[index].gold for index in some}) > 1]
+        passages = self.task.codec.encode(rows, tokenizer, max_length)
+        return [
+            query_feature(some[0], [passages[i] for i in some], [rows[i].gold or 0.0 for i in some], self.task.loss)
+            for some in queries
+        ]
+
+    def draw(self, features: Sequence[Feature], generator: np.random.Generator) -> Sequence[Feature]:
+        """Whole rows; of a query `passages`, drawn again for each update."""
+        if self.task.loss == "row":
+            return features
+        return [some_passages(one, self.task.passages, generator, self.task.loss) for one in features]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,7 +164,8 @@ class RankingTask(Task):
     metrics: tuple[Metric, ...] = RANKING_METRICS
     loss: Literal["row", "pairwise", "listwise"] = option("row", LOSS)
     corpus: str = option("", CORPUS)
-    negatives: int = option(10, NEGATIVES)
+    negatives: PositiveInt = option(10, NEGATIVES)
+    passages: Annotated[int, Field(ge=2)] = option(16, PASSAGES)
     passage: str = "passage"
     highest: float = 1.0
     row_type = RankingRow
@@ -172,13 +182,13 @@ class RankingTask(Task):
         ranked.
         """
         loaded = self.checked(self.read(source, split))
-        if passages := self.passages():
+        if passages := self.corpus_texts():
             loaded = with_negatives(loaded, list(passages), self.negatives)
         if self.scoring.all_labelled(loaded.rows):
             _require_order(loaded, trains=split == self.train_split)
         return loaded
 
-    def passages(self) -> dict[str, None]:
+    def corpus_texts(self) -> dict[str, None]:
         """The distinct passages of the corpus, in its order; none without one."""
         return corpus_passages(Path(self.corpus), self.passage) if self.corpus else {}
 

@@ -14,9 +14,8 @@ from finetune.task_types.column_names import is_id_name
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import Evidence, short
 from finetune.task_types.text_candidates import best_texts
-from finetune.task_types.text_inputs.label_kinds import CLASSES, NUMBER, RANKING, SEVERAL, label_kind
+from finetune.task_types.text_inputs.label_kinds import CLASSES, NUMBER, SEVERAL, label_kind
 from finetune.task_types.text_inputs.not_choices import require_no_choices
-from finetune.task_types.text_inputs.rankings import ranking_in
 from finetune.task_types.text_inputs.spans import ends_of
 
 SELDOM = 0.05  # share of the rows in which an object among labels is a mistake
@@ -55,8 +54,6 @@ def text_layout(evidence: Evidence) -> Layout:
     delimiter = dialect_of(table.form).delimiter or ","
     layout = Layout(shape=evidence.shape or CLASSES, text=tuple(text), rest=rest, delimiter=delimiter, rivals=rivals)
     layout = _with_spans(_labelled(layout, evidence, label, reasons) if label else layout, evidence, reasons)
-    if evidence.shape is None and (groups := ranking_in(layout, table.columns)):
-        layout, reasons["shape"] = replace(layout, shape=RANKING), groups.words
     return replace(layout, reasons=reasons)
 
 

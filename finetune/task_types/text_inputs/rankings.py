@@ -1,56 +1,80 @@
 """Tells rankings from other pairs with a label: groups of equal queries, with relevant passages and others.
 
 Paraphrases, inference with repeated premises, and answers with grades are such pairs too. So all must fit: the names of
-the columns, whole numbers from 0 as labels, and groups. Where only the groups fit, it stays a pair, with a line that
-says how to read it as a ranking.
+the columns, whole numbers from 0 as labels, and groups. Where the groups alone fit, or the names alone, it stays what
+it was, with a line that says how to read it as a ranking.
 """
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Literal
 
 from finetune.data.characters import same_text
+from finetune.data.column_types import ColumnFacts, facts_of
+from finetune.data.messages import noun, so_many
 from finetune.data.values import as_number, as_text, is_missing
 from finetune.data.words.lists import word_list
-from finetune.task_types.column_names import place_of
+from finetune.task_types.candidates import copied
+from finetune.task_types.column_names import is_about, is_id_name, label_tier, place_of
 from finetune.task_types.columns import Layout
 from finetune.task_types.text_inputs.label_kinds import CLASSES, NUMBER, RANKING
 
-MOST_IN_GROUPS = 0.8  # share of the rows that are in groups with relevant passages and others
+MOST_IN_GROUPS = 0.8  # share of the rows that are of a query with several
+MOST_MIXED = 0.5  # share of the rows that are of a query with relevant passages and others
 FEWEST_PASSAGES = 3  # of a query, on average: pairs of one right and one wrong text are common in other data
 FEWEST_QUERIES = 3
-MOST_RELEVANT = 0.5  # share of the rows in such groups
+MOST_RELEVANT = 0.5  # share of the rows of such queries
 HIGHEST_GRADE = 10
+PASSAGE_WORDS = 2  # of a passage whose name does not say so, on average
+Columns = Mapping[str, Sequence[Any]]
+Called = Literal["query", "passage", "relevance"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Groups:
-    """The rows of a table by query: how many are `mixed`, with relevant passages and others, and what these have.
+class RankingColumns:
+    """The columns of a ranking by their names."""
+
+    query: str
+    passage: str
+    label: str
+
+    @property
+    def graded(self) -> bool:
+        """Whether the label's name says that it is relevance."""
+        return _is_called(self.label, "relevance")
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueryGroups:
+    """The rows of a table by query: how many queries are `mixed`, with relevant passages and others, and their rows.
 
     `different` passages: where each query has most of them, they may be texts that are asked the same questions.
     """
 
     rows: int
     queries: int
+    grouped: int
     different: int
+    grades: int
     mixed: int
     mixed_rows: int
     relevant: int
 
     @property
-    def passages(self) -> float:
-        """Those of a mixed query, on average."""
-        return self.mixed_rows / max(1, self.mixed)
+    def are_rankings(self) -> bool:
+        """Whether most rows are in groups of several passages, of which the smaller part is relevant."""
+        return self.have_orders and self.relevant <= MOST_RELEVANT * self.mixed_rows
 
     @property
-    def are_rankings(self) -> bool:
-        """Whether nearly all rows are in groups of several passages, of which the smaller part is relevant."""
+    def have_orders(self) -> bool:
+        """Whether most rows are in groups of several passages, relevant ones and others."""
         return (
             self.mixed >= FEWEST_QUERIES
-            and self.mixed_rows >= MOST_IN_GROUPS * self.rows
-            and self.passages >= FEWEST_PASSAGES
-            and self.relevant <= MOST_RELEVANT * self.mixed_rows
+            and self.grouped >= MOST_IN_GROUPS * self.rows
+            and self.mixed_rows >= MOST_MIXED * self.rows
+            and self.mixed_rows >= FEWEST_PASSAGES * self.mixed
         )
 
     @property
@@ -61,65 +85,120 @@ class Groups:
     @property
     def words(self) -> str:
         """`60 queries with 5 passages each`."""
-        each = f"{self.rows / max(1, self.queries):.3g} passages each" + " on average" * (self.rows % self.queries > 0)
-        return f"{self.queries:,} queries with {each}"
+        mean = self.rows / max(1, self.queries)
+        each = f"{mean:.3g} {noun(mean, 'passage')} each" + " on average" * (self.rows % self.queries > 0)
+        return f"{so_many(self.queries, 'query')} with {each}"
 
 
-def groups_in(layout: Layout, columns: Mapping[str, Sequence[Any]]) -> Groups | None:
-    """The groups of equal first texts; None where the labels of a pair are not grades of relevance."""
-    if len(layout.text) != 2 or len(layout.label) != 1 or layout.markers:
+def ranking_columns(
+    columns: Columns, facts: Mapping[str, ColumnFacts], chosen: Mapping[str, Sequence[str]] = MappingProxyType({})
+) -> RankingColumns | None:
+    """The columns that are called like those of a ranking; None where one is missing, or several could be it.
+    `chosen` are those that the user named, by role.
+
+    Where the label's name says relevance, the passage may be the only other column of texts.
+    """
+    free = [name for name in columns if name in facts and not is_id_name(name) and not is_about(name)]
+    graded = [name for name in free if _is_called(name, "relevance")]
+    label = chosen.get("label") or graded or _strongest(free)
+    texts = [
+        name
+        for name in chosen.get("text", free)
+        if name not in label and facts[name].kind in ("text", "category", "id")
+    ]
+    query = _best([name for name in texts if _is_called(name, "query")], "query")
+    others = [name for name in texts if name not in query]
+    passage = _best([name for name in others if _is_called(name, "passage")], "passage")
+    if not passage and graded:
+        passage = [name for name in others if facts[name].words >= PASSAGE_WORDS]
+    if not len(label) == len(query) == len(passage) == 1:
         return None
+    return RankingColumns(query=query[0], passage=passage[0], label=label[0])
+
+
+def groups_in(columns: Columns, query: str, passage: str, label: str, *, decimal: str = ".") -> QueryGroups | None:
+    """The groups of equal queries; None where a label is not a grade of relevance."""
     found: defaultdict[str, list[float]] = defaultdict(list)
     passages = set[str]()
-    names = (*layout.text, *layout.label)
-    for text, passage, cell in zip(*(columns[name] for name in names), strict=True):
+    for text, other, cell in zip(columns[query], columns[passage], columns[label], strict=True):
         if is_missing(cell) or is_missing(text):
             continue
-        passages.add(as_text(passage))
-        grade = as_number(cell, decimal=layout.decimal)
+        grade = as_number(cell, decimal=decimal)
         if grade is None or not 0 <= grade <= HIGHEST_GRADE or grade != int(grade):
             return None
+        passages.add(as_text(other))
         found[same_text(as_text(text))].append(grade)
     mixed = [grades for grades in found.values() if min(grades) == 0 < max(grades)]
-    return Groups(
+    return QueryGroups(
         rows=sum(map(len, found.values())),
         queries=len(found),
+        grouped=sum(len(grades) for grades in found.values() if len(grades) > 1),
         different=len(passages),
+        grades=len({grade for grades in found.values() for grade in grades}),
         mixed=len(mixed),
         mixed_rows=sum(map(len, mixed)),
         relevant=sum(grade > 0 for grades in mixed for grade in grades),
     )
 
 
-def ranking_in(layout: Layout, columns: Mapping[str, Sequence[Any]]) -> Groups | None:
-    """The groups of a pair that is a ranking by its names, labels and groups; None of any other.
+def is_ranking(named: RankingColumns, columns: Columns) -> QueryGroups | None:
+    """The groups of a table whose names say ranking, where labels and groups do too; else None.
 
-    Where every query has the same texts, these may be classified by some questions, unless the label says relevance.
+    So do labels that are all equal, which are no classes either. Where each query has most of the passages, these may
+    be classified by some questions, unless the label says relevance.
     """
-    if layout.shape not in (CLASSES, NUMBER) or len(layout.text) != 2 or not layout.label:
+    groups = groups_in(columns, named.query, named.passage, named.label)
+    if groups is None or not groups.queries:
         return None
-    query, passage = (_is_called(name, words) for name, words in zip(layout.text, ("query", "passage"), strict=True))
-    graded = _is_called(layout.label[0], "relevance")
-    if not query or not (passage or graded):
-        return None
-    groups = groups_in(layout, columns)
-    if groups is None or not groups.are_rankings:
-        return None
-    return groups if graded or not groups.are_crossed else None
+    if groups.grades == 1:
+        return groups
+    if named.graded:
+        return groups if groups.have_orders else None
+    return groups if groups.are_rankings and not groups.are_crossed else None
 
 
-def ranking_lines(layout: Layout, columns: Mapping[str, Sequence[Any]]) -> Iterator[str]:
-    """What the rows of a ranking are; of another pair with such groups that it could be one."""
-    if layout.shape not in (RANKING, CLASSES, NUMBER) or (groups := groups_in(layout, columns)) is None:
-        return
-    if layout.shape == RANKING:
+def ranking_lines(layout: Layout, columns: Columns) -> Iterator[str]:
+    """What the rows of a ranking are; of other texts with such groups that they could be one."""
+    if layout.shape == RANKING and layout.label:
+        groups = groups_in(columns, *layout.text, *layout.label, decimal=layout.decimal)
         other = "" if layout.reasons.get("shape") == "given" else f"; shape={CLASSES} reads each row by itself"
-        yield f"ranking: {groups.words}{other}"
-    elif groups.are_rankings and layout.reasons.get("shape") != "given":
-        first = layout.text[0]
-        yield f"not a ranking, but could be, with '{first}' as the query ({groups.words}): shape={RANKING}"
+        yield from [f"ranking: {groups.words}{other}"] if groups is not None and groups.rows else []
+        return
+    if layout.shape not in (CLASSES, NUMBER) or layout.reasons.get("shape") == "given" or layout.markers:
+        return
+    for query, passage, label in _could_be(layout, columns):
+        groups = groups_in(columns, query, passage, label)
+        if groups is not None and groups.are_rankings:
+            setting = copied(f"text={query},{passage} label={label}")
+            yield f"not a ranking, but could be ({groups.words}): shape={RANKING} {setting}"
+            return
 
 
-def _is_called(name: str, words: Literal["query", "passage", "relevance"]) -> bool:
+def _could_be(layout: Layout, columns: Columns) -> Iterator[tuple[str, str, str]]:
+    """The pair that was found, then the columns whose names say ranking."""
+    if len(layout.text) == 2 and len(layout.label) == 1:
+        yield (*layout.text, *layout.label)  # type: ignore[misc]
+    named = [
+        name for name in columns if _is_called(name, "query") or _is_called(name, "passage") or name in layout.label
+    ]
+    if len(named) >= len(("query", "passage", "label")):
+        found = ranking_columns(columns, {name: facts_of(name, columns[name]) for name in named})
+        if found is not None:
+            yield found.query, found.passage, found.label
+
+
+def _is_called(name: str, words: Called) -> bool:
     """Whether a column's name, or a word in it, is one of a list."""
     return place_of(name, word_list(words)) is not None
+
+
+def _best(names: Sequence[str], words: Called) -> list[str]:
+    """Those that are called so most clearly: by the whole name, else by a word in it."""
+    places = {name: place for name in names if (place := place_of(name, word_list(words)))}
+    return [name for name, (how, _) in places.items() if how == min(how for how, _ in places.values())]
+
+
+def _strongest(names: Sequence[str]) -> list[str]:
+    """Those whose names say label most clearly."""
+    tiers = {name: tier for name in names if (tier := label_tier(name)) is not None}
+    return [name for name, tier in tiers.items() if tier == min(tiers.values())]
