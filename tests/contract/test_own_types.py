@@ -37,6 +37,9 @@ FILES: dict[str, list[dict[str, object]]] = {
     "choice": [
         {"context": text, "choice1": f"yes {i}", "choice2": f"no {i}", "label": i % 2} for i, text in enumerate(TEXTS)
     ],
+    "ranking": [
+        {"query": f"the {i // 4} cat", "passage": text, "relevance": int(i % 4 == 1)} for i, text in enumerate(TEXTS)
+    ],
     "text": [{"review": f"{text}\n{text}", "mark": i % 2} for i, text in enumerate(sentences(300, seed=6))],
     "word-numbers": [
         {"words": text, "numbers": " ".join(str(len(word) / 2) for word in text.split())} for text in TEXTS

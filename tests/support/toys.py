@@ -16,6 +16,7 @@ from finetune.task_types import SpanRow, SpanTask, TaggingRow, TaggingTask
 from finetune.task_types.choice.task import ChoiceRow, ChoiceTask
 from finetune.task_types.multilabel.task import MultiLabelRow, MultiLabelTask
 from finetune.task_types.pretraining.task import TextTask
+from finetune.task_types.ranking.task import RankingRow, RankingTask
 from finetune.task_types.sentence.task import SentenceRow, SentenceTask
 from finetune.task_types.task import Task
 from support.corpora import documents
@@ -128,6 +129,18 @@ def choice_task(*, ragged: bool = True) -> ChoiceTask:
     return toy(ChoiceTask, rows, name="toy-choices")
 
 
+def ranking_task(loss: str = "row") -> RankingTask:
+    """The relevant one of three or four passages of a query says yes."""
+    rows, texts = [], iter(sentences(400, seed=7))
+    for query in range(20):
+        asked, count = next(texts), 3 + query % 2
+        for place in range(count):
+            right = place == query % count
+            passage = f"{'yes' if right else 'no'} {next(texts)}"
+            rows.append(RankingRow(id=f"{query}-{place}", text=asked, pair=passage, gold=float(right)))
+    return toy(RankingTask, rows, name=f"toy-ranking-{loss}", loss=loss)
+
+
 def write_columns(folder: Path, names: Sequence[str], *, types: tuple[str, str]) -> None:
     """The tagging toy as column files, its two types under other names."""
     lines = ["-DOCSTART- O"]
@@ -191,7 +204,7 @@ def text_task(objective: str = "mlm", rows: Sequence[Document] | None = None) ->
 def labelled_shapes() -> list[Task]:
     """A toy of each shape that the package has for rows with labels."""
     spans = [span_task(), span_task(unanswerable=True)]
-    return [cat_task(), length_task(), labels_task(), tag_task(), *spans, choice_task()]
+    return [cat_task(), length_task(), labels_task(), tag_task(), *spans, choice_task(), ranking_task()]
 
 
 def every_shape() -> list[Task]:
