@@ -177,7 +177,7 @@ def ranking_lines(layout: Layout, columns: Columns) -> Iterator[str]:
 def _could_be(layout: Layout, columns: Columns) -> Iterator[tuple[str, str, str]]:
     """The pair that was found, then the columns whose names say ranking."""
     if len(layout.text) == 2 and len(layout.label) == 1:
-        yield (*layout.text, *layout.label)  # type: ignore[misc]
+        yield (*layout.text, *layout.label)
     named = [
         name for name in columns if _is_called(name, "query") or _is_called(name, "passage") or name in layout.label
     ]
