@@ -40,7 +40,9 @@ def row_fields(row: Row) -> dict[str, Any]:
 
 def is_plain(value: Any) -> bool:
     """Whether `asdict` would return the value unchanged, for which it takes ten times as long."""
-    return type(value) in PLAIN or (type(value) is tuple and all(type(item) in PLAIN for item in value))
+    return type(value) in PLAIN or (
+        type(value) is tuple and all(type(item) in PLAIN or (type(item) is tuple and is_plain(item)) for item in value)
+    )
 
 
 @lru_cache(maxsize=64)

@@ -11,10 +11,10 @@ from support.encoders import each_task_and_family
 from support.toys import (
     cat_task,
     choice_task,
-    labelled_shapes,
     labels_task,
     length_task,
     sentences,
+    single_answers,
     span_task,
     tag_task,
 )
@@ -90,7 +90,7 @@ def test_the_word_that_decides_leads(task: Any, inputs: Any, deciding: set[str],
     assert explain_row(predictor, task.row(*inputs), Asked()) == found
 
 
-@each_task_and_family(labelled_shapes())
+@each_task_and_family(single_answers())
 def test_the_parts_add_up_in_every_family_and_task_type(task: Any, tiny_encoder: Path) -> None:
     predictor = untrained(task, tiny_encoder)
     row = first_row(task)
@@ -111,7 +111,7 @@ def test_layer_mixes_and_a_bilstm_are_explained(reading: Any, tiny_bert: Path) -
     assert all(one.adds_up for one in found.explanations)
 
 
-@each_task_and_family(labelled_shapes())
+@each_task_and_family(single_answers())
 def test_the_value_is_that_of_the_logits_that_predict(task: Any, tiny_encoder: Path) -> None:
     """The faster kernels give the same logits with gradients as the engine without."""
     predictor = untrained(task, tiny_encoder)

@@ -45,6 +45,14 @@ def as_json_lines(*rows: dict[str, Any]) -> str:
 QUESTIONS = [
     {"question": "who sat?", "context": f"the cat sat {i}", "answer": "cat" if i % 3 else ""} for i in range(30)
 ]
+NESTED = [
+    {
+        "text": f"the {colour} {animal} sat {i}",
+        "spans": [[0, len(f"the {colour} {animal}"), "THING"], [4, 4 + len(colour), "COLOUR"]],
+    }
+    for i in range(30)
+    for colour, animal in [(("red", "blue")[i % 2], ("cat", "dog", "bird")[i % 3])]
+]
 DATA: dict[str, tuple[str, str, dict[str, Any]]] = {  # task type: name of its file, content, settings
     "sentence": ("reviews.csv", as_csv(("review", "mark"), *REVIEWS), FAST),
     "regression": (
@@ -58,6 +66,7 @@ DATA: dict[str, tuple[str, str, dict[str, Any]]] = {  # task type: name of its f
         ONCE,
     ),
     "tagging": ("tags.conll", "the O\ncat B-PET\nsat O\n\nthe O\ndog B-PET\n\n" * 10, ONCE),
+    "overlapping": ("nested.jsonl", as_json_lines(*NESTED), ONCE),
     "span": ("span.jsonl", as_json_lines(*QUESTIONS), ONCE | {"max_length": 32}),
     "choice": ("choice.csv", as_csv(("context", "choice1", "choice2", "label"), *ENDINGS), ONCE),
     "choice by letter": (

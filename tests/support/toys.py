@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -12,12 +13,13 @@ from finetune.data.documents import Document
 from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.metrics.scores import accuracy, pearson
-from finetune.task_types import SpanRow, SpanTask, TaggingRow, TaggingTask
+from finetune.task_types import OverlapRow, OverlapTask, SpanRow, SpanTask, TaggingRow, TaggingTask
 from finetune.task_types.choice.task import ChoiceRow, ChoiceTask
 from finetune.task_types.multilabel.task import MultiLabelRow, MultiLabelTask
 from finetune.task_types.pretraining.task import TextTask
 from finetune.task_types.ranking.task import RankingRow, RankingTask
 from finetune.task_types.sentence.task import SentenceRow, SentenceTask
+from finetune.task_types.tagging.overlapping.row import in_order
 from finetune.task_types.task import Task
 from support.corpora import documents
 from support.encoders import WORDS
@@ -97,6 +99,22 @@ def tag_task(*, context: str = "sentence") -> TaggingTask:
                 tags[place : place + 2] = ["B-PLACE", "I-PLACE"]
         rows.append(TaggingRow(id=str(index), words=tuple(words), gold=tuple(tags), document=str(index // 2)))
     return toy(TaggingTask, rows, name=f"toy-tags-{context}", types=("ANIMAL", "PLACE"), context=context)
+
+
+def overlap_task() -> OverlapTask:
+    """An animal, and the phrase of a colour and the two words behind it, in which the first of them is nested."""
+    rows = []
+    for index, text in enumerate(sentences(64, seed=7)):
+        words, starts = zip(*((match[0], match.start()) for match in re.finditer(r"\S+", text)), strict=True)
+        spans = []
+        for place, (start, word) in enumerate(zip(starts, words, strict=True)):
+            if word in ("cat", "dog", "bird"):
+                spans.append((start, start + len(word), "ANIMAL"))
+            if word in ("red", "blue", "big", "small"):
+                last = min(place + 2, len(words) - 1)
+                spans += [(start, starts[last] + len(words[last]), "PHRASE"), (start, start + len(word), "COLOUR")]
+        rows.append(OverlapRow(id=str(index), text=text, gold=tuple(sorted(spans, key=in_order))))
+    return toy(OverlapTask, rows, name="toy-overlaps", types=("ANIMAL", "COLOUR", "PHRASE"))
 
 
 def span_task(*, unanswerable: bool = False) -> SpanTask:
@@ -204,7 +222,14 @@ def text_task(objective: str = "mlm", rows: Sequence[Document] | None = None) ->
 def labelled_shapes() -> list[Task]:
     """A toy of each shape that the package has for rows with labels."""
     spans = [span_task(), span_task(unanswerable=True)]
-    return [cat_task(), length_task(), labels_task(), tag_task(), *spans, choice_task(), ranking_task()]
+    return [cat_task(), length_task(), labels_task(), tag_task(), overlap_task(), *spans, choice_task(), ranking_task()]
+
+
+def single_answers() -> list[Task]:
+    """Those of `labelled_shapes` in which each logit is an answer by itself: a student can learn it, it can be
+    explained, and a class of transformers reads it.
+    """
+    return [task for task in labelled_shapes() if not isinstance(task, OverlapTask)]
 
 
 def every_shape() -> list[Task]:

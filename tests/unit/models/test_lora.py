@@ -9,7 +9,7 @@ import pytest
 import torch
 import transformers
 from support.encoders import WITHOUT_CLASS, each_task_and_family
-from support.toys import cat_task, choice_task, labelled_shapes, tag_task
+from support.toys import cat_task, choice_task, single_answers, tag_task
 from support.training import CPU, build, fit, logits_of
 from tiny_encoders import save_random, tiny
 from transformers import AutoConfig, AutoTokenizer, BertModel
@@ -55,7 +55,7 @@ def trained(model: EncoderWithHead) -> set[str]:
     )
 
 
-@each_task_and_family(labelled_shapes())
+@each_task_and_family(single_answers())
 def test_what_is_saved_gives_the_same_logits_in_transformers_and_in_peft(
     task: Task, tiny_encoder: Path, tmp_path: Path
 ) -> None:

@@ -17,10 +17,10 @@ from support.toys import (
     cat_rows,
     cat_task,
     choice_task,
-    labelled_shapes,
     labels_task,
     length_task,
     sentences,
+    single_answers,
     span_task,
     tag_task,
     text_task,
@@ -69,7 +69,7 @@ def saved(task: Task, encoder: Path, folder: Path) -> EncoderWithHead:
     return trainer.model.eval()
 
 
-@each_task_and_family(labelled_shapes(), all_with=DIFFERENT)
+@each_task_and_family(single_answers(), all_with=DIFFERENT)
 def test_saved_model_gives_the_same_logits_in_transformers(task: Task, tiny_encoder: Path, tmp_path: Path) -> None:
     ours = saved(task, tiny_encoder, tmp_path)
     family = ours.backbone.config.model_type

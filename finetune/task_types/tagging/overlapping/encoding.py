@@ -15,9 +15,9 @@ from finetune.task_types.words.encoding import owning_windows
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-NO_SPAN = -1  # in place of a code
 BEGIN, END, OWNED = range(3)  # columns of a feature's note
-OWNED_LABEL, REAL_LABEL, CODES = range(3)  # columns of a feature's label; those from CODES on are codes of spans
+COUNTED, WORD, CODE = range(3)  # columns of a feature's label
+IS_WORD = -1  # the WORD of a label's row that is about a word, not about a span
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,8 +49,9 @@ def encode_texts(
 
     A feature reads the words that it owns and, of those behind them, as many as the `longest` span has words. Its
     `note` `(words, 3)` has their first characters, the characters after their last, and whether they are owned. Its
-    `label` `(words, 2 + n)` has IGNORED for a word that is not owned, then 0, then codes of the spans that begin there:
-    the number of words behind the first, times the number of types, plus that of the span's type.
+    `label` `(words + spans, 3)` has for each word 0, IGNORED if it is not owned, and IS_WORD; then for each span
+    IGNORED, the number of its first word, and a code: the number of words behind that, times the number of types, plus
+    that of the span's type.
     """
     encoded = tokenizer(
         [row.text for row in rows], add_special_tokens=False, return_offsets_mapping=True, verbose=False
@@ -58,7 +59,6 @@ def encode_texts(
     has_segments = "token_type_ids" in tokenizer.model_input_names
     all_places = [places_of(row.text, offsets) for row, offsets in zip(rows, encoded["offset_mapping"], strict=True)]
     all_codes = [_codes(row.gold or (), places, types) for row, places in zip(rows, all_places, strict=True)]
-    most = max((len(codes) for begun in all_codes for codes in begun.values()), default=0)
     features = []
     for number, (row, ids, places) in enumerate(zip(rows, encoded["input_ids"], all_places, strict=True)):
         for start, end, owned in owning_windows(places.first, len(ids), max_length - 2):
@@ -70,7 +70,7 @@ def encode_texts(
                     row=number,
                     input_ids=[tokenizer.cls_token_id, *ids[start:end], tokenizer.sep_token_id],
                     token_type_ids=[0] * (end - start + 2) if has_segments else None,
-                    label=None if row.gold is None else _table(read, is_owned, all_codes[number], most),
+                    label=None if row.gold is None else _table(read, is_owned, all_codes[number]),
                     reads=(places.first[read] - start + 1).tolist(),
                     note=np.column_stack([places.begins[read], places.ends[read], is_owned]),
                 )
@@ -115,12 +115,8 @@ def _codes(gold: Sequence[LabelledSpan], places: Places, types: Sequence[str]) -
     return found
 
 
-def _table(read: np.ndarray, owned: np.ndarray, codes: Mapping[int, list[int]], most: int) -> np.ndarray:
-    """The label of a feature: a row for each word that is read."""
-    table = np.full((len(read), CODES + most), NO_SPAN, dtype=np.int64)
-    table[:, OWNED_LABEL] = np.where(owned, 0, IGNORED)
-    table[:, REAL_LABEL] = 0
-    for row, word in enumerate(read.tolist()):
-        begun = codes.get(word, ())
-        table[row, CODES : CODES + len(begun)] = begun
-    return table
+def _table(read: np.ndarray, owned: np.ndarray, codes: Mapping[int, list[int]]) -> np.ndarray:
+    """The label of a feature: a row for each word that is read, and for each span that begins in an owned one."""
+    words = np.column_stack([np.where(owned, 0, IGNORED), np.full(len(read), IS_WORD), np.zeros(len(read))])
+    spans = [(IGNORED, place, code) for place, word in enumerate(read[owned].tolist()) for code in codes.get(word, ())]
+    return np.concatenate([words, np.array(spans).reshape(-1, 3)]).astype(np.int64)

@@ -1,6 +1,6 @@
 """A logit for each pair of start and end, and each type, from the sequence output."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -8,9 +8,9 @@ from torch.nn import functional
 
 from finetune.models.backbone import Backbone
 from finetune.models.family_rows import TOKEN
-from finetune.models.feature import IGNORED
+from finetune.models.feature import IGNORED, LABEL
 from finetune.models.head import Head
-from finetune.task_types.tagging.overlapping.encoding import CODES, OWNED_LABEL, REAL_LABEL
+from finetune.task_types.tagging.overlapping.encoding import CODE, COUNTED, IS_WORD, WORD
 from finetune.task_types.tagging.overlapping.pairs import KEYS, angles
 
 RARE = -2.0  # the bias of a start and of an end: a new head finds a span in 2 % of the pairs (Lin et al. 2017, 4.1)
@@ -35,27 +35,40 @@ class OverlapHead(Head):
         super().__init__((*sides, *(f"{side} {number}" for side in ("start", "end") for number in range(KEYS))))
         self.types, self.longest = len(types), longest
         self.add_layers(backbone, "token", outputs=len(self.labels), otherwise=TOKEN)
+        self.has_class = False  # a pipeline of transformers would take the outputs for tags
 
     def forward(self, hidden: Tensor, mask: Tensor, pooled: Tensor | None = None) -> Tensor:
         """`(batch, words, width)` to `(batch, words, 2 * types + 2 * KEYS)`."""
         return self.through_layers(hidden)
 
     def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """Binary cross-entropy of each type and length, summed over the words `(batch, words, 2 + n)` that are owned:
-        the trainer divides by the number of these words.
+        """Binary cross-entropy of each type and length, summed over the owned words of `labels` `(batch, n, 3)`, by
+        whose number the trainer divides.
         """
-        longest = min(self.longest, labels.shape[1])
+        scores, targets, counted = self._pairs(logits, labels)
+        losses = functional.binary_cross_entropy_with_logits(scores, targets, reduction="none")
+        return losses.where(counted, 0.0).sum()
+
+    def label_chances(self, logits: Tensor, labels: Mapping[str, Tensor]) -> Tensor:
+        """That of the pair whose decision is least believed."""
+        scores, targets, counted = self._pairs(logits, labels[LABEL])
+        return (scores * (2 * targets - 1)).sigmoid().where(counted, 1.0).flatten(1).amin(1)
+
+    def _pairs(self, logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The scores of pairs, whether they are spans `(batch, words, longest, types)`, and whether they are counted:
+        those of an owned first word and a last word that is there, `(batch, words, longest, 1)`.
+        """
+        batch, words = logits.shape[:2]
+        longest = min(self.longest, words)
         scores = self.pair_scores(logits, longest)
-        owned, real = (labels[..., column] != IGNORED for column in (OWNED_LABEL, REAL_LABEL))
-        ends = functional.pad(real, (0, longest - 1)).unfold(1, longest, 1)
-        codes = labels[..., CODES:].long()
-        there = (codes >= 0) & (codes < longest * self.types)
-        targets = scores.new_zeros(*scores.shape[:2], longest * self.types)
-        targets.scatter_add_(2, codes.clamp(0, targets.shape[2] - 1), there.to(scores.dtype))
-        losses = functional.binary_cross_entropy_with_logits(
-            scores, targets.clamp(max=1).view_as(scores), reduction="none"
-        )
-        return losses.where((owned.unsqueeze(-1) & ends).unsqueeze(-1), 0.0).sum()
+        real = functional.pad(labels[:, :words, WORD] == IS_WORD, (0, longest - 1)).unfold(1, longest, 1)
+        owned = labels[:, :words, COUNTED] != IGNORED
+        places, codes = labels[..., WORD].long(), labels[..., CODE].long()
+        there = (places >= 0) & (codes < longest * self.types)
+        targets = scores.new_zeros(batch, scores[0].numel())
+        cells = (places * longest * self.types + codes).where(there, 0)
+        targets.scatter_add_(1, cells, there.to(scores.dtype))
+        return scores, targets.clamp(max=1).view_as(scores), (owned.unsqueeze(-1) & real).unsqueeze(-1)
 
     def pair_scores(self, logits: Tensor, longest: int) -> Tensor:
         """`(batch, words, longest, types)` from `(batch, words, 2 * types + 2 * KEYS)`; what is beyond the last word is

@@ -27,7 +27,7 @@ from finetune.task_types.tagging.overlapping.decide import (
     sorted_candidates,
 )
 from finetune.task_types.tagging.overlapping.dictionary import SpanDictionary
-from finetune.task_types.tagging.overlapping.encoding import BEGIN, CODES, END, OWNED, encode_texts
+from finetune.task_types.tagging.overlapping.encoding import BEGIN, END, IS_WORD, OWNED, encode_texts
 from finetune.task_types.tagging.overlapping.pairs import pair_logits
 from finetune.task_types.tagging.overlapping.reach import out_of_reach
 from finetune.task_types.tagging.overlapping.row import LabelledSpan, OverlapRow, as_values, triples
@@ -106,10 +106,10 @@ class OverlapCodec(Codec["OverlapTask"]):
             return "none"
         kinds = self.task.types
         shown = [
-            f"{tokens[place]}/{kinds[code % len(kinds)]}, {so_many(code // len(kinds) + 1, 'word')}"
-            for place, codes in zip(feature.reads or (), np.asarray(feature.label)[:, CODES:].tolist(), strict=True)
-            for code in codes
-            if code >= 0
+            f"{tokens[(feature.reads or ())[word]]}/{kinds[code % len(kinds)]}, "
+            f"{so_many(code // len(kinds) + 1, 'word')}"
+            for _, word, code in np.asarray(feature.label).tolist()
+            if word != IS_WORD
         ]
         return "; ".join(shown) or "no span"
 

@@ -12,9 +12,9 @@ from support.toys import (
     cat_rows,
     cat_task,
     choice_task,
-    labelled_shapes,
     labels_task,
     length_task,
+    single_answers,
     span_task,
     tag_task,
     toy,
@@ -109,5 +109,5 @@ def test_parts_of_a_batch_learn_what_the_whole_learns(kind: str, tiny_bert: Path
 
 
 def test_each_shape_with_labels_can_be_taught() -> None:
-    assert all(task.teaching.learns for task in labelled_shapes())
-    assert {type(task) for task in TOYS.values()} == {type(task) for task in labelled_shapes()}
+    assert all(task.teaching.learns for task in single_answers())
+    assert {type(task) for task in TOYS.values()} == {type(task) for task in single_answers()}
