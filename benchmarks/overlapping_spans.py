@@ -33,7 +33,7 @@ from finetune.task_types.tagging.char_spans import as_spans
 DEV_ROWS = 300
 OFTEN = 3  # times that a word must be a location by itself to be one inside of another name
 FORMS = ("tagging", "overlapping-spans")
-SETTINGS: dict[str, Any] = {"model": "minilm", "max_length": 128, "train.learning_rate": 1e-4}
+SETTINGS: dict[str, Any] = {"model": "minilm", "max_length": 128, "train.learning_rate": 1e-4, "train.epochs": 5}
 RESAMPLES = 1_000
 Span = tuple[int, int, str]
 

@@ -24,6 +24,7 @@ from finetune.task_types import feature_cache
 from finetune.task_types.feature_cache import ROWS_AT_ONCE, array_features, row_chunks
 from finetune.task_types.parts import Codec
 from finetune.task_types.sentence.task import SentenceCodec, SentenceTask
+from finetune.task_types.tagging.overlapping.pairs import KEYS
 from finetune.task_types.task import Task
 
 TOYS = [*labelled_shapes(), tag_task(context="document"), late_task()]
@@ -106,10 +107,16 @@ def shape(task: Task, feature: Feature) -> tuple[int, ...]:
     """The shape of a feature's logits."""
     if feature.choices:
         return (len(feature.choices),)
-    if isinstance(feature.label, list | tuple) and type(task).__name__ not in ("MultiLabelTask", "SpanTask"):
+    if isinstance(feature.label, list | tuple) and type(task).__name__ not in (
+        "MultiLabelTask",
+        "OverlapTask",
+        "SpanTask",
+    ):
         return (len(feature.label), len(getattr(task, "labels", "1")))
     if type(task).__name__ == "SpanTask":
         return (len(feature), 2)
+    if type(task).__name__ == "OverlapTask":
+        return (len(feature.reads), 2 * len(task.labels) + 2 * KEYS)
     return (len(getattr(task, "labels", ())) or 1,)
 
 
