@@ -1,5 +1,7 @@
 """Describes, from a run's record, what was chosen on dev, which makes dev scores optimistic."""
 
+from collections.abc import Sequence
+
 from finetune.data.messages import so_many
 from finetune.data.paths import is_file
 from finetune.runs.record import RunRecord
@@ -15,14 +17,19 @@ def dev_choices(record: RunRecord) -> list[str]:
     found = []
     if record.cross_fitted and options:
         found.append(
-            f"{split}: the {' and '.join(options)} for each row, of the baselines too, were chosen on other rows of "
-            f"{split}; the saved model has those chosen on all"
+            f"{split}: the {' and '.join(options)} for each row, of the baselines too, {_were(options)} chosen on "
+            f"other rows of {split}; the saved model has {'that' if _were(options) == 'was' else 'those'} chosen on all"
         )
     if chosen:
         found.append(
             f"{split} chose {' and '.join(chosen)}, so that its scores are optimistic{_unbiased(record, others)}"
         )
     return found
+
+
+def _were(options: Sequence[str]) -> str:
+    """The verb after the names of options, which may be a plural by itself, such as `thresholds`."""
+    return "was" if len(options) == 1 and not options[0].endswith("s") else "were"
 
 
 def chosen_by_scored(record: RunRecord) -> str:

@@ -30,6 +30,9 @@ FILES: dict[str, list[dict[str, object]]] = {
     "tagging": [
         {"words": text, "tags": " ".join("B-TIME" if word == "day" else "O" for word in text.split())} for text in TEXTS
     ],
+    "overlapping-spans": [
+        {"text": f"the red cat sat {i} times", "spans": [[4, 11, "THING"], [4, 7, "COLOUR"]]} for i in range(len(TEXTS))
+    ],
     "span": [
         {"question": f"who sat {i} ?", "context": f"{text} and cat {i} sat", "answers": f"cat {i}"}
         for i, text in enumerate(TEXTS)

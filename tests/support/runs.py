@@ -48,7 +48,10 @@ QUESTIONS = [
 NESTED = [
     {
         "text": f"the {colour} {animal} sat {i}",
-        "spans": [[0, len(f"the {colour} {animal}"), "THING"], [4, 4 + len(colour), "COLOUR"]],
+        "spans": [
+            {"start": 0, "end": 5 + len(colour + animal), "label": "THING"},
+            {"start": 4, "end": 4 + len(colour), "label": "COLOUR"},
+        ],
     }
     for i in range(30)
     for colour, animal in [(("red", "blue")[i % 2], ("cat", "dog", "bird")[i % 3])]

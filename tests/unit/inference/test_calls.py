@@ -28,6 +28,7 @@ RIGHT: list[tuple[str, Any, Any]] = [  # run, two forms of the same row
     ("span", ("who sat?", "the cat sat"), {"question": "who sat?", "context": "the cat sat"}),
     ("choice", CHOICES, {"context": "the cat", "choices": ["sat", "ran"]}),
     ("choice", CHOICES, {"context": "the cat", "choice1": "sat", "choice2": "ran"}),
+    ("overlapping", "the cat", {"text": "the cat"}),
     ("tagging", "the cat", {"tokens": ["the", "cat"]}),
     ("tagging", "the cat", ENTITIES),
 ]
@@ -51,9 +52,14 @@ WRONG: list[tuple[str, Any, str]] = [
     ("choice", ("the cat", "sat", "ran"), "3 inputs"),
     ("choice", ("the cat", ["sat"]), "fewer than two choices"),
     ("choice", ("the cat", "sat"), "fewer than two choices"),
+    ("overlapping", PAIR, "2 inputs"),
     ("tagging", PAIR, "2 inputs"),
     ("tagging", {"tokens": []}, "no words"),
-    *[(kind, given, "") for kind in ("sentence", "rte", "span", "choice", "tagging") for given in NO_TEXT],
+    *[
+        (kind, given, "")
+        for kind in ("sentence", "rte", "span", "choice", "tagging", "overlapping")
+        for given in NO_TEXT
+    ],
     *[(kind, pd.DataFrame({"text": ["the cat"]}), "") for kind in ("sentence", "rte")],
 ]
 
