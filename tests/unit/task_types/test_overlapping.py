@@ -15,6 +15,7 @@ from transformers import AutoTokenizer
 
 from finetune.commands.check.run_checks import check_data
 from finetune.data.source import Source
+from finetune.errors import UserError
 from finetune.models.backbone import Backbone
 from finetune.models.batch import collate
 from finetune.models.feature import label_counts
@@ -50,8 +51,8 @@ def certain(task: OverlapTask, features: Sequence[Any]) -> list[np.ndarray]:
         logits = np.zeros((len(feature.reads), 2 * len(task.types) + 2 * KEYS), np.float32)
         logits[:, : 2 * len(task.types)] = -20
         for _, word, code in np.asarray(feature.label).tolist():
-            if word >= 0:
-                after, kind = divmod(code, len(task.types))
+            after, kind = divmod(code, len(task.types))
+            if word >= 0 and word + after < len(logits):
                 logits[word, kind] = logits[word + after, len(task.types) + kind] = 20
         found.append(logits)
     return found
@@ -97,17 +98,29 @@ def test_a_few_overlaps_in_flat_data_are_left_out_with_a_remedy_that_keeps_them(
     ],
 )
 def test_spans_that_cannot_be_used_are_counted(tmp_path: Path, spans: Any, kept: Any, what: str) -> None:
-    path = written(tmp_path / "a.jsonl", spans)
-    loaded = own_task(path, {"shape": "overlapping-spans"}).load(Source(), "train")
-    assert {span for row in loaded.rows for span in row.gold} == kept
-    assert any(what in note for note in loaded.notes)
-    found = check_data(path, {"shape": "overlapping-spans"}).findings
-    assert [one.count for one in found if one.code == "read-span" and what in one.what] == [20]
+    path = Path(written(tmp_path / "a.jsonl", [[0, 18, "ORG"], [15, 18, "LOC"]]))
+    row = {"id": "odd", "text": TEXT, "spans": spans}
+    path.write_text(path.read_text(encoding="utf-8") + "\n" + json.dumps(row), encoding="utf-8")
+    task = own_task(str(path), {})
+    loaded = [task.load(Source(), split) for split in ("train", "dev")]
+    assert {span for split in loaded for row in split.rows if row.text == TEXT for span in row.gold} == kept
+    assert any(what in note for note in loaded[0].notes)
+    found = check_data(str(path), {}).findings
+    assert [one.count for one in found if one.code == "read-span" and what in one.what] == [1]
+
+
+def test_a_file_of_spans_outside_their_texts_is_refused_with_one_of_them(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.jsonl", [[0, 18, "ORG"], [15, 99, "LOC"]])
+    with pytest.raises(UserError) as error:
+        own_task(path, {"shape": "overlapping-spans"})
+    assert "20 of 40 spans" in error.value.what and "spans" in error.value.what
 
 
 def test_a_column_without_spans_and_a_row_without_text_are_named(tmp_path: Path, in_process: InProcess) -> None:
     (tmp_path / "a.csv").write_text("text,mark\n" + "the cat sat,good\n" * 30)
-    code, _, err = in_process("check", str(tmp_path / "a.csv"), "shape=overlapping-spans", "text=text", "label=mark")
+    code, _, err = in_process(
+        "check", str(tmp_path / "a.csv"), "shape=overlapping-spans", "text=text", "label=mark", data=""
+    )
     assert code == 2
     assert_error(err, "mark")
     path = Path(written(tmp_path / "b.jsonl", [[0, 18, "ORG"], [15, 18, "LOC"]]))

@@ -3,13 +3,13 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import islice, product
 from typing import Any
 
 from finetune.data.issues import Finding, Issue
 from finetune.data.messages import percent, shown
 from finetune.data.nested_fields import cell_at
-from finetune.data.span_form import items_in
+from finetune.data.span_form import items_in, span_form
 from finetune.data.table import Table
 from finetune.data.values import as_text, is_missing
 from finetune.errors import UserError
@@ -58,6 +58,7 @@ class OverlappingSpans(DataType):
         text, label = evidence.chosen.get("text", []), evidence.chosen.get("label", [])
         layout = span_layout(evidence.columns, evidence.facts, text, label)
         if layout is None:
+            _require_inside(evidence)
             return None
         texts, cells = (evidence.columns[names[0]] for names in (layout.text, layout.label))
         overlapping, spans = overlaps(texts, cells, layout.spans)
@@ -177,6 +178,27 @@ class OverlappingSpans(DataType):
 
     def value(self, task: Task, layout: Layout, cell: Any, row: OverlapRow) -> Any:
         return as_values(valid_spans(cell, layout.spans, row.text).spans)
+
+
+def _require_inside(evidence: Evidence) -> None:
+    """Raises UserError where the user named this type, and spans are
+    outside their text.
+    """
+    chosen, columns = evidence.chosen, evidence.columns
+    if evidence.shape is None:
+        return
+    spans = {name: form for name in chosen.get("label") or columns if (form := span_form(columns[name]))}
+    texts = chosen.get("text") or [name for name in columns if evidence.facts[name].kind in ("text", "category")]
+    for (name, form), text in product(spans.items(), texts):
+        pairs = [(cell, as_text(text)) for cell, text in zip(columns[name], columns[text], strict=True)]
+        every = sum(len(items_in(cell) or ()) for cell, _ in pairs)
+        lost = sum(valid_spans(cell, form, given).changes[OUTSIDE] for cell, given in pairs)
+        if lost:
+            raise UserError(
+                f"{evidence.file}: {lost:,} of {every:,} spans in the column '{name}' are outside the text '{text}', "
+                "empty or without a label",
+                "Count characters from 0, the end is the position after the last; or name the text: text=COLUMN",
+            )
 
 
 def overlaps(texts: Sequence[Any], cells: Sequence[Any], form: Sequence[str]) -> tuple[int, int]:
