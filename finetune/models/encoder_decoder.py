@@ -76,7 +76,7 @@ def new_decoder(config: PretrainedConfig) -> PreTrainedModel:
 
 
 def begin_as(decoder: PreTrainedModel, encoder: PreTrainedModel) -> None:
-    """Copies an encoder's weights into a decoder; cross-attention and the words' head, which it lacks, do not change."""
+    """Copies an encoder's weights; what it lacks, cross-attention and the words' head, does not change."""
     decoder.base_model.load_state_dict(encoder.state_dict(), strict=False)
     decoder.tie_weights()
 

@@ -52,9 +52,9 @@ def load_backbone(folder: Path, recipe: Recipe) -> tuple[Backbone, list[str]]:
             "Leave one of them out",
         )
     config = load_config(folder)
-    require_encoder(config)
+    require_encoder(encoder_of(config))
     if recipe.train.dropout is not None:
-        set_dropout(config, recipe.train.dropout)
+        set_dropout(encoder_of(config), recipe.train.dropout)
     encoder, new = _encoder(folder, config, recipe)
     fix_positions(encoder, new=False)
     _forget_head(encoder.config)
@@ -201,7 +201,7 @@ def load_trained(folder: Path, head_for: HeadFor) -> EncoderWithHead:
 
 def _load_pair(folder: Path, config: PretrainedConfig, head_for: HeadFor) -> EncoderWithHead:
     """An encoder-decoder. Raises UserError where the task does not write texts, or weights are missing."""
-    require_encoder(config.encoder)
+    require_encoder(encoder_of(config))
     shell, info = from_pretrained(transformers.EncoderDecoderModel, folder, config=config)
     backbone = Backbone(shell.encoder)
     head = head_for(backbone)
@@ -226,13 +226,16 @@ def load_encoder(folder: Path) -> tuple[PreTrainedModel, list[str]]:
     Raises UserError for a folder without a readable encoder.
     """
     config = load_config(folder)
-    require_encoder(config)
+    require_encoder(encoder_of(config))
     encoder, new = _saved_encoder(folder, config)
     return encoder.eval(), new
 
 
 def _saved_encoder(folder: Path, config: PretrainedConfig) -> tuple[PreTrainedModel, list[str]]:
-    """The encoder of a model folder in either format, and the names of weights that it lacks."""
+    """The encoder of a model folder in either format, or with a decoder, and the names of weights that it lacks."""
+    if config.model_type == PAIR:
+        shell, info = from_pretrained(transformers.EncoderDecoderModel, folder, config=config)
+        return shell.encoder, sorted(name.removeprefix("encoder.") for name in info["missing_keys"])
     if not (folder / OWN_WEIGHTS).is_file():
         encoder, info = from_pretrained(AutoModel, folder, config=config)
         return encoder, sorted(info["missing_keys"])
@@ -379,6 +382,11 @@ def load_config(folder: Path) -> PretrainedConfig:
             f"{folder}: does not contain a model that transformers can load ({first_line(error)})", REMEDY
         ) from error
     return config
+
+
+def encoder_of(config: PretrainedConfig) -> PretrainedConfig:
+    """The config of the encoder, of one with a decoder or of one alone."""
+    return config.encoder if config.model_type == PAIR else config
 
 
 def parts_of(config: PretrainedConfig) -> list[PretrainedConfig]:

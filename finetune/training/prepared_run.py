@@ -23,8 +23,8 @@ from finetune.models.head import Head
 from finetune.models.lora import require_peft
 from finetune.models.model import EncoderWithHead
 from finetune.models.pretrained import ModelFiles
-from finetune.models.saving import build_model, load_config, load_trained
-from finetune.models.text_vector import FAMILY, MEAN, fitting_pooling
+from finetune.models.saving import build_model, encoder_of, load_config, load_trained
+from finetune.models.text_vector import FAMILY, MEAN, UNIT, fitting_pooling
 from finetune.models.tokenizers.added_tokens import add_tokens
 from finetune.models.tokenizers.fingerprint import tokenizer_hash
 from finetune.models.tokenizers.load import load_tokenizer
@@ -167,7 +167,7 @@ def plan_run(
     if size:
         size_of(recipe.model)  # first, since reading and training a vocabulary take a while
     if weights is not None:
-        task.require_encoder(load_config(weights.folder))
+        task.require_encoder(encoder_of(load_config(weights.folder)))
     if static:
         require_static(recipe)
     old = old_model(resolved, weights)
@@ -190,9 +190,9 @@ def plan_run(
         task = replace(task, dev_splits=(*task.dev_splits, *kept.baselines))
     task = task.with_training_statistics(train.rows)
     pooling = fitting_pooling(
-        recipe, weights.folder, load_config(weights.folder), rows=len(train.rows), pooled=task.pooled
+        recipe, weights.folder, encoder_of(load_config(weights.folder)), rows=len(train.rows), pooled=task.pooled
     )
-    if static and task.pooled and pooling != MEAN and not recipe.bilstm:
+    if static and task.pooled and pooling not in (MEAN, UNIT) and not recipe.bilstm:
         what = f"model '{recipe.model}' has vectors of words, and none of a text"
         raise UserError(what, "Set pooling=mean, or bilstm=true")
     dev = [row for split in task.dev_splits for row in splits[split].rows]
