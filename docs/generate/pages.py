@@ -28,6 +28,7 @@ from few_rows_table import few_labels_table, few_rows_table
 from label_next_table import label_next_probe, label_next_runs, label_next_short
 from memory_chart import memory_chart
 from ordinal_table import ordinal_table
+from sequences_table import beams_table, written_table
 from shift_table import shift_table, shift_table_ko
 from unsure_table import unsure_table
 
@@ -104,6 +105,10 @@ def blocks() -> dict[str, str]:
                 *map(_benchmark, ("few_labels.json", "few_rows.json", "setfit_few_rows.json"))
             ),
             "ordinal": ordinal_table(_benchmark("ordinal.json")),
+            "sequences": written_table(_benchmark("sequences.json")),
+            "sequences-ko": written_table(_benchmark("sequences.json"), korean=True),
+            "sequences-beams": beams_table(_benchmark("sequences.json")),
+            "sequences-beams-ko": beams_table(_benchmark("sequences.json"), korean=True),
             "shift": shift_table(_benchmark("shift.json")),
             "shift-ko": shift_table_ko(_benchmark("shift.json")),
             "label-next-probe": label_next_probe(_benchmark("label_next.json")),

@@ -108,6 +108,8 @@ def write_own_data(folder: Path) -> None:
         "stars.csv": ["text,stars", *(f"{text},{1 + row % 5}" for row, text, _ in halves)],
         "tickets.csv": ["title,body,topic,user_id", *tickets],
         "topics.csv": ["text,topic", *(f"{text},{TOPICS[row % len(TOPICS)]}" for row, text, _ in halves)],
+        "titles.csv": ["article,headline", *(f"{text} {row},{' '.join(text.split()[:3])}" for row, text, _ in halves)],
+        "new-articles.csv": ["article", *texts],
         "new.csv": ["text", *texts],
         "soft.csv": [
             "text,prediction,p(bad),p(good)",
