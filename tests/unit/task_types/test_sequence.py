@@ -37,7 +37,7 @@ def written(folder: Path, header: str, *columns: Sequence[Any], times: int = 6) 
 def test_two_texts_without_a_label_are_asked_about(tmp_path: Path) -> None:
     path = written(tmp_path, "english\tgerman", TEXTS, OTHERS)
     with pytest.raises(Ambiguous) as question:
-        own_task(str(path))
+        own_task(str(path), {})
     assert [setting for setting, _ in question.value.choices] == [
         "target=german",
         "target=english",
