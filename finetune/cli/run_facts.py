@@ -39,6 +39,7 @@ def six_facts(folder: RunFolder, record: RunRecord) -> dict[str, Any]:
     return {
         "model": record.model,
         **lineage_words(record.lineage),
+        **({"together": f"{record.together.words} (run {record.together.run})"} if record.together else {}),
         "settings": ", ".join(f"{one.key} {as_plain_text(one.values[0])}" for one in changed) or "defaults",
         "rows": rows,
         "data": record.data_origin,

@@ -42,7 +42,13 @@ class ResolvedRun:
     def each_alone(self) -> "list[ResolvedRun]":
         """The members with the settings and the encoder that it has now."""
         alone = zip(self.members, self.recipe.singles, strict=True)
-        return [replace(one, recipe=recipe, encoder=self.encoder) for one, recipe in alone]
+        return [replace(one, recipe=recipe, encoder=self.encoder, first=self.first) for one, recipe in alone]
+
+    def require_one_task(self) -> None:
+        """Raises UserError for a recipe of several tasks together."""
+        if self.members:
+            names = ", ".join(task.name for task in self.tasks)
+            raise UserError(f"{self.name} is a recipe of several tasks together: {names}", "Name that of one task")
 
     @property
     def before(self) -> "list[ResolvedRun]":
