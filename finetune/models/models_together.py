@@ -26,10 +26,10 @@ class ModelsTogether(EncoderWithHead):
         """The model of each task."""
         return list(self.models)  # type: ignore[arg-type]
 
-    def forward(self, *tensors: Tensor | None) -> Any:
+    def forward(self, *inputs: Any) -> Any:
         """Logits of a batch of one task, whose number is the last argument (`Batch.inputs`)."""
-        *inputs, task = tensors
-        return self.models[task](*inputs)  # type: ignore[index]
+        *tensors, task = inputs
+        return self.models[task](*tensors)
 
     def losses(self, logits: Any, batch: Batch) -> dict[str, Tensor]:
         """Each loss of the task that a batch is of, as `Head.losses`."""

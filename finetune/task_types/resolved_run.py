@@ -89,7 +89,8 @@ def resolved_together(recipe: Recipe, members: Sequence[ResolvedRun], *, name: s
     """
     ordered = sorted(zip(members, recipe.together.tasks, strict=True), key=lambda pair: pair[0].task.name)
     names = [one.task.name for one, _ in ordered]
-    _require_mixable([one.task for one, _ in ordered], recipe.together.weights)
+    require_mixable([one.task for one, _ in ordered])
+    _require_known(recipe.together.weights, names)
     tasks = [
         given.model_copy(update={"max_length": given.max_length or recipe.max_length, "task": one.recipe.task})
         for one, given in ordered
@@ -106,18 +107,22 @@ def resolved_together(recipe: Recipe, members: Sequence[ResolvedRun], *, name: s
     )  # fmt: skip
 
 
-def _require_mixable(tasks: Sequence[Task], weights: Mapping[str, float]) -> None:
-    """Raises UserError for what `resolved_together` does."""
+def _require_known(weights: Mapping[str, float], names: Sequence[str]) -> None:
+    """Raises UserError for a weight of no task."""
+    if unknown := next((name for name in weights if name not in names), None):
+        raise UserError(
+            f"together.weights.{unknown}: no task is called so",
+            f"{nearest(unknown, names)}The tasks are {', '.join(names)}",
+        )
+
+
+def require_mixable(tasks: Sequence[Task]) -> None:
+    """Raises UserError for a task that is there twice, and for one whose headline has no mean with the others'."""
     names = [task.name for task in tasks]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise UserError(
             f"{twice} is there twice: several tasks together are different ones",
             "Name each once, recipes without a [grid]; of two files of one name, rename one",
-        )
-    if unknown := next((name for name in weights if name not in names), None):
-        raise UserError(
-            f"together.weights.{unknown}: no task is called so",
-            f"{nearest(unknown, names)}The tasks are {', '.join(names)}",
         )
     for task in tasks:
         headline = task.metrics[0]

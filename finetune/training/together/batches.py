@@ -58,7 +58,8 @@ class BatchesTogether(Batches):
     def at(self, update: int) -> np.ndarray:
         """The features of an update's batch."""
         task = self.whose[update]
-        return self.own[task].at(int(self.earlier[update])) + self.starts[task]
+        own: np.ndarray = self.own[task].at(int(self.earlier[update]))
+        return own + int(self.starts[task])
 
 
 def tasks_of_updates(

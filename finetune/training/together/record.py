@@ -4,6 +4,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
+from typing import Any
 
 from accelerate import Accelerator
 
@@ -73,7 +74,7 @@ def record_together(
     )
 
 
-def _of_each(records: Sequence[RunRecord], field: str) -> dict[str, object]:
+def _of_each(records: Sequence[RunRecord], field: str) -> dict[str, Any]:
     """A fact by split of each task, as `mrpc dev`."""
     return {f"{one.task} {split}": fact for one in records for split, fact in getattr(one, field).items()}
 

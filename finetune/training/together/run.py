@@ -8,8 +8,10 @@ import time
 from dataclasses import replace
 from functools import partial
 from itertools import chain
+from typing import Any
 
 from accelerate.utils import DistributedDataParallelKwargs
+from torch import Tensor
 
 from finetune.inference.engine import Engine
 from finetune.models.batch import Batch
@@ -95,7 +97,7 @@ def _trained(
     )
     recipe = planned.recipe
 
-    def weighted(logits: object, batch: Batch) -> dict[str, object]:
+    def weighted(logits: Any, batch: Batch) -> dict[str, Tensor]:
         losses, factor = built.model.losses(logits, batch), planned.weights[batch.task or 0]
         return {name: factor * loss for name, loss in losses.items()}
 

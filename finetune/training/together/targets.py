@@ -1,13 +1,13 @@
 """`finetune run A B --together`: the recipes or data of several targets as one recipe of several tasks."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from finetune.data.files import is_data
 from finetune.errors import UserError, shown_value
 from finetune.runs.recipe import FEWEST_TASKS, Recipe, parse
 from finetune.runs.toml import flat, typed_value
-from finetune.task_types.resolved_run import ResolvedRun, resolved_together
+from finetune.task_types.resolved_run import ResolvedRun, require_mixable, resolved_together
 from finetune.training.targets import expand_targets
 
 OF_A_TASK = ("task", "options", "max_length")  # keys of an entry of `together.tasks`
@@ -40,6 +40,7 @@ def expand_together(
     if several := next((one for _, runs in found for one in runs if one.members), None):
         raise UserError(f"{several.name} is of several tasks already", "Run it without `together`, or name its tasks")
     first = next((runs[0] for own, runs in found if not own), found[0][1][0])
+    require_mixable([one.task for _, runs in found for one in runs if one.recipe.seed == runs[0].recipe.seed])
     files = [one for own, runs in found if not own for one in runs]
     _require_agreement([one for one in files if one.recipe.seed == first.recipe.seed])
     by_point: dict[tuple[int, float], list[ResolvedRun]] = {}
@@ -63,7 +64,12 @@ def _together(
         }
         for one in members
     ]
-    own = {"seed": seed, **({"train_share": share} if share < 1 else {}), "together": {"tasks": tasks}}
+    own = {
+        "seed": seed,
+        "max_length": members[0].recipe.max_length,
+        **({"train_share": share} if share < 1 else {}),
+        "together": {"tasks": tasks},
+    }
     recipe = parse(shared | own, origin="together").with_settings(mixing, origin="settings")
     return resolved_together(recipe, members, name="+".join(dict.fromkeys(one.name for one in members)))
 
@@ -80,8 +86,13 @@ def _require_agreement(runs: Sequence[ResolvedRun]) -> None:
             words = [
                 f"{key} ({shown_value(tables[0].get(key))}, {shown_value(table.get(key))})" for key in differ[:SHOWN]
             ]
-            once = [f"{key}={typed_value(key, tables[0].get(key))}" for key in differ if tables[0].get(key) is not None]
+            once = [f"{key}={typed_value(key, _first_of(tables[0], table, key))}" for key in differ]
             raise UserError(
                 f"{runs[0].name} and {other.name} differ in {', '.join(words)}, which tasks together share",
                 f"Give one value for all: {' '.join(once)}",
             )
+
+
+def _first_of(one: Mapping[str, Any], other: Mapping[str, Any], key: str) -> Any:
+    """The value of a setting that is set in one of two tables."""
+    return other.get(key) if one.get(key) is None else one[key]
