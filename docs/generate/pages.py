@@ -30,6 +30,7 @@ from memory_chart import memory_chart
 from ordinal_table import ordinal_table
 from sequences_table import beams_table, written_table
 from shift_table import shift_table, shift_table_ko
+from together_table import together_table
 from unsure_table import unsure_table
 
 from finetune.runs.record_files import all_records
@@ -50,6 +51,7 @@ SCALE = {
     "tokenizer-training": ("train_tokenizers.json", pretraining_tables.training_table),
     "predict-rows": ("many_rows.json", scale_tables.predict_rows_table),
     "search": ("search.json", benchmark_tables.search_table),
+    "together": ("together.json", together_table),
     "trackers": ("trackers.json", scale_tables.trackers_table),
 }  # a table is empty until it was measured
 
