@@ -31,6 +31,7 @@ from ordinal_table import ordinal_table
 from sequences_table import beams_table, written_table
 from shift_table import shift_table, shift_table_ko
 from together_table import together_table
+from techniques_table import techniques_table, techniques_table_ko
 from unsure_table import unsure_table
 
 from finetune.runs.record_files import all_records
@@ -53,6 +54,9 @@ SCALE = {
     "search": ("search.json", benchmark_tables.search_table),
     "together": ("together.json", together_table),
     "trackers": ("trackers.json", scale_tables.trackers_table),
+    "optimizers": ("optimizers.json", techniques_table),
+    "optimizers-ko": ("optimizers.json", techniques_table_ko),
+    "word2vec": ("word2vec.json", techniques_table),
 }  # a table is empty until it was measured
 
 

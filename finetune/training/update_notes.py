@@ -28,7 +28,7 @@ def update_notes(model: EncoderWithHead, train: Train, *, updates: int) -> Itera
     elif train.solver == "sgd" and train.learning_rate <= ADAM_RATE:
         yield (
             f"sgd with a learning rate of {train.learning_rate:g}, which is one for Adam: it will hardly learn; set "
-            "train.learning_rate=0.01 or higher"
+            "train.learning_rate=0.05 or so"
         )
     unfreezing = unfreezing_of(model, train.unfreeze_layers)
     if unfreezing is not None and unfreezing.epochs > train.parts:

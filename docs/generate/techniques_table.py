@@ -1,0 +1,47 @@
+"""The tables of settings of one technique compared, from what benchmarks/techniques.py wrote, in English and Korean."""
+
+from typing import Any
+
+from finetune.commands.table.files import Cells, markdown_table
+
+KOREAN = {
+    "AdamW, linear": "AdamW, 선형",
+    "RAdam, no warm-up": "RAdam, 워밍업 없음",
+    "SGD with momentum": "SGD(모멘텀)",
+    "slanted triangular": "slanted triangular",
+    "gradual unfreezing": "점진적 동결 해제",
+    "the three of ULMFiT": "ULMFiT의 세 가지 모두",
+}
+
+
+def techniques_table(measured: dict[str, Any]) -> str:
+    """A line for each method: mean and standard deviation of its score over seeds."""
+    head = ["method", "score on dev", "seeds", "training"]
+    seconds, note = (
+        "{:,.0f} s",
+        (
+            "{task}, {limit:,} rows of each split, {model}; {cpu}, {date}; the machine had other work, so that seconds are "
+            "worth little."
+        ),
+    )
+    return _table(measured, head, seconds, note, {})
+
+
+def techniques_table_ko(measured: dict[str, Any]) -> str:
+    """The same in Korean."""
+    note = "{task}, 스플릿마다 {limit:,}행, {model}; {cpu}, {date}. 다른 작업과 함께 쟀으므로 시간은 참고만 하세요."
+    return _table(measured, ["방법", "dev 점수", "시드", "학습"], "{:,.0f}초", note, KOREAN)
+
+
+def _table(measured: dict[str, Any], head: list[str], seconds: str, note: str, names: dict[str, str]) -> str:
+    settings, parts = measured["settings"], list[str]()
+    for task, methods in measured["summary"].items():
+        lines = list[Cells]()
+        for method, found in methods.items():
+            spread = "" if found["score_sd"] is None else f" ± {100 * found['score_sd']:.1f}"
+            score = f"{found['headline']} {100 * found['score']:.1f}{spread}"
+            lines.append([names.get(method, method), score, str(found["seeds"]), seconds.format(found["seconds"])])
+        limit = settings["limit"] or settings["tasks"][task]["limit"]
+        facts = {"task": task, "limit": limit, "model": "minilm", "cpu": measured["cpu"]["name"]}
+        parts += [markdown_table(head, lines), note.format(**facts, date=measured["date"][:10])]
+    return "\n\n".join(parts)
