@@ -20,8 +20,9 @@ class Batch:
     `counts` `(batch,)` says how many sequences each feature has; None where each has one. `positions`
     `(sequences, n)` are those that the head reads, -1 for padding; None where it reads all. Where `states`
     `(sequences, n, layers, width)` are given, they replace the ids, and the mask `(sequences, n)` is theirs. `targets`
-    `(batch, n)` are the tokens of a text that a decoder learns to write, IGNORED for padding. `task` is the number of
-    the task that all rows are of, where several share an encoder.
+    `(batch, n)` are the tokens of a text that a decoder learns to write, IGNORED for padding. `draws` `(sequences, n)`
+    are random numbers, 0 to 1, one for each position. `task` is the number of the task that all rows are of, where
+    several share an encoder.
     """
 
     input_ids: Tensor | None
@@ -31,6 +32,7 @@ class Batch:
     positions: Tensor | None = None
     states: Tensor | None = None
     targets: Tensor | None = None
+    draws: Tensor | None = None
     labels: Mapping[str, Tensor] = field(default_factory=dict)
     task: int | None = None
 
@@ -61,6 +63,7 @@ class Batch:
             self.positions,
             self.states,
             self.targets,
+            self.draws,
         )
 
 
@@ -80,12 +83,13 @@ def collate(features: Sequence[Feature], *, pad_id: int, length: int = 0, reads:
         mask = _padded([[1] * len(each) for each in states], 0)
         return Batch(input_ids=None, attention_mask=mask, states=_padded_states(states), **shared)
     segments = [sequence.token_type_ids for sequence in sequences]
-    positions = [sequence.reads for sequence in sequences]
+    positions, draws = ([getattr(sequence, name) for sequence in sequences] for name in ("reads", "draws"))
     return Batch(
         input_ids=_padded([sequence.input_ids for sequence in sequences], pad_id, length=length),
         attention_mask=_padded([[1] * len(sequence) for sequence in sequences], 0, length=length),
         token_type_ids=None if segments[0] is None else _padded(segments, 0, length=length),  # type: ignore[arg-type]
-        positions=None if positions[0] is None else _padded(positions, -1, length=reads),  # type: ignore[arg-type]
+        positions=None if positions[0] is None else _padded(positions, -1, length=reads),
+        draws=None if draws[0] is None else _padded(draws, 0, dtype=np.float32, length=reads),
         **shared,
     )
 

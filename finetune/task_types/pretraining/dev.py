@@ -4,7 +4,7 @@ All pieces of a document with a chosen word are read, so that each is scored onc
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -82,16 +82,21 @@ class DevTokens:
         return np.where(positions > first, self.file.ids[np.maximum(positions - 1, 0)], NONE)
 
 
-def dev_tokens(documents: Sequence[Document], vocabulary: PieceVocabulary) -> DevTokens:
-    """Tokenizes documents, in memory."""
+def dev_tokens(
+    documents: Sequence[Document],
+    vocabulary: PieceVocabulary,
+    *,
+    chosen: Callable[[Document], Sequence[ChosenWord]] = chosen_words,
+) -> DevTokens:
+    """Tokenizes documents, in memory; `chosen` gives the words that are looked at."""
     backend, lines = vocabulary.tokenizer.backend_tokenizer, list[Any]()
     for document in documents:
         encoded = backend.encode_batch(list(document.lines), add_special_tokens=False)
-        chosen = {word: index for index, word in enumerate(chosen_words(document))}
+        numbers = {word: index for index, word in enumerate(chosen(document))}
         of_lines = defaultdict[int, list[ChosenWord]](list)
         for word in words_of(document):
             of_lines[word.line].append(word)
-        lines.extend(_line(one, of_lines[number], chosen, vocabulary) for number, one in enumerate(encoded))
+        lines.extend(_line(one, of_lines[number], numbers, vocabulary) for number, one in enumerate(encoded))
     ids, units, words, shared = (np.concatenate(each) for each in zip(NOTHING, *lines, strict=True))
     file = TokenFile(
         ids=ids,

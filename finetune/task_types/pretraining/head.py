@@ -122,7 +122,7 @@ class NextSentenceHead(WordHead):
 
     def __init__(self, backbone: Backbone) -> None:
         super().__init__(backbone)
-        name = _family(backbone).next_sentence
+        name = pretrained_family(backbone).next_sentence
         if name is None or getattr(backbone.encoder, "pooler", None) is None:
             able = ", ".join(family.title for family in FAMILIES.values() if family.next_sentence)
             raise UserError(
@@ -153,12 +153,12 @@ class NextSentenceHead(WordHead):
 
 def _words(backbone: Backbone) -> WordPrediction:
     """The row of the head for words."""
-    family = _family(backbone)
+    family = pretrained_family(backbone)
     other = None if getattr(backbone.config, "legacy", True) else family.words_unless_legacy
     return other or family.words
 
 
-def _family(backbone: Backbone) -> Family:
+def pretrained_family(backbone: Backbone) -> Family:
     """The backbone's family. Raises UserError for one without a row, and for a layer mix."""
     config = backbone.config
     if config.model_type not in FAMILIES:

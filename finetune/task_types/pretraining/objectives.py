@@ -12,13 +12,14 @@ class Objective:
 
     `masked`: words are masked; else each word is predicted from those before it. `pairs`: the encoder also learns
     which text follows another (`next`), or which of two is the first (`order`). `spans`: spans are masked, and also
-    predicted from the tokens around them.
+    predicted from the tokens around them. `replaced`: a generator replaces words, and the encoder tells which.
     """
 
     what: str
     masked: bool = True
     pairs: Pairs = ""
     spans: bool = False
+    replaced: bool = False
     version: int = 1  # raised when its features change
 
     @property
@@ -32,6 +33,7 @@ OBJECTIVES = {
     "mlm-nsp": Objective(what="also the next sentence", pairs="next", version=2),
     "mlm-sop": Objective(what="also the order of two texts", pairs="order"),
     "mlm-sbo": Objective(what="spans, also from the tokens around them", spans=True),
+    "rtd": Objective(what="which tokens a generator replaced", replaced=True),
     "ltr": Objective(what="the next word", masked=False),
 }
 LISTED = "; ".join(f"{name}: {objective.what}" for name, objective in OBJECTIVES.items())

@@ -1,4 +1,4 @@
-"""Unlabelled text: an encoder is trained to predict masked words, the next sentence, or the next word."""
+"""Unlabelled text: an encoder is trained to predict words, the order of texts, or which words were replaced."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,6 +22,7 @@ from finetune.metrics.words import (
     perplexity,
     perplexity_of,
     probability,
+    replaced_words,
 )
 from finetune.models.feature import Feature
 from finetune.models.tokenizers.own_vocabulary import own_vocabulary
@@ -37,11 +38,18 @@ from finetune.task_types.pretraining.label_names import WORDS
 from finetune.task_types.pretraining.masks import Masking, MaskUnit, next_words, with_boundaries
 from finetune.task_types.pretraining.objectives import LISTED, OBJECTIVES, Objective, ObjectiveName, Pairs
 from finetune.task_types.pretraining.pairs import with_next_sentence
-from finetune.task_types.pretraining.piece import PieceVocabulary, piece_vocabulary
 from finetune.task_types.pretraining.pieces import pieces
 from finetune.task_types.pretraining.reader import require_pairs, require_words
 from finetune.task_types.pretraining.reduced import reduced_outputs
+from finetune.task_types.pretraining.replaced_parts import (
+    ReplacedBaselines,
+    ReplacedCodec,
+    ReplacedScoring,
+    fits_replaced,
+)
+from finetune.task_types.pretraining.replacing import with_replacing
 from finetune.task_types.pretraining.sentence_order import with_sentence_order
+from finetune.task_types.pretraining.tokenized import piece_size, vocabulary_for
 from finetune.task_types.pretraining.tokens import token_file, tokens_of
 from finetune.task_types.task import Task
 
@@ -53,7 +61,9 @@ if TYPE_CHECKING:
 
 Share = Annotated[float, Field(ge=0, le=1)]
 REPLACE = (0.8, 0.1, 0.1)
+GENERATOR_SIZE = 0.25  # the paper has 1/4 to 1/2
 METRICS = (perplexity, probability, masked_accuracy)
+REPLACED_METRICS = (replaced_words,)
 PAIR_METRICS: dict[Pairs, tuple[Metric, ...]] = {"": (), "next": (next_accuracy,), "order": (order_accuracy,)}
 
 
@@ -62,8 +72,8 @@ class TextCodec(Codec["TextTask"]):
 
     def encode(self, rows: Sequence[Document], tokenizer: "PreTrainedTokenizerBase", max_length: int) -> list[Feature]:
         """The chosen words of each document, masked, and its pairs of texts."""
-        vocabulary, documents = _vocabulary(self.task, tokenizer), list(rows)
-        tokens, size = dev_tokens(documents, vocabulary), _piece_size(self.task, vocabulary, max_length)
+        vocabulary, documents = vocabulary_for(self.task, tokenizer), list(rows)
+        tokens, size = dev_tokens(documents, vocabulary), piece_size(self.task, vocabulary, max_length)
         masked, with_pairs = self.task.objective_type.masked, self.task.paired
         found = word_features(tokens, vocabulary, size=size, masked=masked, paired=with_pairs)
         return found + (
@@ -139,9 +149,9 @@ class TextStream(Stream["TextTask"]):
         self, rows: Sequence[Document], tokenizer: "PreTrainedTokenizerBase", max_length: int, watch: Watcher
     ) -> Sequence[Feature]:
         """Pieces of the documents, over a memory map unless the documents are in memory."""
-        vocabulary = _vocabulary(self.task, tokenizer)
+        vocabulary = vocabulary_for(self.task, tokenizer)
         file = token_file(rows, tokenizer, watch) if isinstance(rows, Documents) else tokens_of(rows, tokenizer)
-        return PieceFeatures(file, pieces(file, _piece_size(self.task, vocabulary, max_length)), vocabulary)
+        return PieceFeatures(file, pieces(file, piece_size(self.task, vocabulary, max_length)), vocabulary)
 
     def vocabulary(self, rows: Sequence[Document], watch: Watcher, *, size: int) -> Path | None:
         """A vocabulary trained on the documents; once, whatever number of runs uses it."""
@@ -158,6 +168,8 @@ class TextStream(Stream["TextTask"]):
             features = paired(features, generator, size=size)
         if not self.task.objective_type.masked:
             return next_words(features)
+        if self.task.objective_type.replaced:
+            return with_replacing(features, generator, share=self.task.mask_share, unit=self.task.mask)
         unit = "spans" if self.task.objective_type.spans else self.task.mask
         masked = Masking(share=self.task.mask_share, replace=self.task.replace, unit=unit).masked(features, generator)
         return with_boundaries(masked) if self.task.objective_type.spans else masked
@@ -179,6 +191,9 @@ class TextTask(Task):
     replace: Annotated[tuple[Share, ...], Field(min_length=3, max_length=3)] = option(
         REPLACE, "shares of these that become [MASK], a random token, and stay"
     )
+    generator_size: Annotated[float, Field(gt=0, le=1)] = option(
+        GENERATOR_SIZE, "of objective=rtd: the generator's width as a share of the encoder's"
+    )
     row_type = Document
     codec_class = TextCodec
     scoring_class = TextScoring
@@ -188,21 +203,46 @@ class TextTask(Task):
 
     def __post_init__(self) -> None:
         """Raises UserError for shares that do not add up to 1, and for masks where nothing is masked."""
-        object.__setattr__(self, "metrics", (*METRICS, *PAIR_METRICS[self.objective_type.pairs]))
+        kind = self.objective_type
+        metrics = REPLACED_METRICS if kind.replaced else (*METRICS, *PAIR_METRICS[kind.pairs])
+        object.__setattr__(self, "metrics", metrics)
         object.__setattr__(self, "version", self.objective_type.version)
         super().__post_init__()
         if abs(sum(self.replace) - 1) > 1e-9:
             raise UserError(
                 f"replace is {list(self.replace)}, whose sum is not 1", "Give three shares: replace=[0.8,0.1,0.1]"
             )
-        if not self.objective_type.masked and (self.mask != "tokens" or tuple(self.replace) != REPLACE):
-            setting = "mask" if self.mask != "tokens" else "replace"
-            raise UserError(f"objective={self.objective} masks nothing, and {setting} is set", f"Leave {setting} out")
-        if self.objective_type.spans and self.mask == "words":
-            raise UserError(
-                f"objective={self.objective} masks spans, and mask=words single words",
-                "Leave mask out, or choose objective=mlm",
-            )
+        self._require_settings()
+
+    def _require_settings(self) -> None:
+        """Raises UserError for a setting that the objective has no use for."""
+        kind, unused = self.objective_type, list[tuple[str, str]]()
+        if not kind.masked:
+            unused += [("mask", "masks nothing")] * (self.mask != "tokens")
+        if not kind.masked or kind.replaced:
+            why = "masks nothing" if not kind.masked else "replaces each of these tokens by what its generator samples"
+            unused += [("replace", why)] * (tuple(self.replace) != REPLACE)
+        if kind.spans:
+            unused += [("mask", "masks spans")] * (self.mask == "words")
+        if not kind.replaced:
+            unused += [("generator_size", "has no generator")] * (self.generator_size != GENERATOR_SIZE)
+        for setting, why in unused[:1]:
+            raise UserError(f"objective={self.objective} {why}, and {setting} is set", f"Leave {setting} out")
+
+    @property
+    def codec(self) -> Codec[Any]:
+        """That of the objective."""
+        return ReplacedCodec(self) if self.objective_type.replaced else TextCodec(self)
+
+    @property
+    def scoring(self) -> Scoring[Any]:
+        """That of the objective."""
+        return ReplacedScoring(self) if self.objective_type.replaced else TextScoring(self)
+
+    @property
+    def baselines(self) -> Baselines[Any]:
+        """Those of the objective."""
+        return ReplacedBaselines(self) if self.objective_type.replaced else TextBaselines(self)
 
     @property
     def paired(self) -> bool:
@@ -229,46 +269,16 @@ class TextTask(Task):
         """The head of the objective, which shares the word embeddings."""
         from finetune.task_types.pretraining.heads import HEADS
 
-        return HEADS[self.objective](backbone)  # type: ignore[arg-type]
+        given = {"generator_size": self.generator_size} if self.objective_type.replaced else {}
+        return HEADS[self.objective](backbone, **given)  # type: ignore[arg-type]
 
     def fits(self, value: Any, row: Document) -> bool:
-        """Whether a prediction has as many words and pairs as the row."""
+        """Whether a prediction has as many words and pairs as the row, or names replaced words that it has."""
+        if self.objective_type.replaced:
+            return fits_replaced(value, row)
         label = labels_of_document(row, paired=self.paired)
         return value.keys() == label.keys() and all(len(value[name]) == len(label[name]) for name in label)
 
     def row(self, text: str) -> Document:
         """A document."""
         return Document.of("", text)
-
-
-def _vocabulary(task: "TextTask", tokenizer: "PreTrainedTokenizerBase") -> PieceVocabulary:
-    """The vocabulary. Raises UserError where a text begins or ends with no special token, and the objective predicts
-    from one.
-    """
-    vocabulary = piece_vocabulary(tokenizer)
-    lacks_before = not vocabulary.single.before
-    if not task.objective_type.masked and lacks_before:
-        raise UserError(
-            f"objective={task.objective} predicts the first word of a text from a special token before it, which"
-            " the tokenizer of this model does not add",
-            "Choose objective=mlm, or train a vocabulary with `finetune tokenizer`",
-        )
-    if task.objective_type.spans and (lacks_before or not vocabulary.single.after):
-        raise UserError(
-            f"objective={task.objective} predicts spans from the tokens around them, and the tokenizer of this model"
-            " adds no special token at both ends of a text",
-            "Choose objective=mlm mask=spans, or train a vocabulary with `finetune tokenizer`",
-        )
-    return vocabulary
-
-
-def _piece_size(task: "TextTask", vocabulary: PieceVocabulary, max_length: int) -> int:
-    """The tokens of a piece, without special ones. Raises UserError where none fit, or for pairs only one."""
-    special: int = (vocabulary.pair if task.paired else vocabulary.single).special_tokens
-    least = special + 1 + task.paired
-    if max_length < least:
-        raise UserError(
-            f"max_length is {max_length}, and {special} special tokens leave no room for text",
-            f"Set max_length={least} or more",
-        )
-    return max_length - special
