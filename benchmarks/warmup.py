@@ -22,9 +22,9 @@ from finetune.inference.feature_batches import Diverged
 
 ABOUT = "New encoders pre-trained on a made-up text: post-norm and pre-norm, with and without warm-up"
 SETTINGS: dict[str, Any] = {
-    "size": "12x64x2",
-    "words": 60,
-    "updates": 300,
+    "size": "6x64x2",
+    "words": 40,
+    "updates": 250,
     "batch_size": 16,
     "learning_rates": [1e-3, 3e-3, 1e-2],
     "warmups": [0.0, 0.1],
@@ -32,7 +32,7 @@ SETTINGS: dict[str, Any] = {
     "seeds": [1, 2, 3],
 }
 FORMS = {"post": "", "pre": "-prenorm"}
-DOCUMENTS, LINES, WORDS = 600, 3, 9  # of the text; words of a line
+DOCUMENTS, LINES, WORDS = 400, 2, 9  # of the text; words of a line
 
 
 def write_text(path: Path, *, words: int) -> None:

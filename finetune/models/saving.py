@@ -398,8 +398,11 @@ def _load_own(folder: Path, config: PretrainedConfig, head_for: HeadFor) -> Enco
     backbone = _new_backbone(config)
     backbone.has_row = False  # else the model had been saved under the names of its family
     model = EncoderWithHead(backbone, head_for(backbone))
+    state = own_weights(folder)
+    if model.head.pretrains:  # a pooler is kept for the task that follows
+        state = {name: tensor for name, tensor in state.items() if not name.startswith(f"backbone.encoder.{POOLER}.")}
     try:
-        model.load_state_dict(own_weights(folder))
+        model.load_state_dict(state)
     except RuntimeError as error:
         raise UserError(
             f"{folder / OWN_WEIGHTS}: the weights cannot be loaded ({first_line(error)})", "Train it again with `force`"
