@@ -30,7 +30,7 @@ from finetune.training.run_options import RunOptions
 OTHERS: dict[type[Task], dict[str, Any]] = {
     TaggingTask: {"context": "document"},
     SentenceTask: {"windows": True},
-    TextTask: {"mask": "words", "mask_share": 0.3, "replace": [0.5, 0.25, 0.25]},
+    TextTask: {"mask": "words", "mask_share": 0.3, "replace": [0.5, 0.25, 0.25], "generator_size": 0.5},
 }
 MASKS = {"mask", "mask_share", "replace"}
 

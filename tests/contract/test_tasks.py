@@ -59,6 +59,8 @@ TOYS: list[Task] = [
 
 UNABLE = {
     "toy-text-mlm-nsp": [name for name, family in FAMILIES.items() if family.next_sentence is None],
+    "toy-text-mlm-sop": [name for name, family in FAMILIES.items() if family.next_sentence is None],
+    "toy-text-rtd": [name for name in FAMILIES if name not in ("bert", "electra")],
     "toy-text-ltr": [name for name, family in FAMILIES.items() if not family.left_to_right],
 }  # families that refuse an objective
 LENGTH = 24

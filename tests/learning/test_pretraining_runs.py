@@ -19,7 +19,8 @@ from finetune.training.run_options import RunOptions
 from finetune.training.trainer import Paused
 
 SETTINGS = {"batch_size": 16, "learning_rate": 3e-3, "dropout": 0.0, "precision": "fp32"}
-OBJECTIVES = ("mlm", "ltr", "mlm-nsp")
+OBJECTIVES = ("mlm", "ltr", "mlm-nsp", "mlm-sop", "mlm-sbo", "rtd")
+WITHOUT_WORDS = ("ltr", "mlm-sbo")  # objectives that mask nothing, or spans
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +56,7 @@ def left(out: Path, record: RunRecord) -> tuple[bytes, list[float], Any]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("objective", "updates"), [("mlm", 150), ("ltr", 150), ("mlm-nsp", 600)])
+@pytest.mark.parametrize(("objective", "updates"), [("mlm", 150), ("ltr", 150), ("mlm-nsp", 600), ("mlm-sbo", 200)])
 def test_the_language_is_learned(objective: str, updates: int, corpus: Path, tiny_bert: Path, tmp_path: Path) -> None:
     recipe = recipe_of(corpus, tiny_bert, updates=updates, options={"objective": objective})
     scores = trained(recipe, tmp_path).scores["dev"]
@@ -69,7 +70,7 @@ def test_the_language_is_learned(objective: str, updates: int, corpus: Path, tin
 def test_an_interrupted_run_ends_bit_for_bit_as_an_uninterrupted_one(
     objective: str, corpus: Path, tiny_bert: Path, tmp_path: Path
 ) -> None:
-    options = {"objective": objective, **({} if objective == "ltr" else {"mask": "words"})}
+    options = {"objective": objective, **({} if objective in WITHOUT_WORDS else {"mask": "words"})}
     recipe = recipe_of(corpus, tiny_bert, updates=20, options=options, limit=300, train={"dropout": 0.1})
     whole = left(tmp_path / "whole", trained(recipe, tmp_path / "whole"))
     for part in (2, 5):
@@ -80,9 +81,12 @@ def test_an_interrupted_run_ends_bit_for_bit_as_an_uninterrupted_one(
 
 
 @pytest.mark.slow
-def test_parts_of_a_batch_have_the_masks_of_the_whole(corpus: Path, tiny_bert: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("objective", ["mlm-nsp", "mlm-sop", "mlm-sbo", "rtd"])
+def test_parts_of_a_batch_have_the_masks_of_the_whole(
+    objective: str, corpus: Path, tiny_bert: Path, tmp_path: Path
+) -> None:
     def losses(**train: Any) -> list[float]:
-        recipe = recipe_of(corpus, tiny_bert, updates=4, options={"objective": "mlm-nsp"}, limit=200, train=train)
+        recipe = recipe_of(corpus, tiny_bert, updates=4, options={"objective": objective}, limit=200, train=train)
         return left(tmp_path, trained(recipe, tmp_path, force=True))[1]
 
     assert losses(accumulation=3) == pytest.approx(losses(), rel=1e-4)

@@ -243,7 +243,16 @@ def test_two_processes_pre_train_what_one_does(tiny_bert: Path, tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    "objective", [["objective=mlm", "mask=words"], ["objective=ltr"], ["objective=mlm-nsp", "mask=words"]], ids=" ".join
+    "objective",
+    [
+        ["objective=mlm", "mask=words"],
+        ["objective=ltr"],
+        ["objective=mlm-nsp", "mask=words"],
+        ["objective=mlm-sop"],
+        ["objective=mlm-sbo"],
+        ["objective=rtd"],
+    ],
+    ids=" ".join,
 )
 def test_two_processes_pre_train_as_one(
     objective: list[str], finetune: Finetune, tiny_bert: Path, tmp_path: Path

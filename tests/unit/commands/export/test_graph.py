@@ -33,6 +33,8 @@ CLOSE = 1e-5  # of the largest logit, or of 1
 TASKS: list[Task] = [*every_shape(), marked_task(name="toy-markers", read_at="markers")]
 UNABLE = {
     "toy-text-mlm-nsp": [name for name, family in FAMILIES.items() if family.next_sentence is None],
+    "toy-text-mlm-sop": [name for name, family in FAMILIES.items() if family.next_sentence is None],
+    "toy-text-rtd": [name for name in FAMILIES if name not in ("bert", "electra")],
     "toy-text-ltr": [name for name, family in FAMILIES.items() if not family.left_to_right],
 }  # families that refuse an objective
 
