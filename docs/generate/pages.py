@@ -33,6 +33,7 @@ from shift_table import shift_table, shift_table_ko
 from together_table import together_table
 from techniques_table import techniques_table, techniques_table_ko
 from unsure_table import unsure_table
+from warmup_table import warmup_table
 
 from finetune.runs.record_files import all_records
 
@@ -57,6 +58,7 @@ SCALE = {
     "optimizers": ("optimizers.json", techniques_table),
     "optimizers-ko": ("optimizers.json", techniques_table_ko),
     "word2vec": ("word2vec.json", techniques_table),
+    "warmup": ("warmup.json", warmup_table),
 }  # a table is empty until it was measured
 
 
