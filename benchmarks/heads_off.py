@@ -21,7 +21,7 @@ Head = tuple[int, int]  # layer and head, from 0
 
 
 class Dev:
-    """The dev rows of a task, with the hidden states that each layer of a model gets: heads change only layers above."""
+    """The dev rows of a task, and the hidden states that each layer of a model gets: a head changes those above."""
 
     def __init__(self, name: str, folder: Path) -> None:
         task: Any = find(name)

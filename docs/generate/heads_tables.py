@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from finetune.commands.table.files import Cells, markdown_table
-from finetune.data.messages import percent
 
 LAYERS_OF = 6  # minilm
 MOST = 0.5  # from this share on a head looks at one kind of token
@@ -39,6 +38,20 @@ STARTS = {
         "equal, dropout of attention": "같은 헤드, 어텐션에 드롭아웃",
         "equal, other columns": "같은 헤드, 출력 행렬의 열은 다름, 드롭아웃 없음",
     },
+}  # fmt: skip
+
+FEWER = (24, 48)  # heads that are switched off together
+OFF = {
+    "en": [
+        "accuracy on dev with all heads", "most frequent label", "change without one head, in points, least to most",
+        "heads of 72 whose change is significant", "change without 24 heads, in points", "change without 48",
+        "rank correlation of a head's change between seeds",
+    ],
+    "ko": [
+        "헤드를 모두 쓸 때 dev 정확도", "최빈 레이블", "헤드 하나를 끌 때의 변화(%p), 최소~최대",
+        "변화가 유의한 헤드(72개 중)",
+        "24개를 끌 때의 변화(%p)", "48개를 끌 때", "시드 사이에서 헤드별 변화의 순위 상관",
+    ],
 }  # fmt: skip
 
 
@@ -78,31 +91,23 @@ def equal_table(measured: dict[str, Any], language: str) -> str:
 
 def off_table(measured: dict[str, Any], language: str) -> str:
     """What switching heads off does to dev scores."""
-    texts = {
-        "en": (["", "SST-2", "MRPC"], "accuracy with all heads", "most frequent label", "without one head: most lost, in points",
-               "heads whose absence is significant, of 72, by seed",
-               "a third of the heads off (24)", "two thirds off (48)", "agreement of two seeds on a head's effect"),
-        "ko": (["", "SST-2", "MRPC"], "헤드를 모두 쓸 때의 정확도", "최빈 레이블", "헤드 하나를 끌 때: 최대 손실(%p)",
-               "끄면 유의하게 달라지는 헤드 수(72개 중, 시드별)",
-               "헤드의 1/3(24개)을 끌 때", "2/3(48개)을 끌 때", "헤드 효과에 대한 두 시드의 일치도"),
-    }[language]  # fmt: skip
     columns = [_off_column(measured, task) for task in ("sst2", "mrpc")]
-    return markdown_table(
-        texts[0], [[title, *cells] for title, cells in zip(texts[1:], zip(*columns, strict=True), strict=True)]
-    )
+    lines = zip(OFF[language], zip(*columns, strict=True), strict=True)
+    return markdown_table(["", "SST-2", "MRPC"], [[title, *cells] for title, cells in lines])
 
 
 def _off_column(measured: dict[str, Any], task: str) -> list[str]:
     runs = [run for name, run in measured.items() if name.startswith(f"off-{task}-")]
-    one = changes(measured, task)
+    one = 100 * changes(measured, task)
     fewer = [dict(map(tuple, run["fewer"])) for run in runs]
+    steps = [[100 * (run[count] - run[0]) for run in fewer] for count in FEWER]
     agree = [np.corrcoef(_ranks(one[a]), _ranks(one[b]))[0, 1] for a in range(len(one)) for b in range(a)]
     return [
         _range([run["accuracy"] for run in runs], "share"),
-        percent(runs[0]["most_frequent"]),
-        f"{-100 * one.mean(0).min():.1f}",
+        _number(runs[0]["most_frequent"], "share"),
+        ", ".join(f"{least:+.1f} – {most:+.1f}" for least, most in ((each.min(), each.max()) for each in one)),
         ", ".join(str(sum(p < SIGNIFICANT for p in run["p"])) for run in runs),
-        *(_range([run[count] for run in fewer], "share") for count in (24, 48)),
+        *(", ".join(f"{change:+.1f}" for change in step) for step in steps),
         f"{np.mean(agree):.2f}" if agree else "",
     ]
 
@@ -120,6 +125,7 @@ def heads_facts(measured: dict[str, Any]) -> dict[str, str]:
         "alike": f"{min(alike.values()):.2f}",
         "between-trained": f"{np.mean(same_layer(trained['mrpc'])):.2f}",
         "between-untrained": f"{np.mean(same_layer(measured['attention']['untrained']['mrpc'])):.3f}",
+        "rounding": _small(mean_curve(measured["equal"]["starts"]["equal"])[-1][1]),
         "machine": f"{measured['machine']['cpu']['name']}, {measured['machine']['date'][:10]}",
     }
 
@@ -167,7 +173,7 @@ def _range(values: Any, measure: str) -> str:
 
 
 def _number(value: float, measure: str) -> str:
-    return f"{value:.1f}" if measure in ("distance", "entropy") else percent(value)
+    return f"{value:.1f}" if measure in ("distance", "entropy") else f"{100 * value:.1f} %"
 
 
 def _small(value: float) -> str:

@@ -25,6 +25,8 @@ from encoder_types_table import encoder_types_table, encoder_types_table_ko
 from export_tables import exports_table, serving_table
 from families_table import families_table
 from few_rows_table import few_labels_table, few_rows_table
+from heads_charts import heads_charts
+from heads_tables import equal_table, heads_facts, heads_table, off_table
 from label_next_table import label_next_probe, label_next_runs, label_next_short
 from memory_chart import memory_chart
 from ordinal_table import ordinal_table
@@ -39,6 +41,7 @@ from finetune.runs.record_files import all_records
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "results" / "benchmarks"
+CHARTS = {"en": ROOT / "docs" / "explanation", "ko": ROOT / "docs" / "ko" / "explanation"}  # of the pages on heads
 SCALE = {
     "distil": ("distil.json", distil_table),
     "exports": ("exports.json", exports_table),
@@ -119,6 +122,7 @@ def blocks() -> dict[str, str]:
             "sequences-beams-ko": beams_table(_benchmark("sequences.json"), korean=True),
             "shift": shift_table(_benchmark("shift.json")),
             "shift-ko": shift_table_ko(_benchmark("shift.json")),
+            **_heads_blocks(_benchmark("heads.json")),
             "label-next-probe": label_next_probe(_benchmark("label_next.json")),
             "label-next-runs": label_next_runs(_benchmark("label_next.json")),
             "label-next-short": label_next_short(_benchmark("label_next.json")),
@@ -143,6 +147,13 @@ def _benchmark(name: str) -> dict[str, Any]:
     return json.loads((RESULTS / name).read_text())  # type: ignore[no-any-return]
 
 
+def _heads_blocks(measured: dict[str, Any]) -> dict[str, str]:
+    """The tables on heads in each language, and the figures within sentences."""
+    tables = {"heads-look": heads_table, "heads-equal": equal_table, "heads-off": off_table}
+    found = {f"{name}-{language}": table(measured, language) for name, table in tables.items() for language in CHARTS}
+    return found | {f"heads-{name}": text for name, text in heads_facts(measured).items()}
+
+
 def filled(text: str) -> str:
     """A document with every block generated again."""
     for marker, block in blocks().items():
@@ -156,6 +167,9 @@ if __name__ == "__main__":
     if "--write" in sys.argv:
         chart = memory_chart(_benchmark("memory_by_rows.json"))
         (ROOT / "docs" / "explanation" / "memory-by-rows.svg").write_text(chart, encoding="utf-8")
+        for language, folder in CHARTS.items():
+            for name, chart in heads_charts(_benchmark("heads.json"), language).items():
+                (folder / name).write_text(chart, encoding="utf-8")
     for document in (*ROOT.glob("README*.md"), ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")):
         if "--write" in sys.argv:
             document.write_text(filled(document.read_text(encoding="utf-8")), encoding="utf-8")

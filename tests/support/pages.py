@@ -21,6 +21,7 @@ DOCUMENTS = [  # docs/test_your_own_task.py runs all of the pages on custom task
 SAME_COMMANDS = {  # Korean pages that have the commands of the English page, and no code that it lacks
     README_KO: README,
     KOREAN / "tutorials" / "dialect.md": DOCS / "tutorials" / "dialect.md",
+    KOREAN / "explanation" / "heads.md": DOCS / "explanation" / "heads.md",
     **{
         KOREAN / "how-to" / name: DOCS / "how-to" / name
         for name in (
