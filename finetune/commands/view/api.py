@@ -11,8 +11,6 @@ from finetune.api.run import Run
 from finetune.commands.view.page import write_inside
 from finetune.data.outputs import PAGE, require_replaceable_output
 
-FIRST, SECOND = "The ferry left the bank of the river.", "It carried money to the bank."
-
 
 @plainly
 def view(
@@ -32,7 +30,7 @@ def view(
 
     Args:
         model: A Hub name, a folder or `minilm`; or a run or its model, whose encoder is shown.
-        text: A sentence; default: a pair of ours.
+        text: A sentence; default: a pair of ours, or one sentence for a model that writes a text from one.
         second: A second sentence, for a pair.
         word: The word whose vectors are shown in many sentences; default: bank, or a word of the text.
         sentences: Sentences with the word, or their file: each is a sentence, or a meaning, a tab and a sentence.
@@ -50,14 +48,13 @@ def view(
     reads = [str(model), *([sentences] if isinstance(sentences, str | Path) else [])]
     require_replaceable_output(file, endings=PAGE, reads=reads, force=force)
     with quiet():
-        from finetune.commands.view.look import loaded_encoder, look
+        from finetune.commands.view.look import default_texts, loaded_encoder, look
         from finetune.commands.view.sentences import sentences_of, typed_sentences, word_of
 
         typed = [] if not text and second is None else [text] if second is None else [text, second]
         chosen = word_of(typed) if word is None else word
         found = [*sentences_of(chosen, sentences), *typed_sentences(chosen, typed)]
-        write_inside(
-            look(loaded_encoder(model_name(model), out=Path(out)), typed or [FIRST, SECOND], chosen, found), file
-        )
+        encoder = loaded_encoder(model_name(model), out=Path(out))
+        write_inside(look(encoder, typed or default_texts(encoder), chosen, found), file)
     show_page(file)
     return file

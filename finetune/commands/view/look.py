@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from transformers import PreTrainedModel
+from transformers import EncoderDecoderModel, PreTrainedModel
 
+from finetune.commands.view.decoder import load_pair, written_text
 from finetune.commands.view.masks import masked_batch, under_masks
 from finetune.commands.view.parts import Attention, Embeddings, Inside, MarkedSentence, Outputs
 from finetune.commands.view.recording import EAGER, attention_steps
@@ -17,7 +19,7 @@ from finetune.data.characters import shown_jamo
 from finetune.errors import UserError
 from finetune.inference.predictor import saved
 from finetune.models.families import FAMILIES, is_left_to_right, positions_before, takes_segments
-from finetune.models.saving import load_encoder
+from finetune.models.saving import load_config, load_encoder
 from finetune.models.tokenizers.load import load_tokenizer
 
 if TYPE_CHECKING:
@@ -31,22 +33,38 @@ MOST_WEIGHTS = 600_000  # attention weights on a page
 MOST_POSITIONS = 64
 
 
+FIRST, SECOND = "The ferry left the bank of the river.", "It carried money to the bank."
+
+
 @dataclass(frozen=True, kw_only=True)
 class Encoder:
-    """An encoder with its tokenizer, in evaluation mode on the CPU; `untrained` are weights that its files lack."""
+    """An encoder with its tokenizer, in evaluation mode on the CPU; `untrained` are weights that its files lack, and
+    `pair` the encoder-decoder of which it is a part.
+    """
 
     name: str
     model: PreTrainedModel
     tokenizer: "PreTrainedTokenizerBase"
     untrained: Sequence[str]
+    pair: EncoderDecoderModel | None = None
 
 
 def loaded_encoder(name: str, *, out: "Path") -> Encoder:
     """The encoder of a model, or of a run without its head. Raises UserError where there is none."""
     folder = saved(name, out=out).trained_folder
+    tokenizer = load_tokenizer(folder)
+    config = load_config(folder)
+    if config.model_type == EncoderDecoderModel.config_class.model_type:
+        pair, missing = load_pair(folder, config)
+        return Encoder(name=name, model=pair.encoder, tokenizer=tokenizer, untrained=missing, pair=pair)
     model, untrained = load_encoder(folder)
     model.set_attn_implementation(EAGER)  # the only one that returns weights
-    return Encoder(name=name, model=model, tokenizer=load_tokenizer(folder), untrained=untrained)
+    return Encoder(name=name, model=model, tokenizer=tokenizer, untrained=untrained)
+
+
+def default_texts(encoder: Encoder) -> list[str]:
+    """A pair of ours; one text for a model that writes from one."""
+    return [FIRST, SECOND] if encoder.pair is None else [FIRST]
 
 
 def look(encoder: Encoder, texts: Sequence[str], word: str, sentences: Sequence[MarkedSentence]) -> Inside:
@@ -54,6 +72,8 @@ def look(encoder: Encoder, texts: Sequence[str], word: str, sentences: Sequence[
 
     Raises UserError for an empty text, and for more tokens than a page can show.
     """
+    if encoder.pair is not None and len(texts) > 1:
+        raise UserError(f"{encoder.name} writes a text from one source, and two texts are given", "Give one text")
     inputs = encode_text(encoder, texts)
     ids = inputs["input_ids"][0].tolist()
     with torch.inference_mode():
@@ -65,17 +85,19 @@ def look(encoder: Encoder, texts: Sequence[str], word: str, sentences: Sequence[
     pooler = None if untrained else getattr(output, "pooler_output", None)
     kind = encoder.model.config.model_type
     batch, real = masked_batch(encoder.model, encoder.tokenizer, texts)
-    rows = [shown_tokens(encoder.tokenizer, row) for row in batch["input_ids"].tolist()]
+    tokens_of = partial(shown_tokens, encoder.tokenizer)
+    rows = [tokens_of(row) for row in batch["input_ids"].tolist()]
     return Inside(
         model=encoder.name,
         family=FAMILIES[kind].title if kind in FAMILIES else kind,
         left_to_right=is_left_to_right(encoder.model.config),
-        tokens=shown_tokens(encoder.tokenizer, ids),
+        tokens=tokens_of(ids),
         token_segments=inputs["token_type_ids"][0].tolist() if "token_type_ids" in inputs else [0] * len(ids),
         attention=Attention(weights=weights, separators=np.array(ids) == encoder.tokenizer.sep_token_id),
         steps=attention_steps(encoder.model, inputs),
         stream=residual_stream(encoder.model, inputs),
         masks=under_masks(encoder.model, batch, real, rows),
+        written=None if encoder.pair is None else written_text(encoder.pair, encoder.tokenizer, inputs, tokens_of),
         outputs=Outputs(
             sequence=output.last_hidden_state[0].numpy(), pooled=None if pooler is None else pooler[0].numpy()
         ),

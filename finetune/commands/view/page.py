@@ -8,7 +8,7 @@ from finetune.commands.view.captions import LANGUAGES, captions, filled
 from finetune.commands.view.page_data import page_data
 from finetune.commands.view.parts import Inside
 
-SCRIPTS = ("drawing", "captions", "attention", "steps", "words", "outputs", "embeddings", "masks", "stream")
+SCRIPTS = ("drawing", "captions", "attention", "steps", "words", "outputs", "embeddings", "masks", "stream", "decoder")
 
 
 def write_inside(inside: Inside, output: Path) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from finetune.commands.view.captions import script_captions
-from finetune.commands.view.parts import AttentionSteps, Inside, Masks, Stream, WordVectors
+from finetune.commands.view.parts import AttentionSteps, Inside, Masks, Stream, WordVectors, Written
 
 SCALE = 1_000
 YOURS = "yours"
@@ -35,6 +35,7 @@ def page_data(inside: Inside) -> dict[str, Any]:
         "embeddings": _embeddings(inside),
         "masks": None if inside.masks is None else _masks(inside.masks),
         "stream": None if inside.stream is None else _stream(inside.stream),
+        "written": None if inside.written is None else _written(inside.written),
         "captions": script_captions(),
     }
 
@@ -108,6 +109,22 @@ def _masks(masks: Masks) -> dict[str, Any]:
         "weights": thousandths(masks.weights),
         "cosines": thousandths(masks.cosines),
         "padding": thousandths(masks.on_padding),
+    }
+
+
+def _written(written: Written) -> dict[str, Any]:
+    return {
+        "layers": len(written.cross),
+        "target": list(written.target),
+        "texts": list(written.texts),
+        "scores": list(written.scores),
+        "greedy": written.greedy,
+        "steps": [
+            [[list(beam.before), beam.token, beam.log_probability, beam.status] for beam in step]
+            for step in written.steps
+        ],
+        "cross": thousandths(written.cross),
+        "causal": thousandths(written.causal),
     }
 
 
