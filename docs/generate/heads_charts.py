@@ -4,13 +4,12 @@ from importlib.resources import files
 from typing import Any
 
 import numpy as np
-from heads_tables import LAYERS_OF, changes, jobs_of, mean_curve, same_layer
+from heads_tables import LAYERS_OF, TITLES, changes, jobs_of, mean_curve, runs_of, same_layer
 
 from finetune.commands.report.chart import Axis, chart
 from finetune.commands.report.marks import Mark, dots, level, line
 
 TASK = "mrpc"
-TITLES = {"sst2": "SST-2", "mrpc": "MRPC"}
 SPREAD = 0.055  # units of a layer between its heads
 WORDS: dict[str, dict[str, str]] = {
     "en": {
@@ -119,6 +118,8 @@ def off_chart(measured: dict[str, Any], words: dict[str, str]) -> str:
     """What accuracy loses or wins without each head; a mean of the seeds."""
     marks: list[Mark] = []
     for task, colour, shape, shift in (("sst2", "s1", "circle", -1), ("mrpc", "s2", "square", 1)):
+        if not runs_of(measured, task):
+            continue
         found = 100 * changes(measured, task).mean(0)
         points = [
             (layer + 1 + SPREAD * (head - found.shape[1] / 2) + shift * SPREAD / 4, float(found[layer, head]))
@@ -134,7 +135,9 @@ def fewer_chart(measured: dict[str, Any], words: dict[str, str]) -> str:
     """Accuracy without more and more heads; a mean of the seeds, and the level of the most frequent label."""
     marks: list[Mark] = []
     for task, colour, shape in (("sst2", "s1", "circle"), ("mrpc", "s2", "square")):
-        runs = [run for name, run in measured.items() if name.startswith(f"off-{task}-")]
+        runs = runs_of(measured, task)
+        if not runs:
+            continue
         curve = np.mean([run["fewer"] for run in runs], 0)
         marks.append(line([tuple(one) for one in curve], colour=colour, marker=shape, name=TITLES[task]))
         most = float(runs[0]["most_frequent"])

@@ -41,6 +41,7 @@ STARTS = {
 }  # fmt: skip
 
 FEWER = (24, 48)  # heads that are switched off together
+TITLES = {"sst2": "SST-2", "mrpc": "MRPC"}
 OFF = {
     "en": [
         "accuracy on dev with all heads", "most frequent label", "change without one head, in points, least to most",
@@ -91,13 +92,14 @@ def equal_table(measured: dict[str, Any], language: str) -> str:
 
 def off_table(measured: dict[str, Any], language: str) -> str:
     """What switching heads off does to dev scores."""
-    columns = [_off_column(measured, task) for task in ("sst2", "mrpc")]
+    tasks = [task for task in TITLES if runs_of(measured, task)]
+    columns = [_off_column(measured, task) for task in tasks]
     lines = zip(OFF[language], zip(*columns, strict=True), strict=True)
-    return markdown_table(["", "SST-2", "MRPC"], [[title, *cells] for title, cells in lines])
+    return markdown_table(["", *(TITLES[task] for task in tasks)], [[title, *cells] for title, cells in lines])
 
 
 def _off_column(measured: dict[str, Any], task: str) -> list[str]:
-    runs = [run for name, run in measured.items() if name.startswith(f"off-{task}-")]
+    runs = runs_of(measured, task)
     one = 100 * changes(measured, task)
     fewer = [dict(map(tuple, run["fewer"])) for run in runs]
     steps = [[100 * (run[count] - run[0]) for run in fewer] for count in FEWER]
@@ -150,9 +152,14 @@ def same_layer(found: dict[str, Any]) -> list[float]:
     return [float(block.sum() / (heads * (heads - 1))) for block in blocks]
 
 
+def runs_of(measured: dict[str, Any], task: str) -> list[dict[str, Any]]:
+    """What was measured without heads, by seed."""
+    return [run for name, run in measured.items() if name.startswith(f"off-{task}-")]
+
+
 def changes(measured: dict[str, Any], task: str) -> np.ndarray:
     """The change of accuracy without each head, `(seeds, layers, heads)`."""
-    runs = [run for name, run in measured.items() if name.startswith(f"off-{task}-")]
+    runs = runs_of(measured, task)
     return np.array([np.array(run["without"]) - run["accuracy"] for run in runs])
 
 

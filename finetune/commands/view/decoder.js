@@ -1,4 +1,6 @@
 // Part 8: what a decoder writes.
+const LOOKS = {kept: "", finished: "is-finished", dropped: "is-hidden"};
+
 function decoder() {
   if (!data.written) return;
   const {texts, scores, greedy, steps, target} = data.written;
@@ -23,7 +25,7 @@ function decoder() {
 function beamStep(candidates) {
   const made = element("li"), list = element("ul");
   list.append(...candidates.map(([before, token, total, status]) => {
-    const chip = element("li", {class: `chip${{kept: "", finished: " is-finished", dropped: " is-hidden"}[status]}`});
+    const chip = element("li", {class: `chip ${LOOKS[status]}`});
     const text = element("span");
     text.append(element("small", {}, `${before.join(" ")} `), element("b", {}, token));
     chip.append(text, element("small", {}, `${total.toFixed(2)}, ${say(status)}`));

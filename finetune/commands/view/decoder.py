@@ -1,7 +1,7 @@
 """What an encoder-decoder writes from a text: the beams of its search, and where its decoder looks.
 
-Beam search keeps the most probable beginnings of a text (Sutskever et al. 2014, section 3.2): at each token each of them
-is extended by every token of the vocabulary, and only the best of all these go on.
+Beam search keeps the most probable beginnings of a text (Sutskever et al. 2014, section 3.2): at each token each of
+them is extended by every token of the vocabulary, and only the best of all these go on.
 """
 
 from collections.abc import Sequence

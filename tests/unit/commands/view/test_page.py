@@ -75,6 +75,7 @@ def large(layers: int, heads: int, tokens: int, width: int) -> Inside:
         steps=steps,
         stream=Stream(stages=POST, vectors=generator.normal(size=(layers, len(POST), tokens, width))),
         masks=masks,
+        written=None,
         outputs=Outputs(sequence=generator.normal(size=(tokens, width)), pooled=None),
         embeddings=Embeddings(places=[], positions=None, segments=None),
         word=WordVectors(
@@ -120,6 +121,6 @@ def test_every_text_is_used() -> None:
     for name in captions()["page"]:
         assert f'"{name}"' in template or name.startswith("part-"), name
     scripts = template + "".join((folder / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS)
-    built = ("mask-", "stream-", "first-vector", "mean-vector", "pooled-vector")  # names that a script puts together
+    built = ("mask-", "stream-", "first-vector", "mean-vector", "pooled-vector", "kept", "finished", "dropped")
     for name in captions()["script"]:
         assert f'"{name}"' in scripts or name.startswith(built), name
