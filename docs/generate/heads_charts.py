@@ -39,12 +39,12 @@ WORDS: dict[str, dict[str, str]] = {
 }  # fmt: skip
 COLOURS = """
 :root {
-  color: #1c1c1a; background: #fff; --quiet: #5c5c58; --grid: #dededa; --surface: #fff;
+  color: #1c1c1a; background: #fff; --quiet: #5c5c58; --grid: #dededa; --surface: #fff; --ink: #1c1c1a;
   --series1: #0067a5; --series2: #c04e00; --series3: #00795a; --series4: #8a3f9e; --series5: #8a6a00;
 }
 @media (prefers-color-scheme: dark) {
   :root {
-    color: #ecece8; background: #1e1e1c; --quiet: #adada6; --grid: #383835; --surface: #1e1e1c;
+    color: #ecece8; background: #1e1e1c; --quiet: #adada6; --grid: #383835; --surface: #1e1e1c; --ink: #ecece8;
     --series1: #6cb6ee; --series2: #f39a54; --series3: #4cc9a3; --series4: #d49be3; --series5: #d9bd55;
   }
 }

@@ -126,3 +126,39 @@ def test_it_is_whole_and_readable(page: Path, width: int, dark: bool, tmp_path: 
     assert found["wide"] <= width
     assert 0 < found["weight"] <= width  # without scrolling
     assert found["contrast"]["ratio"] >= 4.5, found
+
+
+DECODER = (
+    """
+const all = selector => [...document.querySelectorAll(selector)], q = selector => document.querySelector(selector);
+const sum = () => all("#cross-chips small").map(e => +e.textContent).reduce((a, b) => a + b, 0);
+const found = {steps: all("#beams > li").length, texts: all("#written-rows tr").length};
+found.dropped = all("#beams .is-hidden").length;
+found.first = [sum(), all("#causal-chips .is-hidden").length];
+q("#cross-token").value = 2; q("#cross-token").dispatchEvent(new Event("change"));
+found.third = [sum(), all("#causal-chips .is-hidden").length];
+q("[data-language=ko]").click();
+found.korean = q("#beams small:last-child").textContent;
+found.wide = document.documentElement.scrollWidth;
+found.ratio = (() => {"""
+    + CONTRAST
+    + """})().ratio;
+return found;
+"""
+)
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_the_beams_of_a_decoder(tiny_pair: Path, tmp_path: Path, dark: bool) -> None:
+    file = tmp_path / "view.html"
+    inside = look(loaded_encoder(str(tiny_pair), out=tmp_path), ["the cat sat"], "bank", sentences_of("bank", None))
+    write_inside(inside, file)
+    found: Any = in_a_browser(file, DECODER, tmp_path, width=400, dark=dark)
+    assert (found["steps"], found["texts"]) == (6, 4)
+    assert found["dropped"] >= 20  # 4 of 8 candidates at each step but the last
+    for (total, hidden), later in ((found["first"], 5), (found["third"], 3)):
+        assert total == pytest.approx(1, abs=0.01)
+        assert hidden == later
+    assert found["korean"].endswith("유지")
+    assert found["wide"] <= 400
+    assert found["ratio"] >= 4.5

@@ -7,14 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from transformers import (
-    AutoTokenizer,
-    BertConfig,
-    BertLMHeadModel,
-    BertModel,
-    EncoderDecoderModel,
-    GenerationConfig,
-)
 
 from finetune.commands.view.look import Encoder, default_texts, encode_text, loaded_encoder, look
 from finetune.commands.view.page import render_view
@@ -24,36 +16,12 @@ from finetune.errors import UserError
 
 TEXT = "the cat sat on the road"
 BANK = sentences_of("bank", None)[8:12]
-STEPS = 6
+STEPS = 6  # of the model's own settings
 
 
 @pytest.fixture(scope="module")
-def pair(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path) -> Path:
-    """A random encoder-decoder, as a run saves one: without the encoder's pooler."""
-    folder = tmp_path_factory.mktemp("pair")
-    tokenizer = AutoTokenizer.from_pretrained(tiny_bert)
-    torch.manual_seed(1)
-    sizes: dict[str, Any] = {
-        "vocab_size": len(tokenizer), "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2,
-        "intermediate_size": 64, "initializer_range": 0.5,
-    }  # fmt: skip
-    decoder = BertLMHeadModel(BertConfig(**sizes, is_decoder=True, add_cross_attention=True))
-    model = EncoderDecoderModel(encoder=BertModel(BertConfig(**sizes)), decoder=decoder)
-    model.generation_config = GenerationConfig(
-        decoder_start_token_id=tokenizer.cls_token_id,
-        eos_token_id=tokenizer.sep_token_id,
-        pad_token_id=tokenizer.pad_token_id,
-        max_new_tokens=STEPS,
-    )
-    state = {name: tensor for name, tensor in model.state_dict().items() if ".pooler." not in name}
-    model.save_pretrained(folder, state_dict=state)
-    tokenizer.save_pretrained(folder)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def seen(pair: Path) -> tuple[Encoder, Written]:
-    encoder = loaded_encoder(str(pair), out=Path("results"))
+def seen(tiny_pair: Path) -> tuple[Encoder, Written]:
+    encoder = loaded_encoder(str(tiny_pair), out=Path("results"))
     written = look(encoder, [TEXT], "bank", BANK).written
     assert written is not None
     return encoder, written
@@ -102,8 +70,8 @@ def test_the_attention_is_that_of_transformers(seen: tuple[Encoder, Written]) ->
     assert written.cross.sum(-1) == pytest.approx(1, abs=1e-5)
 
 
-def test_the_page_has_the_search_and_the_encoder_says_that_it_has_no_pooler(pair: Path) -> None:
-    encoder = loaded_encoder(str(pair), out=Path("results"))
+def test_the_page_has_the_search_and_the_encoder_says_that_it_has_no_pooler(tiny_pair: Path) -> None:
+    encoder = loaded_encoder(str(tiny_pair), out=Path("results"))
     inside = look(encoder, default_texts(encoder), "bank", BANK)
     assert inside.outputs.pooled is None
     page = render_view(inside)
@@ -112,6 +80,6 @@ def test_the_page_has_the_search_and_the_encoder_says_that_it_has_no_pooler(pair
 
 
 @pytest.mark.parametrize("texts", [[TEXT, "a dog"]])
-def test_two_texts_are_refused(texts: Sequence[str], pair: Path) -> None:
+def test_two_texts_are_refused(texts: Sequence[str], tiny_pair: Path) -> None:
     with pytest.raises(UserError, match="two texts are given"):
-        look(loaded_encoder(str(pair), out=Path("results")), texts, "bank", BANK)
+        look(loaded_encoder(str(tiny_pair), out=Path("results")), texts, "bank", BANK)
