@@ -32,8 +32,8 @@ from memory_chart import memory_chart
 from ordinal_table import ordinal_table
 from sequences_table import beams_table, written_table
 from shift_table import shift_table, shift_table_ko
-from together_table import together_table
 from techniques_table import techniques_table, techniques_table_ko
+from together_table import together_table
 from unsure_table import unsure_table
 from warmup_table import warmup_table
 
