@@ -17,14 +17,11 @@ KOREAN = {
 def techniques_table(measured: dict[str, Any]) -> str:
     """A line for each method: mean and standard deviation of its score over seeds."""
     head = ["method", "score on dev", "seeds", "training"]
-    seconds, note = (
-        "{:,.0f} s",
-        (
-            "{task}, {limit:,} rows of each split, {model}; {cpu}, {date}; the machine had other work, so that seconds are "
-            "worth little."
-        ),
+    note = (
+        "{task}, {limit:,} rows of each split, {model}; {cpu}, {date}; the machine had other work, so that the seconds "
+        "are worth little."
     )
-    return _table(measured, head, seconds, note, {})
+    return _table(measured, head, "{:,.0f} s", note, {})
 
 
 def techniques_table_ko(measured: dict[str, Any]) -> str:
