@@ -15,7 +15,7 @@ from finetune.errors import UserError
 from finetune.models.config_bounds import WITHOUT_LAYERS
 from finetune.models.encoder_sizes import POSITIONS
 from finetune.models.pretrained import ModelFiles
-from finetune.models.word2vec.skip_gram import word_vectors
+from finetune.models.word2vec.skip_gram import skip_gram_vectors
 from finetune.models.word2vec.vocabulary import word_ids, word_tokenizer
 from finetune.runs.events import Watcher, Working
 from finetune.runs.recipe import WORD2VEC, Recipe
@@ -70,7 +70,7 @@ def _train(kept: Entry, texts: Sequence[str], *, width: int, seed: int, watch: W
     """Writes an entry."""
     watch(Working("counting words"))
     tokenizer = word_tokenizer(texts)
-    vectors = word_vectors(word_ids(texts, tokenizer), size=len(tokenizer), width=width, seed=seed, watch=watch)
+    vectors = skip_gram_vectors(word_ids(texts, tokenizer), size=len(tokenizer), width=width, seed=seed, watch=watch)
     kept.require_room(2 * BYTES_A_NUMBER * vectors.size, what="vectors of words are written there")
     tokenizer.save_pretrained(kept.folder)
     _write(kept.folder, vectors, tokenizer)

@@ -35,7 +35,7 @@ class WordIds:
     texts: np.ndarray
 
 
-def word_vectors(words: WordIds, *, size: int, width: int, seed: int, watch: Watcher) -> np.ndarray:
+def skip_gram_vectors(words: WordIds, *, size: int, width: int, seed: int, watch: Watcher) -> np.ndarray:
     """A vector for each of `size` words, `(size, width)`, by the seed alone. A word that never occurs has zeros."""
     generator = np.random.default_rng([seed, width])
     counts = np.bincount(words.ids, minlength=size)
@@ -59,7 +59,8 @@ def kept_share(counts: np.ndarray) -> np.ndarray:
     the paper as its code has it).
     """
     share = counts / (FREQUENT * max(1, counts.sum()))
-    return np.minimum(1.0, (np.sqrt(share) + 1) / np.maximum(share, 1e-12))
+    chance: np.ndarray = np.minimum(1.0, (np.sqrt(share) + 1) / np.maximum(share, 1e-12))
+    return chance
 
 
 def _pairs(words: WordIds, counts: np.ndarray, generator: np.random.Generator) -> Iterator[tuple[float, np.ndarray]]:
