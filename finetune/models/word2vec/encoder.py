@@ -1,8 +1,8 @@
 """word2vec as an encoder: a BERT without layers, whose embeddings are vectors of words; made once, kept in the cache.
 
 So all that reads the embeddings of an encoder reads these: a frozen run with a BiLSTM or a linear layer is the method
-before ELMo and BERT, and the lowest row of a comparison like Table 7 of Devlin et al. 2019. As in every BERT a LayerNorm follows the
-embeddings: a vector has the mean 0 and the deviation 1. Positions and segments add nothing to it.
+before ELMo and BERT, and the lowest row of a comparison like Table 7 of Devlin et al. 2019. As in BERT a LayerNorm
+follows the embeddings: a vector has the mean 0 and the deviation 1. Positions and segments add nothing to it.
 """
 
 import hashlib
