@@ -31,6 +31,7 @@ from label_next_table import label_next_probe, label_next_runs, label_next_short
 from memory_chart import memory_chart
 from ordinal_table import ordinal_table
 from sequences_table import beams_table, written_table
+from ranking_table import ranking_table
 from shift_table import shift_table, shift_table_ko
 from techniques_table import techniques_table, techniques_table_ko
 from together_table import together_table
@@ -120,6 +121,7 @@ def blocks() -> dict[str, str]:
             "sequences-ko": written_table(_benchmark("sequences.json"), korean=True),
             "sequences-beams": beams_table(_benchmark("sequences.json")),
             "sequences-beams-ko": beams_table(_benchmark("sequences.json"), korean=True),
+            "ranking": ranking_table(_benchmark("ranking.json")),
             "shift": shift_table(_benchmark("shift.json")),
             "shift-ko": shift_table_ko(_benchmark("shift.json")),
             **_heads_blocks(_benchmark("heads.json")),

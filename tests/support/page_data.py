@@ -107,6 +107,13 @@ def write_own_data(folder: Path) -> None:
         "ratings.csv": [line.replace("\t", ",") for line in ratings],
         "stars.csv": ["text,stars", *(f"{text},{1 + row % 5}" for row, text, _ in halves)],
         "tickets.csv": ["title,body,topic,user_id", *tickets],
+        "rankings.csv": [
+            "query,passage,label",
+            *(f"who sat {n // 4},{text},{int(n % 4 == 1)}" for n, text, _ in halves),
+        ],
+        "search.csv": ["query,passage", *(f"who sat {row // 4},{text}" for row, text, _ in halves)],
+        "answers.csv": ["query,passage,label", *(f"who sat {row},{text},1" for row, text, _ in halves)],
+        "passages.csv": ["passage", *sentences(24, seed=9)],
         "topics.csv": ["text,topic", *(f"{text},{TOPICS[row % len(TOPICS)]}" for row, text, _ in halves)],
         "titles.csv": ["article,headline", *(f"{text} {row},{' '.join(text.split()[:3])}" for row, text, _ in halves)],
         "new-articles.csv": ["article", *texts],

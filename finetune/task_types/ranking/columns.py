@@ -1,19 +1,22 @@
 """A query, a passage and its relevance a row: user data of the type `ranking`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from finetune.data.characters import same_text
-from finetune.data.issues import Issue
+from finetune.data.issues import Finding, Issue
+from finetune.data.messages import so_many
 from finetune.data.table import Table
 from finetune.data.values import as_number, as_text, is_missing
 from finetune.errors import UserError
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import Evidence, NoRow, short
+from finetune.task_types.findings import SplitRows
 from finetune.task_types.labelling import Labelling
 from finetune.task_types.ranking.queries import query_of
 from finetune.task_types.ranking.task import RankingRow, RankingTask
 from finetune.task_types.ranking.view import RankingView
+from finetune.task_types.row_groups import grouped
 from finetune.task_types.row_issues import unusable
 from finetune.task_types.task import Task
 from finetune.task_types.text_inputs.columns import TextType, texts_of
@@ -24,6 +27,21 @@ NO_GRADE = unusable(
     "no-grade",
     "the relevance of a passage is not a number from 0",
     "Write 0 for one that is not relevant, 1 or more for others",
+)
+
+NO_RELEVANT = Issue(
+    code="no-relevant",
+    severity="warning",
+    worst="error",
+    meaning="queries without a relevant passage",
+    remedy="They are left out of the scores; correct their labels if one is relevant",
+)
+NOTHING_TO_RANK = Issue(
+    code="nothing-to-rank",
+    severity="note",
+    worst="warning",
+    meaning="queries with relevant passages only: any order of them is right",
+    remedy="Add passages that are not relevant, or let BM25 take some from a file: corpus=FILE",
 )
 
 
@@ -38,6 +56,7 @@ class Ranking(TextType):
     inputs = "QUERY,PASSAGE label=RELEVANCE"
     labels_are = "relevance"
     units_are = "queries"
+    issues = (NO_RELEVANT, NOTHING_TO_RANK)
     row_issues: ClassVar[tuple[Issue, ...]] = (NO_GRADE,)
 
     def find(self, evidence: Evidence) -> Layout | None:
@@ -93,6 +112,21 @@ class Ranking(TextType):
             same_text(as_text(cell)) if text else ""
             for cell, text in zip(table.columns[layout.text[0]], texts, strict=True)
         ]
+
+    def findings(self, rows: SplitRows) -> Iterable[Finding]:
+        """Queries that have no relevant passage, and those of which any order is right."""
+        queries = [str(cell) for cell in rows.table.columns[rows.layout.text[0]]]
+        labelled = [index for index, gold in enumerate(rows.golds) if gold is not None]
+        members = grouped(same_text(queries[index]) for index in labelled)
+        groups = [[labelled[place] for place in some] for some in members]
+        relevant = [sum(rows.golds[index] > 0 for index in some) for some in groups]
+        none = [some for some, count in zip(groups, relevant, strict=True) if not count]
+        only = [some for some, count in zip(groups, relevant, strict=True) if count == len(some)]
+        words = {NO_RELEVANT: "have no relevant passage", NOTHING_TO_RANK: "have relevant passages only"}
+        for issue, found in ((NO_RELEVANT, none), (NOTHING_TO_RANK, only)):
+            if found:
+                what = f"{len(found):,} of {so_many(len(groups), 'query')} {words[issue]}"
+                yield Finding(issue, what, indexes=[some[0] for some in found], worst=len(found) == len(groups))
 
     def task(self, layout: Layout, *, name: str, read: Any = None) -> RankingTask:
         return RankingTask(name=name, read=read, passage=layout.text[1])
