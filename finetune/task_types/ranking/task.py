@@ -38,6 +38,8 @@ CORPUS = "a file of passages, of which BM25 adds some to each query as not relev
 PASSAGES = "of a query with more passages so many are drawn for each update, with `pairwise` and `listwise`"
 NEGATIVES = "how many passages of `corpus` are added to each query"
 
+NEGATIVES_A_QUERY, PASSAGES_A_QUERY = 10, 16  # the defaults
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankingRow(TextRow):
@@ -164,8 +166,8 @@ class RankingTask(Task):
     metrics: tuple[Metric, ...] = RANKING_METRICS
     loss: Literal["row", "pairwise", "listwise"] = option("row", LOSS)
     corpus: str = option("", CORPUS)
-    negatives: PositiveInt = option(10, NEGATIVES)
-    passages: Annotated[int, Field(ge=2)] = option(16, PASSAGES)
+    negatives: PositiveInt = option(NEGATIVES_A_QUERY, NEGATIVES)
+    passages: Annotated[int, Field(ge=2)] = option(PASSAGES_A_QUERY, PASSAGES)
     passage: str = "passage"
     highest: float = 1.0
     row_type = RankingRow
@@ -181,12 +183,25 @@ class RankingTask(Task):
         Raises UserError that names the row for an empty text or a wrong label, and for rows in which nothing can be
         ranked.
         """
+        self._require_used()
         loaded = self.checked(self.read(source, split))
         if passages := self.corpus_texts():
             loaded = with_negatives(loaded, list(passages), self.negatives)
         if self.scoring.all_labelled(loaded.rows):
             _require_order(loaded, trains=split == self.train_split)
         return loaded
+
+    def _require_used(self) -> None:
+        """Raises UserError for a setting that does nothing without another."""
+        if not self.corpus and self.negatives != NEGATIVES_A_QUERY:
+            raise UserError(
+                f"negatives={self.negatives} counts passages of a file, and none is named", "Add corpus=FILE"
+            )
+        if self.loss == "row" and self.passages != PASSAGES_A_QUERY:
+            raise UserError(
+                f"passages={self.passages} is for losses of whole queries, and loss=row learns each row",
+                "Add loss=pairwise or loss=listwise",
+            )
 
     def corpus_texts(self) -> dict[str, None]:
         """The distinct passages of the corpus, in its order; none without one."""

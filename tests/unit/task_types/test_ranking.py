@@ -121,6 +121,8 @@ def test_what_cannot_be_ranked_is_refused(tmp_path: Path) -> None:
     assert "only one query" in refused(file(queries=1, each=30))
     assert "'good', which is not a number" in refused(file(grade=lambda i, k: "good"))
     assert "-1" in refused(file(grade=lambda i, k: -1))
+    assert "corpus=FILE" in refused(file(), negatives=3)
+    assert "loss=pairwise" in refused(file(), passages=3)
     assert "a second text" in refused(write_csv(tmp_path / "one.csv", [{"text": "a b c", "label": 1}] * 20))
 
 
