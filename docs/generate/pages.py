@@ -32,6 +32,7 @@ from memory_chart import memory_chart
 from ordinal_table import ordinal_table
 from sequences_table import beams_table, written_table
 from ranking_table import ranking_table
+from overlapping_table import overlapping_table
 from shift_table import shift_table, shift_table_ko
 from techniques_table import techniques_table, techniques_table_ko
 from together_table import together_table
@@ -122,6 +123,7 @@ def blocks() -> dict[str, str]:
             "sequences-beams": beams_table(_benchmark("sequences.json")),
             "sequences-beams-ko": beams_table(_benchmark("sequences.json"), korean=True),
             "ranking": ranking_table(_benchmark("ranking.json")),
+            "overlapping": overlapping_table(_benchmark("overlapping_spans.json")),
             "shift": shift_table(_benchmark("shift.json")),
             "shift-ko": shift_table_ko(_benchmark("shift.json")),
             **_heads_blocks(_benchmark("heads.json")),
