@@ -50,7 +50,7 @@ def require_decoder(config: PretrainedConfig) -> None:
     if reason := _why_no_decoder(config):
         raise UserError(
             f"encoders of type '{config.model_type}' cannot be a decoder: {reason}",
-            f"Choose an encoder whose type can, such as {ABLE}, for example model=minilm or a new one, model=new:SIZE",
+            f"Choose an encoder that can, of type {ABLE}, such as model=minilm, or a new one, model=new:SIZE",
         )
 
 

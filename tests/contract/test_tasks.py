@@ -16,9 +16,20 @@ from support.encoders import each_task_and_family
 from support.new_types import NEW_SHAPES, AnimalTags
 from support.paths import ROOT
 from support.relations import marked_task
-from support.toys import cat_task, choice_task, every_shape, late_task, length_task, sentences, span_task, tag_task
+from support.toys import (
+    cat_task,
+    choice_task,
+    every_shape,
+    late_task,
+    length_task,
+    sentences,
+    span_task,
+    tag_task,
+    written_task,
+)
 from support.training import CPU, fit
 from transformers import AutoConfig, AutoTokenizer
+from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
 from finetune.data.documents import Document
 from finetune.data.rows import Rows
@@ -54,6 +65,7 @@ TOYS: list[Task] = [
     late_task(),
     marked_task(),
     marked_task(name="toy-markers", read_at="markers"),
+    written_task(),
 ]
 
 
@@ -61,8 +73,9 @@ UNABLE = {
     "toy-text-mlm-nsp": [name for name, family in FAMILIES.items() if family.next_sentence is None],
     "toy-text-mlm-sop": [name for name, family in FAMILIES.items() if family.next_sentence is None],
     "toy-text-rtd": [name for name in FAMILIES if name not in ("bert", "electra")],
+    "toy-written": [name for name in FAMILIES if name not in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES],
     "toy-text-ltr": [name for name, family in FAMILIES.items() if not family.left_to_right],
-}  # families that refuse an objective
+}  # families that refuse an objective, or cannot be a decoder
 LENGTH = 24
 
 
