@@ -31,6 +31,9 @@ from finetune.models.weight_files import from_pretrained
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
+FAILING = {  # types whose decoder is built, and does not write
+    "big_bird": "transformers' BigBirdForCausalLM fails with the cache of keys and values that a search needs",
+}
 ABLE = "bert, roberta, electra or xlm-roberta"
 
 
@@ -61,6 +64,8 @@ def _why_no_decoder(config: PretrainedConfig) -> str:
     found: Any = MODEL_FOR_CAUSAL_LM_MAPPING[kind]
     if "encoder_hidden_states" not in inspect.signature(found.forward).parameters:
         return f"transformers' {found.__name__} has no cross-attention, by which a decoder reads the source"
+    if config.model_type in FAILING:
+        return FAILING[config.model_type]
     if getattr(config, "is_decoder", False):
         return "its config says that it reads from left to right, and a source is read in both directions"
     return ""

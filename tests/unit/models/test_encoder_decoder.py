@@ -22,7 +22,7 @@ from finetune.runs.recipe_tables import Train
 BRIEF = Train(learning_rate=2e-3, epochs=2, batch_size=16, dropout=0.0)
 
 
-@pytest.mark.parametrize("kind", ["modernbert", "deberta-v2", "distilbert", "albert", "mpnet", "reformer"])
+@pytest.mark.parametrize("kind", ["modernbert", "deberta-v2", "distilbert", "albert", "mpnet", "reformer", "big_bird"])
 def test_an_encoder_that_cannot_be_a_decoder_is_named(kind: str) -> None:
     with pytest.raises(UserError, match=f"'{kind}' cannot be a decoder"):
         require_decoder(AutoConfig.for_model(kind))
