@@ -20,7 +20,7 @@ def test_a_new_encoder_and_decoder_learn(name: str, tmp_path: Path) -> None:
     lines = [f"{' '.join(words)},{' '.join(LEARNED[name](words))}" for words in drawn]
     data = tmp_path / "words.csv"
     data.write_text("\n".join(["given,written", *lines]) + "\n")
-    finetune.tokenizer(str(data), path=tmp_path / "vocabulary", size=80, text="given")
+    finetune.tokenizer(str(data), path=tmp_path / "vocabulary", size=70, text="given")
     run = finetune.train(
         str(data), target="written", model="new:2x64", tokenizer=str(tmp_path / "vocabulary"), out=tmp_path,
         max_length=16, max_target_tokens=10, progress=False, device="cpu",

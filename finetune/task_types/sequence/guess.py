@@ -5,10 +5,11 @@ from collections.abc import Mapping, Sequence
 from finetune.data.column_types import ColumnFacts
 from finetune.errors import UserError
 from finetune.task_types.candidates import UNLIKELY, Ambiguous, label_candidates
-from finetune.task_types.column_names import is_id_name
+from finetune.task_types.column_names import is_id_name, label_tier
 from finetune.task_types.data_type import Evidence
 
 WORDS = 1.2  # mean words of a cell from which a column may be a text
+WORD_KINDS = ("text", "category", "id")  # of columns
 NO_TEXTS = ("empty", "object")  # kinds of columns
 VARIED = 0.5  # share of different cells: labels recur
 
@@ -44,7 +45,7 @@ def require_meant(evidence: Evidence) -> None:
     """Raises Ambiguous for two columns of texts without a label, which may be a pair, or a source and its target."""
     if evidence.shape is not None or evidence.chosen or evidence.markers:
         return
-    texts = _texts(evidence.facts)
+    texts = _texts(evidence.facts) or _words(evidence.facts)
     if len(texts) != 2 or any(evidence.facts[name].share < VARIED for name in texts):
         return
     labels = label_candidates(evidence.facts, evidence.columns, texts)
@@ -59,6 +60,15 @@ def require_meant(evidence: Evidence) -> None:
             (f"text={one},{other} label=COLUMN", "they are a pair, once the file has a column of labels"),
         ],
     )
+
+
+def _words(facts: Mapping[str, ColumnFacts]) -> list[str]:
+    """The columns of single words, in a file without others, none of which is called a label."""
+    filled = [name for name, fact in facts.items() if fact.kind != "empty"]
+    some = [name for name in filled if facts[name].kind in WORD_KINDS and not is_id_name(name)]
+    labels = any(label_tier(name) is not None for name in filled)
+    varied = all(facts[name].distinct > VARIED * facts[name].filled for name in some)
+    return some if some == filled and varied and not labels else []
 
 
 def _texts(facts: Mapping[str, ColumnFacts]) -> list[str]:

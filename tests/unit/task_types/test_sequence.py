@@ -47,6 +47,15 @@ def test_two_texts_without_a_label_are_asked_about(tmp_path: Path) -> None:
         assert own_task(str(path), {"target": setting}).name == "data.tsv"
 
 
+def test_two_columns_of_words_are_asked_about(tmp_path: Path) -> None:
+    words = [f"w{number}" for number in range(24)]
+    path = tmp_path / "words.csv"
+    path.write_text("\n".join(["singular,plural", *(f"{word}x,{word}xs" for word in words)]) + "\n")
+    with pytest.raises(Ambiguous, match="two columns of texts"):
+        own_task(str(path), {})
+    assert guess(table_of(path, ""), {"target": "plural"}).text == ("singular",)
+
+
 def test_a_target_makes_a_sequence(tmp_path: Path) -> None:
     path = written(tmp_path, "english\tgerman", TEXTS, OTHERS)
     layout = guess(table_of(path, ""), {"target": "german"})
