@@ -85,7 +85,10 @@ def _evidence(table: Table, given: Mapping[str, Any], *, labelled: bool) -> Evid
     facts = {name: facts_of(name, values) for name, values in table.columns.items()}
     parents = {name.rpartition(".")[0] for name in table.derived}
     facts |= {name: replace(facts[name], kind="object") for name in parents if name in facts}
-    chosen = {name: named_columns(given[name], facts, name, table) for name in ROLES if given.get(name)}
+    called = {"label": "target"} if given.get("shape") == WRITTEN else {}
+    chosen = {
+        name: named_columns(given[name], facts, called.get(name, name), table) for name in ROLES if given.get(name)
+    }
     shape, decimal = given.get("shape"), given.get("decimal")
     if shape is not None:
         named_type(shape)

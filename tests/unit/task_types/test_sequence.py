@@ -71,7 +71,7 @@ def test_a_target_makes_a_sequence(tmp_path: Path) -> None:
     [
         ({"target": "german", "label": "english"}, "label=english"),
         ({"target": "german", "shape": "classification"}, "shape=classification"),
-        ({"target": "nope"}, "no column 'nope'"),
+        ({"target": "nope"}, "no column 'nope' (target=nope)"),
         ({"target": "german", "text": "english,more"}, "english, more"),
         ({"target": "german", "text": "german"}, "both source and target"),
         ({"shape": "sequence"}, "target=COLUMN"),
