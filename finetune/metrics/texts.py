@@ -102,7 +102,7 @@ def _statistics(metric: Any, labels: Sequence[str], texts: Sequence[str]) -> np.
 def _each(score: Any, sums: np.ndarray) -> np.ndarray:
     """Scores from 0 to 1 of sums `(..., c)`."""
     rows = sums.reshape(-1, sums.shape[-1])
-    return np.array([score(row.tolist()) / 100 for row in rows]).reshape(sums.shape[:-1])
+    return np.array([min(1.0, score(row.tolist()) / 100) for row in rows]).reshape(sums.shape[:-1])
 
 
 @cache

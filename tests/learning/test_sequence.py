@@ -22,7 +22,7 @@ def test_a_new_encoder_and_decoder_learn(name: str, tmp_path: Path) -> None:
     data.write_text("\n".join(["given,written", *lines]) + "\n")
     finetune.tokenizer(str(data), path=tmp_path / "vocabulary", size=70, text="given")
     run = finetune.train(
-        str(data), target="written", model="new:2x64", tokenizer=str(tmp_path / "vocabulary"), out=tmp_path,
+        str(data), target="written", model="new:2x64", tokenizer=str(tmp_path / "vocabulary"), out=tmp_path / "results",
         max_length=16, max_target_tokens=10, progress=False, device="cpu",
         **{"train.epochs": 10, "train.learning_rate": 2e-3},
     )  # fmt: skip

@@ -59,6 +59,7 @@ def test_scores_are_sums_over_rows() -> None:
         assert whole.score == pytest.approx(float(whole.value(np.concatenate(parts).sum(0))))
         assert whole.resampled(np.ones((3, 4))).shape == (3,)
         assert metric.sums(LABELS, LABELS).score == pytest.approx(1)
+        assert metric.sums(LABELS, LABELS).score <= 1
 
 
 def test_the_headline_is_first() -> None:
