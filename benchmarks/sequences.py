@@ -1,4 +1,4 @@
-"""Texts that are written from others, beside copies and the nearest training row; beams 1, 4 and 8 by score and time.
+"""Texts that are written from others, next to copies and the nearest training row; beams 1, 4 and 8 by score and time.
 
 python benchmarks/sequences.py --out results/benchmarks/sequences.json
 
@@ -81,7 +81,7 @@ def beams(model: finetune.Model, path: Path) -> list[dict[str, Any]]:
 
 def main() -> None:
     """Trains what is not trained yet, measures the beams, and writes both."""
-    parser = argparse.ArgumentParser(description="Written texts beside baselines, and beams by score and time")
+    parser = argparse.ArgumentParser(description="Written texts next to baselines, and beams by score and time")
     parser.add_argument("--rows", type=int, default=12_000, help="training rows")
     parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--work", type=Path, default=Path("build/sequences"), help="folder of the files and runs")

@@ -14,7 +14,7 @@ from finetune.models.backbone import Backbone
 from finetune.models.encoder_decoder import (
     Generation,
     begin_as,
-    joined,
+    joined_pair,
     load_words,
     name_marks,
     new_decoder,
@@ -56,7 +56,7 @@ class DecodingHead(Head):
         begin_as(self.decoder, self._shared[0])
 
     def begin(self, folder: Path) -> None:
-        """Loads what a checkpoint's folder has of a decoder besides the encoder: the words' head and special tokens."""
+        """Loads what a checkpoint's folder has of a decoder and not of the encoder: the words' head and special tokens."""
         load_words(self.decoder, folder)
         name_marks(self.decoder, load_tokenizer(folder))
         self._join()
@@ -94,8 +94,8 @@ class DecodingHead(Head):
         self._join()
 
     def _join(self) -> None:
-        """Makes transformers' class of both, which ties weights anew: before an optimizer has them."""
-        self._joined = (joined(self._shared[0], self.decoder),)
+        """Makes transformers' class of both, which ties weights again: before an optimizer has them."""
+        self._joined = (joined_pair(self._shared[0], self.decoder),)
 
     def config_settings(self) -> dict[str, Any]:
         return {}

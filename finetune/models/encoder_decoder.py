@@ -117,7 +117,7 @@ def text_marks(tokenizer: "PreTrainedTokenizerBase") -> tuple[int, int]:
     return int(ids[0]), int(ids[1])
 
 
-def joined(encoder: PreTrainedModel, decoder: PreTrainedModel) -> EncoderDecoderModel:
+def joined_pair(encoder: PreTrainedModel, decoder: PreTrainedModel) -> EncoderDecoderModel:
     """Both as transformers' class, over the same weights."""
     kept = encoder.config, decoder.config
     model = EncoderDecoderModel(config=pair_config(*kept), encoder=encoder, decoder=decoder)

@@ -52,9 +52,9 @@ def load_backbone(folder: Path, recipe: Recipe) -> tuple[Backbone, list[str]]:
             "Leave one of them out",
         )
     config = load_config(folder)
-    require_encoder(encoder_of(config))
+    require_encoder(encoder_config(config))
     if recipe.train.dropout is not None:
-        set_dropout(encoder_of(config), recipe.train.dropout)
+        set_dropout(encoder_config(config), recipe.train.dropout)
     encoder, new = _encoder(folder, config, recipe)
     fix_positions(encoder, new=False)
     _forget_head(encoder.config)
@@ -201,7 +201,7 @@ def load_trained(folder: Path, head_for: HeadFor) -> EncoderWithHead:
 
 def _load_pair(folder: Path, config: PretrainedConfig, head_for: HeadFor) -> EncoderWithHead:
     """An encoder-decoder. Raises UserError where the task does not write texts, or weights are missing."""
-    require_encoder(encoder_of(config))
+    require_encoder(encoder_config(config))
     shell, info = from_pretrained(transformers.EncoderDecoderModel, folder, config=config)
     backbone = Backbone(shell.encoder)
     head = head_for(backbone)
@@ -226,7 +226,7 @@ def load_encoder(folder: Path) -> tuple[PreTrainedModel, list[str]]:
     Raises UserError for a folder without a readable encoder.
     """
     config = load_config(folder)
-    require_encoder(encoder_of(config))
+    require_encoder(encoder_config(config))
     encoder, new = _saved_encoder(folder, config)
     return encoder.eval(), new
 
@@ -370,7 +370,7 @@ def load_config(folder: Path) -> PretrainedConfig:
     require_config(folder)
     try:
         config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
-        for each in (config, *parts_of(config)):
+        for each in (config, *_parts_of(config)):
             for name, value in FIXED.items():
                 setattr(each, name, value)
         if getattr(config, "legacy", False) and any(name.startswith(NEW_WORDS) for name in weight_names(folder)):
@@ -384,12 +384,12 @@ def load_config(folder: Path) -> PretrainedConfig:
     return config
 
 
-def encoder_of(config: PretrainedConfig) -> PretrainedConfig:
+def encoder_config(config: PretrainedConfig) -> PretrainedConfig:
     """The config of the encoder, of one with a decoder or of one alone."""
     return config.encoder if config.model_type == PAIR else config
 
 
-def parts_of(config: PretrainedConfig) -> list[PretrainedConfig]:
+def _parts_of(config: PretrainedConfig) -> list[PretrainedConfig]:
     """The configs of an encoder and a decoder that one config has; none of an encoder alone."""
     return [config.encoder, config.decoder] if config.model_type == PAIR else []
 

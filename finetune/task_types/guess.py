@@ -13,11 +13,11 @@ from finetune.errors import UserError, nearest
 from finetune.task_types.column_names import id_names, named
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import DataType, Evidence
-from finetune.task_types.sequence.columns import Sequences
+from finetune.task_types.sequence.columns import SourceAndTarget
 from finetune.task_types.text_inputs.find_spans import named_spans, with_spans
 from finetune.task_types.types import data_types, named_type
 
-WRITTEN = Sequences.name  # the type whose label `target` names
+WRITTEN = SourceAndTarget.name  # the type whose label `target` names
 ROLES = ("text", "label", "id", "group")  # settings that name columns
 
 

@@ -16,7 +16,7 @@ from finetune.task_types.multilabel.columns import MultiLabel
 from finetune.task_types.pretraining.columns import Text
 from finetune.task_types.ranking.columns import Ranking
 from finetune.task_types.sentence.columns import Classification, Regression
-from finetune.task_types.sequence.columns import Sequences
+from finetune.task_types.sequence.columns import SourceAndTarget
 from finetune.task_types.span.columns import Span
 from finetune.task_types.tagging.columns import Tagging
 from finetune.task_types.tagging.overlapping.columns import OverlappingSpans
@@ -29,7 +29,7 @@ OWN: tuple[DataType, ...] = (
     OverlappingSpans(),
     Tagging(),
     Ranking(),
-    Sequences(),
+    SourceAndTarget(),
     Classification(),
     Regression(),
     MultiLabel(),

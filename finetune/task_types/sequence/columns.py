@@ -20,7 +20,7 @@ from finetune.task_types.task import Task
 NOT_A_TEXT = unusable("not-a-text", "a target is a list or an object", "Write it as one text")
 
 
-class Sequences(DataType):
+class SourceAndTarget(DataType):
     """A source and its target. It is never guessed: two texts may as well be a pair."""
 
     name = "sequence"

@@ -33,7 +33,7 @@ def only_source(evidence: Evidence, target: Sequence[str]) -> tuple[str, dict[st
     others = {name: fact for name, fact in evidence.facts.items() if name not in target}
     some = _texts(others) or [n for n, fact in others.items() if fact.kind not in NO_TEXTS and not is_id_name(n)]
     if not some:
-        what = f"{evidence.file}: has no column of sources besides '{', '.join(target)}'"
+        what = f"{evidence.file}: has no column of sources other than '{', '.join(target)}'"
         raise UserError(what, "Name it: text=COLUMN")
     if len(some) > 1:
         choices = [(f"text={name}", f"{others[name].words:.0f} words a row") for name in some]

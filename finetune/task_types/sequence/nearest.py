@@ -7,7 +7,7 @@ import numpy as np
 from finetune.task_types.baselines import read_rows
 from finetune.task_types.tfidf import vectors
 
-AT_ONCE = 500  # texts whose likeness to all others is in memory
+ROWS_AT_ONCE = 500  # texts whose likeness to all others is in memory
 
 
 def nearest_rows(texts: Sequence[str], unseen: Sequence[str]) -> list[int]:
@@ -21,7 +21,7 @@ def nearest_rows(texts: Sequence[str], unseen: Sequence[str]) -> list[int]:
     except ValueError:  # scikit-learn's, where no text has a word
         return [0] * len(unseen)
     found: list[int] = []
-    for begin in range(0, len(unseen), AT_ONCE):
-        likeness = new[begin : begin + AT_ONCE] @ seen.T
+    for begin in range(0, len(unseen), ROWS_AT_ONCE):
+        likeness = new[begin : begin + ROWS_AT_ONCE] @ seen.T
         found += chosen[np.asarray(likeness.toarray().argmax(1)).ravel()].tolist()
     return found
