@@ -42,7 +42,9 @@ class DecodingHead(Head):
         if backbone.reader is not None:
             raise UserError("a decoder reads the last layer alone", "Leave layers and bilstm out")
         self.decoder = new_decoder(backbone.config)
-        self._shared: tuple[PreTrainedModel] = (backbone.encoder,)  # in a tuple, so that it is no part of this module
+        self._shared: tuple[PreTrainedModel] = (
+            backbone.encoder,
+        )  # in a tuple, so that it is not a part of this module
         self._joined: tuple[EncoderDecoderModel] | None = None
         self.smoothing, self.generation = smoothing, generation
         if generation.most_tokens > (most := most_tokens(self.decoder)):
@@ -56,7 +58,7 @@ class DecodingHead(Head):
         begin_as(self.decoder, self._shared[0])
 
     def begin(self, folder: Path) -> None:
-        """Loads what a checkpoint's folder has of a decoder and not of the encoder: the words' head and special tokens."""
+        """Loads what a checkpoint's folder has of a decoder alone: the head for words and the special tokens."""
         load_words(self.decoder, folder)
         name_marks(self.decoder, load_tokenizer(folder))
         self._join()
