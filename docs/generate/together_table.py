@@ -25,18 +25,17 @@ def together_table(measured: dict[str, Any]) -> str:
     lines.append(["mean", f"{100 * statistics.fmean(alone):.1f}", *_cells(means, ways, "mean", "mean")])
     counts = ", ".join(f"{so_many(sum(way in one for one in draws), 'seed')} {way}" for way in (ALONE, *ways))
     text = (
-        f"{measured['model']}, {measured['limit']} rows of each split and task, {measured['epochs']} epochs of batches of "
-        f"{measured['batch_size']} ({counts}). In brackets the difference to *alone* of the same seeds with its 95 % "
-        "interval over seeds (Student's t), from two seeds on; **bold** where that is on one side. "
+        f"{measured['model']}, {measured['limit']} rows of each split and task, {measured['epochs']} epochs in batches "
+        f"of {measured['batch_size']} ({counts}). In brackets the difference to *alone* of the same seeds with its "
+        "95 % interval over seeds (from two seeds on); **bold** where that is on one side. "
         f"{measured['cpu']['name']}, {measured['date'][:10]}."
     )
     return f"{markdown_table(['task', ALONE, *ways], lines)}\n\n{text}"
 
 
 def _cells(draws: Any, ways: list[str], task: str, metric: str) -> list[str]:
-    return [
-        _compared([(one[ALONE][task], one[way][task]) for one in draws if way in one], Metric(metric)) for way in ways
-    ]
+    pairs = [[(one[ALONE][task], one[way][task]) for one in draws if way in one] for way in ways]
+    return [_compared(some, Metric(metric)) for some in pairs]
 
 
 def _compared(pairs: list[tuple[float, float]], metric: Metric) -> str:

@@ -23,8 +23,8 @@ def find_run(target: str, out: Path) -> RunFolder | None:
     path = Path(target)
     if is_file(path / "record.json"):
         return RunFolder(path)
-    if path.name and (is_file(path.parent / "record.json") or (str(path.parent).isalnum() and not exists(target))):
-        several = find_run(str(path.parent), out)
+    if "/" in target and (is_file(path.parent / "record.json") or not exists(target)):
+        several = find_run(str(path.parent), out) or next(iter(_finished(str(path.parent), out)), None)
         if several is not None and (one := run_of_task(several, path.name)) is not None:
             return one
     found = sorted(out.glob(f"*/{target}*/record.json")) if target.isalnum() and not is_data(target) else []

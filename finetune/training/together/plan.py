@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 import torch
 
 from finetune.data.source import Source
-from finetune.errors import UserError
 from finetune.models.models_together import ModelsTogether, share_encoder
 from finetune.runs.events import Watcher
 from finetune.runs.recipe import Recipe
@@ -57,12 +56,8 @@ class BuiltTogether:
 
 
 def plan_together(resolved: ResolvedRun, *, source: Source, device: str | None, watch: Watcher) -> PlannedTogether:
-    """Reads the rows of all tasks, and finds the encoder.
-
-    Raises UserError as `plan_run` does, and where the tasks do not have the same encoder.
-    """
+    """Reads the rows of all tasks, and finds the encoder. Raises UserError as `plan_run` does."""
     alone = [plan_run(one, source=source, device=device, watch=watch) for one in resolved.each_alone]
-    _require_one_encoder(alone)
     together = resolved.recipe.together
     own = together_id({one.task.name: one.id for one in alone}, together=together)
     facts = TrainedTogether(
@@ -70,18 +65,6 @@ def plan_together(resolved: ResolvedRun, *, source: Source, device: str | None, 
     )
     members = [replace(one, together=facts) for one in alone]
     return PlannedTogether(recipe=resolved.recipe, name=resolved.task.name, id=own, members=members)
-
-
-def _require_one_encoder(members: Sequence[PlannedRun]) -> None:
-    """Raises UserError where a new encoder's vocabulary was trained on the text of each task."""
-    first = members[0]
-    other = next((one for one in members if one.weights.fingerprint != first.weights.fingerprint), None)
-    if other is not None:
-        raise UserError(
-            f"{first.task.name} and {other.task.name} would have different encoders: model={first.recipe.model} gets a "
-            "vocabulary of each task's own text",
-            "Name one vocabulary for both: tokenizer=FOLDER (`finetune tokenizer` trains one)",
-        )
 
 
 def build_together(planned: PlannedTogether, watch: Watcher) -> BuiltTogether:
