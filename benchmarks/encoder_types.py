@@ -78,13 +78,18 @@ class Found:
 
 def found_of(kind: str, folder: Path, *, padding: int) -> Found:
     """Builds a type in a folder and measures it."""
+    return found_of_config(tiny(kind, padding=padding), folder)
+
+
+def found_of_config(config: PretrainedConfig, folder: Path) -> Found:
+    """Builds an encoder of this config in a folder and measures it."""
     try:
-        require_encoder(config := tiny(kind, padding=padding))
+        require_encoder(config)
         save_random(config, folder)
         build(folder, "pooled")
     except UserError as error:
         return Found(refused=error.what)
-    found = Found(own_class=kind in FAMILIES)
+    found = Found(own_class=config.model_type in FAMILIES)
     for name in HEADS:
         _compare(found, name, folder, config)
     _try_lora(found, folder, config)

@@ -42,12 +42,17 @@ def forms_of(name: str, given: str) -> tuple[str, ...]:
 
 
 def config_of_form(forms: Sequence[str], settings: Mapping[str, Any]) -> "PretrainedConfig":
-    """The configuration of a new encoder with BERT's settings."""
+    """The configuration of a new encoder with BERT's settings. Raises UserError for a vocabulary without padding."""
     from transformers import CONFIG_MAPPING
 
     kind = next((TYPES[form] for form in forms if form in TYPES), "bert")
     given = dict(settings)
     if kind == "roberta-prelayernorm":  # its first position is behind that of padding
+        if settings["pad_token_id"] is None:
+            raise UserError(
+                "the tokenizer has no padding token, from which positions of a pre-norm encoder are counted",
+                "Name another vocabulary, or train one with `finetune tokenizer`",
+            )
         given |= {"max_position_embeddings": settings["max_position_embeddings"] + settings["pad_token_id"] + 1}
     if kind == "electra":
         given |= {"embedding_size": settings["hidden_size"]}
