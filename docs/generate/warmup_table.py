@@ -22,7 +22,7 @@ def warmup_table(measured: dict[str, Any]) -> str:
     made = (
         f"Loss of a masked token in nats, mean of {len(settings['seeds'])} seeds (lowest to highest), in the last of "
         f"{settings['updates']} updates of {settings['batch_size']} texts; new:{settings['size']}, with gradients "
-        f"clipped at 1. Knowing the frequencies alone is {measured["frequencies"]:.2f}: a run within {NEAR} of it, or "
+        f"clipped at 1. Knowing the frequencies alone is {measured['frequencies']:.2f}: a run within {NEAR} of it, or "
         f"above, learned nothing ({measured['cpu']['name']}, {measured['date'][:10]})."
     )
     return "\n".join([markdown_table(["encoder", "warm-up", *(f"rate {rate:g}" for rate in rates)], lines), "", made])

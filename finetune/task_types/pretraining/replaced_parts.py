@@ -51,8 +51,8 @@ class ReplacedCodec(Codec[Any]):
 
     def encode(self, rows: Sequence[Document], tokenizer: "PreTrainedTokenizerBase", max_length: int) -> list[Feature]:
         """All pieces of each document, every word of which is read."""
-        vocabulary = vocabulary_for(self.task, tokenizer)
-        size = piece_size(self.task, vocabulary, max_length)
+        vocabulary = vocabulary_for(self.task.objective, tokenizer)
+        size = piece_size(self.task.objective, vocabulary, max_length)
         tokens = dev_tokens([exchanged(row)[0] for row in rows], vocabulary, chosen=words_of)
         file, template, found = pieces(tokens.file, size), vocabulary.single, list[Feature]()
         for row, start, end in zip(file.row.tolist(), file.start.tolist(), file.end.tolist(), strict=True):

@@ -72,8 +72,8 @@ class TextCodec(Codec["TextTask"]):
 
     def encode(self, rows: Sequence[Document], tokenizer: "PreTrainedTokenizerBase", max_length: int) -> list[Feature]:
         """The chosen words of each document, masked, and its pairs of texts."""
-        vocabulary, documents = vocabulary_for(self.task, tokenizer), list(rows)
-        tokens, size = dev_tokens(documents, vocabulary), piece_size(self.task, vocabulary, max_length)
+        vocabulary, documents = vocabulary_for(self.task.objective, tokenizer), list(rows)
+        tokens, size = dev_tokens(documents, vocabulary), piece_size(self.task.objective, vocabulary, max_length)
         masked, with_pairs = self.task.objective_type.masked, self.task.paired
         found = word_features(tokens, vocabulary, size=size, masked=masked, paired=with_pairs)
         return found + (
@@ -149,9 +149,9 @@ class TextStream(Stream["TextTask"]):
         self, rows: Sequence[Document], tokenizer: "PreTrainedTokenizerBase", max_length: int, watch: Watcher
     ) -> Sequence[Feature]:
         """Pieces of the documents, over a memory map unless the documents are in memory."""
-        vocabulary = vocabulary_for(self.task, tokenizer)
+        vocabulary = vocabulary_for(self.task.objective, tokenizer)
         file = token_file(rows, tokenizer, watch) if isinstance(rows, Documents) else tokens_of(rows, tokenizer)
-        return PieceFeatures(file, pieces(file, piece_size(self.task, vocabulary, max_length)), vocabulary)
+        return PieceFeatures(file, pieces(file, piece_size(self.task.objective, vocabulary, max_length)), vocabulary)
 
     def vocabulary(self, rows: Sequence[Document], watch: Watcher, *, size: int) -> Path | None:
         """A vocabulary trained on the documents; once, whatever number of runs uses it."""
