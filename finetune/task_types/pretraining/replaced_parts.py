@@ -133,7 +133,8 @@ class ReplacedBaselines(Baselines[Any]):
 
 def fits_replaced(value: Mapping[str, Any], row: Document) -> bool:
     """Whether a prediction names words that the document has."""
-    return value.keys() == {REPLACED} and all(0 <= number < len(words_of(row)) for number in value[REPLACED])
+    count = len(words_of(row))
+    return value.keys() == {REPLACED} and all(0 <= number < count for number in value[REPLACED])
 
 
 @lru_cache(maxsize=8_192)  # of dev, which is scored again and again
