@@ -1,7 +1,7 @@
 """Whether heads that start equal become different: a small encoder that is trained from random weights.
 
 Each step all heads of a layer get the gradient of what they computed. Equal heads that are read by equal columns of the
-output matrix get equal gradients. What they can be told apart by: those columns, or dropout of attention weights.
+output matrix get equal gradients. What can make them differ: those columns, or dropout of attention weights.
 """
 
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ STARTS = {
 
 
 def built(start: Start, seed: int, vocabulary: int) -> BertForSequenceClassification:
-    """An encoder with two labels, in double precision, so that rounding tells no heads apart."""
+    """An encoder with two labels, in double precision, so that rounding makes no heads differ."""
     torch.manual_seed(seed)
     model = BertForSequenceClassification(
         BertConfig(

@@ -8,8 +8,9 @@ the separators. What is finished is kept, so that the same command goes on. No s
 
 import argparse
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -141,9 +142,12 @@ def main() -> None:
     parser.add_argument("--texts", type=int, default=TEXTS)
     given = parser.parse_args()
     done = json.loads(given.out.read_text()) if given.out.is_file() else {}
-    parts = {"attention": lambda: attention(given.texts), "equal": equal_heads.measured}
+    parts: dict[str, Callable[[], dict[str, Any]]] = {
+        "attention": partial(attention, given.texts),
+        "equal": equal_heads.measured,
+    }
     for seed in given.seeds:
-        parts |= {f"off-{name}-{seed}": lambda n=name, s=seed: heads_off.measured(n, s, given.work) for name in TASKS}
+        parts |= {f"off-{name}-{seed}": partial(heads_off.measured, name, seed, given.work) for name in TASKS}
     for name, measure in parts.items():
         if name not in done:
             done |= {name: measure(), "machine": machine.facts()}

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from transformers import EncoderDecoderModel, GenerationConfig, LogitsProcessor, LogitsProcessorList, PretrainedConfig
 
-from finetune.commands.view.parts import Beam, Written
+from finetune.commands.view.parts import Beam, WrittenText
 from finetune.commands.view.recording import EAGER
 from finetune.models.weight_files import from_pretrained
 
@@ -44,7 +44,7 @@ class Recorder(LogitsProcessor):  # type: ignore[misc]
 
 def written_text(
     model: EncoderDecoderModel, tokenizer: "PreTrainedTokenizerBase", inputs: dict[str, Tensor], tokens_of: Any
-) -> Written:
+) -> WrittenText:
     """What a model writes from one source, and how it came to that; `tokens_of` makes tokens of ids."""
     recorder, how = Recorder(), search_settings(model)
     asked = {name: inputs[name] for name in ("input_ids", "attention_mask")}
@@ -54,7 +54,7 @@ def written_text(
         best = found.sequences[:1, : _length(found.sequences[0], how)]
         looked = model(**asked, decoder_input_ids=best[:, :-1], output_attentions=True, use_cache=False)
     ends = [tuple(row[: _length(row, how)].tolist()) for row in found.sequences]
-    return Written(
+    return WrittenText(
         target=tokens_of(best[0].tolist()),
         texts=[tokenizer.decode(row, skip_special_tokens=True) for row in ends],
         scores=found.sequences_scores.tolist(),

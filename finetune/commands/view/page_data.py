@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from finetune.commands.view.captions import script_captions
-from finetune.commands.view.parts import AttentionSteps, Inside, Masks, Stream, WordVectors, Written
+from finetune.commands.view.parts import AttentionSteps, Inside, Masks, ResidualStream, WordVectors, WrittenText
 
 SCALE = 1_000
 YOURS = "yours"
@@ -112,7 +112,7 @@ def _masks(masks: Masks) -> dict[str, Any]:
     }
 
 
-def _written(written: Written) -> dict[str, Any]:
+def _written(written: WrittenText) -> dict[str, Any]:
     return {
         "layers": len(written.cross),
         "target": list(written.target),
@@ -128,7 +128,7 @@ def _written(written: Written) -> dict[str, Any]:
     }
 
 
-def _stream(stream: Stream) -> dict[str, Any]:
+def _stream(stream: ResidualStream) -> dict[str, Any]:
     layers, stages, tokens, width = stream.vectors.shape
     count = max(1, min(FIRST_NUMBERS, width, MOST_FIRST // (layers * stages * tokens)))
     return {

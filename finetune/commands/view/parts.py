@@ -55,7 +55,7 @@ class AttentionSteps:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stream:
+class ResidualStream:
     """The vectors of each token at the `stages` of each layer: `(layers, stages, tokens, width)`.
 
     Of stages, `attention` and `feed_forward` are what is added, those that end in `_sum` the sums, and those that end
@@ -104,7 +104,7 @@ class Beam:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Written:
+class WrittenText:
     """What a decoder writes: the tokens of the best text with the one that begins it, all texts of the search with
     their scores, best first, the text of greedy search, and the candidates of each step.
 
@@ -175,9 +175,9 @@ class Inside:
     token_segments: Sequence[int]
     attention: Attention
     steps: AttentionSteps | None
-    stream: Stream | None
+    stream: ResidualStream | None
     masks: Masks | None
-    written: Written | None
+    written: WrittenText | None
     outputs: Outputs
     embeddings: Embeddings
     word: WordVectors

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from finetune.commands.view.parts import Stream
+from finetune.commands.view.parts import ResidualStream
 
 CLOSE = 1e-4  # of the largest number: what a sum is computed to
 POST = ("input", "attention", "attention_sum", "attention_norm", "feed_forward", "feed_forward_sum", "output")
@@ -29,16 +29,16 @@ class LayerCall:
     output: list[Tensor] = field(default_factory=list)
 
 
-def residual_stream(encoder: PreTrainedModel, inputs: dict[str, Any]) -> Stream | None:
+def residual_stream(encoder: PreTrainedModel, inputs: dict[str, Any]) -> ResidualStream | None:
     """The sums in each layer; None for a family whose layers are neither of the two forms."""
-    with watched(encoder) as calls, torch.inference_mode():
+    with watched_layers(encoder) as calls, torch.inference_mode():
         encoder(**inputs)
     tokens = inputs["input_ids"].shape[1]
     for names, steps_of in ((POST, post_norm_steps), (PRE, pre_norm_steps)):
         found = [steps_of(call) for call in calls]
         if len(found) == encoder.config.num_hidden_layers and all(found):
             stages = torch.stack([torch.stack(list(steps)) for steps in found if steps])[:, :, :tokens]
-            return Stream(stages=names, vectors=stages.numpy())
+            return ResidualStream(stages=names, vectors=stages.numpy())
     return None
 
 
@@ -65,7 +65,7 @@ def pre_norm_steps(call: LayerCall) -> Sequence[Tensor] | None:
 
 
 @contextmanager
-def watched(encoder: PreTrainedModel) -> Iterator[list[LayerCall]]:
+def watched_layers(encoder: PreTrainedModel) -> Iterator[list[LayerCall]]:
     """Within it, a forward pass over one sequence adds a LayerCall each time that a layer is called."""
     calls: list[LayerCall] = []
     layers = next((part for part in encoder.modules() if isinstance(part, nn.ModuleList)), nn.ModuleList())

@@ -10,7 +10,7 @@ import torch
 
 from finetune.commands.view.look import Encoder, default_texts, encode_text, loaded_encoder, look
 from finetune.commands.view.page import render_view
-from finetune.commands.view.parts import Written
+from finetune.commands.view.parts import WrittenText
 from finetune.commands.view.sentences import sentences_of
 from finetune.errors import UserError
 
@@ -20,7 +20,7 @@ STEPS = 6  # of the model's own settings
 
 
 @pytest.fixture(scope="module")
-def seen(tiny_pair: Path) -> tuple[Encoder, Written]:
+def seen(tiny_pair: Path) -> tuple[Encoder, WrittenText]:
     encoder = loaded_encoder(str(tiny_pair), out=Path("results"))
     written = look(encoder, [TEXT], "bank", BANK).written
     assert written is not None
@@ -32,7 +32,7 @@ def generated(encoder: Encoder, **settings: Any) -> Any:
     return encoder.pair.generate(**encode_text(encoder, [TEXT]), max_new_tokens=STEPS, do_sample=False, **settings)
 
 
-def test_the_texts_are_those_of_generate(seen: tuple[Encoder, Written]) -> None:
+def test_the_texts_are_those_of_generate(seen: tuple[Encoder, WrittenText]) -> None:
     encoder, written = seen
     theirs = generated(encoder, num_beams=4, num_return_sequences=4, return_dict_in_generate=True, output_scores=True)
     assert list(written.texts) == encoder.tokenizer.batch_decode(theirs.sequences, skip_special_tokens=True)
@@ -40,7 +40,7 @@ def test_the_texts_are_those_of_generate(seen: tuple[Encoder, Written]) -> None:
     assert written.greedy == encoder.tokenizer.decode(generated(encoder, num_beams=1)[0], skip_special_tokens=True)
 
 
-def test_every_step_keeps_the_best_candidates(seen: tuple[Encoder, Written]) -> None:
+def test_every_step_keeps_the_best_candidates(seen: tuple[Encoder, WrittenText]) -> None:
     """And the best text's score is the log-probability of its last candidate by its length."""
     _, written = seen
     for step in written.steps[:-1]:
@@ -56,7 +56,7 @@ def test_every_step_keeps_the_best_candidates(seen: tuple[Encoder, Written]) -> 
     assert last.log_probability / len(best) == pytest.approx(written.scores[0], abs=1e-5)
 
 
-def test_the_attention_is_that_of_transformers(seen: tuple[Encoder, Written]) -> None:
+def test_the_attention_is_that_of_transformers(seen: tuple[Encoder, WrittenText]) -> None:
     encoder, written = seen
     assert encoder.pair is not None
     ids = encoder.tokenizer.convert_tokens_to_ids(list(written.target[:-1]))

@@ -19,7 +19,7 @@ from finetune.commands.view.parts import (
     MarkedSentence,
     Masks,
     Outputs,
-    Stream,
+    ResidualStream,
     WordVectors,
 )
 from finetune.commands.view.stream import POST
@@ -73,7 +73,7 @@ def large(layers: int, heads: int, tokens: int, width: int) -> Inside:
         token_segments=[0] * tokens,
         attention=Attention(weights=weights, separators=np.arange(tokens) == tokens - 1),
         steps=steps,
-        stream=Stream(stages=POST, vectors=generator.normal(size=(layers, len(POST), tokens, width))),
+        stream=ResidualStream(stages=POST, vectors=generator.normal(size=(layers, len(POST), tokens, width))),
         masks=masks,
         written=None,
         outputs=Outputs(sequence=generator.normal(size=(tokens, width)), pooled=None),
