@@ -150,3 +150,28 @@ def test_the_benchmark_of_pretraining_runs(tmp_path: Path, tiny_bert: Path) -> N
     assert 1e8 < measured["large"]["command_own_bytes"] < measured["large"]["command_bytes"]
     assert 2.1 < measured["large"]["disk_bytes"] / measured["large"]["tokens"] < 3
     assert "| new:1x32x2 |" in shown(out, "pretraining_tables", "speed_table")
+
+
+EQUAL_HEADS = """
+import equal_heads, json, torch
+found = {}
+for name, start in equal_heads.STARTS.items():
+    model = equal_heads.built(start, 1, 50).train()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    for _ in range(5):
+        model(input_ids=torch.randint(50, (8, 6)), labels=torch.randint(2, (8,))).loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    found[name] = equal_heads.apart(model)
+print(json.dumps(found))
+"""
+
+
+@pytest.mark.slow
+def test_equal_heads_stay_equal_unless_something_makes_them_differ() -> None:
+    command = [sys.executable, "-c", EQUAL_HEADS]
+    done = subprocess.run(command, cwd=ROOT / "benchmarks", capture_output=True, text=True, check=True)
+    found = json.loads(done.stdout)
+    stay = ("equal", "equal, dropout of hidden states")
+    assert max(found[name] for name in stay) < 1e-12
+    assert min(value for name, value in found.items() if name not in stay) > 1e-3
