@@ -19,10 +19,14 @@ def overlapping_table(measured: dict[str, Any]) -> str:
         cells[name, size, form].append(found)
     lines: list[Cells] = []
     for (name, size, form), draws in sorted(cells.items(), key=lambda cell: (cell[0][0], -ord(cell[0][2][0]))):
-        f1, precision, recall = (f"{100 * statistics.fmean(one['scores'][part] for one in draws):.1f}" for part in PARTS)
+        f1, precision, recall = (
+            f"{100 * statistics.fmean(one['scores'][part] for one in draws):.1f}" for part in PARTS
+        )
         low, high = (f"{100 * edge:.1f}" for edge in draws[0]["interval"])
         share = f"{draws[0]['overlapping']} of {draws[0]['spans']}"
-        lines.append([SETS[name], share, size, str(len(draws)), FORMS[form], f"{f1} ({low} to {high})", precision, recall])
+        lines.append(
+            [SETS[name], share, size, str(len(draws)), FORMS[form], f"{f1} ({low} to {high})", precision, recall]
+        )
     head = ["data", "spans that overlap", "rows", "seeds", "form", "strict F1", "precision", "recall"]
     settings = " ".join(f"{name}={value}" for name, value in measured["settings"].items())
     text = (

@@ -30,9 +30,9 @@ from heads_tables import equal_table, heads_facts, heads_table, off_table
 from label_next_table import label_next_probe, label_next_runs, label_next_short
 from memory_chart import memory_chart
 from ordinal_table import ordinal_table
-from sequences_table import beams_table, written_table
-from ranking_table import ranking_table
 from overlapping_table import overlapping_table
+from ranking_table import ranking_table
+from sequences_table import beams_table, written_table
 from shift_table import shift_table, shift_table_ko
 from techniques_table import techniques_table, techniques_table_ko
 from together_table import together_table
