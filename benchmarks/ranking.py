@@ -1,4 +1,4 @@
-"""A cross-encoder beside BM25: the sentence that answers a question of SQuAD, among those that BM25 finds most likely.
+"""A cross-encoder next to BM25: the sentence that answers a question of SQuAD, among those that BM25 finds most likely.
 
 python benchmarks/ranking.py --out results/benchmarks/ranking.json --questions 300 --seeds 2
 
@@ -29,7 +29,13 @@ DEV, TEST = 50, 200  # questions
 MAX_LENGTH = 96  # tokens, in which nearly all pairs are whole
 END = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9\"(])")  # of a sentence
 LOSSES = ("row", "pairwise", "listwise")
-SETTINGS = {"shape": "ranking", "model": "minilm", "max_length": MAX_LENGTH, "negatives": NEGATIVES, "train.epochs": 2}
+SETTINGS: dict[str, Any] = {
+    "shape": "ranking",
+    "model": "minilm",
+    "max_length": MAX_LENGTH,
+    "negatives": NEGATIVES,
+    "train.epochs": 2,
+}
 QUERIES_IN_BATCH = 4  # of a loss over queries; the batch of a loss over rows has as many pairs
 Pair = tuple[str, str]
 
@@ -91,10 +97,10 @@ def files(questions: int, seed: int, folder: Path) -> dict[str, Path]:
 def measured(given: dict[str, Path], seed: int, loss: str, out: Path) -> dict[str, Any]:
     """The scores of a run on test, and those of its baselines."""
     started = time.process_time()
-    batch = QUERIES_IN_BATCH * (1 if loss != "row" else 1 + NEGATIVES)
+    batch: dict[str, Any] = {"train.batch_size": QUERIES_IN_BATCH * (1 if loss != "row" else 1 + NEGATIVES)}
     run = finetune.train(
         str(given["train"]), dev=str(given["dev"]), test=str(given["test"]), corpus=str(given["corpus"]), loss=loss,
-        seed=seed, out=out, progress=False, **SETTINGS, **{"train.batch_size": batch},
+        seed=seed, out=out, progress=False, **SETTINGS, **batch,
     )  # fmt: skip
     record = json.loads((Path(run.folder) / "record.json").read_text())
     return {

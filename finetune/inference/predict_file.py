@@ -105,11 +105,11 @@ def predict_file(
         found.rows, found.truncated = journal.rows, journal.truncated
         error = free_name(ERROR, taken)
         names, found.failed = journal.names(error=error)
-        rows: Iterable[Mapping[str, Any]] = journal
+        written: Iterable[Mapping[str, Any]] = journal
         if kind.ranked:
-            rows, names, form = RankedRows(journal, layout, taken), with_rank(names, taken), replace(form, path=None)
+            written, names, form = RankedRows(journal, layout, taken), with_rank(names, taken), replace(form, path=None)
         added = [name for name in names if name not in taken]
-        escaped = write_rows(output, rows, names, escaped=names if escape else added, added=added, like=form)
+        escaped = write_rows(output, written, names, escaped=names if escape else added, added=added, like=form)
         found.notes += [note] if (note := encoding_note(output, form)) else []
         found.notes += [f"{output}: {so_many(escaped, 'cell')} {ESCAPED}"] if escaped else []
         if found.failed and written_format(output, form).name in ("word-lines", "ontonotes", "labelled-lines"):

@@ -7,8 +7,9 @@ from finetune.data.rows import Row, Rows, chosen_rows
 from finetune.errors import UserError
 from finetune.runs.recipe_tables import HeldOut
 from finetune.task_types.own_data import own_data
+from finetune.task_types.row_groups import RowUnit
 from finetune.task_types.task import Task
-from finetune.task_types.train_share import RowUnit, spread_evenly
+from finetune.task_types.train_share import spread_evenly
 from finetune.task_types.types import type_of
 
 
