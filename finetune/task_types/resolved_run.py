@@ -112,7 +112,7 @@ def _require_known(weights: Mapping[str, float], names: Sequence[str]) -> None:
     if unknown := next((name for name in weights if name not in names), None):
         raise UserError(
             f"together.weights.{unknown}: no task is called so",
-            f"{nearest(unknown, names)}The tasks are {', '.join(names)}",
+            f"{nearest(unknown, list(names))}The tasks are {', '.join(names)}",
         )
 
 

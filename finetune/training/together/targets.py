@@ -12,7 +12,7 @@ from finetune.training.targets import expand_targets
 
 OF_A_TASK = ("task", "options", "max_length")  # keys of an entry of `together.tasks`
 MIXING = "together."  # begins the settings of how tasks are mixed
-SHOWN = 4  # settings that differ, in a message
+DIFFERENCES_SHOWN = 4  # settings that differ, in a message
 
 
 def expand_together(
@@ -84,7 +84,8 @@ def _require_agreement(runs: Sequence[ResolvedRun]) -> None:
         differ = [key for key in keys if table.get(key) != tables[0].get(key)]
         if differ:
             words = [
-                f"{key} ({shown_value(tables[0].get(key))}, {shown_value(table.get(key))})" for key in differ[:SHOWN]
+                f"{key} ({shown_value(tables[0].get(key))}, {shown_value(table.get(key))})"
+                for key in differ[:DIFFERENCES_SHOWN]
             ]
             once = [f"{key}={typed_value(key, _first_of(tables[0], table, key))}" for key in differ]
             raise UserError(
