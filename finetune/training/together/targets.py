@@ -1,6 +1,6 @@
 """`finetune run A B --together`: the recipes or data of several targets as one recipe of several tasks."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from finetune.data.files import is_data
@@ -81,19 +81,12 @@ def _require_agreement(runs: Sequence[ResolvedRun]) -> None:
     tables = [flat(one.recipe.model_dump(exclude={*OF_A_TASK, "grid"})) for one in runs]
     keys = list(dict.fromkeys(key for table in tables for key in table))
     for other, table in zip(runs[1:], tables[1:], strict=True):
-        differ = [key for key in keys if table.get(key) != tables[0].get(key)]
+        differ = {key: (tables[0].get(key), table.get(key)) for key in keys if tables[0].get(key) != table.get(key)}
         if differ:
-            words = [
-                f"{key} ({shown_value(tables[0].get(key))}, {shown_value(table.get(key))})"
-                for key in differ[:DIFFERENCES_SHOWN]
-            ]
-            once = [f"{key}={typed_value(key, _first_of(tables[0], table, key))}" for key in differ]
+            words = [f"{key} ({shown_value(a)}, {shown_value(b)})" for key, (a, b) in differ.items()]
+            once = [f"{key}={typed_value(key, b if a is None else a)}" for key, (a, b) in differ.items()]
             raise UserError(
-                f"{runs[0].name} and {other.name} differ in {', '.join(words)}, which tasks together share",
+                f"{runs[0].name} and {other.name} differ in {', '.join(words[:DIFFERENCES_SHOWN])}, which tasks together "
+                "share",
                 f"Give one value for all: {' '.join(once)}",
             )
-
-
-def _first_of(one: Mapping[str, Any], other: Mapping[str, Any], key: str) -> Any:
-    """The value of a setting that is set in one of two tables."""
-    return other.get(key) if one.get(key) is None else one[key]
