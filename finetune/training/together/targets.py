@@ -85,8 +85,8 @@ def _require_agreement(runs: Sequence[ResolvedRun]) -> None:
         if differ:
             words = [f"{key} ({shown_value(a)}, {shown_value(b)})" for key, (a, b) in differ.items()]
             once = [f"{key}={typed_value(key, b if a is None else a)}" for key, (a, b) in differ.items()]
+            shown = ", ".join(words[:DIFFERENCES_SHOWN])
             raise UserError(
-                f"{runs[0].name} and {other.name} differ in {', '.join(words[:DIFFERENCES_SHOWN])}, which tasks together "
-                "share",
+                f"{runs[0].name} and {other.name} differ in {shown}, which tasks together share",
                 f"Give one value for all: {' '.join(once)}",
             )
