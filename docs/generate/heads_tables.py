@@ -95,7 +95,8 @@ def off_table(measured: dict[str, Any], language: str) -> str:
     tasks = [task for task in TITLES if runs_of(measured, task)]
     columns = [_off_column(measured, task) for task in tasks]
     lines = zip(OFF[language], zip(*columns, strict=True), strict=True)
-    return markdown_table(["", *(TITLES[task] for task in tasks)], [[title, *cells] for title, cells in lines])
+    shown = [[title, *cells] for title, cells in lines if any(cells)]  # of one seed there is nothing to compare
+    return markdown_table(["", *(TITLES[task] for task in tasks)], shown)
 
 
 def _off_column(measured: dict[str, Any], task: str) -> list[str]:
@@ -127,6 +128,8 @@ def heads_facts(measured: dict[str, Any]) -> dict[str, str]:
         "alike": f"{min(alike.values()):.2f}",
         "between-trained": f"{np.mean(same_layer(trained['mrpc'])):.2f}",
         "between-untrained": f"{np.mean(same_layer(measured['attention']['untrained']['mrpc'])):.3f}",
+        "off-change": f"{-100 * changes(measured, 'mrpc')[0].min():.1f}",
+        "off-p": f"{min(runs_of(measured, 'mrpc')[0]['p']):.2f}",
         "rounding": _small(mean_curve(measured["equal"]["starts"]["equal"])[-1][1]),
         "machine": f"{measured['machine']['cpu']['name']}, {measured['machine']['date'][:10]}",
     }
