@@ -134,6 +134,10 @@ def write_own_data(folder: Path) -> None:
             *(f"{text},{('good', 'fair')[row % 2]}" for row, text in enumerate(sentences(24, seed=3))),
         ],
         "people.csv": ["head,tail,text,relation", *(f"Ann{n},Bo{n},Ann{n} saw Bo{n},{'ab'[n % 2]}" for n in range(24))],
+        "nested.jsonl": [
+            json.dumps({"text": f"the red cat {row} sat", "spans": [[0, 11, "PET"], [4, 7, "COLOUR"]]})
+            for row in range(24)
+        ],
         "pets.jsonl": [json.dumps(pet(row)) for row in range(24)],
         "new.jsonl": [json.dumps({name: cell for name, cell in pet(row).items() if name != "label"}) for row in (1, 2)],
         "lines.txt": texts,

@@ -21,7 +21,7 @@ from finetune.models.batch import collate
 from finetune.models.feature import label_counts
 from finetune.models.saving import load_encoder
 from finetune.task_types import Answer, OverlapRow, OverlapTask
-from finetune.task_types.tagging.overlapping.decide import SpansAnswer, best_threshold
+from finetune.task_types.tagging.overlapping.decide import SpansAnswer, best_span_threshold
 from finetune.task_types.tagging.overlapping.dictionary import SpanDictionary
 from finetune.task_types.tagging.overlapping.encoding import places_of
 from finetune.task_types.tagging.overlapping.pairs import KEYS, pair_logits
@@ -215,8 +215,8 @@ def test_dev_chooses_the_threshold_and_candidates_are_decided_again() -> None:
         )
 
     answers, golds = [answer(0.9, 0.2), answer(0.3)], [((0, 1, "LOC"), (1, 2, "LOC")), ()]
-    assert best_threshold([answer(0.9, 0.4), answer(0.3)], golds) == pytest.approx(0.35)
-    assert best_threshold(answers, [((0, 1, "LOC"),), ()]) == 0.5
+    assert best_span_threshold([answer(0.9, 0.4), answer(0.3)], golds) == pytest.approx(0.35)
+    assert best_span_threshold(answers, [((0, 1, "LOC"),), ()]) == 0.5
     rows = [OverlapRow(id=str(i), text="abc", gold=gold) for i, gold in enumerate(golds)]
     chosen = task_of().scoring.calibrate(answers, rows)
     assert task_of(threshold=0.5).scoring.calibrate(answers, rows) == {}

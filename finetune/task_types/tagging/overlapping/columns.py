@@ -125,7 +125,7 @@ class OverlappingSpans(DataType):
         return values
 
     def row(self, layout: Layout, values: Mapping[str, Any], name: str) -> OverlapRow:
-        """The text with its spans. Raises NoRow for a missing text, and for a cell that is no list of spans."""
+        """The text with its spans. Raises NoRow for a missing text, and for a cell that has no list of spans."""
         column = layout.text[0]
         if is_missing(cell_at(values, column)):
             raise NoRow(f"has no text in the column '{column}'", MISSING_TEXT)

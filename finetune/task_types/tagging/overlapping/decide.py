@@ -60,7 +60,7 @@ def sorted_candidates(found: Sequence[Candidate]) -> list[Candidate]:
     return sorted(found, key=lambda one: in_order((one["start"], one["end"], one["label"])))
 
 
-def best_threshold(answers: Sequence[Answer], golds: Sequence[Sequence[LabelledSpan]]) -> float:
+def best_span_threshold(answers: Sequence[Answer], golds: Sequence[Sequence[LabelledSpan]]) -> float:
     """The threshold with the best F1 over all spans of these rows; of several that are as good the one nearest to 0.5.
 
     It is 0.5, or midway between two probabilities of candidates.

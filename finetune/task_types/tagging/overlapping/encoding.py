@@ -36,7 +36,7 @@ class Places:
         return max(0, first), max(0, int(np.searchsorted(self.begins, end, side="left")) - 1)
 
 
-def encode_texts(
+def encode_with_spans(
     rows: Sequence[OverlapRow],
     tokenizer: "PreTrainedTokenizerBase",
     max_length: int,

@@ -21,13 +21,13 @@ from finetune.task_types.parts import Answer, Baselines, Codec, Explainer, Scori
 from finetune.task_types.tagging.overlapping.decide import (
     Candidate,
     SpansAnswer,
-    best_threshold,
+    best_span_threshold,
     candidates_of,
     decided,
     sorted_candidates,
 )
 from finetune.task_types.tagging.overlapping.dictionary import SpanDictionary
-from finetune.task_types.tagging.overlapping.encoding import BEGIN, END, IS_WORD, OWNED, encode_texts
+from finetune.task_types.tagging.overlapping.encoding import BEGIN, END, IS_WORD, OWNED, encode_with_spans
 from finetune.task_types.tagging.overlapping.pairs import pair_logits
 from finetune.task_types.tagging.overlapping.reach import out_of_reach
 from finetune.task_types.tagging.overlapping.row import LabelledSpan, OverlapRow, as_values, triples
@@ -42,11 +42,11 @@ if TYPE_CHECKING:
 
 ProbabilityOfSpan = Annotated[float, Field(ge=0, le=1)]
 Words = Annotated[int, Field(ge=1)]
-PARTS = ("f1", "precision", "recall")
-SPAN_KEYS = {"start", "end", "label"}
+PARTS = ("f1", "precision", "recall")  # of the scores over all spans, and of each label
+SPAN_KEYS = {"start", "end", "label"}  # of a span in a prediction
 SHORT = 8  # words of the longest span, where no row has one
 THRESHOLD = "the probability from which a span is predicted; chosen on dev if not given"
-LONGEST = "words of the longest span that is looked for; by default those of the longest in the training rows"
+SPAN_LIMIT = "words of the longest span that is looked for; by default those of the longest in the training rows"
 
 
 class OverlapCodec(Codec["OverlapTask"]):
@@ -61,7 +61,7 @@ class OverlapCodec(Codec["OverlapTask"]):
         self, rows: Sequence[OverlapRow], tokenizer: "PreTrainedTokenizerBase", max_length: int
     ) -> list[Feature]:
         """Windows over texts, see `encoding.py`."""
-        return encode_texts(rows, tokenizer, max_length, types=self.task.types, longest=self.task.longest_span)
+        return encode_with_spans(rows, tokenizer, max_length, types=self.task.types, longest=self.task.longest_span)
 
     def decode(
         self, logits: Sequence[np.ndarray], features: Sequence[Feature], rows: Sequence[OverlapRow]
@@ -164,7 +164,7 @@ class OverlapScoring(Scoring["OverlapTask"]):
         """The best threshold on these rows, where the predictions have candidates."""
         if self.task.threshold is not None or not any(isinstance(answer, SpansAnswer) for answer in answers):
             return {}
-        return {"threshold": best_threshold(answers, [row.gold or () for row in rows])}
+        return {"threshold": best_span_threshold(answers, [row.gold or () for row in rows])}
 
     def notes(self, answers: Sequence[Answer], rows: Sequence[OverlapRow]) -> list[str]:
         """A note on the spans that the model cannot predict."""
@@ -208,7 +208,7 @@ class OverlapTask(Task):
     read: Callable[[Source, str], Rows]
     types: tuple[str, ...]
     threshold: ProbabilityOfSpan | None = option(None, THRESHOLD)
-    longest_span: Words | None = option(None, LONGEST)
+    longest_span: Words | None = option(None, SPAN_LIMIT)
     metrics: tuple[Metric, ...] = ()
     row_type = OverlapRow
     codec_class = OverlapCodec

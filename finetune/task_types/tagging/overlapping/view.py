@@ -49,8 +49,8 @@ class OverlapView(View):
         """The text twice: with the row's own spans, and with the predicted ones."""
         gold, answer = _spans(line, "gold"), _spans(line, "prediction")
         return [
-            marked("label", line["text"], gold, answer, otherwise="missed"),
-            marked("prediction", line["text"], answer, gold, otherwise="wrong"),
+            with_marks("label", line["text"], gold, answer, otherwise="missed"),
+            with_marks("prediction", line["text"], answer, gold, otherwise="wrong"),
         ]
 
     def fields(self, line: Line) -> dict[str, object]:
@@ -145,7 +145,7 @@ class OverlapView(View):
         return found
 
     def verdict(self, line: Line) -> tuple[str, str]:
-        """Label and prediction where it is surest and wrong; empty where nothing is wrong."""
+        """Label and prediction of the wrong decision that it is most confident of; empty where nothing is wrong."""
         span, sure = _surest(line)
         if sure == -np.inf:
             return "", ""
@@ -153,7 +153,7 @@ class OverlapView(View):
         return (says, NONE) if span in _spans(line, "gold") else (NONE, says)
 
 
-def marked(
+def with_marks(
     name: str, text: str, spans: Sequence[LabelledSpan], others: Sequence[LabelledSpan], *, otherwise: str
 ) -> TextPart:
     """A text with marked spans: `right` if they are among `others`, else `otherwise`.
