@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 import finetune
+from finetune.runs.folder import RunFolder
+from finetune.runs.record_files import load_record
 
 WORDS = (*("one", "two", "three", "four", "five", "six", "seven", "eight"), *("sun", "moon", "tree", "river", "road"))
 LEARNED: dict[str, Callable[[list[str]], list[str]]] = {"reverse": lambda words: words[::-1], "sort": sorted}
@@ -26,5 +28,6 @@ def test_a_new_encoder_and_decoder_learn(name: str, tmp_path: Path) -> None:
         max_length=16, max_target_tokens=10, progress=False, device="cpu",
         **{"train.epochs": 10, "train.learning_rate": 2e-3},
     )  # fmt: skip
-    assert run.scores["dev"]["em"] == 1.0
+    record = load_record(RunFolder(run.folder).record_file)
+    assert record.scores["dev"]["em"] == 1.0
     assert run.model(" ".join(WORDS[:4])).value == " ".join(LEARNED[name](WORDS[:4]))
