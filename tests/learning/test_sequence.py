@@ -24,7 +24,7 @@ def test_a_new_encoder_and_decoder_learn(name: str, tmp_path: Path) -> None:
     run = finetune.train(
         str(data), target="written", model="new:2x64", tokenizer=str(tmp_path / "vocabulary"), out=tmp_path / "results",
         max_length=16, max_target_tokens=10, progress=False, device="cpu",
-        **{"train.epochs": 12, "train.learning_rate": 2e-3},
+        **{"train.epochs": 12, "train.patience": 12, "train.learning_rate": 2e-3},
     )  # fmt: skip
     assert run.record.scores["dev"]["em"] == 1.0
     assert run.model(" ".join(WORDS[:4])).value == " ".join(LEARNED[name](WORDS[:4]))
