@@ -65,7 +65,7 @@ def config_of_form(forms: Sequence[str], settings: Mapping[str, Any]) -> "Pretra
 def fix_positions(encoder: "PreTrainedModel", *, new: bool) -> None:
     """Freezes positions that are sinusoids; of a `new` encoder they are written first.
 
-    They are as large beside the words' vectors as in the paper, which multiplies those by the root of the width.
+    They are as large next to the words' vectors as in the paper, which multiplies those by the root of the width.
     """
     import torch
 

@@ -34,7 +34,7 @@ def task(documents_of_dev: list[Document]) -> TextTask:
 
 
 def texts_of(feature: Feature) -> tuple[list[int], list[int]]:
-    """The two texts of a pair, by its units: special tokens stand around and between them."""
+    """The two texts of a pair, by its units: special tokens are around and between them."""
     ids, units = np.asarray(feature.input_ids), feature.note.units
     runs = np.split(np.arange(len(ids)), np.flatnonzero(np.diff(units == 0)) + 1)
     one, two = ([int(ids[place]) for place in run] for run in runs if units[run[0]] != 0)
