@@ -77,8 +77,14 @@ class ReplacedHead(Head):
         return {WORDS: generated, REPLACED: found, READ: ids}
 
     def losses(self, logits: Any, labels: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Cross-entropy of the masked words, and WEIGHT times that of the tokens, each summed over its own labels."""
+        """Cross-entropy of the masked words, and WEIGHT times that of the tokens, each summed over its own labels; of
+        the logits of dev that of the tokens alone, whose labels are 1 where they are of an exchanged word.
+        """
         there = labels[REPLACED] != IGNORED
+        if isinstance(logits, Tensor):
+            wrong = labels[REPLACED][there].float()
+            each = functional.binary_cross_entropy_with_logits(logits[..., 0][there], wrong, reduction="sum")
+            return {REPLACED: each}
         wrong = (logits[READ].long() != labels[REPLACED])[there].float()
         found = functional.binary_cross_entropy_with_logits(logits[REPLACED][there], wrong, reduction="sum")
         flat = logits[WORDS].flatten(0, 1), labels[WORDS].flatten()

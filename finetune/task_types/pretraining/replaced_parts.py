@@ -69,6 +69,7 @@ class ReplacedCodec(Codec[Any]):
                         input_ids=inputs,
                         token_type_ids=np.zeros(len(inputs), np.int8) if template.segments else None,
                         reads=positions + len(template.before),
+                        label={REPLACED: _of_exchanged(words[positions], exchanged(rows[row])[1])},
                         note=note,
                     )
                 )
@@ -157,6 +158,13 @@ def exchanged(document: Document) -> tuple[Document, tuple[int, ...]]:
         line = lines[word.line]
         lines[word.line] = line[: word.start] + given[number] + line[word.end :]
     return Document(document.id, tuple(lines)), tuple(sorted(given))
+
+
+def _of_exchanged(words: np.ndarray, numbers: Sequence[int]) -> np.ndarray:
+    """1 for each token of an exchanged word, `(reads,)`; `words` are the first and the last that each is of."""
+    known = np.array(numbers, np.int64)
+    first, last = np.searchsorted(known, words[:, 0]), np.searchsorted(known, words[:, 1], side="right")
+    return np.asarray(last > first, np.int64)
 
 
 def _is_han(word: ChosenWord) -> bool:
