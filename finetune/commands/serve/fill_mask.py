@@ -29,7 +29,7 @@ class MaskedText:
 def fills_masks(model: ServedModel) -> bool:
     """Whether the model predicts masked words, and its tokenizer writes tokens as text, unlike those of exports."""
     task, tokenizer = cast(Any, model.predictor.task), model.predictor.tokenizer
-    return model.predictor.engine.pretrains and bool(task.objective_type.masked) and hasattr(tokenizer, "decode")
+    return model.predictor.engine.pretrains and bool(task.objective_type.fills_masks) and hasattr(tokenizer, "decode")
 
 
 def masked_texts(asked: PipelineRequest) -> list[MaskedText]:

@@ -23,6 +23,11 @@ class Objective:
     version: int = 1  # raised when its features change
 
     @property
+    def fills_masks(self) -> bool:
+        """Whether the trained model predicts the words under masks."""
+        return self.masked and not self.replaced
+
+    @property
     def paired(self) -> bool:
         """Whether the encoder reads pairs of texts."""
         return bool(self.pairs)
