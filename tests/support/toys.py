@@ -157,10 +157,10 @@ def choice_task(*, ragged: bool = True) -> ChoiceTask:
 
 
 def ranking_task(loss: str = "row") -> RankingTask:
-    """The relevant one of three or four passages of a query says yes."""
+    """The relevant one of four passages of a query says yes."""
     rows, texts = [], iter(sentences(400, seed=7))
-    for query in range(20):
-        asked, count = next(texts), 3 + query % 2
+    for query in range(16):
+        asked, count = next(texts), 4
         for place in range(count):
             right = place == query % count
             passage = f"{'yes' if right else 'no'} {next(texts)}"
