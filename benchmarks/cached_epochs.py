@@ -22,10 +22,10 @@ from finetune.data.source import source_of
 from finetune.inference.engine import Engine
 from finetune.inference.hidden_states import with_states
 from finetune.models import pretrained as weights
+from finetune.models.building import build_model
 from finetune.models.device import build_accelerator, resolve_device
 from finetune.models.families import most_tokens
 from finetune.models.feature import Feature
-from finetune.models.saving import build_model
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.events import unwatched
 from finetune.runs.recipe import Recipe, parse

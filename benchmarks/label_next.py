@@ -30,9 +30,9 @@ from finetune.inference.engine import Engine
 from finetune.metrics import accuracy
 from finetune.metrics.entities import chunks, entity_scores
 from finetune.models import pretrained
+from finetune.models.building import build_model
 from finetune.models.device import build_accelerator, resolve_device
 from finetune.models.families import most_tokens
-from finetune.models.saving import build_model
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.events import unwatched
 from finetune.runs.recipe import Recipe

@@ -17,9 +17,9 @@ from measuring import unscored
 from finetune.data.source import source_of
 from finetune.inference.engine import Engine
 from finetune.models import pretrained as weights
+from finetune.models.building import build_model
 from finetune.models.device import build_accelerator, resolve_device, resolve_precision
 from finetune.models.families import most_tokens
-from finetune.models.saving import build_model
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.events import Event, Updates
 from finetune.runs.recipe import parse

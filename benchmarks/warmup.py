@@ -27,8 +27,8 @@ from finetune.data.rows import Rows
 from finetune.inference.engine import Engine
 from finetune.inference.feature_batches import Diverged
 from finetune.models import pretrained as weights
+from finetune.models.building import build_model
 from finetune.models.device import build_accelerator
-from finetune.models.saving import build_model
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.models.tokenizers.train import train_tokenizer
 from finetune.runs.events import Event, Updates, unwatched

@@ -7,8 +7,8 @@ from finetune.data.messages import so_many
 from finetune.errors import UserError
 from finetune.inference.engine import Engine
 from finetune.inference.hidden_states import with_states_in_memory
+from finetune.models.building import build_model
 from finetune.models.feature import Feature
-from finetune.models.saving import build_model
 from finetune.models.text_vector import FEW_ROWS
 from finetune.runs.events import Working, unwatched
 from finetune.runs.margin import Margin, best_baseline

@@ -7,7 +7,7 @@ from typing import Any
 
 from finetune.errors import UserError
 from finetune.inference.engine import Engine
-from finetune.models.saving import build_model
+from finetune.models.building import build_model
 from finetune.models.text_vector import FAMILY, FEW_ROWS, UNIT
 from finetune.runs.events import Working, unwatched
 from finetune.runs.recipe import Recipe, is_new

@@ -14,16 +14,18 @@ from finetune.data.rows import OwnRow, Row, Rows, StreamedRows
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.models import pretrained
+from finetune.models.building import build_model
 from finetune.models.carried_head import carry_head
 from finetune.models.device import resolve_device, resolve_precision, set_deterministic
 from finetune.models.encoder_sizes import size_of
 from finetune.models.families import family_notes, has_own_class, most_tokens
 from finetune.models.feature import Feature
 from finetune.models.head import Head
+from finetune.models.loading import load_trained
 from finetune.models.lora import require_peft
 from finetune.models.model import EncoderWithHead
+from finetune.models.model_config import encoder_config, load_config
 from finetune.models.pretrained import ModelFiles
-from finetune.models.saving import build_model, encoder_config, load_config, load_trained
 from finetune.models.text_vector import FAMILY, MEAN, UNIT, fitting_pooling
 from finetune.models.tokenizers.added_tokens import add_tokens
 from finetune.models.tokenizers.fingerprint import tokenizer_hash

@@ -36,11 +36,13 @@ from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.inference.engine import Engine
+from finetune.models.building import build_model
 from finetune.models.device import build_accelerator
 from finetune.models.family_rows import FAMILIES
 from finetune.models.feature import Feature
+from finetune.models.loading import load_trained
 from finetune.models.model import EncoderWithHead
-from finetune.models.saving import build_model, load_trained, save_checkpoint
+from finetune.models.saving import save_checkpoint
 from finetune.models.tokenizers.added_tokens import add_tokens
 from finetune.runs.events import unwatched
 from finetune.runs.recipe import Recipe

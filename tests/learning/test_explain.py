@@ -26,8 +26,8 @@ from finetune.inference.explain.explain import explain_row
 from finetune.inference.explain.explanation import ExplainedRow
 from finetune.inference.explain.value import PickedLogits
 from finetune.inference.predictor import Predictor
+from finetune.models.building import build_model
 from finetune.models.device import build_accelerator
-from finetune.models.saving import build_model
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.events import unwatched
 from finetune.runs.recipe import Recipe

@@ -12,9 +12,10 @@ from support.training import build, unscored
 
 from finetune.data.source import Source
 from finetune.inference.predictor import load_predictor
-from finetune.models import saving as checkpoints
+from finetune.models.building import load_backbone
 from finetune.models.model import EncoderWithHead
 from finetune.models.pretrained import MINILM_PACKAGE
+from finetune.models.saving import save_checkpoint
 from finetune.runs.events import Event, Updates
 from finetune.runs.predictions import read_predictions
 from finetune.runs.recipe import Recipe
@@ -31,11 +32,11 @@ def test_transformers_trainer_gives_equal_answers_on_all_mrpc_dev_rows(
     task = find("mrpc")
     rows = task.load(Source(folder=real_data), "dev").rows
     torch.manual_seed(3)
-    backbone, _ = checkpoints.load_backbone(minilm, Recipe(task="any"))
+    backbone, _ = load_backbone(minilm, Recipe(task="any"))
     ours = EncoderWithHead(backbone, task.head(backbone))
     ours.head.output.weight.data.normal_(std=1.0)
     tokenizer = transformers.AutoTokenizer.from_pretrained(minilm)
-    checkpoints.save_checkpoint(ours, tmp_path, tokenizer, {"task": "mrpc", "max_length": 128, "precision": "fp32"})
+    save_checkpoint(ours, tmp_path, tokenizer, {"task": "mrpc", "max_length": 128, "precision": "fp32"})
     answers = load_predictor(tmp_path, device="cpu").answers(rows)
 
     loaded = transformers.AutoModelForSequenceClassification.from_pretrained(tmp_path)

@@ -9,8 +9,8 @@ from typing import Any
 
 from finetune.errors import UserError
 from finetune.inference.predictor import load_predictor
+from finetune.models.building import build_model
 from finetune.models.pretrained import resolve
-from finetune.models.saving import build_model
 from finetune.models.tokenizers.load import load_text_tokenizer, load_tokenizer
 from finetune.runs.recipe import Recipe
 from support.fuzzing import Fuzzed, bounded, damaged, require_one_line

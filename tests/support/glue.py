@@ -9,7 +9,8 @@ import pytest
 import torch
 
 from finetune.commands.submission import glue as submission
-from finetune.models.saving import build_model, save_checkpoint
+from finetune.models.building import build_model
+from finetune.models.saving import save_checkpoint
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.recipe import Recipe
 from finetune.task_types.registry import find

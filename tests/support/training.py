@@ -13,9 +13,9 @@ from finetune.inference.engine import Engine
 from finetune.metrics.metric import Metric
 from finetune.metrics.scores import Scores, accuracy
 from finetune.models.batch import Batch
+from finetune.models.building import build_model
 from finetune.models.device import build_accelerator
 from finetune.models.feature import IGNORED, Feature
-from finetune.models.saving import build_model
 from finetune.models.tokenizers.added_tokens import add_tokens
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.events import Event, Updates, Watcher, unwatched

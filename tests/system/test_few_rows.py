@@ -11,7 +11,7 @@ from support.runs import REVIEWS
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.inference.engine import Engine
-from finetune.models.saving import build_model
+from finetune.models.building import build_model
 from finetune.runs.events import EpochDone, Event, Training, Working, unwatched
 from finetune.runs.margin import Margin
 from finetune.runs.recipe import Recipe

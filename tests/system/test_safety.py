@@ -17,7 +17,8 @@ import finetune as package
 from finetune.cli.terminal import printable
 from finetune.errors import UserError
 from finetune.inference.predictor import load_predictor as load_predictor
-from finetune.models.saving import load_config, load_trained
+from finetune.models.loading import load_trained
+from finetune.models.model_config import load_config
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.recipe import parse as recipe_of
 from finetune.task_types.sentence.task import SentenceTask

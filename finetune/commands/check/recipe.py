@@ -18,8 +18,9 @@ from finetune.models.device import resolve_device, resolve_precision
 from finetune.models.encoder_sizes import size_of
 from finetune.models.families import most_tokens
 from finetune.models.feature import Feature
+from finetune.models.loading import empty_model
 from finetune.models.lora import lora_targets, require_peft
-from finetune.models.saving import empty_model, load_config
+from finetune.models.model_config import load_config
 from finetune.models.tokenizers.added_tokens import add_tokens
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.models.tokenizers.own_vocabulary import trained_size

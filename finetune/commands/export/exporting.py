@@ -32,8 +32,8 @@ from finetune.inference.temperature import with_dev_temperature
 from finetune.models.batch import collate
 from finetune.models.families import most_tokens
 from finetune.models.feature import Feature
+from finetune.models.loading import load_trained
 from finetune.models.model import EncoderWithHead
-from finetune.models.saving import load_trained
 from finetune.runs.environment import versions
 from finetune.runs.events import Note, Watcher, Working
 from finetune.runs.folder import RunFolder

@@ -17,10 +17,10 @@ from finetune.data.messages import so_many
 from finetune.data.outputs import output_file
 from finetune.errors import UserError
 from finetune.inference.engine import Engine
+from finetune.models.building import build_model
 from finetune.models.device import build_accelerator, resolve_device, resolve_precision
 from finetune.models.families import most_tokens
 from finetune.models.head import Head
-from finetune.models.saving import build_model
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.events import Note, Watcher
 from finetune.task_types.prepare import encode_rows

@@ -14,8 +14,9 @@ from finetune.inference.engine import Engine
 from finetune.inference.predictor import settings_for_use
 from finetune.metrics.scores import Scores
 from finetune.models.device import build_accelerator
+from finetune.models.loading import load_trained
 from finetune.models.model import EncoderWithHead
-from finetune.models.saving import load_trained, save_checkpoint
+from finetune.models.saving import save_checkpoint
 from finetune.runs.compared_model import ENSEMBLE, MEAN, SOUP, ComparedModel
 from finetune.runs.dev_choices import chosen_for_model, dev_choices, is_optimistic
 from finetune.runs.events import EpochResult, Note, Watcher, Working

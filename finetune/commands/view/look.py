@@ -19,7 +19,8 @@ from finetune.data.characters import shown_jamo
 from finetune.errors import UserError
 from finetune.inference.predictor import saved
 from finetune.models.families import FAMILIES, is_left_to_right, positions_before, takes_segments
-from finetune.models.saving import load_config, load_encoder
+from finetune.models.loading import load_encoder
+from finetune.models.model_config import load_config
 from finetune.models.tokenizers.load import load_tokenizer
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from support.training import CPU
 from transformers import AutoModel
 
 from finetune.errors import UserError
-from finetune.models.saving import build_model
+from finetune.models.building import build_model
 from finetune.models.tokenizers.added_tokens import add_tokens, grow_embeddings
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.recipe import Recipe

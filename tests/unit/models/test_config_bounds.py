@@ -18,8 +18,10 @@ from support.training import CPU
 
 from finetune.errors import UserError
 from finetune.inference.predictor import load_predictor
+from finetune.models.building import build_model
+from finetune.models.loading import load_encoder, load_trained
+from finetune.models.model_config import load_config
 from finetune.models.pretrained import resolve
-from finetune.models.saving import build_model, load_config, load_encoder, load_trained
 from finetune.models.tokenizers.load import load_text_tokenizer, load_tokenizer
 from finetune.runs.recipe import Recipe
 

@@ -11,10 +11,12 @@ from support.training import CPU, build, fit
 from transformers import AutoConfig, EncoderDecoderModel
 
 from finetune.errors import UserError
+from finetune.models.building import build_model
 from finetune.models.config_bounds import require_config
 from finetune.models.decoding_head import DecodingHead
 from finetune.models.encoder_decoder import require_decoder
-from finetune.models.saving import build_model, load_encoder, load_trained, save_checkpoint
+from finetune.models.loading import load_encoder, load_trained
+from finetune.models.saving import save_checkpoint
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_tables import Train

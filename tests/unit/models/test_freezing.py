@@ -10,8 +10,11 @@ from support.training import CPU, fit
 
 from finetune.errors import UserError
 from finetune.models.batch import collate
+from finetune.models.building import build_model, load_backbone
 from finetune.models.freezing import layers_of
-from finetune.models.saving import build_model, load_backbone, load_config, load_trained, save_checkpoint
+from finetune.models.loading import load_trained
+from finetune.models.model_config import load_config
+from finetune.models.saving import save_checkpoint
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_tables import Train

@@ -8,7 +8,7 @@ from support.training import CPU
 from transformers import AutoTokenizer
 
 from finetune.models.batch import Batch
-from finetune.models.saving import build_model
+from finetune.models.building import build_model
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_tables import Train
 

@@ -5,8 +5,9 @@ from pathlib import Path
 from support.new_types import NEW_SHAPES
 from transformers import AutoModelForTokenClassification, AutoTokenizer
 
+from finetune.models.building import load_backbone
 from finetune.models.model import EncoderWithHead
-from finetune.models.saving import load_backbone, save_checkpoint
+from finetune.models.saving import save_checkpoint
 from finetune.runs.recipe import Recipe
 
 

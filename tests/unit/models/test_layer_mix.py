@@ -19,8 +19,10 @@ from finetune.errors import UserError
 from finetune.models import layer_mix as reader
 from finetune.models.backbone import Backbone
 from finetune.models.batch import collate
+from finetune.models.building import build_model, load_backbone
 from finetune.models.layer_mix import BiLSTM, LayerReader, mix_of
-from finetune.models.saving import build_model, load_backbone, load_trained, save_checkpoint
+from finetune.models.loading import load_trained
+from finetune.models.saving import save_checkpoint
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_tables import Train
 from finetune.task_types.task import Task

@@ -17,10 +17,12 @@ from transformers import AutoConfig, AutoTokenizer, BertModel
 from finetune.errors import UserError
 from finetune.models import layer_mix
 from finetune.models.batch import Batch, collate
+from finetune.models.building import build_model
 from finetune.models.freezing import parameter_counts
+from finetune.models.loading import load_trained
 from finetune.models.lora import merged, save_adapter
 from finetune.models.model import EncoderWithHead
-from finetune.models.saving import build_model, load_trained, save_checkpoint
+from finetune.models.saving import save_checkpoint
 from finetune.runs.recipe import Recipe, parse
 from finetune.runs.recipe_tables import Train
 from finetune.task_types.task import Task

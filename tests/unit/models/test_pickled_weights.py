@@ -17,8 +17,8 @@ from safetensors.torch import load_file
 
 from finetune.errors import UserError
 from finetune.models import pickled_weights
+from finetune.models.loading import load_encoder
 from finetune.models.pretrained import resolve
-from finetune.models.saving import load_encoder
 
 WHOLE = "pytorch_model.bin"
 State = dict[str, Any]

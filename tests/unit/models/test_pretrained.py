@@ -15,8 +15,10 @@ from transformers import AutoModel, AutoTokenizer, BertConfig
 
 from finetune.errors import UserError
 from finetune.models.hub_names import KNOWN, near_names
+from finetune.models.loading import empty_model
+from finetune.models.model_config import load_config
 from finetune.models.pretrained import MINILM_SHA256, resolve
-from finetune.models.saving import empty_model, load_config, save_checkpoint
+from finetune.models.saving import save_checkpoint
 from finetune.models.tokenizers.files import given_tokenizer
 from finetune.models.tokenizers.fingerprint import tokenizer_hash
 from finetune.models.tokenizers.load import load_text_tokenizer, load_tokenizer

@@ -6,8 +6,8 @@ import pytest
 import torch
 from support.published import KOBERTS, PUBLISHED, TEXTS
 
+from finetune.models.loading import load_encoder
 from finetune.models.pretrained import resolve
-from finetune.models.saving import load_encoder
 from finetune.models.tokenizers.load import load_text_tokenizer, load_tokenizer
 
 

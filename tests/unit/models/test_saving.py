@@ -45,12 +45,15 @@ from transformers import (
 from finetune.data.atomic import scratch_folder
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.models import saving as checkpoints
 from finetune.models.batch import collate
+from finetune.models.building import build_model, load_backbone
 from finetune.models.families import FAMILIES, family_notes, most_tokens
 from finetune.models.fingerprint import OWN_WEIGHTS
 from finetune.models.kernels import cpu
+from finetune.models.loading import load_trained
 from finetune.models.model import EncoderWithHead
+from finetune.models.model_config import load_config
+from finetune.models.saving import save_checkpoint
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.events import unwatched
 from finetune.runs.folder import RunFolder
@@ -65,7 +68,7 @@ def saved(task: Task, encoder: Path, folder: Path) -> EncoderWithHead:
     """A model with a new head, written to a folder."""
     trainer, _ = build(task, encoder, Train())
     tokenizer = AutoTokenizer.from_pretrained(encoder)
-    checkpoints.save_checkpoint(trainer.model, folder, tokenizer, {"task": task.name, "max_length": 32})
+    save_checkpoint(trainer.model, folder, tokenizer, {"task": task.name, "max_length": 32})
     return trainer.model.eval()
 
 
@@ -96,7 +99,7 @@ def require_loaded_again(ours: EncoderWithHead, task: Task, folder: Path) -> Non
     """A model whose head has no class in transformers is in our own format, and a note says so."""
     assert (folder / OWN_WEIGHTS).is_file()
     assert "in a format that only finetune loads" in ours.notes[0]
-    again = checkpoints.load_trained(folder, task.head).eval()
+    again = load_trained(folder, task.head).eval()
     features = task.codec.encode(task.load(Source(), "dev").rows[:4], load_tokenizer(folder), 32)
     inputs = collate(features, pad_id=again.backbone.config.pad_token_id).inputs()
     with torch.no_grad():
@@ -107,9 +110,9 @@ def test_what_is_saved_says_what_kind_of_problem_it_is(tiny_bert: Path, tmp_path
     kinds = ("single_label_classification", "regression", "multi_label_classification")
     for task, kind in zip((cat_task(), length_task(), labels_task()), kinds, strict=True):
         saved(task, tiny_bert, tmp_path / task.name)
-        assert checkpoints.load_config(tmp_path / task.name).problem_type == kind
+        assert load_config(tmp_path / task.name).problem_type == kind
     saved(span_task(), tiny_bert, tmp_path / "span")
-    assert checkpoints.load_config(tmp_path / "span").num_labels == 2
+    assert load_config(tmp_path / "span").num_labels == 2
 
 
 def test_saved_tagger_answers_in_a_pipeline_by_tag_name(tiny_bert: Path, tmp_path: Path) -> None:
@@ -143,7 +146,7 @@ def test_saved_model_gives_each_of_several_labels_a_probability_in_a_pipeline(ti
 
 def test_loading_again_gives_the_same_model(tiny_encoder: Path, tmp_path: Path) -> None:
     ours = saved(cat_task(), tiny_encoder, tmp_path)
-    again = checkpoints.load_trained(tmp_path, cat_task().head).eval()
+    again = load_trained(tmp_path, cat_task().head).eval()
     batch = AutoTokenizer.from_pretrained(tmp_path)(sentences(4), padding=True, return_tensors="pt")
     with torch.no_grad():
         assert torch.allclose(ours(**batch), again(**batch), atol=1e-6)
@@ -158,7 +161,7 @@ def test_labels_in_another_order_are_matched_by_name(tiny_bert: Path, tmp_path: 
     config = json.loads((tmp_path / "config.json").read_text())
     config |= {"id2label": {"0": "YES", "1": "NO"}, "label2id": {"YES": 0, "NO": 1}}
     (tmp_path / "config.json").write_text(json.dumps(config))
-    again = checkpoints.load_trained(tmp_path, cat_task().head).eval()
+    again = load_trained(tmp_path, cat_task().head).eval()
     batch = AutoTokenizer.from_pretrained(tmp_path)(sentences(4), padding=True, return_tensors="pt")
     with torch.no_grad():
         assert torch.allclose(ours(**batch), again(**batch), atol=1e-6)
@@ -168,7 +171,7 @@ def test_labels_that_differ_in_case_alone_are_kept_apart(tiny_bert: Path, tmp_pa
     rows = [replace(row, gold={"yes": "US", "no": "us"}[str(row.gold)]) for row in cat_rows(8)]
     task = replace(cat_task(rows), labels=("us", "US"))
     ours = saved(task, tiny_bert, tmp_path)
-    again = checkpoints.load_trained(tmp_path, task.head)
+    again = load_trained(tmp_path, task.head)
     assert torch.equal(again.head.output.weight, ours.head.output.weight)
 
 
@@ -178,29 +181,29 @@ def test_other_labels_are_refused(tiny_bert: Path, tmp_path: Path) -> None:
     config |= {"id2label": {"0": "positive", "1": "negative"}, "label2id": {"positive": 0, "negative": 1}}
     (tmp_path / "config.json").write_text(json.dumps(config))
     with pytest.raises(UserError, match=r"positive, negative.*no, yes"):
-        checkpoints.load_trained(tmp_path, cat_task().head)
+        load_trained(tmp_path, cat_task().head)
 
 
 def test_an_encoder_without_a_trained_head_is_refused(tiny_encoder: Path) -> None:
     with pytest.raises(UserError, match="fully trained model"):
-        checkpoints.load_trained(tiny_encoder, cat_task().head)
+        load_trained(tiny_encoder, cat_task().head)
 
 
 def test_half_precision_checkpoints_are_loaded_as_fp32(tiny_bert: Path, tmp_path: Path) -> None:
     BertModel.from_pretrained(tiny_bert, dtype=torch.float16).save_pretrained(tmp_path)
     assert json.loads((tmp_path / "config.json").read_text())["dtype"] == "float16"
-    backbone, _ = checkpoints.load_backbone(tmp_path, Recipe(task="any"))
+    backbone, _ = load_backbone(tmp_path, Recipe(task="any"))
     assert {p.dtype for p in backbone.parameters()} == {torch.float32}
 
 
 def test_weights_that_a_checkpoint_lacks_are_named(tiny_bert: Path, tiny_roberta: Path, tmp_path: Path) -> None:
     BertModel.from_pretrained(tiny_bert, add_pooling_layer=False).save_pretrained(tmp_path)
-    _, new = checkpoints.build_model(tmp_path, cat_task().head, Recipe(task="any", seed=0), device=CPU)
+    _, new = build_model(tmp_path, cat_task().head, Recipe(task="any", seed=0), device=CPU)
     assert new == ["pooler.dense.bias", "pooler.dense.weight"]
     RobertaModel.from_pretrained(tiny_roberta, add_pooling_layer=False).save_pretrained(tmp_path / "roberta")
-    _, new = checkpoints.build_model(tmp_path / "roberta", cat_task().head, Recipe(task="any", seed=0), device=CPU)
+    _, new = build_model(tmp_path / "roberta", cat_task().head, Recipe(task="any", seed=0), device=CPU)
     assert new == []  # its own pooler is new too, but no head reads it
-    _, new = checkpoints.build_model(tmp_path / "roberta", choice_task().head, Recipe(task="any", seed=0), device=CPU)
+    _, new = build_model(tmp_path / "roberta", choice_task().head, Recipe(task="any", seed=0), device=CPU)
     assert new == ["pooler.dense.bias", "pooler.dense.weight"]  # here one does
 
 
@@ -208,10 +211,8 @@ def test_a_frozen_encoder_without_its_pooler_is_refused(tiny_bert: Path, tmp_pat
     """Its pooler would stay random; read as a layer, its last one gets a new layer that is trained."""
     BertModel.from_pretrained(tiny_bert, add_pooling_layer=False).save_pretrained(tmp_path)
     with pytest.raises(UserError, match=r"lacks pooler\.dense\.bias, .* random .*layers=\[2\] reads"):
-        checkpoints.build_model(tmp_path, cat_task().head, Recipe(task="any", frozen=True), device=CPU)
-    built, new = checkpoints.build_model(
-        tmp_path, cat_task().head, Recipe(task="any", frozen=True, layers=[2]), device=CPU
-    )
+        build_model(tmp_path, cat_task().head, Recipe(task="any", frozen=True), device=CPU)
+    built, new = build_model(tmp_path, cat_task().head, Recipe(task="any", frozen=True, layers=[2]), device=CPU)
     assert new == []
     assert [name for name, p in built.named_parameters() if p.requires_grad and "dense" in name]
 
@@ -221,7 +222,7 @@ def test_a_trained_model_without_its_pooler_is_refused(tiny_bert: Path, tmp_path
     weights = {name: t for name, t in load_file(tmp_path / "model.safetensors").items() if "pooler" not in name}
     save_file(weights, tmp_path / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(UserError, match=r"bert\.pooler\.dense\.bias, bert\.pooler\.dense\.weight missing"):
-        checkpoints.load_trained(tmp_path, cat_task().head)
+        load_trained(tmp_path, cat_task().head)
 
 
 def test_positions_of_each_family(tiny_bert: Path, tiny_roberta: Path) -> None:
@@ -240,7 +241,7 @@ def test_models_that_are_not_encoders_are_refused(tmp_path: Path) -> None:
     ):
         config.save_pretrained(tmp_path)
         with pytest.raises(UserError, match=f"models of type '{config.model_type}' are not supported: {reason}"):
-            checkpoints.load_backbone(tmp_path, Recipe(task="any"))
+            load_backbone(tmp_path, Recipe(task="any"))
 
 
 @pytest.mark.parametrize("task", [cat_task(), tag_task(), span_task(), choice_task()], ids=lambda task: task.name)
@@ -253,8 +254,8 @@ def test_a_family_without_a_row_is_trained_and_loaded_again(task: Task, tiny_ber
     encoder.save_pretrained(tmp_path / "encoder")
     tokenizer.save_pretrained(tmp_path / "encoder")
     trainer, _, _ = fit(task, tmp_path / "encoder", Train(epochs=1, layer_decay=0.9), freeze_layers=1)
-    checkpoints.save_checkpoint(trainer.model, tmp_path / "model", tokenizer, {"task": task.name})
-    loaded = checkpoints.load_trained(tmp_path / "model", task.head)
+    save_checkpoint(trainer.model, tmp_path / "model", tokenizer, {"task": task.name})
+    loaded = load_trained(tmp_path / "model", task.head)
     for name, tensor in trainer.model.state_dict().items():
         assert torch.equal(tensor, loaded.state_dict()[name])
     assert "only finetune loads" in family_notes(loaded.backbone.config)[0]
@@ -268,7 +269,7 @@ def test_a_model_that_was_saved_before_its_family_had_a_row_is_loaded(
         patch.delitem(FAMILIES, "modernbert")
         ours = saved(task, tiny_modernbert, tmp_path)
     assert (tmp_path / OWN_WEIGHTS).is_file()
-    again = checkpoints.load_trained(tmp_path, task.head).eval()
+    again = load_trained(tmp_path, task.head).eval()
     features = task.codec.encode(task.load(Source(), "dev").rows[:4], load_tokenizer(tiny_modernbert), 32)
     inputs = collate(features, pad_id=0).inputs()
     with torch.no_grad():
@@ -282,17 +283,17 @@ def test_a_mean_of_logits_is_trained_as_a_mean_of_vectors_and_refused_where_it_w
     shutil.copytree(tiny_eurobert, tmp_path / "encoder")
     change_config(tmp_path / "encoder", classifier_pooling="late")
     ours = saved(cat_task(), tmp_path / "encoder", tmp_path / "model")
-    assert ours.backbone.vector == checkpoints.load_config(tmp_path / "model").classifier_pooling == "mean"
+    assert ours.backbone.vector == load_config(tmp_path / "model").classifier_pooling == "mean"
     change_config(tmp_path / "model", classifier_pooling="late")
     with pytest.raises(UserError, match=r"classifier_pooling = 'late'.* one of cls, bos, mean"):
-        checkpoints.load_trained(tmp_path / "model", cat_task().head)
+        load_trained(tmp_path / "model", cat_task().head)
 
 
 def test_an_unknown_activation_in_a_config_is_an_error_that_names_it(tiny_deberta_v2: Path, tmp_path: Path) -> None:
     shutil.copytree(tiny_deberta_v2, tmp_path / "encoder")
     change_config(tmp_path / "encoder", pooler_hidden_act="gelly")
     with pytest.raises(UserError, match=r"pooler_hidden_act = 'gelly' is unknown.*gelu"):
-        checkpoints.build_model(tmp_path / "encoder", cat_task().head, Recipe(task="any"), device=CPU)
+        build_model(tmp_path / "encoder", cat_task().head, Recipe(task="any"), device=CPU)
 
 
 def test_the_head_for_words_of_a_deberta_is_the_one_in_its_weights(tiny_deberta_v2: Path, tmp_path: Path) -> None:
@@ -303,7 +304,7 @@ def test_the_head_for_words_of_a_deberta_is_the_one_in_its_weights(tiny_deberta_
     theirs = DebertaV2ForMaskedLM(config).eval()
     theirs.save_pretrained(tmp_path)
     change_config(tmp_path, legacy=True)
-    ours, new = checkpoints.build_model(tmp_path, text_task().head, Recipe(task="any"), device=CPU)
+    ours, new = build_model(tmp_path, text_task().head, Recipe(task="any"), device=CPU)
     ids = torch.arange(5, 12).unsqueeze(0)
     with torch.no_grad():
         expected, found = theirs(input_ids=ids).logits, ours.eval()(ids, torch.ones_like(ids))
@@ -312,8 +313,8 @@ def test_the_head_for_words_of_a_deberta_is_the_one_in_its_weights(tiny_deberta_
 
 
 def test_last_layer_for_the_first_token_alone_gives_the_same_vector(tiny_encoder: Path) -> None:
-    plain, _ = checkpoints.load_backbone(tiny_encoder, Recipe(task="any"))
-    ours, _ = checkpoints.build_model(tiny_encoder, cat_task().head, Recipe(task="any", seed=0), device=CPU)
+    plain, _ = load_backbone(tiny_encoder, Recipe(task="any"))
+    ours, _ = build_model(tiny_encoder, cat_task().head, Recipe(task="any", seed=0), device=CPU)
     batch = AutoTokenizer.from_pretrained(tiny_encoder)(sentences(5), padding=True, return_tensors="pt")
     with torch.no_grad():
         expected = plain.encoder.eval()(**batch).last_hidden_state
@@ -360,7 +361,7 @@ def test_the_saved_tokenizer_does_not_depend_on_what_it_has_encoded_nor_on_the_n
         if name == "used":
             tokenizer(["the cat", "a"], truncation=True, max_length=9, padding=True)
         tokenizer.init_kwargs["local_files_only"] = name == "used"  # as transformers sets it with HF_HUB_OFFLINE
-        checkpoints.save_checkpoint(trainer.model, tmp_path / name, tokenizer, {"task": "toy", "max_length": 9})
+        save_checkpoint(trainer.model, tmp_path / name, tokenizer, {"task": "toy", "max_length": 9})
         files.append([(tmp_path / name / f"{file}.json").read_bytes() for file in ("tokenizer", "tokenizer_config")])
     assert files[0] == files[1]
 
@@ -369,17 +370,17 @@ def test_an_encoder_of_a_run_keeps_nothing_of_its_head(tiny_bert: Path, tmp_path
     shutil.copytree(tiny_bert, tmp_path / "model")
     head = {"id2label": {"0": "bad", "1": "good"}, "label2id": {"bad": 0, "good": 1}}
     change_config(tmp_path / "model", **head, problem_type="regression", finetune={"task": "reviews.csv"})
-    config = checkpoints.load_backbone(tmp_path / "model", Recipe(task="any"))[0].config.to_dict()
-    plain = checkpoints.load_backbone(tiny_bert, Recipe(task="any"))[0].config.to_dict()
+    config = load_backbone(tmp_path / "model", Recipe(task="any"))[0].config.to_dict()
+    plain = load_backbone(tiny_bert, Recipe(task="any"))[0].config.to_dict()
     left = [name for name in {**config, **plain} if config.get(name) != plain.get(name)]
     assert [name for name in left if name not in ("_name_or_path", "transformers_version")] == []
 
 
 def test_layers_that_an_earlier_run_did_not_read_are_trained_again(tiny_bert: Path, tmp_path: Path) -> None:
     recipe = Recipe(task="any", layers=[1])
-    model, _ = checkpoints.build_model(tiny_bert, cat_task().head, recipe, device=CPU)
-    checkpoints.save_checkpoint(model, tmp_path, load_tokenizer(tiny_bert), {"layers": [1]})
-    encoder = checkpoints.load_backbone(tmp_path, Recipe(task="any"))[0].encoder
+    model, _ = build_model(tiny_bert, cat_task().head, recipe, device=CPU)
+    save_checkpoint(model, tmp_path, load_tokenizer(tiny_bert), {"layers": [1]})
+    encoder = load_backbone(tmp_path, Recipe(task="any"))[0].encoder
     assert all(parameter.requires_grad for parameter in encoder.parameters())
 
 
@@ -389,7 +390,7 @@ def test_a_saved_model_can_be_read_by_whom_the_umask_allows(umask: int, tiny_ber
     trainer, _ = build(task, tiny_bert, Train())
     before = os.umask(umask)
     try:
-        checkpoints.save_checkpoint(trainer.model, tmp_path / "model", load_tokenizer(tiny_bert), {"task": task.name})
+        save_checkpoint(trainer.model, tmp_path / "model", load_tokenizer(tiny_bert), {"task": task.name})
     finally:
         os.umask(before)
     modes = {file.name: file.stat().st_mode & 0o777 for file in (tmp_path / "model").iterdir()}

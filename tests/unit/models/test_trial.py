@@ -13,8 +13,8 @@ from support.training import CPU, Losses, build, fit
 from tiny_encoders import batch_of, save_random, tiny
 
 from finetune.errors import UserError
+from finetune.models.building import build_model
 from finetune.models.model import EncoderWithHead
-from finetune.models.saving import build_model
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_tables import Train
 from finetune.task_types.task import Task

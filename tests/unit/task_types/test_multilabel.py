@@ -20,8 +20,8 @@ from finetune.cli.run_tables import labels_table
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.models.batch import collate
+from finetune.models.building import load_backbone
 from finetune.models.feature import Feature
-from finetune.models.saving import load_backbone
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_tables import Train
 from finetune.task_types import baselines

@@ -15,8 +15,8 @@ from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from finetune.data.source import Source
 from finetune.errors import UserError
+from finetune.models.building import load_backbone
 from finetune.models.feature import Feature
-from finetune.models.saving import load_backbone
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_tables import Train
 from finetune.task_types import pooled

@@ -15,8 +15,10 @@ from support.training import CPU, build, unscored
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.inference.hidden_states import with_states
+from finetune.models.building import build_model
 from finetune.models.feature import Feature
-from finetune.models.saving import build_model, load_trained, save_checkpoint
+from finetune.models.loading import load_trained
+from finetune.models.saving import save_checkpoint
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_tables import Train

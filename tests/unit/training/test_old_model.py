@@ -14,7 +14,7 @@ from finetune.analysis.old_and_new import old_and_new
 from finetune.commands.report.run.old_and_new import blocks
 from finetune.commands.report.run_files import read_run_files
 from finetune.errors import UserError
-from finetune.models.saving import load_trained
+from finetune.models.loading import load_trained
 from finetune.runs.folder import RunFolder
 from finetune.runs.record import RunRecord
 from finetune.task_types.run_task import trained_on

@@ -17,9 +17,11 @@ from finetune.commands.export.graph import graph_inputs, graph_outputs, write_gr
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.models.batch import Batch, collate
+from finetune.models.building import build_model
 from finetune.models.family_rows import FAMILIES
+from finetune.models.loading import load_trained
 from finetune.models.model import EncoderWithHead
-from finetune.models.saving import build_model, load_trained, save_checkpoint
+from finetune.models.saving import save_checkpoint
 from finetune.models.tokenizers.added_tokens import add_tokens
 from finetune.runs.recipe import Recipe
 from finetune.task_types.task import Task

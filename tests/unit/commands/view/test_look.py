@@ -13,7 +13,7 @@ from finetune.commands.view.sentences import built_in_words, sentences_of
 from finetune.commands.view.word_vectors import word_vectors
 from finetune.errors import UserError
 from finetune.models import layer_mix
-from finetune.models.saving import load_encoder
+from finetune.models.loading import load_encoder
 
 PAIR = ["the cat sat on the road", "a dog ran"]
 BANK = sentences_of("bank", None)[8:12]

@@ -16,9 +16,9 @@ from finetune.inference.exported.engine import ExportedEngine
 from finetune.inference.exported.export_facts import ExportFacts
 from finetune.inference.exported.sessions import OnnxSession, OpenVinoSession
 from finetune.inference.feature_batches import Diverged
+from finetune.models.building import build_model
 from finetune.models.device import build_accelerator
 from finetune.models.feature import Feature
-from finetune.models.saving import build_model
 from finetune.models.tokenizers.added_tokens import add_tokens
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs import interrupts

@@ -18,9 +18,10 @@ from transformers import AutoTokenizer, BertForMaskedLM, PreTrainedTokenizerFast
 from finetune.data.documents import Document
 from finetune.inference import feature_batches
 from finetune.inference.engine import Engine
+from finetune.models.building import build_model
 from finetune.models.device import build_accelerator
 from finetune.models.feature import IGNORED, Feature
-from finetune.models.saving import build_model, save_checkpoint
+from finetune.models.saving import save_checkpoint
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.events import unwatched
 from finetune.runs.recipe import Recipe

@@ -23,12 +23,14 @@ from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.inference.hidden_states import with_states
 from finetune.models.batch import Batch, collate
+from finetune.models.building import build_model
 from finetune.models.families import family_notes
 from finetune.models.feature import Feature
 from finetune.models.fingerprint import OWN_WEIGHTS
 from finetune.models.kernels import cpu
+from finetune.models.loading import load_encoder, load_trained
 from finetune.models.model import EncoderWithHead
-from finetune.models.saving import build_model, load_encoder, load_trained, save_checkpoint
+from finetune.models.saving import save_checkpoint
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_tables import Train

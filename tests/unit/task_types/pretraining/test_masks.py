@@ -20,8 +20,8 @@ from transformers import PreTrainedTokenizerBase
 from finetune.data.documents import Document
 from finetune.errors import UserError
 from finetune.models.batch import collate
+from finetune.models.building import build_model
 from finetune.models.feature import IGNORED, Feature
-from finetune.models.saving import build_model
 from finetune.models.tokenizers.kinds import KINDS
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.models.tokenizers.train import train_tokenizer

@@ -15,10 +15,12 @@ from transformers import AutoTokenizer, ElectraForPreTraining
 from finetune.data.documents import Document
 from finetune.errors import UserError
 from finetune.models.batch import Batch, collate
+from finetune.models.building import build_model
 from finetune.models.feature import Feature, label_counts
 from finetune.models.fingerprint import OWN_WEIGHTS
+from finetune.models.loading import load_trained
 from finetune.models.model import EncoderWithHead
-from finetune.models.saving import build_model, load_trained, save_checkpoint
+from finetune.models.saving import save_checkpoint
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_tables import Train

@@ -15,8 +15,10 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 from finetune.data.documents import Document
 from finetune.errors import UserError
 from finetune.models.batch import collate
+from finetune.models.building import build_model
 from finetune.models.feature import IGNORED, Feature, label_counts
-from finetune.models.saving import build_model, load_trained, save_checkpoint
+from finetune.models.loading import load_trained
+from finetune.models.saving import save_checkpoint
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_tables import Train
