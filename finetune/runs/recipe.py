@@ -142,7 +142,7 @@ class Recipe(Settings):
         """With a grid, each of its points is checked instead."""
         if self.together.tasks and not self.grid and (fault := together_fault(self)):
             raise ValueError(fault)
-        if not self.together.tasks and self.together.model_fields_set - {"tasks"}:
+        if not self.together.tasks and self.together != Together():
             raise ValueError("together without tasks: it is for several tasks in one run; leave it out")
         return self
 

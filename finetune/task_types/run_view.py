@@ -9,7 +9,7 @@ from typing import Any
 from finetune.runs.folder import RunFolder
 from finetune.runs.record import RunRecord
 from finetune.task_types.registry import available
-from finetune.task_types.types import view_of
+from finetune.task_types.types import type_of, view_of
 from finetune.task_types.view import Line, View
 
 
@@ -21,7 +21,7 @@ def split_view_of(record: RunRecord, folder: RunFolder, split: str, lines: Seque
     """
     shape = (record.recipe.get("options") or {}).get("shape", "")
     settings = saved_config(folder.model)
-    view = view_of(lines, _saved_labels(settings), name=shape)
+    view = view_of(lines, _saved_labels(settings), name=shape or _guessed_type(record, settings))
     if view is not None:
         view = replace(view, order=_saved_order(settings), levels=_saved_levels(settings))
     if view is not None and not shape and (task := available().get(record.task)) is not None:
@@ -30,6 +30,15 @@ def split_view_of(record: RunRecord, folder: RunFolder, split: str, lines: Seque
         return view
     groups = dict.fromkeys(name.rpartition("/")[0] for name in record.scores.get(split, {}) if "/" in name)
     return replace(view, labels=list(groups))
+
+
+def _guessed_type(record: RunRecord, settings: Mapping[str, Any]) -> str:
+    """The type that was guessed of the run's data, or is that of its task; empty where it is not known."""
+    if shape := _saved_layout(settings).get("shape", ""):
+        return str(shape)
+    task = available().get(record.task)
+    kind = None if task is None else type_of(task)
+    return "" if kind is None else kind.name
 
 
 def saved_config(model: Path) -> dict[str, Any]:

@@ -62,13 +62,14 @@ def inputs_fault(layout: Layout | None, count: int) -> str:
 
 
 def view_of(lines: Sequence[Line], labels: Sequence[str] = (), *, name: str = "") -> View | None:
-    """The view of labelled lines: that of the named type, else of the first type whose lines look like these.
+    """The view of labelled lines: that of the named type, else of the first type whose lines look like these, but no
+    ranking, whose lines are pairs with a number.
 
     None where no line has a label, or no type fits.
     """
     known = with_labels(lines)
     types = data_types()
-    views = [types[name].view] if name in types else [each.view for each in types.values()]
+    views = [types[name].view] if name in types else [each.view for each in types.values() if not each.ranked]
     view = next((view for view in views if known and all(map(view.shows, known))), None)
     return None if view is None else view(lines=known, labels=labels)
 

@@ -95,7 +95,9 @@ def test_each_form_is_pre_trained_and_then_fine_tuned_and_loads_in_transformers(
     model = tmp_path / "results" / record.task / record.id / "model"
     _, info = AutoModelForMaskedLM.from_pretrained(model, output_loading_info=True)
     assert info["missing_keys"] == set() or not info["missing_keys"]
-    code, _, err = in_process("run", "rows.csv", f"model={record.id}", "train.updates=2", "max_length=32", data="")
+    code, _, err = in_process(
+        "run", "rows.csv", f"model={record.id}", "pooling=family", "train.updates=2", "max_length=32", data=""
+    )
     assert code == 0, err
     tuned = next(one for one in all_records(tmp_path / "results") if one.id != record.id)
     saved = tmp_path / "results" / tuned.task / tuned.id / "model"

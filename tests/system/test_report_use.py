@@ -32,4 +32,4 @@ def test_the_lines_of_use_work(
     assert code == 0 and (tmp_path / f"predictions{data.suffix}").is_file(), error
     for text in codes:
         exec(text, {})
-    assert len(codes) == 2 and "error=" not in capsys.readouterr().out
+    assert len(codes) == 2 - (kind == "overlapping") and "error=" not in capsys.readouterr().out

@@ -70,7 +70,7 @@ class ReplacedHead(Head):
         masked: Any = batch.input_ids
         positions: Any = batch.positions
         generated = self.generator(batch)
-        ids = filled(masked, positions, sampled(generated.detach(), batch.draws))
+        ids = with_samples(masked, positions, sampled(generated.detach(), batch.draws))
         inputs = batch.for_encoder() | {"input_ids": ids, "positions": None}
         states, mask = backbone.hidden_states(backbone.layer_indices(pooled=False), pooled=False, **inputs)
         found = self(backbone.read(states, mask, pooled=False), mask).squeeze(-1)
@@ -170,7 +170,7 @@ def sampled(logits: Tensor, draws: Tensor | None) -> Tensor:
     return torch.searchsorted(sums, wanted, right=True).squeeze(-1).clamp(max=logits.shape[-1] - 1)
 
 
-def filled(ids: Tensor, positions: Tensor, found: Tensor) -> Tensor:
+def with_samples(ids: Tensor, positions: Tensor, found: Tensor) -> Tensor:
     """Ids `(batch, length)` with what was found at the positions `(batch, n)`, of which -1 is none."""
     wide = functional.pad(ids, (0, 1))  # a last column for positions that are none
     places = torch.where(positions < 0, ids.shape[1], positions)

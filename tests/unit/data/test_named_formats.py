@@ -235,11 +235,11 @@ def test_a_cover_asks_for_the_sheet_with_one_that_works(tmp_path: Path, cover: l
 
 def test_a_question_or_an_error_names_sheets_of_any_size(tmp_path: Path) -> None:
     path = with_cover(tmp_path / "a.xlsx", *TITLE, *([f"Note {n}", f"of {n} words"] for n in range(15)))
-    with pytest.raises(UserError, match=r"could be the text.*; sheet=Data \(another sheet, of 13 rows\)$"):
+    with pytest.raises(UserError, match=r"two columns of texts.*; sheet=Data \(another sheet, of 13 rows\)$"):
         check_data(str(path), {})
     with pytest.raises(UserError, match=r"has no column 'ticket' .*; other sheets: sheet=Data \(13 rows\)"):
         own_task(str(path), {"text": "ticket"})
-    with pytest.raises(UserError, match=r"could be the text(?!.*another sheet)"):
+    with pytest.raises(UserError, match=r"two columns of texts(?!.*another sheet)"):
         own_task(str(path), {"sheet": "Read me"})
     path = with_cover(tmp_path / "b.xlsx", *([f"Note {number}"] for number in range(15)))
     with pytest.raises(UserError, match=r"no column with texts.*; other sheets: sheet=Data \(13 rows\)"):

@@ -32,11 +32,11 @@ from transformers import (
     AutoTokenizer,
     BertModel,
     CanineConfig,
+    ConvBertConfig,
+    ConvBertModel,
     DebertaV2ForMaskedLM,
     GPT2Config,
     RobertaModel,
-    RoFormerConfig,
-    RoFormerModel,
     T5Config,
     XLNetConfig,
     pipeline,
@@ -246,11 +246,13 @@ def test_models_that_are_not_encoders_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("task", [cat_task(), tag_task(), span_task(), choice_task()], ids=lambda task: task.name)
 def test_a_family_without_a_row_is_trained_and_loaded_again(task: Task, tiny_bert: Path, tmp_path: Path) -> None:
-    """RoFormer has no pooler; its models are saved in our own format."""
+    """ConvBERT has no pooler; its models are saved in our own format."""
     torch.manual_seed(0)
     tokenizer = load_tokenizer(tiny_bert)
     sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
-    encoder = RoFormerModel(RoFormerConfig(vocab_size=len(tokenizer), max_position_embeddings=128, **sizes))
+    encoder = ConvBertModel(
+        ConvBertConfig(vocab_size=len(tokenizer), embedding_size=32, max_position_embeddings=128, **sizes)
+    )
     encoder.save_pretrained(tmp_path / "encoder")
     tokenizer.save_pretrained(tmp_path / "encoder")
     trainer, _, _ = fit(task, tmp_path / "encoder", Train(epochs=1, layer_decay=0.9), freeze_layers=1)

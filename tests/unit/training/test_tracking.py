@@ -138,7 +138,9 @@ def test_only_the_first_process_tracks(tiny_bert: Path, tmp_path: Path, monkeypa
     given = RunOptions(source=None, out=tmp_path, track=("keeping",))  # type: ignore[arg-type]
     for rank in "01":
         monkeypatch.setenv("RANK", rank)
-        planned = type("ResolvedRun", (), {"recipe": None, "default": None, "task": None, "encoder": None})()
+        planned = type(
+            "ResolvedRun", (), {"recipe": None, "default": None, "task": None, "encoder": None, "members": ()}
+        )()
         job.outcome(replace(job.Job(planned=planned, options=given)), lambda event: None)
     assert seen == [("keeping",), ()]
 

@@ -103,12 +103,12 @@ def test_spans_are_marked_and_what_both_have_is_right() -> None:
     assert len("".join(s.text for s in far.segments)) < 400
 
 
-def lines_of(task: Task, answers: Sequence[Answer], tmp_path: Path) -> Any:
+def lines_of(task: Task, answers: Sequence[Answer], tmp_path: Path, *, name: str = "") -> Any:
     """The view of answers to a toy's rows."""
     from finetune.runs.predictions import read_predictions
 
     save_predictions(tmp_path / "p.parquet", task, task.load(Source(), "dev").rows, answers)
-    return view_of(read_predictions(tmp_path / "p.parquet"), getattr(task, "labels", ()))
+    return view_of(read_predictions(tmp_path / "p.parquet"), getattr(task, "labels", ()), name=name)
 
 
 def test_golds_that_were_turned_are_suggested_and_no_others(tmp_path: Path) -> None:
@@ -204,7 +204,7 @@ def test_every_shape_knows_its_view(tmp_path: Path) -> None:
         assert kind is not None
         gold = task.scoring.labels(task.load(Source(), "dev").rows)
         perfect = [SpanAnswer(value=a.value, start=0, end=0) for a in gold] if "spans" in task.name else gold
-        view = lines_of(task, perfect, tmp_path)
+        view = lines_of(task, perfect, tmp_path, name=kind.name)
         assert type(view) is kind.view
         assert view.scores().mean() == view.bounded
         assert not view.wrong().any()

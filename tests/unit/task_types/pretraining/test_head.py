@@ -17,8 +17,8 @@ from transformers import (
     AutoTokenizer,
     BertForMaskedLM,
     BertForPreTraining,
-    RoFormerConfig,
-    RoFormerModel,
+    ConvBertConfig,
+    ConvBertModel,
     pipeline,
 )
 
@@ -284,8 +284,8 @@ def test_a_family_that_cannot_is_one_line(
 
 def test_a_family_without_a_row_is_refused(tiny_bert: Path, tmp_path: Path) -> None:
     sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
-    RoFormerModel(RoFormerConfig(vocab_size=200, **sizes)).save_pretrained(tmp_path)
-    with pytest.raises(UserError, match="'roformer' cannot be pre-trained here"):
+    ConvBertModel(ConvBertConfig(vocab_size=200, embedding_size=32, **sizes)).save_pretrained(tmp_path)
+    with pytest.raises(UserError, match="'convbert' cannot be pre-trained here"):
         built(tmp_path, WordHead)
 
 

@@ -26,7 +26,7 @@ from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_tables import Train
 from finetune.task_types.pretraining.chosen_words import SHARE_OF_WORDS, chosen_words, words_of
 from finetune.task_types.pretraining.label_names import REPLACED, WORDS
-from finetune.task_types.pretraining.replaced_head import READ, WEIGHT, filled, sampled
+from finetune.task_types.pretraining.replaced_head import READ, WEIGHT, sampled, with_samples
 from finetune.task_types.pretraining.replaced_parts import exchanged
 from finetune.task_types.pretraining.task import TextTask
 
@@ -76,7 +76,10 @@ def test_tokens_are_sampled_as_often_as_the_softmax_says() -> None:
 
 def test_samples_are_put_at_their_positions_and_nowhere_else() -> None:
     ids, positions = torch.arange(10).view(2, 5), torch.tensor([[1, 3], [4, -1]])
-    assert filled(ids, positions, torch.tensor([[70, 71], [72, 73]])).tolist() == [[0, 70, 2, 71, 4], [5, 6, 7, 8, 72]]
+    assert with_samples(ids, positions, torch.tensor([[70, 71], [72, 73]])).tolist() == [
+        [0, 70, 2, 71, 4],
+        [5, 6, 7, 8, 72],
+    ]
 
 
 @pytest.mark.parametrize("name", ["tiny_bert", "tiny_electra"])

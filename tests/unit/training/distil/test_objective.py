@@ -25,6 +25,7 @@ from finetune.data.source import Source
 from finetune.metrics.scores import accuracy
 from finetune.models.feature import IGNORED, LABEL, TAUGHT, label_counts
 from finetune.runs.recipe_tables import Distil, Train
+from finetune.task_types.ranking.task import RankingTask
 from finetune.task_types.sentence.task import SentenceTask
 from finetune.task_types.task import Task
 from finetune.training.distil.lessons import Lessons, TaughtFeatures, taught_features
@@ -109,5 +110,6 @@ def test_parts_of_a_batch_learn_what_the_whole_learns(kind: str, tiny_bert: Path
 
 
 def test_each_shape_with_labels_can_be_taught() -> None:
-    assert all(task.teaching.learns for task in single_answers())
-    assert {type(task) for task in TOYS.values()} == {type(task) for task in single_answers()}
+    taught = [task for task in single_answers() if not isinstance(task, RankingTask)]
+    assert all(task.teaching.learns for task in taught)
+    assert {type(task) for task in TOYS.values()} == {type(task) for task in taught}
