@@ -215,6 +215,8 @@ def plain(row: Any, form: type[Row]) -> Row:
             return Chosen(row.context, tuple(row.choices), row.gold)
         case "TaggingRow":
             return _marked(row) if form is Marked else Tagged(tuple(row.words), tuple(row.gold))
+        case "OverlapRow":
+            return Marked(row.text, tuple(row.gold))
     label = tuple(sorted(row.gold)) if isinstance(row.gold, tuple) else row.gold
     return Text(row.text.strip(), None if row.pair is None else row.pair.strip(), label)
 
