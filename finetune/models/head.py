@@ -28,7 +28,7 @@ class Head(nn.Module):
     """
 
     inputs: ClassVar[frozenset[Output]]
-    reads_words: ClassVar[bool] = False  # whether the head reads only the first sub-token of each word
+    reads_words: ClassVar[bool] = False  # whether it reads the positions of words alone, not of all tokens
     joins: ClassVar[bool] = False  # whether a text has logits of all positions together, not of each
     pretrains: ClassVar[bool] = False  # whether the checkpoint's own head is kept
     decodes: ClassVar[bool] = False  # whether it writes a text, see `DecodingHead`

@@ -33,6 +33,7 @@ class ReplacedHead(Head):
 
     inputs = frozenset({"sequence"})
     pretrains = True
+    reads_words = True
     reads_batches = True
     training_only = ("generator",)
     auto_class = "AutoModelForPreTraining"

@@ -193,5 +193,5 @@ def test_damaged_files_of_every_format_end_in_one_line(
 ) -> None:
     found = fuzz_data_files(60, seed=0, folder=tmp_path, model=tiny_bert, predictor=reviewer)
     assert (found.tried, found.survived) == (60, 60)
-    assert min(found.refused, found.accepted) > 10
+    assert min(found.refused, found.accepted) > 5
     assert len(found.kinds) == len(DAMAGES)

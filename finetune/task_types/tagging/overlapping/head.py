@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from finetune.models.backbone import Backbone
+from finetune.models.families import head_dropout
 from finetune.models.family_rows import TOKEN
 from finetune.models.feature import IGNORED, LABEL
 from finetune.models.head import Head
@@ -34,8 +35,9 @@ class OverlapHead(Head):
         sides = [f"{side} of {name}" for side in ("start", "end") for name in types]
         super().__init__((*sides, *(f"{side} {number}" for side in ("start", "end") for number in range(KEYS))))
         self.types, self.longest = len(types), longest
-        self.add_layers(backbone, "token", outputs=len(self.labels), otherwise=TOKEN)
         self.has_class = False  # a pipeline of transformers would take the outputs for tags
+        self.dropout = nn.Dropout(head_dropout(backbone.config, TOKEN.dropout))
+        self.output = nn.Linear(backbone.width, len(self.labels))
 
     def forward(self, hidden: Tensor, mask: Tensor, pooled: Tensor | None = None) -> Tensor:
         """`(batch, words, width)` to `(batch, words, 2 * types + 2 * KEYS)`."""

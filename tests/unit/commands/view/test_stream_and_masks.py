@@ -17,8 +17,8 @@ from finetune.commands.view.stream import residual_stream
 from finetune.models.families import FAMILIES
 
 PAIR = ["the cat sat on the road", "a dog ran"]
-OWN_ATTENTION = {"deberta", "deberta-v2", "longformer", "mpnet", "rembert", "big_bird"}
-PRE_NORM = {"modernbert", "eurobert"}
+OWN_ATTENTION = {"roformer", "deberta", "deberta-v2", "longformer", "mpnet", "rembert", "big_bird"}
+PRE_NORM = {"roberta-prelayernorm", "modernbert", "eurobert"}
 ATTENTION = ("attention.output.dense", "attention.dense", "attention.out_lin", "attn.Wo", "self_attn.o_proj",
              "attention.attn.o", "attention.o_proj", "attn.out_proj", "attn.o_proj")  # fmt: skip
 FEED_FORWARD = (".output.dense", "ffn_output", "ffn.lin2", "mlp.Wo", "mlp.down_proj", "mlp.fc2")
