@@ -76,7 +76,8 @@ def listed_differences(runs: Sequence[ListedRun]) -> list[dict[str, Any]]:
 def _flat(recipe: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of a record's recipe by dotted keys; several tasks by their names, with their own lengths."""
     found = flat(dict(recipe))
-    tasks = [dict(one) for one in found.get(TOGETHER) or ()]
+    given = found.get(TOGETHER)
+    tasks = [one for one in given if isinstance(one, Mapping)] if isinstance(given, Sequence) else []
     names = [Path(str(one.get("task"))).name for one in tasks]
     lengths = [one.get("max_length") for one in tasks]
     words = [

@@ -17,7 +17,14 @@ from finetune.models.loading import load_encoder
 
 PAIR = ["the cat sat on the road", "a dog ran"]
 BANK = sentences_of("bank", None)[8:12]
-OWN_ATTENTION = {"roformer", "deberta", "deberta-v2", "longformer", "mpnet", "rembert"}  # whose steps cannot be recorded
+OWN_ATTENTION = {
+    "roformer",
+    "deberta",
+    "deberta-v2",
+    "longformer",
+    "mpnet",
+    "rembert",
+}  # whose steps cannot be recorded
 
 
 def test_attention_and_hidden_states_are_those_of_transformers(tiny_encoder: Path) -> None:
