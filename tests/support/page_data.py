@@ -72,8 +72,8 @@ def _corpus() -> list[str]:
     """Documents of made-up words, enough of them for a large vocabulary."""
     draw = random.Random(0)
     words = ["".join(draw.choices("abcdefghijklmnopqrstuvwxyz", k=draw.randint(3, 9))) for _ in range(4_000)]
-    lines = lambda: [" ".join(draw.choices(words, k=20)) for _ in range(3)]  # noqa: E731
-    return [line for _ in range(600) for line in (*lines(), "")]
+    lengths = (draw.choices(range(15, 26), k=3) for _ in range(600))
+    return [" ".join(draw.choices(words, k=length)) for some in lengths for length in (*some, 0)]
 
 
 def _labelled_task(row: int, text: str, mark: int) -> dict[str, object]:
