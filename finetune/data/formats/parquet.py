@@ -209,7 +209,10 @@ def _kind(before: Any, cells: list[Any]) -> Any:
     import pyarrow as pa
 
     try:
-        fields = [pa.schema([("", before)]), pa.schema([("", pa.infer_type(cells))])]
+        kind = pa.infer_type(cells)
+        if pa.types.is_nested(kind):
+            kind = pa.array(cells).type  # which fails for lists of numbers and texts
+        fields = [pa.schema([("", before)]), pa.schema([("", kind)])]
         return pa.unify_schemas(fields, promote_options="permissive").field(0).type
     except (pa.ArrowException, TypeError, ValueError):
         return pa.string()
