@@ -38,7 +38,8 @@ def few_rows_table(measured: dict[str, Any], setfit: dict[str, Any]) -> str:
         f"Scores of {measured['test_rows']} test rows, {measured['model']}, means over draws of the training rows; in "
         "brackets the lead of the default, with its 95 % interval over draws (Student's t). **Bold**: the default is "
         "behind, and the interval is below zero. For words with tags, the column TF-IDF has each word's most frequent "
-        f"tag. {measured['cpu']['name']}, {measured['date'][:10]}."
+        "tag. The linear probe here read the mean of a text's tokens as it was, not at length 1. "
+        f"{measured['cpu']['name']}, {measured['date'][:10]}."
     )
     return f"{markdown_table(head, lines)}\n\n{text}"
 
