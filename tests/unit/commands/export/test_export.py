@@ -21,6 +21,7 @@ from finetune.inference.predictor import load_predictor
 
 for package in ("onnx", "onnxscript", "onnxruntime"):
     pytest.importorskip(package)
+pytestmark = pytest.mark.slow  # as in test_graph.py
 
 KINDS = ("sentence", "regression", "multilabel", "tagging", "span", "choice")
 

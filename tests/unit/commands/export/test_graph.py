@@ -28,6 +28,7 @@ from finetune.task_types.task import Task
 
 onnxruntime = pytest.importorskip("onnxruntime")
 pytest.importorskip("onnxscript")
+pytestmark = pytest.mark.slow  # tracing a graph takes seconds; inference/exported has a fast test of the whole way
 
 LENGTH = 24
 NAMES = ("input_ids", "attention_mask", "token_type_ids", "positions")
