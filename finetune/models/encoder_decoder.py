@@ -58,6 +58,8 @@ def require_decoder(config: PretrainedConfig) -> None:
 
 
 def _why_no_decoder(config: PretrainedConfig) -> str:
+    if not getattr(config, "num_hidden_layers", 1):
+        return "it has no layers, and so no cross-attention, by which a decoder reads the source"
     kind = type(config)
     if kind not in MODEL_FOR_CAUSAL_LM_MAPPING or config.model_type not in CONFIG_MAPPING:
         return "transformers has no class of this type that predicts the next word"

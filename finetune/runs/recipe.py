@@ -246,7 +246,8 @@ def together_fault(recipe: Recipe) -> str:
         "lora": (recipe.lora, "tasks share the encoder's own weights; leave lora out"),
         "distil": (recipe.distil.given, "a teacher has one task; run that task alone"),
         "keep_labels": (recipe.keep_labels, "the heads of several tasks are new; run one task alone"),
-        f"train.solver {recipe.train.solver}": (recipe.train.solver != "adam", "it has one task; leave it out"),
+        f"train.solver {recipe.train.solver}": (recipe.train.solver not in BY_LABELS, "it has one task; leave it out"),
+        f"model {recipe.model}": (is_word2vec(recipe.model), "its words are those of one task; run each task alone"),
     }
     if len(recipe.together.tasks) < FEWEST_TASKS:
         return "together.tasks has a single task; name another, or run that task alone"

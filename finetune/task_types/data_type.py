@@ -271,6 +271,10 @@ class DataType(ABC):
         """For each label its stratum, of which train and dev get equal shares."""
         return [""] * len(golds)
 
+    def row_strata(self, rows: Sequence[Any]) -> Sequence[Any]:
+        """For each row its stratum: that of its label."""
+        return self.strata([row.gold for row in rows])
+
     # Tasks and their predictions.
 
     @abstractmethod

@@ -20,7 +20,7 @@ def drawn_for_dev(kind: DataType, rows: Sequence[OwnRow], groups: Sequence[Any] 
     texts: Iterable[str] = map(kind.unit, rows)
     if groups is None and _are_one(map(kind.unit, rows)):  # one document or context: split its sentences or questions
         texts = (same_text(row.input) for row in rows)
-    return dev_rows(texts, kind.strata([row.gold for row in rows]), groups)
+    return dev_rows(texts, kind.row_strata(rows), groups)
 
 
 def dev_rows(

@@ -48,7 +48,7 @@ def spread_evenly(task: Task, rows: Sequence[Row], units: Sequence[RowUnit], *, 
     Unit number `rank` of the `n` of its stratum has its place at `rank / n`.
     """
     kind = type_of(task)
-    strata = [""] * len(rows) if kind is None else kind.strata([row.gold for row in rows])
+    strata = [""] * len(rows) if kind is None else kind.row_strata(rows)
     members: defaultdict[str, list[tuple[bytes, int]]] = defaultdict(list)
     for number, unit in enumerate(units):
         members[str(strata[unit[0]])].append((_digest([rows[index] for index in unit], seed), number))

@@ -98,7 +98,7 @@ def test_first_fifty_losses_and_logits_equal_transformers(task: Task, tiny_encod
     trainer.fit(features, DevEvaluation(task=task, rows={"dev": rows}, features={"dev": features}))
     assert len(losses.values) == 52
     assert losses.values[:50] == pytest.approx(expected[:50], abs=1e-5)
-    assert expected[0] - expected[-1] > 0.05  # it trained, so the comparison means something
+    assert expected[0] - expected[-1] > 0.02  # it trained, so the comparison means something
     with torch.no_grad():
         logits = logits_of(theirs, collate(features, pad_id=trainer.engine.pad_id)).numpy()
     for ours, other in zip(trainer.engine.logits(features), logits, strict=True):

@@ -158,7 +158,7 @@ def choice_task(*, ragged: bool = True) -> ChoiceTask:
 
 def ranking_task(loss: str = "row") -> RankingTask:
     """The relevant one of four passages of a query says yes."""
-    rows, texts = [], iter(sentences(400, seed=7))
+    rows, texts = [], (" ".join(text.split()[:3]) for text in sentences(400, seed=7))
     for query in range(16):
         asked, count = next(texts), 4
         for place in range(count):

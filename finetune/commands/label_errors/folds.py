@@ -12,7 +12,7 @@ def in_folds(kind: DataType, rows: Sequence[OwnRow], count: int) -> list[list[in
     units: dict[str, list[int]] = {}
     for index, row in enumerate(rows):
         units.setdefault(kind.unit(row), []).append(index)
-    strata = kind.strata([row.gold for row in rows])
+    strata = kind.row_strata(rows)
     ordered = sorted(units.items(), key=lambda unit: (str(strata[unit[1][0]]), _hash(unit[0])))
     found: list[list[int]] = [[] for _ in range(count)]
     for place, (_, members) in enumerate(ordered):

@@ -106,6 +106,11 @@ class Ranking(TextType):
     def unit(self, row: Any) -> str:
         return query_of(row)
 
+    def row_strata(self, rows: Sequence[Any]) -> Sequence[bool]:
+        """Whether the row's query has a relevant passage."""
+        found = {query_of(row) for row in rows if (row.gold or 0) > 0}
+        return [query_of(row) in found for row in rows]
+
     def units(self, layout: Layout, table: Table, texts: Sequence[str]) -> Sequence[str]:
         """The queries."""
         return [

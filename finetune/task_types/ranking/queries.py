@@ -56,6 +56,6 @@ def _pairs(grades: Sequence[float]) -> np.ndarray:
 
 def _shares(grades: Sequence[float]) -> np.ndarray:
     """Each passage's share of the grades `(1, passages)`."""
-    given = np.array(grades, np.float32)
-    shares: np.ndarray = (given / given.sum())[None]
+    given = np.array(grades, float)
+    shares: np.ndarray = (given / given.max() / (given / given.max()).sum())[None].astype(np.float32)
     return shares

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import numpy as np
 from pydantic import Field, PositiveInt
 
+from finetune.data.messages import so_many
 from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.errors import UserError
@@ -240,7 +241,9 @@ def _require_order(loaded: Rows, *, trains: bool) -> None:
     queries = [{(loaded.rows[index].gold or 0) > 0 for index in some} for some in by_query(loaded.rows)]
     if not any(True in found for found in queries):
         raise UserError(
-            f"{loaded.origin}: no query has a relevant passage, whose label is above 0", "Name the labels: label=COLUMN"
+            f"{loaded.origin}: none of its {so_many(len(queries), 'query')} has a relevant passage, whose label is "
+            "above 0",
+            "Name the labels: label=COLUMN; or where these rows were drawn as dev, give dev=FILE or another seed",
         )
     if not any(len(found) == 2 for found in queries):
         what = "each query has one passage" if len(queries) == len(loaded.rows) else "all passages are relevant"

@@ -58,6 +58,7 @@ def require_meant(evidence: Evidence) -> None:
             (f"target={other}", f"'{other}' is written from '{one}'"),
             (f"target={one}", f"'{one}' is written from '{other}'"),
             (f"text={one},{other} label=COLUMN", "they are a pair, once the file has a column of labels"),
+            ("shape=text", "they are texts without labels, to pre-train on"),
         ],
     )
 

@@ -28,8 +28,9 @@ FEWEST_QUERIES = 3
 MOST_RELEVANT = 0.5  # share of the rows of such queries
 HIGHEST_GRADE = 10
 PASSAGE_WORDS = 2  # of a passage whose name does not say so, on average
+ANY_TEXT = ("text",)  # words in names of passages that say as little of other texts
 Columns = Mapping[str, Sequence[Any]]
-Called = Literal["query", "passage", "relevance"]
+Called = Literal["query", "passage", "relevance", "label_of_degrees"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +45,11 @@ class RankingColumns:
     def graded(self) -> bool:
         """Whether the label's name says that it is relevance."""
         return _is_called(self.label, "relevance")
+
+    @property
+    def vague(self) -> bool:
+        """Whether the passage is called like any text, or the label like a score of one."""
+        return place_of(self.passage, ANY_TEXT) is not None or _is_called(self.label, "label_of_degrees")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,6 +160,8 @@ def is_ranking(named: RankingColumns, columns: Columns) -> QueryGroups | None:
         return groups
     if named.graded:
         return groups if groups.have_orders else None
+    if named.vague:
+        return None
     return groups if groups.are_rankings and not groups.are_crossed else None
 
 

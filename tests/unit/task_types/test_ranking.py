@@ -20,7 +20,7 @@ from finetune.task_types.own_data import own_data, own_task
 from finetune.task_types.parts import Answer
 from finetune.task_types.ranking.bm25 import K1, B, Bm25, terms_of
 from finetune.task_types.ranking.head import RankingHead
-from finetune.task_types.ranking.queries import by_query, query_feature, query_of, some_passages
+from finetune.task_types.ranking.queries import _shares, by_query, query_feature, query_of, some_passages
 from finetune.task_types.ranking.task import RankingRow
 from finetune.task_types.resampling import margin, resampled_metrics
 
@@ -47,7 +47,7 @@ RANKINGS = {
     "Korean": rows("질문", "문서", "라벨"),
     "Korean grades": rows("질의", "문단", "관련도", grade=lambda i, k: k),
     "other names": rows("search_term", "product_title", "relevance"),
-    "some without a relevant one": rows("query", "text", "label", grade=lambda i, k: int(k == 1 and i % 3 > 0)),
+    "some without a relevant one": rows("query", "doc", "label", grade=lambda i, k: int(k == 1 and i % 3 > 0)),
     "ids": [{"query_id": i // 4, "doc_id": i, **row} for i, row in enumerate(rows("query", "doc", "rel"))],
 }
 OTHERS = {
@@ -59,6 +59,8 @@ OTHERS = {
         for i in range(6)
         for k in range(50)
     ],
+    "answers with scores": rows("question", "passage", "score", each=10, grade=lambda i, k: max(0, k - 7)),
+    "aspects": rows("query", "text", "label", queries=4, each=20, grade=lambda i, k: int(k % 5 == 0)),
     "inference": rows("premise", "hypothesis", "label", each=3, grade=lambda i, k: k),
     "paraphrases": rows("sentence1", "sentence2", "label"),
     "names of labels": rows("query", "passage", "label", grade=lambda i, k: ("yes", "no")[k % 2]),
@@ -115,7 +117,7 @@ def test_what_cannot_be_ranked_is_refused(tmp_path: Path) -> None:
     def file(**given: Any) -> Path:
         return write_csv(tmp_path / "rows.csv", rows("query", "passage", "label", **given))
 
-    assert "no query has a relevant passage" in refused(file(grade=lambda i, k: 0))
+    assert "has a relevant passage" in refused(file(grade=lambda i, k: 0))
     assert "corpus=FILE" in refused(file(grade=lambda i, k: 1))
     assert "each query has one passage" in refused(file(each=1, grade=lambda i, k: i % 2))
     assert "only one query" in refused(file(queries=1, each=30))
@@ -142,6 +144,16 @@ def test_dev_has_other_queries(tmp_path: Path) -> None:
     assert train
     assert dev
     assert not train & dev
+
+
+def test_dev_has_queries_with_a_relevant_passage(tmp_path: Path) -> None:
+    given = rows("query", "passage", "relevance", queries=24, grade=lambda i, k: int(k == 0 and i < 5))
+    task = own_task(str(write_csv(tmp_path / "rows.csv", given)), {"shape": "ranking"})
+    assert any(row.gold for row in task.load(Source(), "dev").rows)
+
+
+def test_shares_of_a_huge_grade_are_numbers() -> None:
+    assert _shares([0.0, 1e300, 1e300]).tolist() == [[0.0, 0.5, 0.5]]
 
 
 def test_negatives_are_those_of_bm25(tmp_path: Path) -> None:

@@ -42,6 +42,7 @@ def test_two_texts_without_a_label_are_asked_about(tmp_path: Path) -> None:
         "target=german",
         "target=english",
         "text=english,german label=COLUMN",
+        "shape=text",
     ]
     for setting in ("german", "english"):
         assert own_task(str(path), {"target": setting}).name == "data.tsv"

@@ -196,6 +196,7 @@ def test_the_command_line_trains_lists_and_predicts(files: Path, tiny_bert: Path
         (["reviews.csv", "reviews.csv"], "reviews.csv is there twice"),
         (["reviews.csv", "tags.conll", "frozen=true"], "frozen"),
         (["reviews.csv", "tags.conll", "lora=4"], "lora"),
+        (["reviews.csv", "tags.conll", "model=word2vec:8"], "word2vec"),
         (["reviews.csv", "tags.conll", "together.weights.tags=2"], "together.weights.tags"),
         (["reviews.csv", "tags.conll", "together.sampling=often"], "together.sampling"),
         (["glue-mrpc", "conll-2003"], "train.epochs (3, 4)"),
