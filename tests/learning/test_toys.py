@@ -12,6 +12,7 @@ from support.training import fit
 
 from finetune.metrics import pearson, spearman
 from finetune.runs.recipe_tables import Train
+from finetune.task_types import OverlapTask
 from finetune.task_types.task import Task
 
 
@@ -21,7 +22,8 @@ def test_overfits_64_rows(task: Task, tiny_bert: Path) -> None:
     settings = Train(learning_rate=2e-3, epochs=40, batch_size=8, dropout=0.0)
     _, found, progress = fit(task, tiny_bert, settings)
     score = progress.epochs[-1].headline
-    assert score > 0.98 if task.metrics[0] in (pearson, spearman) else score == 1.0
+    nearly = task.metrics[0] in (pearson, spearman) or isinstance(task, OverlapTask)  # whose threshold other rows chose
+    assert score > 0.98 if nearly else score == 1.0
     assert len(found.answers["dev"]) == 64
 
 
