@@ -5,18 +5,22 @@ python benchmarks/litserve_server.py RUN              # in an environment that h
 LitServe starts its workers as new processes, which import the API's class: so it is in a module of its own.
 """
 
+import argparse
+import importlib.util
 import socket
 import sys
 from pathlib import Path
 from typing import Any
 
-import litserve
+INSTALLED = importlib.util.find_spec("litserve") is not None
+if INSTALLED:
+    import litserve
 
 MOST_ROWS = 64  # in a batch, as many as there are clients at most
 SECONDS_TO_GATHER = 0.005  # which LitServe waits for a batch to fill
 
 
-class RunBehindLitServe(litserve.LitAPI):  # type: ignore[misc]
+class RunBehindLitServe(litserve.LitAPI if INSTALLED else object):  # type: ignore[misc]
     """A request of one row: the model is asked once a batch."""
 
     def setup(self, device: str) -> None:
@@ -49,6 +53,11 @@ class RunBehindLitServe(litserve.LitAPI):  # type: ignore[misc]
 
 def main() -> None:
     """Serves the run on a free port of this machine until it is ended."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("run")
+    parser.parse_args()
+    if not INSTALLED:
+        parser.error("litserve is not installed: pip install litserve")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
