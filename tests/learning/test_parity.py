@@ -83,7 +83,8 @@ OF_HEADS = (
 @each_task_and_family(PARITY, families=["roberta"])
 def test_first_fifty_losses_and_logits_equal_transformers(task: Task, tiny_encoder: Path) -> None:
     """At a learning rate at which rounding does not grow: at 3e-3, two CPUs differ by 1e-4 in one of these."""
-    settings = PLAIN.model_copy(update={"learning_rate": 1e-3})
+    slow = transformers.AutoConfig.from_pretrained(tiny_encoder).model_type == "roformer"
+    settings = PLAIN.model_copy(update={"learning_rate": 2e-3 if slow else 1e-3})
     losses = Losses()
     if isinstance(task, SpanTask):
         task = of_one_length(task, tiny_encoder)
@@ -98,7 +99,7 @@ def test_first_fifty_losses_and_logits_equal_transformers(task: Task, tiny_encod
     trainer.fit(features, DevEvaluation(task=task, rows={"dev": rows}, features={"dev": features}))
     assert len(losses.values) == 52
     assert losses.values[:50] == pytest.approx(expected[:50], abs=1e-5)
-    assert expected[0] - expected[-1] > 0.02  # it trained, so the comparison means something
+    assert expected[0] - expected[-1] > 0.05  # it trained, so the comparison means something
     with torch.no_grad():
         logits = logits_of(theirs, collate(features, pad_id=trainer.engine.pad_id)).numpy()
     for ours, other in zip(trainer.engine.logits(features), logits, strict=True):

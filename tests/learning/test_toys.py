@@ -19,11 +19,11 @@ from finetune.task_types.task import Task
 @pytest.mark.slow
 @pytest.mark.parametrize("task", labelled_shapes(), ids=lambda task: task.name)
 def test_overfits_64_rows(task: Task, tiny_bert: Path) -> None:
-    settings = Train(learning_rate=2e-3, epochs=40, batch_size=8, dropout=0.0)
+    epochs = 80 if isinstance(task, OverlapTask) else 40  # each pair of start and end is an answer
+    settings = Train(learning_rate=2e-3, epochs=epochs, batch_size=8, dropout=0.0)
     _, found, progress = fit(task, tiny_bert, settings)
     score = progress.epochs[-1].headline
-    nearly = task.metrics[0] in (pearson, spearman) or isinstance(task, OverlapTask)  # whose threshold other rows chose
-    assert score > 0.98 if nearly else score == 1.0
+    assert score > 0.98 if task.metrics[0] in (pearson, spearman) else score == 1.0
     assert len(found.answers["dev"]) == 64
 
 
