@@ -25,3 +25,17 @@ class Labelling:
     texts: Callable[[Row], Mapping[str, str]] = lambda _: {}
     in_cells: bool = True
     in_tools: bool = True
+
+
+def marked_in(
+    column: str, names: tuple[str, ...], marks: Callable[[Any, Any], Sequence[Mark]], *, text: Callable[[Any], str]
+) -> Labelling:
+    """Marks in a column of texts; `text` gives that of a row."""
+    return Labelling(
+        how="characters",
+        names=names,
+        marks=marks,
+        marked=column,
+        texts=lambda row: {column: text(row)},
+        in_cells=False,
+    )

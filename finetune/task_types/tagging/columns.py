@@ -19,7 +19,7 @@ from finetune.metrics.entities import to_iob2
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import TEXT_CHARS_SHOWN, Clean, Evidence, NoRow, short
 from finetune.task_types.findings import SplitRows
-from finetune.task_types.labelling import Labelling, Mark
+from finetune.task_types.labelling import Labelling, Mark, marked_in
 from finetune.task_types.parts import Answer
 from finetune.task_types.row_issues import MISSING_TEXT, unusable
 from finetune.task_types.tagging import findings
@@ -192,15 +192,7 @@ class Tagging(WordsType):
         def marks(answer: Answer, row: TaggingRow) -> list[Mark]:
             return [(one["start"], one["end"], one["type"]) for one in entities_of(answer, row)]
 
-        text = layout.text[0]
-        return Labelling(
-            how="characters",
-            names=task.types,
-            marks=marks,
-            marked=text,
-            texts=lambda row: {text: row.given[0]},
-            in_cells=False,
-        )
+        return marked_in(layout.text[0], task.types, marks, text=lambda row: row.given[0])
 
     def cells(self, task: Task, layout: Layout, answer: Answer, row: TaggingRow) -> dict[str, Any]:
         """The task's cells; where the training file had character spans those in its form, and the entities."""

@@ -14,7 +14,7 @@ from finetune.runs.events import EpochResult
 from finetune.training.evaluation import DevEvaluation, Evaluated
 
 MEAN = Metric("mean")
-SPLIT = "dev"  # the name that stands for the first dev split of each task
+SPLIT = "dev"  # of the first dev split of each task
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,7 @@ from finetune.errors import UserError
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import TEXT_CHARS_SHOWN, Clean, DataType, Evidence, NoRow, short
 from finetune.task_types.findings import ONE_LABEL, SplitRows
-from finetune.task_types.labelling import Labelling, Mark
+from finetune.task_types.labelling import Labelling, Mark, marked_in
 from finetune.task_types.parts import Answer
 from finetune.task_types.row_issues import MISSING_TEXT
 from finetune.task_types.tagging.char_spans import OUTSIDE, TEXT, in_form, spans_of, text_key, types_in, valid_spans
@@ -158,15 +158,7 @@ class OverlappingSpans(DataType):
         def marks(answer: Answer, _: OverlapRow) -> list[Mark]:
             return [*triples(answer.value)]
 
-        text = layout.text[0]
-        return Labelling(
-            how="characters",
-            names=task.types,
-            marks=marks,
-            marked=text,
-            texts=lambda row: {text: row.text},
-            in_cells=False,
-        )
+        return marked_in(layout.text[0], task.types, marks, text=lambda row: row.text)
 
     def cells(self, task: Task, layout: Layout, answer: Answer, row: OverlapRow) -> dict[str, Any]:
         """The spans in the form of the training file, and each with its text and probability."""
