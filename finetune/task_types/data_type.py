@@ -128,7 +128,7 @@ class DataType(ABC):
         found = self.find(evidence)
         if found is None and asked and "text" not in chosen:
             raise UserError(
-                f"{evidence.file}: cannot infer the columns of a {self.name} task",
+                f"{evidence.file}: cannot infer the columns of the task type {self.name}",
                 f"Name them: text={self.inputs}",
             )
         text = tuple(chosen.get("text") or (found.text if found else ()))
