@@ -11,6 +11,7 @@ import argparse
 import csv
 import itertools
 import json
+import lzma
 import random
 import time
 from collections import defaultdict
@@ -27,6 +28,7 @@ from finetune.task_types.registry import find
 
 Cells = tuple[str, ...]
 TEST_ROWS, CLASSES_OF_NUMBERS, TAGS = 300, 5, 4
+ARTICLES, PARAGRAPHS, WORDS = 100, 60, 25  # of Wikipedia, of each of them at least, and of each paragraph
 PROBE: dict[str, Any] = {"frozen": True, "train.solver": "logistic", "pooling": "mean"}
 
 
@@ -74,6 +76,29 @@ def tagged(split: str) -> tuple[Cells, list[tuple[Cells, str]]]:
     ]
 
 
+def every_second(pairs: Sequence[tuple[str, str]], split: str) -> tuple[Cells, list[tuple[Cells, str]]]:
+    """Texts and their class: every second one is for training, the others for dev."""
+    return ("text", "label"), [((text, name), name) for text, name in pairs[split != "train" :: 2]]
+
+
+def articles_of_questions(split: str) -> tuple[Cells, list[tuple[Cells, str]]]:
+    """Questions of SQuAD 1.1's dev file; their class is the title of the article, one of 48."""
+    path = source_of(None).require(["squad"], holds="dev-v1.1.json") / "dev-v1.1.json"
+    articles = json.loads(path.read_text(encoding="utf-8"))["data"]
+    parts = [(one["title"], part) for one in articles for part in one["paragraphs"]]
+    return every_second([(asked["question"].strip(), title) for title, part in parts for asked in part["qas"]], split)
+
+
+def articles_of_paragraphs(split: str) -> tuple[Cells, list[tuple[Cells, str]]]:
+    """The first words of paragraphs of Wikipedia; their class is the title of the article, one of 100."""
+    path = source_of(None).require(["text"], holds="enwiki-part.txt.xz") / "enwiki-part.txt.xz"
+    with lzma.open(path, "rt", encoding="utf-8") as file:
+        articles = (part.splitlines() for part in file.read().split("\n\n"))
+        long = [lines for lines in articles if len(lines) > PARAGRAPHS][:ARTICLES]
+    pairs = [(" ".join(line.split()[:WORDS]), title) for title, *lines in long for line in lines]
+    return every_second(pairs, split)
+
+
 KORSTS = {"train": "sts-train.tsv", "dev": "sts-dev.tsv"}
 NSMC = {"train": "ratings_train.txt", "dev": "ratings_test.txt"}
 SETS: dict[str, tuple[str, Callable[[str], Any]]] = {
@@ -88,6 +113,8 @@ SETS: dict[str, tuple[str, Callable[[str], Any]]] = {
     ),
     "conll-types": ("several labels, English", types_of_entities),
     "wnut17": ("tags, English", tagged),
+    "squad-articles": ("48 labels, English", articles_of_questions),
+    "wiki-articles": ("100 labels, English", articles_of_paragraphs),
 }
 
 

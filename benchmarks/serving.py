@@ -3,6 +3,7 @@
 python benchmarks/serving.py RUN --out results/benchmarks/serving.json                # requests/s, p50 and p99
 python benchmarks/serving.py RUN --out results/benchmarks/serving.json --minutes 60   # then memory under load
 python benchmarks/serving.py RUN --out results/benchmarks/serving.json --litserve     # next to LitServe too
+python benchmarks/serving.py EXPORT --out results/benchmarks/serving_export.json      # of a model without torch
 
 Each request has one row, of the texts in --texts (a line each), or of made-up ones. All servers are processes of
 their own, asked in turns. Then HOSTILE requests are sent to ours, each of which must be answered, or refused.
@@ -10,8 +11,10 @@ their own, asked in turns. Then HOSTILE requests are sent to ours, each of which
 
 import argparse
 import json
+import os
 import random
 import re
+import signal
 import statistics
 import subprocess
 import sys
@@ -52,15 +55,26 @@ VALUES: tuple[Any, ...] = (
 @contextmanager
 def serving(*command: str) -> Iterator[tuple[int, int]]:
     """A server as a process: its port and its process id."""
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True
+    )
     try:
         assert process.stdout is not None
         found = next(filter(None, (re.search(r"http://[\d.]+:(\d+)", line) for line in process.stdout)))
         wait_for(int(found[1]))
         yield int(found[1]), process.pid
     finally:
-        process.terminate()
+        os.killpg(process.pid, signal.SIGTERM)  # LitServe's workers do not end with it
         process.wait()
+
+
+def engine_of(folder: Path) -> str:
+    """`onnx int8` for an export of that kind; empty for a run."""
+    path = folder / "export.json"
+    if not path.is_file():
+        return ""
+    facts = json.loads(path.read_text(encoding="utf-8"))
+    return f"{facts['engine']} {facts['precision']}"
 
 
 def wait_for(port: int) -> None:
@@ -185,7 +199,7 @@ def main() -> None:
         measured["LitServe"] = (sys.executable, str(Path(__file__).with_name("litserve_server.py")), options.run)
     bodies = bodies_of(options.texts)
     found: dict[str, Any] = json.loads(options.out.read_text()) if options.out.is_file() else {"clients": {}}
-    found |= {"machine": machine.facts(), "engine": options.engine or "torch"}
+    found |= {"machine": machine.facts(), "engine": engine_of(Path(options.run)) or options.engine or "torch"}
     for _ in range(options.rounds):
         for name, command in measured.items():
             with serving(*command) as (port, _):

@@ -48,6 +48,7 @@ SCALE = {
     "distil": ("distil.json", distil_table),
     "exports": ("exports.json", exports_table),
     "serving": ("serving.json", serving_table),
+    "serving-export": ("serving_export.json", serving_table),
     "families-speed": ("families.json", families_table),
     "keep-labels": ("keep_labels.json", again_tables.keep_labels_table),
     "robust": ("robust.json", again_tables.robust_table),

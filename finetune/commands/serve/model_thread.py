@@ -13,6 +13,7 @@ from finetune.commands.serve.limits import ServeLimits
 from finetune.commands.serve.meters import Meters
 from finetune.commands.serve.refused import Refused
 
+SECONDS_TO_GATHER = 0.002  # in which none came: then no more are expected
 Compute = Callable[[Sequence[Any]], list[Any]]
 
 
@@ -58,9 +59,11 @@ class WaitingRequest:
 
 
 class ModelThread:
-    """Computes the rows of requests, in turn, without waiting for more of them than there are.
+    """Computes the rows of requests, in turn.
 
-    A request of more rows than the budget is computed in parts, between which others have theirs.
+    It waits for no more of them than there are, but where several were there for the batch before: clients that were
+    answered send their next ones, and without a wait they would be split into batches of one and of all others for
+    ever. A request of more rows than the budget is computed in parts, between which others have theirs.
     """
 
     def __init__(self, limits: ServeLimits, *, name: str, meters: Meters) -> None:
@@ -111,17 +114,21 @@ class ModelThread:
         self._thread.join(seconds)
 
     def _work(self) -> None:
+        expected = 1
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._waiting or self._closed)
                 if not self._waiting:
                     return
+                while len(self._waiting) < expected and not self._closed and self._changed.wait(SECONDS_TO_GATHER):
+                    pass
                 taken = self._gathered()
             if not taken:  # all that waited were dropped
                 continue
             self.meters.together(self.name, sum(len(some) for _, some in taken))
             _compute(taken)
             with self._changed:
+                expected = len(self._waiting) + len(taken)
                 self._waiting.extend(one for one, _ in taken if not one.future.done())
             del taken
 

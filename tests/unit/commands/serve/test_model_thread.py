@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from finetune.commands.serve import model_thread
 from finetune.commands.serve.limits import ServeLimits
 from finetune.commands.serve.meters import Meters
 from finetune.commands.serve.model_thread import ModelThread
@@ -59,6 +60,28 @@ def test_requests_that_wait_are_computed_together_and_each_gets_its_own_answers(
     model.may.set()
     assert [one.result(10) for one in given] == [["a", "b"], ["c"], ["d", "e"]]
     assert model.together == [["first"], ["a", "b", "c", "d", "e"]]
+
+
+def test_clients_that_wait_together_are_computed_together_again(
+    thread: ModelThread, model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model_thread, "SECONDS_TO_GATHER", 60)
+    first = busy(thread, model)
+    given = [thread.submit(model.answer, [row], [1]) for row in ("a", "b")]
+    model.may.set()
+    first.result(10)
+    again = thread.submit(model.answer, ["again"], [1])
+    assert [one.result(10) for one in (*given, again)] == [["a"], ["b"], ["again"]]
+    assert model.together == [["first"], ["a", "b", "again"]]
+
+
+def test_a_client_alone_waits_for_no_other(
+    thread: ModelThread, model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model_thread, "SECONDS_TO_GATHER", 60)
+    model.may.set()
+    for row in ("a", "b", "c"):
+        assert thread.submit(model.answer, [row], [1]).result(10) == [row]
 
 
 def test_a_large_request_leaves_room_for_those_after_it(thread: ModelThread, model: Model) -> None:
