@@ -16,6 +16,7 @@ import random
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +90,7 @@ def articles_of_questions(split: str) -> tuple[Cells, list[tuple[Cells, str]]]:
     return every_second([(asked["question"].strip(), title) for title, part in parts for asked in part["qas"]], split)
 
 
+@cache
 def articles_of_paragraphs(split: str) -> tuple[Cells, list[tuple[Cells, str]]]:
     """The first words of paragraphs of Wikipedia; their class is the title of the article, one of 100."""
     path = source_of(None).require(["text"], holds="enwiki-part.txt.xz") / "enwiki-part.txt.xz"

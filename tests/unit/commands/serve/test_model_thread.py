@@ -75,9 +75,7 @@ def test_clients_that_wait_together_are_computed_together_again(
     assert model.together == [["first"], ["a", "b", "again"]]
 
 
-def test_a_client_alone_waits_for_no_other(
-    thread: ModelThread, model: Model, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_client_alone_waits_for_no_other(thread: ModelThread, model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(model_thread, "SECONDS_TO_GATHER", 60)
     model.may.set()
     for row in ("a", "b", "c"):
