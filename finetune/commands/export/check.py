@@ -3,11 +3,11 @@
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 import torch
 
+from finetune.commands.export.result import ChangedAnswer
 from finetune.data.messages import so_many
 from finetune.data.rows import Row
 from finetune.inference.exported.export_facts import ExportCheck, ScoresOfBoth
@@ -26,16 +26,6 @@ from finetune.training.evaluation import decided_as_dev
 CLOSE = 1e-4  # of the largest logit, or of 1: more is not from the order of additions
 FULL = ("no", "fp32")  # precisions of an engine
 ALIKE = 0.01  # standard deviations of a run's numbers: numbers that are closer are one answer
-
-
-@dataclass(frozen=True, kw_only=True)
-class ChangedAnswer:
-    """A row that the run and its export answer differently."""
-
-    id: str
-    text: str
-    run: Any
-    export: Any
 
 
 @dataclass(frozen=True, kw_only=True)

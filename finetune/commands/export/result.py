@@ -5,9 +5,18 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from finetune.commands.export.check import ChangedAnswer
 from finetune.data.messages import so_many
 from finetune.inference.exported.export_facts import ExportFacts
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangedAnswer:
+    """A row that the run and its export answer differently."""
+
+    id: str
+    text: str
+    run: Any
+    export: Any
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,6 +11,7 @@ import pytest
 from support.records import made_record
 from transformers import AutoTokenizer
 
+from finetune import commands
 from finetune.models import pretrained
 from finetune.models.tokenizers.load import JsonTokenizer, load_text_tokenizer
 from finetune.runs.predictions import write_predictions
@@ -74,8 +75,10 @@ def loaded_by(folder: Path, *commands: str) -> Iterator[tuple[str, int, set[str]
 
 LIGHT = (
     "--help",
-    *("run --help", "predict --help", "evaluate --help", "check --help"),
-    *("explain --help", "features --help", "submission --help", "view --help"),
+    *(
+        f"{file.parent.name.replace('_', '-')} --help"
+        for file in sorted(Path(commands.__file__).parent.glob("*/command.py"))
+    ),
     *("ls", "show glue-mrpc", "show aaaaaaaaaa --predictions 2", "table", "table glue", "cp glue-mrpc"),
     *("compare aaaaaaaaaa bbbbbbbbbb", "compare aaaaaaaaaa bbbbbbbbbb --json", "init rows.csv"),
     *("check rows.csv model=encoder", "check rows.csv model=encoder --fix fixed.csv --json", "run no-such-recipe"),
