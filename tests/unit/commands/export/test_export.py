@@ -241,6 +241,7 @@ def test_a_run_that_predicts_in_half_precision_says_how_many_answers_that_change
     [
         (["--engine", "onyx"], ["--engine", "onyx", "onnx"]),
         (["--bits", "7"], ["--bits", "--int8"]),
+        (["--tolerance", "1"], ["--tolerance", "--int8"]),
         (["--int8", "--bits", "4"], ["--bits", "4", "7"]),
         (["--int8", "--keep-fp32", "end"], ["--keep-fp32", "'end'", "ends"]),
         (["--int8", "--tolerance", "-1"], ["--tolerance", "-1"]),
@@ -298,13 +299,11 @@ def test_the_layers_that_stay_in_fp32() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("int8", [False, True], ids=["fp32", "int8"])
-def test_openvino_in_both_precisions(int8: bool, finished_run: FinishedRun, tmp_path: Path) -> None:
+@pytest.mark.parametrize("int8", [{}, {"int8": True, "tolerance": 100}], ids=["fp32", "int8"])
+def test_openvino_in_both_precisions(int8: dict[str, Any], finished_run: FinishedRun, tmp_path: Path) -> None:
     pytest.importorskip("openvino")
     pytest.importorskip("nncf")
-    found = finetune.export(
-        finished_run("sentence"), tmp_path / "exported", engine="openvino", int8=int8, tolerance=100
-    )
+    found = finetune.export(finished_run("sentence"), tmp_path / "exported", engine="openvino", **int8)
     assert {file.name for file in found.folder.glob("model.*")} == {"model.xml", "model.bin"}
     assert found.facts.method == ("static" if int8 else None)
     assert finetune.load(found.folder)("the cat sat").value in ("good", "bad")
