@@ -20,7 +20,7 @@ import record_tables
 import reference
 import scale_tables
 from decisions import decisions
-from distil_table import distil_table
+from distil_table import distil_table, soups_table
 from encoder_types_table import encoder_types_table, encoder_types_table_ko
 from export_tables import exports_table, serving_table
 from families_table import families_table
@@ -46,6 +46,7 @@ RESULTS = ROOT / "results" / "benchmarks"
 CHARTS = {"en": ROOT / "docs" / "explanation", "ko": ROOT / "docs" / "ko" / "explanation"}  # of the pages on heads
 SCALE = {
     "distil": ("distil.json", distil_table),
+    "soups": ("soups.json", soups_table),
     "exports": ("exports.json", exports_table),
     "serving": ("serving.json", serving_table),
     "serving-export": ("serving_export.json", serving_table),
