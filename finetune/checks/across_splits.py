@@ -5,12 +5,13 @@ from itertools import combinations
 
 import numpy as np
 
-from finetune.checks.check import Check, across
+from finetune.checks.check import Check, across, in_each
 from finetune.checks.finding import MOST_OF_ROWS, FileFinding
-from finetune.checks.split_data import SplitFile
+from finetune.checks.split_data import SplitFile, text_keys
 from finetune.data.issues import Issue
 from finetune.data.messages import shown
 from finetune.data.values import as_text
+from finetune.task_types.split_column import DEV_WORDS
 
 LEAKED = 0.01  # share of a split's rows that are in another one too, above which scores are inflated
 MISSING_COLUMN = Issue(
@@ -84,9 +85,28 @@ def groups_apart(parts: Sequence[SplitFile]) -> Iterator[FileFinding]:
             yield second.found(GROUP_LEAK, rows, what=f"rows whose group ('{name}') is also in {first.file}")
 
 
+def leaked_by_column(part: SplitFile) -> Iterator[FileFinding]:
+    """Texts and groups whose rows a column of splits puts into train and into dev."""
+    if not part.by_column or not part.has([part.by_column]):
+        return
+    says = part.table.columns[part.by_column]
+    dev = np.array([as_text(cell).strip().lower() in DEV_WORDS for cell in says], bool)
+    kinds = [(LEAK, f"{part.thing} of dev", part.unit_keys)]
+    if part.layout.group and part.has([part.layout.group]):
+        groups = text_keys([as_text(cell) for cell in part.table.columns[part.layout.group]])
+        kinds.append((GROUP_LEAK, f"rows of dev whose group ('{part.layout.group}') is", groups))
+    for issue, what, keys in kinds:
+        rows = np.flatnonzero(dev & (keys != 0) & np.isin(keys, keys[~dev]))
+        if len(rows):
+            remedy = f"Give them one value in the column '{part.by_column}'; they inflate the scores of dev"
+            worst = issue is LEAK and len(rows) > LEAKED * dev.sum()
+            yield part.found(issue, rows, what=f"{what} also in train, by the column '{part.by_column}'", remedy=remedy, worst=worst)
+
+
 CHECKS = (
     Check(find=missing_columns, issues=(MISSING_COLUMN,), refuses=True),
     Check(find=across(unseen_labels), issues=(UNSEEN_LABEL,), refuses=True),
     Check(find=across(groups_apart), issues=(GROUP_LEAK,)),
     Check(find=across(leaked), issues=(LEAK,)),
+    Check(find=in_each(leaked_by_column), issues=(LEAK, GROUP_LEAK)),
 )

@@ -87,3 +87,27 @@ def test_groups_and_columns_of_several_files(tmp_path: Path, check: Check) -> No
     report = check(tmp_path / "data")
     (finding,) = (finding for finding in report.findings if finding.code == "missing-column")
     assert "'text'" in finding.what and finding.file.endswith("dev.csv")
+
+
+def test_texts_and_groups_that_a_column_puts_into_both_splits(tmp_path: Path, check: Check) -> None:
+    pairs = zip(texts(60), labels(60), strict=True)
+    rows = [[text, label, f"author {i % 20}", "train"] for i, (text, label) in enumerate(pairs)]
+    for i in (3, 23):  # one of three rows of author 3, and two rows of one text
+        rows[i][3] = "dev"
+    rows[50][:2], rows[23][:2] = rows[23][:2], rows[23][:2]
+    path = write_csv(tmp_path / "rows.csv", [["text", "label", "author", "part"], *rows])
+    report = check(path, split="part", group="author")
+    assert (found(report)["leak"], found(report)["group-leak"]) == ((24,), (4, 24))
+    assert "part" in next(finding.what for finding in report.findings if finding.code == "leak")
+    assert {"leak", "group-leak"}.isdisjoint(found(check(path, group="author")))
+
+
+def test_queries_that_a_column_puts_into_both_splits(tmp_path: Path, check: Check) -> None:
+    rows = [
+        [f"what is thing {query}?", f"passage {place} of {query}", int(not place), "dev" if query > 30 else "train"]
+        for query in range(40)
+        for place in range(4)
+    ]
+    rows[5][3] = "dev"
+    path = write_csv(tmp_path / "rows.csv", [["query", "passage", "label", "part"], *rows])
+    assert found(check(path, split="part"))["leak"] == (6,)
