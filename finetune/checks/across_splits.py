@@ -98,9 +98,10 @@ def leaked_by_column(part: SplitFile) -> Iterator[FileFinding]:
     for issue, what, keys in kinds:
         rows = np.flatnonzero(dev & (keys != 0) & np.isin(keys, keys[~dev]))
         if len(rows):
-            remedy = f"Give them one value in the column '{part.by_column}'; they inflate the scores of dev"
+            what = f"{what} also in train, by the column '{part.by_column}'"
+            remedy = "Give them one value there; they inflate the scores of dev"
             worst = issue is LEAK and len(rows) > LEAKED * dev.sum()
-            yield part.found(issue, rows, what=f"{what} also in train, by the column '{part.by_column}'", remedy=remedy, worst=worst)
+            yield part.found(issue, rows, what=what, remedy=remedy, worst=worst)
 
 
 CHECKS = (
