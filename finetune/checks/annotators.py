@@ -12,8 +12,8 @@ from finetune.data.messages import shown, so_many
 from finetune.data.values import as_number, as_text, is_missing
 from finetune.metrics.agreement import Level, krippendorff_alpha
 from finetune.task_types.column_names import is_other_annotator, label_tier, names_annotator, stem_of
-from finetune.task_types.data_type import NoRow
 from finetune.task_types.row_builder import rows_of
+from finetune.task_types.row_issues import NoRow
 
 RELIABLE = 0.667  # alpha below which labels hardly support conclusions (Krippendorff 2004, p. 241)
 OF_LABELS = 0.9  # share of a column's cells that hold labels, from which it is an annotator's

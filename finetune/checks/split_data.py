@@ -17,8 +17,9 @@ from finetune.data.records import Record
 from finetune.data.table import Table
 from finetune.data.values import is_missing
 from finetune.task_types.columns import Layout
-from finetune.task_types.data_type import DataType, NoRow
+from finetune.task_types.data_type import DataType
 from finetune.task_types.row_builder import rows_of
+from finetune.task_types.row_issues import NoRow
 from finetune.task_types.types import named_type
 
 

@@ -11,9 +11,10 @@ from finetune.errors import UserError, first_line
 from finetune.inference.ahead import ahead
 from finetune.models.feature import Feature
 from finetune.task_types.columns import Layout
-from finetune.task_types.data_type import DataType, NoRow
+from finetune.task_types.data_type import DataType
 from finetune.task_types.parts import Answer
 from finetune.task_types.row_builder import row_of
+from finetune.task_types.row_issues import NoRow
 from finetune.task_types.task import Task
 from finetune.task_types.types import named_type
 

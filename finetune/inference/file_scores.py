@@ -9,9 +9,9 @@ from finetune.data.messages import places, so_many
 from finetune.data.records import Record
 from finetune.data.rows import Row
 from finetune.task_types.columns import Layout
-from finetune.task_types.data_type import NoRow
 from finetune.task_types.parts import Answer, Scoring
 from finetune.task_types.row_builder import row_of
+from finetune.task_types.row_issues import NoRow
 from finetune.task_types.task import Task
 from finetune.task_types.types import named_type
 from finetune.task_types.unknown_labels import LABELS_SHOWN, UnknownLabels

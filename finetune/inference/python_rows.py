@@ -14,12 +14,12 @@ from finetune.data.rows import Row
 from finetune.errors import UserError, first_line
 from finetune.inference.answer_rows import ERROR, Predicts, answer_records, windows
 from finetune.inference.predict_plan import shown_names
-from finetune.inference.ranks import RANK, ranks_of
+from finetune.inference.ranks import RANK, query_in, ranks_of
 from finetune.runs.predictions import PREDICTION
 from finetune.task_types.columns import Layout
-from finetune.task_types.data_type import DataType, NoRow
+from finetune.task_types.data_type import DataType
 from finetune.task_types.row_builder import row_of
-from finetune.task_types.row_issues import UNUSABLE
+from finetune.task_types.row_issues import UNUSABLE, NoRow
 from finetune.task_types.types import inputs_fault, type_of
 
 
@@ -36,7 +36,7 @@ def with_ranks(predictor: Predicts, rows: Sequence[Any], found: list[dict[str, A
     """The predictions for rows, of a ranking with the place of each among those of its query."""
     if not _type_of(predictor).ranked:
         return found
-    queries = [layout.text_of(values, layout.text[0]) for values, layout, _ in (_as_values(predictor, r) for r in rows)]
+    queries = [query_in(layout, values) for values, layout, _ in (_as_values(predictor, row) for row in rows)]
     ranks = ranks_of((query, one.get(PREDICTION)) for query, one in zip(queries, found, strict=True))
     return [one | ({RANK: place} if place else {}) for one, place in zip(found, ranks.places, strict=True)]
 

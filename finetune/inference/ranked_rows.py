@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from finetune.inference.answer_rows import free_name
-from finetune.inference.ranks import RANK, ranks_of
+from finetune.inference.ranks import RANK, query_in, ranks_of
 from finetune.runs.predictions import PREDICTION
 from finetune.storage.journal import Journal
 from finetune.task_types.columns import Layout
@@ -16,7 +16,7 @@ class RankedRows:
     def __init__(self, journal: Journal, layout: Layout, taken: Collection[str]) -> None:
         self.journal, self.taken = journal, taken
         score = free_name(PREDICTION, taken)
-        self.ranks = ranks_of((layout.text_of(row, layout.text[0]), row.get(score)) for row in journal)
+        self.ranks = ranks_of((query_in(layout, row), row.get(score)) for row in journal)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         name = free_name(RANK, self.taken)

@@ -2,11 +2,14 @@
 
 from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from finetune.data.characters import same_text
+from finetune.task_types.columns import Layout
+from finetune.task_types.row_issues import NoRow
 
 RANK = "rank"  # the column of places, from 1
 
@@ -38,3 +41,10 @@ def ranks_of(rows: Iterable[tuple[str, Any]]) -> Ranks:
             places[index] = places[best[number - 1]] if tied else number + 1
         order += [*best, *(index for index in some if places[index] is None)]
     return Ranks(places=places, order=order)
+
+
+def query_in(layout: Layout, values: Mapping[str, Any]) -> str:
+    """The query of a row; empty for a row that has none, and no prediction either."""
+    with suppress(NoRow):
+        return layout.text_of(values, layout.text[0])
+    return ""

@@ -6,12 +6,13 @@ The public names are those that a task or a task type in another package is made
 from finetune.data.rows import Rows
 from finetune.task_types.choice.task import ChoiceRow, ChoiceTask
 from finetune.task_types.columns import Layout
-from finetune.task_types.data_type import DataType, Evidence, NoRow
+from finetune.task_types.data_type import DataType, Evidence
 from finetune.task_types.declared_options import option
 from finetune.task_types.multilabel.task import MultiLabelRow, MultiLabelTask
 from finetune.task_types.parts import Answer, Baselines, Codec, Explainer, Scoring, Stream
 from finetune.task_types.pretraining.task import TextTask
 from finetune.task_types.ranking.task import RankingRow, RankingTask
+from finetune.task_types.row_issues import NoRow
 from finetune.task_types.sentence.task import SentenceRow, SentenceTask
 from finetune.task_types.sequence.row import SequenceRow
 from finetune.task_types.sequence.task import SequenceTask

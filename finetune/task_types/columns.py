@@ -6,8 +6,10 @@ from typing import Any, Literal
 
 from finetune.data.column_types import NOTHING
 from finetune.data.formats.tag_forms import FormOfTags, TagForm
+from finetune.data.messages import shown
 from finetune.data.nested_fields import cell_at
-from finetune.data.values import as_text, is_missing, tags_of
+from finetune.data.values import as_text, is_missing, is_nested, tags_of
+from finetune.task_types.row_issues import NoRow
 
 DROPPED = "named by drop="  # why a label is left out that the user named
 
@@ -98,8 +100,14 @@ class Layout:
         return cell_at(values, self.label[0]) if self.label else None
 
     def text_of(self, values: Mapping[str, Any], name: str) -> str:
-        """A text of a record (of a list its items, with spaces) and its continuation in columns without a name."""
-        parts = [cell_at(values, name)]
+        """A text of a record (of a list its items, with spaces) and its continuation in columns without a name.
+
+        Raises NoRow for an object, and for a list of lists or objects.
+        """
+        cell = cell_at(values, name)
+        if not isinstance(cell, str) and is_nested(cell):
+            raise NoRow(f"has {shown(str(cell), 40)} in the column '{name}'; expected a text")
+        parts = [cell]
         if name == self.text[-1]:
             parts += [cell for column in self.rest if not is_missing(cell := values.get(column))]
         return self.delimiter.join(" ".join(map(as_text, p)) if isinstance(p, list) else as_text(p) for p in parts)

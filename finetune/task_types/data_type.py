@@ -21,21 +21,12 @@ from finetune.task_types.columns import Layout
 from finetune.task_types.findings import SplitRows
 from finetune.task_types.labelling import Labelling
 from finetune.task_types.parts import Answer
-from finetune.task_types.row_issues import UNUSABLE
 from finetune.task_types.task import Task
 from finetune.task_types.view import View
 
 Clean = Callable[[str], str]
 MOST_VALUES = 12  # values of a label in a summary
 TEXT_CHARS_SHOWN = 100  # characters of a displayed text
-
-
-class NoRow(Exception):
-    """Why a record makes no row, in words that follow `row 5`; `fault` has the issue too."""
-
-    def __init__(self, what: str, issue: Issue = UNUSABLE) -> None:
-        super().__init__(what)
-        self.fault = Finding(issue, what)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,7 +24,6 @@ from finetune.runs.folder import data_name
 from finetune.storage.stored import data_name_of
 from finetune.task_types.candidates import Ambiguous
 from finetune.task_types.columns import Layout
-from finetune.task_types.data_type import NoRow
 from finetune.task_types.declared_options import declared_names
 from finetune.task_types.dev_split import drawn_for_dev
 from finetune.task_types.guess import found_labels, guess
@@ -32,6 +31,7 @@ from finetune.task_types.label_relations import with_relations
 from finetune.task_types.mistaken_labels import with_mistakes
 from finetune.task_types.pretraining.own import is_text, text_task
 from finetune.task_types.row_builder import rows_of
+from finetune.task_types.row_issues import NoRow
 from finetune.task_types.slices import slices_of
 from finetune.task_types.split_column import dev_by_column
 from finetune.task_types.task import Task

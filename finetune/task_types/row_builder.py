@@ -8,7 +8,7 @@ from finetune.data.rows import OwnRow
 from finetune.data.table import Table
 from finetune.data.values import as_text
 from finetune.task_types.columns import Layout
-from finetune.task_types.data_type import NoRow
+from finetune.task_types.row_issues import NoRow
 from finetune.task_types.types import named_type
 
 

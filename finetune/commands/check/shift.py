@@ -33,9 +33,9 @@ from finetune.runs.folder import RunFolder
 from finetune.runs.lookup import named_run, near_files
 from finetune.runs.predictions import read_lines
 from finetune.task_types.columns import Layout
-from finetune.task_types.data_type import NoRow
 from finetune.task_types.prediction_lines import row_of_line
 from finetune.task_types.row_builder import row_of
+from finetune.task_types.row_issues import NoRow
 from finetune.task_types.trained_form import form_for
 
 if TYPE_CHECKING:

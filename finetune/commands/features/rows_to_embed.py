@@ -16,11 +16,11 @@ from finetune.inference.predict_plan import SAMPLE_ROWS, layout_for
 from finetune.runs.folder import data_name
 from finetune.runs.recipe import Recipe, parse
 from finetune.task_types.columns import Layout
-from finetune.task_types.data_type import NoRow
 from finetune.task_types.options import configured
 from finetune.task_types.own_data import OPTIONS, every_option, guessed
 from finetune.task_types.prepare import load_splits
 from finetune.task_types.row_builder import row_of
+from finetune.task_types.row_issues import NoRow
 from finetune.task_types.starting_recipe import fitting_length
 from finetune.task_types.task import Task
 from finetune.task_types.trained_form import form_for

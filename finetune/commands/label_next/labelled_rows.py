@@ -16,8 +16,8 @@ from finetune.runs.folder import RunFolder
 from finetune.runs.kept_head import OLD_DEV
 from finetune.runs.record import RunRecord
 from finetune.task_types.columns import Layout
-from finetune.task_types.data_type import NoRow
 from finetune.task_types.row_builder import row_of
+from finetune.task_types.row_issues import NoRow
 from finetune.task_types.task import Task
 from finetune.task_types.trained_form import form_for
 

@@ -25,11 +25,11 @@ from finetune.task_types.choice.view import ChoiceView
 from finetune.task_types.choice_labels import choice_name, choice_named, choices_of
 from finetune.task_types.column_names import numbered_order
 from finetune.task_types.columns import Layout
-from finetune.task_types.data_type import TEXT_CHARS_SHOWN, DataType, Evidence, NoRow, short
+from finetune.task_types.data_type import TEXT_CHARS_SHOWN, DataType, Evidence, short
 from finetune.task_types.findings import SplitRows
 from finetune.task_types.labelling import Labelling
 from finetune.task_types.parts import Answer
-from finetune.task_types.row_issues import MISSING_TEXT, unusable
+from finetune.task_types.row_issues import MISSING_TEXT, NoRow, unusable
 from finetune.task_types.task import Task
 
 LABEL_RANGE = unusable(

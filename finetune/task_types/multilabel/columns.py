@@ -11,12 +11,12 @@ from finetune.data.messages import shown
 from finetune.data.nested_fields import cell_at
 from finetune.data.values import as_text, is_missing, is_nested
 from finetune.task_types.columns import Layout
-from finetune.task_types.data_type import Evidence, NoRow, short
+from finetune.task_types.data_type import Evidence, short
 from finetune.task_types.findings import UNEVEN, SplitRows, majority_finding, one_label_finding
 from finetune.task_types.labelling import Labelling
 from finetune.task_types.multilabel.task import MultiLabelRow, MultiLabelTask
 from finetune.task_types.multilabel.view import LabelsView
-from finetune.task_types.row_issues import unusable
+from finetune.task_types.row_issues import NoRow, unusable
 from finetune.task_types.task import Task
 from finetune.task_types.text_inputs.columns import TextType, label_cell, labels_in_cell, texts_of
 from finetune.task_types.text_inputs.label_kinds import separator_in

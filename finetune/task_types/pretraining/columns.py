@@ -8,10 +8,10 @@ from finetune.data.documents import Document
 from finetune.data.documents.columns import only_text
 from finetune.errors import UserError
 from finetune.task_types.columns import Layout
-from finetune.task_types.data_type import DataType, Evidence, NoRow
+from finetune.task_types.data_type import DataType, Evidence
 from finetune.task_types.pretraining.task import TextTask
 from finetune.task_types.pretraining.view import TextView
-from finetune.task_types.row_issues import MISSING_TEXT
+from finetune.task_types.row_issues import MISSING_TEXT, NoRow
 from finetune.task_types.task import Task
 
 

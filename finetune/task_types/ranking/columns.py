@@ -10,14 +10,14 @@ from finetune.data.table import Table
 from finetune.data.values import as_number, as_text, is_missing
 from finetune.errors import UserError
 from finetune.task_types.columns import Layout
-from finetune.task_types.data_type import Evidence, NoRow, short
+from finetune.task_types.data_type import Evidence, short
 from finetune.task_types.findings import SplitRows
 from finetune.task_types.labelling import Labelling
 from finetune.task_types.ranking.queries import query_of
 from finetune.task_types.ranking.task import RankingRow, RankingTask
 from finetune.task_types.ranking.view import RankingView
 from finetune.task_types.row_groups import grouped
-from finetune.task_types.row_issues import unusable
+from finetune.task_types.row_issues import NoRow, unusable
 from finetune.task_types.task import Task
 from finetune.task_types.text_inputs.columns import TextType, texts_of
 from finetune.task_types.text_inputs.label_kinds import RANKING

@@ -13,11 +13,11 @@ from finetune.metrics.ordinal import ordinal_metrics
 from finetune.metrics.scores import accuracy, class_metric, macro_f1, pearson, spearman
 from finetune.metrics.tree import tree_metrics
 from finetune.task_types.columns import DROPPED, Layout
-from finetune.task_types.data_type import Clean, Evidence, NoRow, short
+from finetune.task_types.data_type import Clean, Evidence, short
 from finetune.task_types.findings import ONE_LABEL, SplitRows, of_single_labels
 from finetune.task_types.labelling import Labelling
 from finetune.task_types.number_labels import number_strata, number_summary
-from finetune.task_types.row_issues import NO_NUMBER
+from finetune.task_types.row_issues import NO_NUMBER, NoRow
 from finetune.task_types.sentence.mistakes import (
     LABEL_DROPPED,
     LABEL_MISTAKE,

@@ -9,8 +9,8 @@ from finetune.data.nested_fields import cell_at
 from finetune.data.values import as_text, is_missing, is_nested
 from finetune.errors import UserError
 from finetune.task_types.columns import Layout
-from finetune.task_types.data_type import TEXT_CHARS_SHOWN, DataType, Evidence, NoRow, short
-from finetune.task_types.row_issues import MISSING_TEXT, unusable
+from finetune.task_types.data_type import TEXT_CHARS_SHOWN, DataType, Evidence, short
+from finetune.task_types.row_issues import MISSING_TEXT, NoRow, unusable
 from finetune.task_types.sequence.guess import only_source, require_meant
 from finetune.task_types.sequence.row import SequenceRow
 from finetune.task_types.sequence.task import SequenceTask

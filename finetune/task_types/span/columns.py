@@ -18,12 +18,12 @@ from finetune.data.values import as_number, as_text, is_missing
 from finetune.metrics.squad import score_v1, score_v2
 from finetune.task_types.claims import Claim, SetCandidate
 from finetune.task_types.columns import Layout
-from finetune.task_types.data_type import TEXT_CHARS_SHOWN, Clean, DataType, Evidence, NoRow
+from finetune.task_types.data_type import TEXT_CHARS_SHOWN, Clean, DataType, Evidence
 from finetune.task_types.findings import SplitRows
 from finetune.task_types.labelling import Labelling, Mark
 from finetune.task_types.marked_text import TextPart, spans, unmarked
 from finetune.task_types.parts import Answer
-from finetune.task_types.row_issues import MISSING_TEXT
+from finetune.task_types.row_issues import MISSING_TEXT, NoRow
 from finetune.task_types.span import findings
 from finetune.task_types.span.answer_place import located
 from finetune.task_types.span.answers import SpanAnswer

@@ -17,11 +17,11 @@ from finetune.data.table import Table
 from finetune.data.values import as_list, as_text, is_missing, tags_of
 from finetune.metrics.entities import to_iob2
 from finetune.task_types.columns import Layout
-from finetune.task_types.data_type import TEXT_CHARS_SHOWN, Clean, Evidence, NoRow, short
+from finetune.task_types.data_type import TEXT_CHARS_SHOWN, Clean, Evidence, short
 from finetune.task_types.findings import SplitRows
 from finetune.task_types.labelling import Labelling, Mark, marked_in
 from finetune.task_types.parts import Answer
-from finetune.task_types.row_issues import MISSING_TEXT, unusable
+from finetune.task_types.row_issues import MISSING_TEXT, NoRow, unusable
 from finetune.task_types.tagging import findings
 from finetune.task_types.tagging.char_spans import (
     TEXT,

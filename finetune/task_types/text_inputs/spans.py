@@ -17,8 +17,8 @@ from finetune.data.span_form import is_place
 from finetune.data.values import as_list, as_text, is_missing, parsed_literal
 from finetune.task_types.candidates import Ambiguous
 from finetune.task_types.columns import Layout
-from finetune.task_types.data_type import NoRow, short
-from finetune.task_types.row_issues import unusable
+from finetune.task_types.data_type import short
+from finetune.task_types.row_issues import NoRow, unusable
 from finetune.task_types.text_inputs.markers import (
     BRACKETS,
     EntitySpan,

@@ -9,8 +9,8 @@ from finetune.data.values import as_list, as_text, is_missing
 from finetune.data.words.lists import word_list
 from finetune.task_types.column_names import named
 from finetune.task_types.columns import Layout
-from finetune.task_types.data_type import Clean, DataType, NoRow
-from finetune.task_types.row_issues import EMPTY_WORD, MISSING_TEXT
+from finetune.task_types.data_type import Clean, DataType
+from finetune.task_types.row_issues import EMPTY_WORD, MISSING_TEXT, NoRow
 
 ROWS_LOOKED_AT = 1_000
 

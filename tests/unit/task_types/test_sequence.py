@@ -12,10 +12,10 @@ from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.task_types.candidates import Ambiguous
-from finetune.task_types.data_type import NoRow
 from finetune.task_types.guess import guess
 from finetune.task_types.own_data import own_task
 from finetune.task_types.row_builder import rows_of
+from finetune.task_types.row_issues import NoRow
 from finetune.task_types.sequence.nearest import nearest_rows
 from finetune.task_types.sequence.row import SequenceRow
 

@@ -14,11 +14,11 @@ from finetune.data.table import Table
 from finetune.data.values import as_text, is_missing
 from finetune.errors import UserError
 from finetune.task_types.columns import Layout
-from finetune.task_types.data_type import TEXT_CHARS_SHOWN, Clean, DataType, Evidence, NoRow, short
+from finetune.task_types.data_type import TEXT_CHARS_SHOWN, Clean, DataType, Evidence, short
 from finetune.task_types.findings import ONE_LABEL, SplitRows
 from finetune.task_types.labelling import Labelling, Mark, marked_in
 from finetune.task_types.parts import Answer
-from finetune.task_types.row_issues import MISSING_TEXT
+from finetune.task_types.row_issues import MISSING_TEXT, NoRow
 from finetune.task_types.tagging.char_spans import OUTSIDE, TEXT, in_form, spans_of, text_key, types_in, valid_spans
 from finetune.task_types.tagging.guess import span_layout
 from finetune.task_types.tagging.overlapping.row import LabelledSpan, OverlapRow, as_values, triples
