@@ -1,6 +1,8 @@
 # Needs Python 3.11 or later, make and pip; everything is installed into .venv, at the versions of constraints.txt.
 PYTHON ?= python3
 BIN := .venv/bin
+# Python keeps what it has compiled, as it does by default: tests start a thousand processes.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: install demo docs test test-all chaos lint bench clean
 
