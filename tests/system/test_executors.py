@@ -173,6 +173,7 @@ def test_a_job_of_slurm_that_a_signal_stops_ends_with_a_line(monkeypatch: pytest
     assert str(found) == "glue-rte: stopped by Ctrl-C after 20 of 40 updates. The same command resumes it"
 
 
+@pytest.mark.slow
 def test_submitit_leaves_the_logging_of_this_process_as_it_is(tmp_path: Path) -> None:
     """Configuring it would close the handlers of others: absl's closes the stream that it writes to."""
     code = f"""

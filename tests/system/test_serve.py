@@ -448,6 +448,7 @@ def test_a_model_is_replaced_while_requests_arrive(reviews: Path) -> None:
         assert server.get("/about").json()["models"][0]["calibrated"]
 
 
+@pytest.mark.slow
 def test_an_export_is_served_by_the_name_of_its_run(copied_run: Callable[[str], Path]) -> None:
     from finetune.commands.export.command import export_command
 

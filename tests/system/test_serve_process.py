@@ -52,6 +52,7 @@ def test_a_server_says_how_to_try_it_loads_again_and_answers_what_waits_before_i
         assert not [line for line in server.lines if "Traceback" in line or "the cat" in line]
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_a_server_with_a_token(reviews: Path) -> None:
     token = "0123456789abcdef0123"
     with serve_process(reviews, "--host", "0.0.0.0", "--token-env", "SERVE_TOKEN", SERVE_TOKEN=token) as server:
