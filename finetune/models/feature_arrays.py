@@ -1,7 +1,7 @@
 """Features as arrays, in memory or memory-mapped: about 60 bytes for one of 20 tokens, which as an object has 2 kB."""
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, overload
 
 import numpy as np
@@ -12,7 +12,7 @@ from finetune.storage.array_file import Arrays
 BOUNDS = (
     ":bounds"  # of the array `name`, whose item i is [bounds[i] : bounds[i + 1]]; without them each item is a number
 )
-NOTE = "note."  # before the names in a note that is a mapping
+NOTE, LABEL = "note.", "label."  # before the names in a note or a label that is a mapping
 
 
 class NoArrays(ValueError):
@@ -36,7 +36,7 @@ def to_arrays(features: Sequence[Feature], *, first_row: int = 0) -> Arrays:
         **({"choices" + BOUNDS: _bounds(counts)} if any(counts) else {}),
         **_column("input_ids", [sequence.input_ids for sequence in sequences]),
         **_column("token_type_ids", [sequence.token_type_ids for sequence in sequences]),
-        **_column("label", [feature.label for feature in features]),
+        **_label([feature.label for feature in features]),
         **_column("reads", [feature.reads for feature in features]),
         **_note([feature.note for feature in features]),
     }
@@ -129,13 +129,24 @@ def _column(name: str, items: Sequence[Any]) -> dict[str, np.ndarray]:
     return {name: values, name + BOUNDS: _bounds([len(array) for array in given])}
 
 
+def _label(labels: Sequence[Any]) -> dict[str, np.ndarray]:
+    """The arrays of labels, or of mappings with the same names."""
+    if not any(isinstance(label, Mapping) for label in labels):
+        return _column("label", labels)
+    return _by_name(LABEL, labels)
+
+
 def _note(notes: Sequence[Any]) -> dict[str, np.ndarray]:
     """The arrays of notes that are None, arrays, or mappings with the same names."""
     if all(note is None or isinstance(note, np.ndarray) for note in notes):
         return _column("note", notes)
-    if not all(isinstance(note, Mapping) and note.keys() == notes[0].keys() for note in notes):
-        raise NoArrays("note is neither an array nor a mapping with the same names in all features")
-    columns = [_column(NOTE + name, [note[name] for note in notes]) for name in notes[0]]
+    return _by_name(NOTE, notes)
+
+
+def _by_name(prefix: str, items: Sequence[Any]) -> dict[str, np.ndarray]:
+    if not all(isinstance(item, Mapping) and item.keys() == items[0].keys() for item in items):
+        raise NoArrays(f"{prefix[:-1]} is neither numbers nor a mapping with the same names in all features")
+    columns = [_column(prefix + name, [item[name] for item in items]) for name in items[0]]
     return {name: array for column in columns for name, array in column.items()}
 
 
@@ -170,7 +181,7 @@ def _feature(part: Arrays, index: int) -> Feature:
         own = _tokens(part, index)
     return Feature(
         row=row,
-        label=_plain(part, "label", index),
+        label=_plain(part, "label", index) if "label" in part else _named(part, LABEL, _plain, index),
         reads=_plain(part, "reads", index),
         truncated=bool(part["truncated"][index]),
         note=_note_at(part, index),
@@ -200,8 +211,13 @@ def _plain(part: Arrays, name: str, index: int) -> Any:
 def _note_at(part: Arrays, index: int) -> Any:
     if "note" in part:
         return _wide(_at(part, "note", index))
-    names = [name for name in part if name.startswith(NOTE) and not name.endswith(BOUNDS)]
-    return {name.removeprefix(NOTE): _wide(_at(part, name, index)) for name in names} or None
+    return _named(part, NOTE, lambda *at: _wide(_at(*at)), index)
+
+
+def _named(part: Arrays, prefix: str, at: Callable[[Arrays, str, int], Any], index: int) -> dict[str, Any] | None:
+    """The mapping of an item whose names begin with a prefix in the arrays; None where there are none."""
+    names = [name for name in part if name.startswith(prefix) and not name.endswith(BOUNDS)]
+    return {name.removeprefix(prefix): at(part, name, index) for name in names} or None
 
 
 def _wide(found: Any) -> Any:

@@ -46,6 +46,11 @@ class Head(nn.Module):
         self.uses_pooler = False
         self.has_class = True  # whether `auto_class` computes the same
 
+    @property
+    def rows_by_label(self) -> Mapping[str, Sequence[str]]:
+        """The labels of the rows of its output layers, by the beginning of their parameters' names."""
+        return {"output.": self.labels}
+
     def add_layers(self, backbone: Backbone, name: HeadName, *, outputs: int, otherwise: Layers) -> Layers:
         """Adds the layers that the encoder's family has in this head, or `otherwise`; returns their row."""
         row, config = backbone.family_head(name), backbone.config

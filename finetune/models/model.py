@@ -30,6 +30,11 @@ class EncoderWithHead(nn.Module):
         return self.head.inputs == {"pooled"}
 
     @property
+    def reads_both(self) -> bool:
+        """Whether the head reads the sequence output and the pooled output."""
+        return len(self.head.inputs) == 2
+
+    @property
     def by_position(self) -> bool:
         """Whether each position that is read has logits."""
         return not self.pooled and not self.head.joins
@@ -60,7 +65,7 @@ class EncoderWithHead(nn.Module):
         """The head's input, `(batch, n, width)` or `(batch, width)`, and the mask of its positions `(batch, n)`; then,
         for a head that reads both outputs, the pooled output `(batch, width)`.
         """
-        if len(self.head.inputs) == 2:
+        if self.reads_both:
             return self.backbone.sequence_and_pooled(**batch.for_encoder())
         states, mask = batch.states, batch.attention_mask
         if states is None:

@@ -114,7 +114,7 @@ def _train(
     recipe, task = planned.recipe, planned.task
     lesson = taught(planned, built, engine)
     features = {**built.features, **({} if lesson is None else {task.train_split: lesson.features})}
-    if recipe.frozen:
+    if recipe.frozen and not built.model.reads_both:
         weights = ":".join([planned.weights.fingerprint, *map(str, recipe.keep_layers)])
         features = {
             split: with_states(given, engine, weights=weights, precision=planned.precision)

@@ -52,7 +52,7 @@ def graph_inputs(model: EncoderWithHead) -> tuple[str, ...]:
 
 def graph_outputs(model: EncoderWithHead) -> tuple[str, ...]:
     """The names of a graph's outputs: the logits, and those of the next sentence where the head has them."""
-    return (LOGITS, NEXT) if len(model.head.inputs) == 2 else (LOGITS,)
+    return (LOGITS, NEXT) if model.reads_both and model.head.pretrains else (LOGITS,)
 
 
 def write_graph(model: EncoderWithHead, file: Path) -> None:
