@@ -2,7 +2,7 @@
 
 Labels are `[[{"label", "score"}, ...]]`, entities `[{"entity_group", "score", "word", "start", "end"}, ...]`, masked
 words `[{"score", "token", "token_str", "sequence"}, ...]`. For a list of inputs it is a list of these. Numbers, answers
-to questions and choices have no such form: they are at /predict.
+to questions, choices, and predictions of several parts have no such form: they are at /predict.
 """
 
 from collections.abc import Mapping, Sequence
@@ -81,7 +81,7 @@ def as_pipelines_do(model: ServedModel, asked: PipelineRequest, predictions: Seq
         if "error" in cells:
             where = "the input" if asked.one else f"input {number}"
             raise Refused(400, f"{where} {cells['error']}", "Send texts, or rows to /predict, where each has its error")
-    if all(TAGS in cells for cells in predictions):
+    if all(TAGS in cells and not isinstance(cells["prediction"], Mapping) for cells in predictions):
         tagged = [_entities(asked, *pair) for pair in zip(asked.inputs, predictions, strict=True)]
         return tagged[0] if asked.one else tagged
     labels = model.labels

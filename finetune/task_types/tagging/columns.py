@@ -143,7 +143,7 @@ class Tagging(WordsType):
         return {f"spans {what}": rows for what, rows in changed_spans(texts, cells, layout.spans).items()}
 
     def findings(self, rows: SplitRows) -> Iterable[Finding]:
-        return findings.tagging_findings(rows)
+        return findings.tagging_findings(rows, rows.golds)
 
     def without_labels(self, layout: Layout, task: Task) -> Layout:
         """As for every type; texts that have no tags are split as the task's words are."""

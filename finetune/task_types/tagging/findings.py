@@ -36,19 +36,19 @@ SAMPLE_TEXTS = 1_000
 MOSTLY_O = 0.99  # lowest usual share of words in no entity
 
 
-def tagging_findings(rows: SplitRows) -> Iterator[Finding]:
-    """Imbalanced tags, transitions that a scheme forbids, and spans that were changed."""
+def tagging_findings(rows: SplitRows, golds: Sequence[Sequence[str] | None]) -> Iterator[Finding]:
+    """Imbalanced tags, transitions that a scheme forbids, and spans that were changed; `golds` are the rows' tags."""
     layout = rows.layout
-    yield from _balance(rows)
+    yield from _balance(rows, golds)
     if not layout.label or layout.label[0] not in rows.table.columns:
         return
-    yield from _spans(rows) if layout.spans else _schemes(rows)
+    yield from _spans(rows) if layout.spans else _schemes(rows, golds)
 
 
-def _balance(rows: SplitRows) -> Iterator[Finding]:
+def _balance(rows: SplitRows, golds: Sequence[Sequence[str] | None]) -> Iterator[Finding]:
     """The share of words in no entity, and whether one type has nearly all entities."""
-    tags = Counter(tag for gold in rows.golds for tag in gold or ())
-    types = Counter({name: sum(tags[f"{begin}-{name}"] for begin in "BU") for name in rows.label_counts})
+    tags = Counter(tag for gold in golds for tag in gold or ())
+    types = Counter({tag[2:]: tags[f"B-{tag[2:]}"] + tags[f"U-{tag[2:]}"] for tag in tags if tag != "O"})
     if not tags:
         return
     if not types:
@@ -80,10 +80,10 @@ def _spans(rows: SplitRows) -> Iterator[Finding]:
         yield Finding(issue=SPAN, indexes=some, what=f"spans {what}", worst=what in LEFT_OUT)
 
 
-def _schemes(rows: SplitRows) -> Iterator[Finding]:
+def _schemes(rows: SplitRows, golds: Sequence[Sequence[str] | None]) -> Iterator[Finding]:
     """Transitions that the file's scheme forbids, and rows in another scheme."""
     cells = rows.table.columns[rows.layout.label[0]]
-    written = {row: rows.layout.tags(cells[row]) for row, gold in enumerate(rows.golds) if gold and set(gold) != {"O"}}
+    written = {row: rows.layout.tags(cells[row]) for row, gold in enumerate(golds) if gold and set(gold) != {"O"}}
     fitting = {row: [name for name in SCHEMES if is_legal(tags, name)] for row, tags in written.items()}
     counts = Counter(name for names in fitting.values() for name in names)
     main = max(SCHEMES, key=lambda name: counts[name])

@@ -61,9 +61,9 @@ class OverlappingSpans(DataType):
             _require_inside(evidence)
             return None
         texts, cells = (evidence.columns[names[0]] for names in (layout.text, layout.label))
-        overlapping, spans = overlaps(texts, cells, layout.spans)
-        if evidence.shape is None and overlapping < max(1, OFTEN * spans):
+        if evidence.shape is None and not often_overlap(texts, cells, layout.spans):
             return None
+        overlapping, spans = overlaps(texts, cells, layout.spans)
         share = f"{overlapping:,} of {spans:,} ({percent(overlapping / max(1, spans))})"
         why = f"{layout.label[0]} holds character spans in {layout.text[0]}, of which {share} overlap a longer one"
         return replace(layout, shape=self.name, reasons={"shape": f"{why}; shape=tagging leaves those out"})
@@ -93,9 +93,9 @@ class OverlappingSpans(DataType):
     def label_names(self, layout: Layout, cell: Any) -> Iterable[str]:
         return types_in(cell, layout.spans)
 
-    def labels_in(self, gold: Gold | None) -> tuple[str, ...]:
-        """The labels of the spans."""
-        return tuple(sorted({kind for _, _, kind in gold or ()}))
+    def labels_in(self, gold: Gold | Sequence[Mapping[str, Any]] | None) -> tuple[str, ...]:
+        """The labels of the spans, of a label or a prediction."""
+        return tuple(sorted({one["label"] if isinstance(one, Mapping) else one[2] for one in gold or ()}))
 
     def tally(self, golds: Sequence[Gold]) -> Counter[str]:
         """Counts the spans of each label."""
@@ -191,6 +191,12 @@ def _require_inside(evidence: Evidence) -> None:
                 "empty or without a label",
                 "Count characters from 0, the end is the position after the last; or name the text: text=COLUMN",
             )
+
+
+def often_overlap(texts: Sequence[Any], cells: Sequence[Any], form: Sequence[str]) -> bool:
+    """Whether spans overlap more often than by mistake."""
+    overlapping, spans = overlaps(texts, cells, form)
+    return overlapping >= max(1, OFTEN * spans)
 
 
 def overlaps(texts: Sequence[Any], cells: Sequence[Any], form: Sequence[str]) -> tuple[int, int]:
