@@ -25,6 +25,7 @@ NAMES = (
     "entity_group",
     "name",
     "polarity",
+    "slot",
 )
 LISTS = ("0", "1", "2")  # for lists in place of objects
 NEARLY_ALL = 0.95  # share of the cells, and of their items, that must be spans

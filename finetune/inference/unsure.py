@@ -1,5 +1,6 @@
 """Leaves out what a model is not sure of, and adds sets of labels, by the thresholds of `thresholds.py`."""
 
+import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from finetune.task_types.parts import Answer
     from finetune.task_types.task import Task
 
-OF_GUESS = ("prediction text", "start", "end")  # columns that describe a prediction, and are empty where there is none
+OF_GUESS = ("prediction text", "start", "end", "intent", "entities")  # empty where nothing is predicted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,7 +131,9 @@ def _cell(kind: "DataType", task: "Task", layout: "Layout", answer: "Answer", ro
 
 
 def _as_text(cell: Any) -> Any:
-    """A number as a text, as `unsure` in the same column is: a column of a Parquet file has one type."""
+    """A number or an object as a text, as `unsure` in the same column is: a column of a Parquet file has one type."""
+    if isinstance(cell, Mapping):
+        return json.dumps(cell, ensure_ascii=False)
     return str(cell) if isinstance(cell, int) else cell
 
 

@@ -18,6 +18,8 @@ from finetune.task_types.sequence.row import SequenceRow
 from finetune.task_types.sequence.task import SequenceTask
 from finetune.task_types.span.row import SpanRow
 from finetune.task_types.span.task import SpanTask
+from finetune.task_types.tagging.intent.row import IntentRow
+from finetune.task_types.tagging.intent.task import IntentTask
 from finetune.task_types.tagging.overlapping.row import OverlapRow
 from finetune.task_types.tagging.overlapping.task import OverlapTask
 from finetune.task_types.tagging.row import TaggingRow
@@ -36,6 +38,8 @@ __all__ = [
     "EntitySpan",
     "Evidence",
     "Explainer",
+    "IntentRow",
+    "IntentTask",
     "Layout",
     "MultiLabelRow",
     "MultiLabelTask",

@@ -71,6 +71,7 @@ class DataType(ABC):
     is a label too. `labels_are` and `units_are` are the words for labels and for what must be in one split only; a text
     with fewer than `least_words` may be repeated.
 
+    `label_in_parts`: several label columns are the parts of one label, in their order, not labels with 0 and 1 each.
     `pooled`: its heads read a vector of the text. `batch_size` and `max_length` are those of the starting recipe; a
     `max_length` of None is fitted to the texts. `capped` is the option of its tasks that limits the tokens of the first
     input. `marks`: texts may have two marked spans. `ranked`: predictions are scores, by which the rows of one
@@ -92,6 +93,7 @@ class DataType(ABC):
     droppable: ClassVar[bool] = False
     empty_is_label: ClassVar[bool] = False
     capped: ClassVar[str] = ""
+    label_in_parts: ClassVar[bool] = False
     pooled: ClassVar[bool] = False
     marks: ClassVar[bool] = False
     ranked: ClassVar[bool] = False
@@ -165,6 +167,10 @@ class DataType(ABC):
     def label_names(self, layout: Layout, cell: Any) -> Iterable[str]:
         """The labels in a cell by their names."""
         return map(layout.named, self.labels_as_spelled(layout, cell))
+
+    def names_in(self, layout: Layout, column: str, cell: Any) -> Iterable[str]:
+        """The labels in a cell of one of the label's columns by their names."""
+        return self.label_names(layout, cell)
 
     def for_layout(self, layout: Layout) -> "DataType":
         """The type whose `labels_in` and `facts` name labels as the file of this layout does."""

@@ -67,13 +67,13 @@ def with_target(given: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def found_labels(layout: Layout, columns: Mapping[str, Sequence[Any]]) -> tuple[str, ...]:
     """The names of all labels in a table's columns: numbers in numeric order, other names alphabetically."""
-    if len(layout.label) > 1:
-        return layout.label
     kind = named_type(layout.shape)
+    if len(layout.label) > 1 and not kind.label_in_parts:
+        return layout.label
     if not layout.label or not kind.closed_labels:
         return ()
-    cells = [cell for cell in columns.get(layout.label[0], ()) if not layout.lacks(cell)]
-    names = {name for cell in cells for name in kind.label_names(layout, cell)}
+    cells = ((column, cell) for column in layout.label for cell in columns.get(column, ()) if not layout.lacks(cell))
+    names = {name for column, cell in cells for name in kind.names_in(layout, column, cell)}
     numbers = {name: as_number(name) for name in names}
     if all(number is not None for number in numbers.values()):
         return tuple(sorted(names, key=lambda name: (numbers[name], name)))

@@ -247,13 +247,15 @@ def usable_labels(layout: Layout, tables: Iterable[Table]) -> tuple[str, ...]:
 def _usable_labels(layout: Layout, table: Table) -> tuple[str, ...]:
     """The names of the labels in usable rows; other rows add no class."""
     every = found_labels(layout, table.columns)
-    if not named_type(layout.shape).closed_labels or len(layout.label) != 1:
+    kind = named_type(layout.shape)
+    if not kind.closed_labels or not (len(layout.label) == 1 or kind.label_in_parts):
         return every
-    cells, rows, seen = table.columns.get(layout.label[0], ()), rows_of(layout, table), set[str]()
+    columns = {name: table.columns[name] for name in layout.label if name in table.columns}
+    rows, seen = rows_of(layout, table), set[str]()
     # Mostly the first rows have all labels.
     while len(seen) < len(every) and (some := list(islice(rows, ROWS_AT_ONCE))):
-        usable = [cells[index] for index, row in some if not isinstance(row, NoRow)]
-        seen.update(found_labels(layout, {layout.label[0]: usable}))
+        usable = [index for index, row in some if not isinstance(row, NoRow)]
+        seen.update(found_labels(layout, {name: [cells[i] for i in usable] for name, cells in columns.items()}))
     return tuple(name for name in every if name in seen)
 
 

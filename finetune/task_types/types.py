@@ -19,6 +19,7 @@ from finetune.task_types.sentence.columns import Classification, Regression
 from finetune.task_types.sequence.columns import SourceAndTarget
 from finetune.task_types.span.columns import Span
 from finetune.task_types.tagging.columns import Tagging
+from finetune.task_types.tagging.intent.columns import IntentAndSlots
 from finetune.task_types.tagging.overlapping.columns import OverlappingSpans
 from finetune.task_types.task import Task
 from finetune.task_types.view import Line, View, with_labels
@@ -26,6 +27,7 @@ from finetune.task_types.view import Line, View, with_labels
 OWN: tuple[DataType, ...] = (
     Choice(),
     Span(),
+    IntentAndSlots(),
     OverlappingSpans(),
     Tagging(),
     Ranking(),

@@ -30,6 +30,14 @@ FILES: dict[str, list[dict[str, object]]] = {
     "tagging": [
         {"words": text, "tags": " ".join("B-TIME" if word == "day" else "O" for word in text.split())} for text in TEXTS
     ],
+    "intent-and-slots": [
+        {
+            "words": text,
+            "slots": " ".join("B-TIME" if word == "day" else "O" for word in text.split()),
+            "intent": ("ask", "tell")[i % 2],
+        }
+        for i, text in enumerate(TEXTS)
+    ],
     "overlapping-spans": [
         {"text": f"the red cat sat {i} times", "spans": [[4, 11, "THING"], [4, 7, "COLOUR"]]} for i in range(len(TEXTS))
     ],

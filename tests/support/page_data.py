@@ -21,6 +21,13 @@ def pet(number: int) -> dict[str, object]:
     return {"text": f"the cat saw the dog {number}", "e1": [4, 7], "e2": [16, 19], "label": "ab"[number % 2]}
 
 
+def request(number: int) -> dict[str, object]:
+    """A text with a tag for each word, and an intent."""
+    intent, first = (("play_music", "play"), ("get_weather", "find"))[number % 2]
+    thing, place = ("song", "city")[number % 2], ("red", "blue", "old")[number % 3]
+    return {"text": f"{first} the {place} one {number}", "slots": f"O O B-{thing} I-{thing} O", "intent": intent}
+
+
 @pytest.fixture(scope="session")
 def page_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """All nine GLUE tasks, made up, in the layout of the official files."""
@@ -139,6 +146,7 @@ def write_own_data(folder: Path) -> None:
             json.dumps({"text": f"the red cat {row} sat", "spans": [[0, 11, "PET"], [4, 7, "COLOUR"]]})
             for row in range(24)
         ],
+        "requests.jsonl": [json.dumps(request(row), ensure_ascii=False) for row in range(24)],
         "pets.jsonl": [json.dumps(pet(row)) for row in range(24)],
         "new.jsonl": [json.dumps({name: cell for name, cell in pet(row).items() if name != "label"}) for row in (1, 2)],
         "lines.txt": texts,

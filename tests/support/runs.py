@@ -56,6 +56,12 @@ NESTED = [
     for i in range(30)
     for colour, animal in [(("red", "blue")[i % 2], ("cat", "dog", "bird")[i % 3])]
 ]
+ASKED = [
+    {"text": f"{verb} the {animal} now", "slots": "O O B-PET O", "intent": intent}
+    for i in range(15)
+    for (verb, intent), animal in zip((("play", "music"), ("read", "book")), (("cat", "dog")[i % 2],) * 2, strict=True)
+]
+NO_CLASS = ("overlapping", "intent")  # which no class of transformers loads
 DATA: dict[str, tuple[str, str, dict[str, Any]]] = {  # task type: name of its file, content, settings
     "sentence": ("reviews.csv", as_csv(("review", "mark"), *REVIEWS), FAST),
     "regression": (
@@ -70,6 +76,7 @@ DATA: dict[str, tuple[str, str, dict[str, Any]]] = {  # task type: name of its f
     ),
     "tagging": ("tags.conll", "the O\ncat B-PET\nsat O\n\nthe O\ndog B-PET\n\n" * 10, ONCE),
     "overlapping": ("nested.jsonl", as_json_lines(*NESTED), ONCE),
+    "intent": ("asked.jsonl", as_json_lines(*ASKED), ONCE),
     "span": ("span.jsonl", as_json_lines(*QUESTIONS), ONCE | {"max_length": 32}),
     "choice": ("choice.csv", as_csv(("context", "choice1", "choice2", "label"), *ENDINGS), ONCE),
     "choice by letter": (

@@ -14,6 +14,8 @@ from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.metrics.scores import accuracy, pearson
 from finetune.task_types import (
+    IntentRow,
+    IntentTask,
     OverlapRow,
     OverlapTask,
     SequenceRow,
@@ -108,6 +110,16 @@ def tag_task(*, context: str = "sentence") -> TaggingTask:
                 tags[place : place + 2] = ["B-PLACE", "I-PLACE"]
         rows.append(TaggingRow(id=str(index), words=tuple(words), gold=tuple(tags), document=str(index // 2)))
     return toy(TaggingTask, rows, name=f"toy-tags-{context}", types=("ANIMAL", "PLACE"), context=context)
+
+
+def intent_task() -> IntentTask:
+    """The entities of `tag_task`, and by the first word whether the text asks for a song or for a book."""
+    rows = []
+    for index, row in enumerate(tag_task().load(Source(), "train").rows):
+        first, intent = (("yes", "play"), ("no", "read"))[index * 7 % 2]
+        gold = (intent, ("O", *row.gold))
+        rows.append(IntentRow(id=row.id, words=(first, *row.words), gold=gold))
+    return toy(IntentTask, rows, name="toy-intents", types=("ANIMAL", "PLACE"), intents=("play", "read"))
 
 
 def overlap_task() -> OverlapTask:
@@ -247,14 +259,15 @@ def written_task(rows: Sequence[SequenceRow] | None = None, **settings: Any) -> 
 def labelled_shapes() -> list[Task]:
     """A toy of each shape that the package has for rows with labels."""
     spans = [span_task(), span_task(unanswerable=True)]
-    return [cat_task(), length_task(), labels_task(), tag_task(), overlap_task(), *spans, choice_task(), ranking_task()]
+    tagged = [tag_task(), intent_task(), overlap_task()]
+    return [cat_task(), length_task(), labels_task(), *tagged, *spans, choice_task(), ranking_task()]
 
 
 def single_answers() -> list[Task]:
     """Those of `labelled_shapes` in which each logit is an answer by itself: a student can learn it, it can be
     explained, and a class of transformers reads it.
     """
-    return [task for task in labelled_shapes() if not isinstance(task, OverlapTask)]
+    return [task for task in labelled_shapes() if not isinstance(task, OverlapTask | IntentTask)]
 
 
 def every_shape() -> list[Task]:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from support.hub import TOKEN
 from support.hub_server import HubServer
-from support.runs import DATA, FinishedRun
+from support.runs import DATA, NO_CLASS, FinishedRun
 
 Finished = subprocess.CompletedProcess[str]
 
@@ -58,7 +58,7 @@ def test_a_pushed_model_answers_as_its_run(
     card = hub.repositories["model", name].files["README.md"].decode()
     command, *codes = (re.findall(rf"```{language}\n(.*?)\n```", card, re.DOTALL) for language in ("bash", "python"))
     (typed,), (load, *alone) = command, codes[0]
-    assert len(alone) == (kind != "overlapping")  # which no class of transformers loads
+    assert len(alone) == (kind not in NO_CLASS)
     predicted = reader.python("-m", *shlex.split(typed))
     assert predicted.returncode == 0, predicted.stderr
     local = [*shlex.split(typed)[:-1], f"local{data.suffix}"]

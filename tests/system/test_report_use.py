@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from support.cli import InProcess
-from support.runs import DATA, FinishedRun
+from support.runs import DATA, NO_CLASS, FinishedRun
 
 import finetune
 
@@ -32,4 +32,4 @@ def test_the_lines_of_use_work(
     assert code == 0 and (tmp_path / f"predictions{data.suffix}").is_file(), error
     for text in codes:
         exec(text, {})
-    assert len(codes) == 2 - (kind == "overlapping") and "error=" not in capsys.readouterr().out
+    assert len(codes) == 2 - (kind in NO_CLASS) and "error=" not in capsys.readouterr().out

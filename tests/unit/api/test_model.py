@@ -164,6 +164,7 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "regression": ("the cat sat", "the dog ran"),
     "multilabel": ("the cat 1",),
     "tagging": (["the", "cat"],),
+    "intent": (["play", "the", "cat"],),
     "overlapping": ("the red cat sat",),
     "span": ("who sat?", "the cat sat"),
     "choice": ("the cat", ["sat", "ran"]),

@@ -30,6 +30,8 @@ RIGHT: list[tuple[str, Any, Any]] = [  # run, two forms of the same row
     ("choice", CHOICES, {"context": "the cat", "choice1": "sat", "choice2": "ran"}),
     ("overlapping", "the cat", {"text": "the cat"}),
     ("tagging", "the cat", {"tokens": ["the", "cat"]}),
+    ("intent", "play the cat", {"tokens": ["play", "the", "cat"]}),
+    ("intent", "play the cat", {"text": "play the cat"}),
     ("tagging", "the cat", ENTITIES),
 ]
 NO_TEXT = [None, 3, "", " ", b"the cat", [None], [""], [3], [["the cat", 3]], {}, [{}], {"other": "the cat"}, ()]
@@ -55,9 +57,11 @@ WRONG: list[tuple[str, Any, str]] = [
     ("overlapping", PAIR, "2 inputs"),
     ("tagging", PAIR, "2 inputs"),
     ("tagging", {"tokens": []}, "no words"),
+    ("intent", PAIR, "2 inputs"),
+    ("intent", {"tokens": []}, "no words"),
     *[
         (kind, given, "")
-        for kind in ("sentence", "rte", "span", "choice", "tagging", "overlapping")
+        for kind in ("sentence", "rte", "span", "choice", "tagging", "intent", "overlapping")
         for given in NO_TEXT
     ],
     *[(kind, pd.DataFrame({"text": ["the cat"]}), "") for kind in ("sentence", "rte")],

@@ -57,7 +57,7 @@ def test_a_resumed_prediction_is_the_same_byte_by_byte(
         assert not list(tmp_path.glob(".out*"))
 
 
-@pytest.mark.parametrize("kind", ["regression", "multilabel", "tagging", "overlapping", "span", "choice"])
+@pytest.mark.parametrize("kind", ["regression", "multilabel", "tagging", "intent", "overlapping", "span", "choice"])
 def test_every_task_type_resumes_the_same(kind: str, finished_run: FinishedRun, tmp_path: Path) -> None:
     predictor = predictors.load_predictor(finished_run(kind))
     name, content, _ = DATA[kind]

@@ -107,6 +107,8 @@ def shape(task: Task, feature: Feature) -> tuple[int, ...]:
     """The shape of a feature's logits."""
     if feature.choices:
         return (len(feature.choices),)
+    if isinstance(feature.label, dict):
+        return (len(feature.reads), len(task.labels))
     if isinstance(feature.label, list | tuple) and type(task).__name__ not in (
         "MultiLabelTask",
         "OverlapTask",

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from huggingface_hub import ModelCard
 from support.cli import InProcess
-from support.runs import DATA, FinishedRun
+from support.runs import DATA, NO_CLASS, FinishedRun
 
 from finetune.data.checksums import ABOUT, CHECKSUMS, verify_folder
 from finetune.inference.card.card import card_text, describe_run, is_edited, save_first_card
@@ -44,7 +44,7 @@ def test_the_calls_of_a_card_work(
     assert code == 0 and (tmp_path / f"predictions{data.suffix}").is_file(), error
     monkeypatch.chdir(tmp_path)
     python = blocks_of(card, "python")
-    assert len(python) == 2 - (kind == "overlapping")  # which no class of transformers loads
+    assert len(python) == 2 - (kind in NO_CLASS)
     for text in python:
         exec(text, {})
     assert "error=" not in capsys.readouterr().out
@@ -61,7 +61,7 @@ def test_the_head_of_a_card_has_every_score_of_the_record(finished_run: Finished
     assert {key: found[key] for key in plain} == plain
     (interval,) = {str(one.metric_args["95 % interval"]) for one in head.eval_results if one.metric_args}
     assert interval == str([round(end, 6) for end in record.margins["dev"].interval or ()])
-    loads = kind != "overlapping"  # in a class of transformers
+    loads = kind not in NO_CLASS
     assert bool(head.pipeline_tag) == loads and (head.library_name == "transformers") == loads
     assert head.base_model is None  # a folder of this machine is no encoder of the Hub
 

@@ -117,7 +117,7 @@ def test_the_report_lists_them(reviews: Path, in_process: InProcess, tmp_path: P
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["regression", "multilabel", "tagging", "overlapping", "span", "choice"])
+@pytest.mark.parametrize("kind", ["regression", "multilabel", "tagging", "intent", "overlapping", "span", "choice"])
 def test_each_type_has_changed_rows(kind: str, finished_run: FinishedRun) -> None:
     from finetune.inference.predictor import load_predictor
 

@@ -1,0 +1,302 @@
+"""Intents and slots: from the file to both answers, their scores, and the loss of a plain computation."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from support.cli import InProcess, assert_error
+from support.own_data import own_task
+from support.toys import intent_task
+from support.training import CPU, PLAIN, build
+from torch.nn import functional
+from transformers import AutoTokenizer
+
+from finetune.commands.check.run_checks import check_data
+from finetune.data.source import Source
+from finetune.errors import UserError
+from finetune.models.batch import collate
+from finetune.models.building import build_model
+from finetune.models.carried_head import carry_head
+from finetune.models.feature import IGNORED, label_counts
+from finetune.runs.recipe import Recipe
+from finetune.task_types import IntentRow, IntentTask
+from finetune.task_types.candidates import Ambiguous
+from finetune.task_types.parts import Answer
+from finetune.task_types.tagging.intent.row import as_value
+from finetune.task_types.types import view_of
+
+Fields = dict[str, Any]
+BOTH = "intent-and-slots"
+
+
+def asked(number: int) -> Fields:
+    """A text, its tags and its intent."""
+    kind, verb = (("music", "play"), ("book", "read"))[number % 2]
+    return {"text": f"{verb} the red cat number {number}", "slots": "O O B-thing I-thing O O", "intent": kind}
+
+
+def spans(number: int) -> Fields:
+    """The same with character spans."""
+    row = asked(number)
+    return {**row, "slots": [{"start": 9, "end": 16, "entity": "thing"}]}
+
+
+def written(
+    path: Path, make: Callable[[int], Fields] = asked, *, count: int = 40, changed: dict[int, Fields] | None = None
+) -> str:
+    """A file of such rows, some with other cells."""
+    rows = [{**make(number), **(changed or {}).get(number, {})} for number in range(count)]
+    path.write_text("\n".join(json.dumps(row, ensure_ascii=False) for row in rows), encoding="utf-8")
+    return str(path)
+
+
+def renamed(**names: str) -> Callable[[int], Fields]:
+    """Rows with other names of columns."""
+    return lambda number: {names.get(name, name): cell for name, cell in asked(number).items()}
+
+
+def listed(number: int) -> Fields:
+    return {
+        "tokens": asked(number)["text"].split(),
+        "tags": asked(number)["slots"].split(),
+        "intents": f"i{number % 3}",
+    }
+
+
+def task_of(rows: Sequence[IntentRow] = ()) -> IntentTask:
+    return IntentTask(name="x", read=lambda *_: None, types=("a", "b"), intents=("go", "stop"))  # type: ignore[arg-type,return-value]
+
+
+@pytest.mark.parametrize(
+    ("make", "settings", "label"),
+    [
+        (asked, {}, ("slots", "intent")),
+        (listed, {}, ("tags", "intents")),
+        (spans, {}, ("slots", "intent")),
+        (renamed(intent="의도", text="문장", slots="태그"), {}, ("태그", "의도")),
+        (renamed(intent="domain"), {"label": "domain,slots"}, ("slots", "domain")),
+        (renamed(intent="domain"), {"label": "slots,domain"}, ("slots", "domain")),
+        (renamed(intent="domain"), {"label": "slots,domain", "shape": BOTH}, ("slots", "domain")),
+        (spans, {"label": "intent,slots"}, ("slots", "intent")),
+    ],
+)
+def test_words_with_tags_or_spans_and_an_intent_are_this_form(
+    tmp_path: Path, make: Any, settings: Fields, label: tuple[str, ...]
+) -> None:
+    task = own_task(written(tmp_path / "a.jsonl", make), settings)
+    layout = task.read.layout  # type: ignore[attr-defined]
+    assert (layout.shape, layout.label) == (BOTH, label)
+    assert isinstance(task, IntentTask) and len(task.intents) == (3 if make is listed else 2)
+    rows = task.load(Source(), "train").rows
+    assert {row.gold[1][2:4] for row in rows} == {("B-thing", "I-thing")}
+    assert {row.gold[0] for row in rows} == {*task.intents}
+
+
+@pytest.mark.parametrize(
+    ("make", "settings", "shape", "label"),
+    [
+        (renamed(intent="domain"), {}, "tagging", ("slots",)),
+        (renamed(intent="label"), {}, "tagging", ("slots",)),
+        (asked, {"label": "slots"}, "tagging", ("slots",)),
+        (asked, {"label": "intent"}, "classification", ("intent",)),
+        (asked, {"shape": "tagging"}, "tagging", ("slots",)),
+        (lambda n: {**asked(n), "intent": f"a wish of user {n}"}, {}, "tagging", ("slots",)),
+        (lambda n: {**asked(n), "intent": ["a", "b"]}, {}, "tagging", ("slots",)),
+    ],
+)
+def test_what_is_not_clearly_an_intent_leaves_a_tagger(
+    tmp_path: Path, make: Any, settings: Fields, shape: str, label: tuple[str, ...]
+) -> None:
+    layout = own_task(written(tmp_path / "a.jsonl", make), settings).read.layout  # type: ignore[attr-defined]
+    assert (layout.shape, layout.label) == (shape, label)
+
+
+@pytest.mark.parametrize(
+    ("make", "settings", "named"),
+    [
+        (asked, {"shape": BOTH, "label": "intent"}, "label=intent"),
+        (renamed(intent="domain"), {"shape": BOTH}, "cannot infer"),
+        (lambda n: {**asked(n), "domain": "ab"[n % 2]}, {"shape": BOTH, "label": "intent,domain"}, "neither column"),
+        (lambda n: {**asked(n), "intent": ["a", "b"]}, {"label": "intent,slots"}, "'intent' holds lists"),
+    ],
+)
+def test_columns_that_do_not_fit_are_refused(tmp_path: Path, make: Any, settings: Fields, named: str) -> None:
+    with pytest.raises(UserError) as error:
+        own_task(written(tmp_path / "a.jsonl", make), settings)
+    assert named in error.value.what and "label=" in error.value.way_out
+
+
+def test_two_columns_called_intent_are_a_question_with_answers_that_work(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.jsonl", lambda n: {**asked(n), "intents": ("x", "y", "z")[n % 3]})
+    with pytest.raises(Ambiguous) as question:
+        own_task(path)
+    found = [own_task(path, {"label": setting.removeprefix("label=")}) for setting, _ in question.value.choices]
+    assert [len(task.intents) for task in found] == [2, 3]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("cells", "note"),
+    [
+        ({"intent": ""}, "has a label in the column 'slots' and none in 'intent'"),
+        ({"intent": None, "slots": ""}, "without a label"),
+        ({"slots": ""}, "has a label in the column 'intent' and none in 'slots'"),
+        ({"slots": "O O"}, "has 6 words and 2 tags"),
+        ({"text": ""}, "has no words"),
+        ({"intent": ["a"]}, "several values in the column 'intent'"),
+    ],
+)
+def test_a_row_without_one_of_both_is_named_and_left_out(tmp_path: Path, cells: Fields, note: str) -> None:
+    path = written(tmp_path / "a.jsonl", changed={7: cells})
+    notes = own_task(path).load(Source(), "train").notes
+    assert any(note in one and "row 8" in one and "a.jsonl" in one for one in notes), notes
+    assert check_data(path, {}).findings
+
+
+def test_an_intent_of_one_row_and_a_single_intent_are_found(tmp_path: Path) -> None:
+    found = check_data(written(tmp_path / "a.jsonl", changed={7: {"intent": "rare"}}), {}).findings
+    assert any(one.code == "single-row" and "intent: rare" in one.what for one in found)
+    alone = check_data(written(tmp_path / "b.jsonl", lambda n: {**asked(n), "intent": "one"}), {}).findings
+    assert any(one.code == "one-label" and "the intent 'one'" in one.what for one in alone)
+
+
+def test_a_kept_head_carries_the_rows_of_both_layers_by_their_labels(tiny_bert: Path) -> None:
+    recipe = Recipe(task="any")
+    new_task = replace(task_of(), types=("b", "c"), intents=("new", "stop"))
+    trained, new = (build_model(tiny_bert, task.head, recipe, device=CPU)[0] for task in (task_of(), new_task))
+    before = new.head.intent.weight[0].clone()  # type: ignore[union-attr, index]
+    with torch.no_grad():
+        carry_head(trained, new)
+    places = {name: trained.head.labels.index(name) for name in ("O", "B-b", "I-b")}
+    for name, place in places.items():
+        assert torch.equal(new.head.output.weight[new.head.labels.index(name)], trained.head.output.weight[place])
+    own, theirs = (head.intent.weight for head in (new.head, trained.head))
+    assert torch.equal(own[1], theirs[1]) and torch.equal(own[0], before)  # type: ignore[index]
+
+
+def test_an_encoder_without_a_pooler_gets_a_layer_and_a_layer_mix_is_refused(tiny_roberta: Path) -> None:
+    model, _ = build_model(tiny_roberta, task_of().head, Recipe(task="any"), device=CPU)
+    assert not model.head.uses_pooler and isinstance(model.head.pooler, torch.nn.Sequential)
+    with pytest.raises(UserError) as error:
+        build_model(tiny_roberta, task_of().head, Recipe(task="any", layers=[1]), device=CPU)
+    assert "layers" in error.value.way_out
+
+
+def test_spans_that_overlap_keep_their_own_form_unless_both_columns_are_named(tmp_path: Path) -> None:
+    def nested(number: int) -> Fields:
+        return {**spans(number), "slots": [*spans(number)["slots"], {"start": 9, "end": 12, "entity": "colour"}]}
+
+    path = written(tmp_path / "a.jsonl", nested)
+    assert own_task(path).read.layout.shape == "overlapping-spans"  # type: ignore[attr-defined]
+    task = own_task(path, {"label": "intent,slots"})
+    assert isinstance(task, IntentTask)
+    assert any("overlap a longer one" in note for note in task.load(Source(), "train").notes)
+
+
+def test_the_loss_is_that_of_a_plain_computation(tiny_bert: Path) -> None:
+    trainer, features = build(intent_task(), tiny_bert, PLAIN)
+    model, batch = trainer.engine.model.eval(), collate(features[:16], pad_id=0)
+    encoded = model.backbone.encoder(batch.input_ids, batch.attention_mask, batch.token_type_ids)
+    head: Any = model.head
+    intents = functional.linear(encoded.pooler_output, head.intent.weight, head.intent.bias)
+    words = torch.gather(
+        encoded.last_hidden_state,
+        1,
+        batch.positions.clamp(min=0).unsqueeze(-1).expand(-1, -1, model.backbone.width),  # type: ignore[union-attr]
+    )
+    tags = functional.linear(words, head.output.weight, head.output.bias)
+    own = functional.cross_entropy(intents, batch.labels["intent"]) + functional.cross_entropy(
+        tags.flatten(0, 1), batch.labels["slots"].flatten(), ignore_index=IGNORED
+    )
+    counts = label_counts(features[:16])
+    losses = head.losses(model(*batch.inputs()), batch.labels)
+    assert float(sum(loss / counts[name] for name, loss in losses.items())) == pytest.approx(float(own), rel=1e-5)
+    assert counts == {"intent": 16, "slots": sum(len(one.reads) for one in features[:16])}  # type: ignore[arg-type]
+
+
+def test_windows_are_averaged_for_the_intent_and_each_word_has_a_tag(tiny_bert: Path) -> None:
+    task, tokenizer = task_of(), AutoTokenizer.from_pretrained(tiny_bert)
+    row = IntentRow(id="1", words=("cat", "dog") * 20, gold=("stop", ("O", "B-a") * 20))
+    features = task.codec.encode([row], tokenizer, 16)
+    assert len(features) > 2 and {one.label["intent"] for one in features} == {1}
+    assert sum(len(one.label["slots"]) for one in features) == 40
+    logits = [np.zeros((len(one.reads), len(task.labels)), np.float32) for one in features]  # type: ignore[arg-type]
+    for number, each in enumerate(logits):
+        each[:, 5:] = [0, 4] if number == 0 else [1, 0]
+    (answer,) = task.codec.decode(logits, features, [row])
+    mean = (4 - (len(features) - 1)) / len(features)
+    assert answer.value["intent"] == ("stop" if mean > 0 else "go") and len(answer.value["slots"]) == 40
+    assert answer.probabilities is not None and len(answer.probabilities) == 41
+    assert max(answer.probabilities[0], 1 - answer.probabilities[0]) == pytest.approx(1 / (1 + np.exp(-abs(mean))))
+
+
+def test_scores_are_of_whole_rows_of_intents_and_of_slots() -> None:
+    task = task_of()
+    gold = [("go", ("B-a", "O")), ("stop", ("B-b", "O")), ("go", ("O", "O"))]
+    rows = [IntentRow(id=str(n), words=("x", "y"), gold=one) for n, one in enumerate(gold)]
+    given = [("go", ("B-a", "O")), ("go", ("B-b", "O")), ("go", ("O", "B-a"))]
+    scores = task.scoring.score([Answer(value=as_value(*one)) for one in given], rows)
+    assert (scores["exact match"], scores["intent accuracy"]) == (pytest.approx(1 / 3), pytest.approx(2 / 3))
+    assert (scores["slot precision"], scores["slot recall"], scores["slot f1"]) == (pytest.approx(2 / 3), 1.0, 0.8)
+    assert list(scores) == list(task.metric_names)
+    assert task.scoring.score(task.scoring.labels(rows), rows)["exact match"] == 1.0
+
+
+def test_the_report_has_intents_and_slots() -> None:
+    line = {
+        "id": "1", "words": ["see", "Rome"], "gold": as_value("go", ["O", "B-a"]),
+        "prediction": as_value("stop", ["O", "B-b"]), "probabilities": [0.7, 0.9, 0.6],
+        "label_probabilities": [0.3, 0.9, 0.2],
+    }  # fmt: skip
+    view = view_of([line])
+    assert view is not None and type(view).__name__ == "IntentView"
+    assert view.pairs() == [("intent: go", "intent: stop")]
+    assert {one.name for one in view.classes()} == {"intent: go", "intent: stop", "a", "b"}
+    assert view.verdict(line) == ("go", "stop") and view.listed(line, "gold") == "go: Rome (a)"
+    beliefs = view.beliefs()
+    assert beliefs is not None and beliefs.chances.tolist() == [0.3, 0.9, 0.2]
+    assert view.doubt(line, 0)["doubted"] == "intent: go" and "Rome" in view.doubt(line, 2)["doubted"]
+    (claim,) = view.claims(line)
+    assert (claim.confidence, claim.right) == (0.6, False)
+
+
+def test_predictions_are_scored_and_an_unknown_intent_is_named(
+    copied_run: Callable[[str], Path], tmp_path: Path, in_process: InProcess
+) -> None:
+    run = copied_run("intent")
+    rows = [{"text": "play the cat now", "slots": "O O B-PET O", "intent": kind} for kind in ("music", "nap")]
+    (tmp_path / "new.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    for output in ("out.jsonl", "out.csv"):
+        code, out, err = in_process("predict", str(run), "new.jsonl", "-o", output, data="")
+        assert code == 0 and "'intent: nap'" in out + err and "row 2" in out + err
+    given = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert {"prediction", "predicted intent", "intent probability", "entities"} <= {*given[0]}
+    assert given[0]["intent"] == "music" and {*given[0]["prediction"]} == {"intent", "slots"}
+    code, out, err = in_process("evaluate", str(run), "new.jsonl", data="")
+    assert code == 0 and "exact match" in out and "'intent: nap'" in out + err
+
+
+@pytest.mark.parametrize(("label", "scored"), [("mood,marks", True), ("marks,mood", True), ("mood", False)])
+def test_labels_of_other_names_are_scored_in_any_order(
+    copied_run: Callable[[str], Path], tmp_path: Path, in_process: InProcess, label: str, scored: bool
+) -> None:
+    run = copied_run("intent")
+    row = {"text": "play the cat now", "marks": "O O B-PET O", "mood": "music"}
+    (tmp_path / "new.jsonl").write_text("\n".join([json.dumps(row)] * 3))
+    code, out, err = in_process("predict", str(run), "new.jsonl", f"label={label}", "-o", "out.jsonl", data="")
+    assert code == 0 and ("exact match" in out + err) == scored
+    assert ("not scored" in out + err) != scored
+
+
+def test_label_next_is_refused_in_one_line(
+    copied_run: Callable[[str], Path], tmp_path: Path, in_process: InProcess
+) -> None:
+    run = copied_run("intent")
+    (tmp_path / "pool.jsonl").write_text("\n".join(json.dumps({"text": f"play the dog {n}"}) for n in range(9)))
+    code, _, err = in_process("label-next", str(run), "pool.jsonl", "-o", "next.csv", data="")
+    assert code == 2
+    assert_error(err, "intent and slots", "label=")
