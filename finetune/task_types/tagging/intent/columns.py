@@ -15,11 +15,11 @@ from finetune.data.table import Table
 from finetune.data.values import as_text
 from finetune.errors import UserError
 from finetune.task_types.columns import Layout
-from finetune.task_types.data_type import Clean, Evidence, NoRow
+from finetune.task_types.data_type import Clean, Evidence
 from finetune.task_types.findings import ONE_LABEL, UNEVEN, SplitRows, majority_finding
 from finetune.task_types.labelling import Labelling
 from finetune.task_types.parts import Answer
-from finetune.task_types.row_issues import unusable
+from finetune.task_types.row_issues import NoRow, unusable
 from finetune.task_types.tagging import findings
 from finetune.task_types.tagging.columns import Tagging
 from finetune.task_types.tagging.intent.guess import BOTH, NAME, intent_layout
