@@ -11,7 +11,8 @@ from finetune.checks.split_data import SplitFile, text_keys
 from finetune.data.issues import Issue
 from finetune.data.messages import shown
 from finetune.data.values import as_text
-from finetune.task_types.split_column import DEV_WORDS
+from finetune.errors import UserError
+from finetune.task_types.split_column import DEV_WORDS, TRAIN_WORDS, dev_by_column
 
 LEAKED = 0.01  # share of a split's rows that are in another one too, above which scores are inflated
 MISSING_COLUMN = Issue(
@@ -33,6 +34,12 @@ LEAK = Issue(
     worst="error",
     meaning="the same texts in two splits",
     remedy="Remove them from one file; they inflate the scores of {split}",
+)
+SPLIT_CELL = Issue(
+    code="split-cell",
+    severity="error",
+    meaning="`split=COLUMN` names a column that does not say train or dev in each row",
+    remedy="Write train or dev there, and give test rows in a file of their own: test=FILE",
 )
 GROUP_LEAK = Issue(
     code="group-leak",
@@ -85,18 +92,29 @@ def groups_apart(parts: Sequence[SplitFile]) -> Iterator[FileFinding]:
             yield second.found(GROUP_LEAK, rows, what=f"rows whose group ('{name}') is also in {first.file}")
 
 
+def wrong_splits(part: SplitFile) -> Iterator[FileFinding]:
+    """A column of splits with which the data cannot be read."""
+    if not part.by_column or not part.has([part.by_column]):
+        return
+    unusable = {index for index, _ in part.unusable}
+    try:
+        dev_by_column(part.table, part.by_column, [row for row in range(len(part.texts)) if row not in unusable])
+    except UserError as fault:
+        yield part.found(SPLIT_CELL, what=fault.what.removeprefix(f"{part.file}: "), remedy=fault.way_out)
+
+
 def leaked_by_column(part: SplitFile) -> Iterator[FileFinding]:
     """Texts and groups whose rows a column of splits puts into train and into dev."""
     if not part.by_column or not part.has([part.by_column]):
         return
-    says = part.table.columns[part.by_column]
-    dev = np.array([as_text(cell).strip().lower() in DEV_WORDS for cell in says], bool)
+    says = [as_text(cell).strip().lower() for cell in part.table.columns[part.by_column]]
+    dev, train = (np.array([word in words for word in says], bool) for words in (DEV_WORDS, TRAIN_WORDS))
     kinds = [(LEAK, f"{part.thing} of dev", part.unit_keys)]
     if part.layout.group and part.has([part.layout.group]):
         groups = text_keys([as_text(cell) for cell in part.table.columns[part.layout.group]])
         kinds.append((GROUP_LEAK, f"rows of dev whose group ('{part.layout.group}') is", groups))
     for issue, what, keys in kinds:
-        rows = np.flatnonzero(dev & (keys != 0) & np.isin(keys, keys[~dev]))
+        rows = np.flatnonzero(dev & (keys != 0) & np.isin(keys, keys[train]))
         if len(rows):
             what = f"{what} also in train, by the column '{part.by_column}'"
             remedy = "Give them one value there; they inflate the scores of dev"
@@ -109,5 +127,6 @@ CHECKS = (
     Check(find=across(unseen_labels), issues=(UNSEEN_LABEL,), refuses=True),
     Check(find=across(groups_apart), issues=(GROUP_LEAK,)),
     Check(find=across(leaked), issues=(LEAK,)),
+    Check(find=in_each(wrong_splits), issues=(SPLIT_CELL,), refuses=True),
     Check(find=in_each(leaked_by_column), issues=(LEAK, GROUP_LEAK)),
 )

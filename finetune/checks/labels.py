@@ -131,7 +131,9 @@ def variants(part: SplitFile) -> Iterator[FileFinding]:
         return
     if changed := unified(part.label_counts):
         pairs = ", ".join(f"{shown(old)} for {shown(new)}" for old, new in list(changed.items())[:LABELS_SHOWN])
-        yield part.found(LABEL_VARIANT, part.rows_with(changed), what=f"{LABEL_VARIANT.meaning}: {pairs}")
+        remedy = "" if part.kind.respelled else "Use one spelling; they count as different labels"
+        what = f"{LABEL_VARIANT.meaning}: {pairs}"
+        yield part.found(LABEL_VARIANT, part.rows_with(changed), what=what, remedy=remedy)
     by_number: defaultdict[float | None, list[str]] = defaultdict(list)
     for name in part.label_counts:
         by_number[as_number(name)].append(name)

@@ -143,7 +143,7 @@ class OldModel:
         old, new = (type(each).__name__ if (kind := type_of(each)) is None else kind.name for each in (self.task, task))
         if self.kind is None or old != new:
             raise UserError(
-                f"keep_labels: run {self.record.id} is a {old} model, and the new rows are a {new} task",
+                f"keep_labels: run {self.record.id} has the task type {old}, and the new rows have {new}",
                 f"Leave keep_labels out, or if the rows are read wrongly, set shape={old}",
             )
 

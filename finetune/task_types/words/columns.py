@@ -5,7 +5,8 @@ from itertools import islice
 from typing import Any
 
 from finetune.data.column_types import ColumnFacts
-from finetune.data.values import as_list, as_text, is_missing
+from finetune.data.messages import shown
+from finetune.data.values import as_list, as_text, is_missing, is_nested
 from finetune.data.words.lists import word_list
 from finetune.task_types.column_names import named
 from finetune.task_types.columns import Layout
@@ -78,8 +79,13 @@ def are_numbers(cells: Sequence[Any]) -> bool:
 
 
 def words_in(cell: Any, column: str, *, blanks: bool = False) -> list[str]:
-    """The words in a cell. Raises NoRow where there are none, and for an empty one unless `blanks` may be words."""
+    """The words in a cell.
+
+    Raises NoRow where there are none, for objects, and for an empty one unless `blanks` may be words.
+    """
     found = as_list(cell)
+    if isinstance(cell, dict) or is_nested(found):
+        raise NoRow(f"has {shown(str(cell), 40)} in the column '{column}'; expected words")
     words = as_text(cell).split() if found is None else [as_text(word) for word in found]
     if not any(word.strip() for word in words):
         raise NoRow(f"has no words in the column '{column}'", MISSING_TEXT)

@@ -111,3 +111,13 @@ def test_queries_that_a_column_puts_into_both_splits(tmp_path: Path, check: Chec
     rows[5][3] = "dev"
     path = write_csv(tmp_path / "rows.csv", [["query", "passage", "label", "part"], *rows])
     assert found(check(path, split="part"))["leak"] == (6,)
+
+
+@pytest.mark.parametrize(("cells", "named"), [(("foo", "dev"), "row 1"), (("train", "train"), "all rows are train")])
+def test_a_column_that_does_not_say_train_or_dev_is_an_error(
+    cells: tuple[str, str], named: str, tmp_path: Path, check: Check
+) -> None:
+    rows = zip(texts(40), labels(40), [cells[0], *[cells[1]] * 39], strict=True)
+    report = check(write_csv(tmp_path / "rows.csv", [["text", "label", "part"], *rows]), split="part")
+    (fault,) = (finding for finding in report.findings if finding.code == "split-cell")
+    assert fault.severity == "error" and named in fault.what and "rows.csv" not in fault.what

@@ -83,6 +83,8 @@ def task_of(rows: Sequence[IntentRow] = ()) -> IntentTask:
         (renamed(intent="domain"), {"label": "slots,domain"}, ("slots", "domain")),
         (renamed(intent="domain"), {"label": "slots,domain", "shape": BOTH}, ("slots", "domain")),
         (spans, {"label": "intent,slots"}, ("slots", "intent")),
+        (renamed(text="seq.in", slots="seq.out", intent="label"), {}, ("seq.out", "label")),
+        (lambda n: {**asked(n), "intent": {"name": asked(n)["intent"]}}, {}, ("slots", "intent.name")),
     ],
 )
 def test_words_with_tags_or_spans_and_an_intent_are_this_form(
@@ -148,6 +150,8 @@ def test_two_columns_called_intent_are_a_question_with_answers_that_work(tmp_pat
         ({"slots": "O O"}, "has 6 words and 2 tags"),
         ({"text": ""}, "has no words"),
         ({"intent": ["a"]}, "several values in the column 'intent'"),
+        ({"text": {"a": 1}, "slots": "O O"}, "in the column 'text'; expected words"),
+        ({"text": [["a"]], "slots": "O"}, "in the column 'text'; expected words"),
     ],
 )
 def test_a_row_without_one_of_both_is_named_and_left_out(tmp_path: Path, cells: Fields, note: str) -> None:
@@ -162,6 +166,8 @@ def test_an_intent_of_one_row_and_a_single_intent_are_found(tmp_path: Path) -> N
     assert any(one.code == "single-row" and "intent: rare" in one.what for one in found)
     alone = check_data(written(tmp_path / "b.jsonl", lambda n: {**asked(n), "intent": "one"}), {}).findings
     assert any(one.code == "one-label" and "the intent 'one'" in one.what for one in alone)
+    bare = check_data(written(tmp_path / "c.jsonl", lambda n: {**asked(n), "slots": "O O O O O O"}), {}).findings
+    assert any(one.code == "one-label" and one.remedy.endswith("label=intent") for one in bare)
 
 
 def test_a_kept_head_carries_the_rows_of_both_layers_by_their_labels(tiny_bert: Path) -> None:

@@ -29,7 +29,11 @@ from finetune.task_types.tagging.intent.view import IntentView
 from finetune.task_types.task import Task
 from finetune.task_types.words.columns import ROWS_LOOKED_AT, WordsType, as_long
 
-HALF_LABEL = unusable("half-label", "an intent without tags, or tags without an intent", "Fill in the other one")
+HALF_LABEL = unusable(
+    "half-label",
+    "an intent without tags, or tags without an intent",
+    "Fill in the other one; a text without slots has O for each word, or []",
+)
 Gold = IntentAndTags | None
 TAGGING = Tagging()
 
@@ -117,7 +121,10 @@ class IntentAndSlots(WordsType):
 
     def findings(self, rows: SplitRows) -> Iterator[Finding]:
         """Those of tags, and an intent that all rows have or nearly all."""
-        yield from findings.tagging_findings(rows, [gold and gold[1] for gold in rows.golds])
+        slots, intents = rows.layout.label
+        for finding in findings.tagging_findings(rows, [gold and gold[1] for gold in rows.golds]):
+            alone = finding.issue is ONE_LABEL
+            yield finding._replace(remedy=f"The intents alone are learned with label={intents}") if alone else finding
         counts = Counter(gold[0] for gold in rows.golds if gold is not None)
         if not counts:
             return
@@ -126,7 +133,7 @@ class IntentAndSlots(WordsType):
             yield Finding(
                 issue=ONE_LABEL,
                 what=f"all {every:,} labelled rows have the intent {shown(most)}",
-                remedy=f"The slots alone are learned with label={rows.layout.label[0]}",
+                remedy=f"The slots alone are learned with label={slots}",
                 worst=rows.trains,
             )
         else:

@@ -13,6 +13,7 @@ from finetune.task_types.data_type import Evidence
 from finetune.task_types.tagging.overlapping.columns import often_overlap
 
 NAME = "intent-and-slots"
+OF_FILES = ("seq.in", "seq.out", "label")  # the files of ATIS and SNIPS: words, tags, intents
 NAME_WORDS = 3  # words of a name
 BOTH = "Name both columns: label=INTENT,SLOTS"
 TagsIn = Callable[[Evidence], Layout | None]
@@ -77,8 +78,8 @@ def _without(column: str, evidence: Evidence) -> Evidence:
 
 def _called_intent(evidence: Evidence) -> list[str]:
     """The columns that are called intent, and hold one of a few a row."""
-    taken = evidence.chosen.get("text", [])
-    names = named([name for name in evidence.columns if name not in taken], word_list("intent"))
+    columns = [name for name in evidence.columns if name not in evidence.chosen.get("text", [])]
+    names = [OF_FILES[-1]] if {*OF_FILES} <= {*columns} else named(columns, word_list("intent"))
     return [name for name in names if _may_be_intent(evidence.facts[name])]
 
 
