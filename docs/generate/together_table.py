@@ -23,10 +23,12 @@ def together_table(measured: dict[str, Any]) -> str:
     means = [{way: {"mean": statistics.fmean(found.values())} for way, found in one.items()} for one in draws]
     alone = [one[ALONE]["mean"] for one in means]
     lines.append(["mean", f"{100 * statistics.fmean(alone):.1f}", *_cells(means, ways, "mean", "mean")])
-    counts = ", ".join(f"{so_many(sum(way in one for one in draws), 'seed')} {way}" for way in (ALONE, *ways))
+    counts = {way: sum(way in one for one in draws) for way in (ALONE, *ways)}
+    fewer = [f"{count} {way}" for way, count in counts.items() if count < len(draws)]
+    seeds = so_many(len(draws), "seed") + (f", of which {', '.join(fewer)}" if fewer else "")
     text = (
         f"{measured['model']}, {measured['limit']} rows of each split and task, {measured['epochs']} epochs in batches "
-        f"of {measured['batch_size']} ({counts}). In brackets the difference to *alone* of the same seeds with its "
+        f"of {measured['batch_size']} ({seeds}). In brackets the difference to *alone* of the same seeds with its "
         "95 % interval over seeds (from two seeds on); **bold** where that is on one side. "
         f"{measured['cpu']['name']}, {measured['date'][:10]}."
     )
