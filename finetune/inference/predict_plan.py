@@ -140,7 +140,11 @@ def layout_for(
     if trained is not None and "text" not in options and set(trained.text) <= columns:
         given = named_columns(options["label"], sample.columns, "label", sample) if options.get("label") else []
         kept = tuple(given) or (trained.label if set(trained.label) <= columns else ())
-        return _scored(kind, replace(_marked(trained, options, sample), label=kept, id=""), sample)
+        found, notes = _scored(kind, replace(_marked(trained, options, sample), label=kept, id=""), sample)
+        missing = [name for name in trained.label if name not in columns]
+        if missing and not given and len(missing) < len(trained.label):
+            notes.append(f"no column {', '.join(missing)}: not scored")
+        return found, notes
     if not columns:
         raise UserError(f"{sample.path}: none of its first rows can be read", "Check it with `finetune check`")
     if trained is not None and "text" not in options and isinstance(kind, WordsType | Text) and len(columns) == 1:

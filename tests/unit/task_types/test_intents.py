@@ -286,6 +286,15 @@ def test_predictions_are_scored_and_an_unknown_intent_is_named(
     assert code == 0 and "exact match" in out and "'intent: nap'" in out + err
 
 
+def test_a_file_with_one_of_both_labels_says_what_is_missing(
+    copied_run: Callable[[str], Path], tmp_path: Path, in_process: InProcess
+) -> None:
+    run = copied_run("intent")
+    (tmp_path / "new.jsonl").write_text(json.dumps({"text": "play the cat now", "intent": "music"}))
+    code, out, err = in_process("predict", str(run), "new.jsonl", "-o", "out.jsonl", data="")
+    assert code == 0 and "no column slots: not scored" in out + err
+
+
 @pytest.mark.parametrize(("label", "scored"), [("mood,marks", True), ("marks,mood", True), ("mood", False)])
 def test_labels_of_other_names_are_scored_in_any_order(
     copied_run: Callable[[str], Path], tmp_path: Path, in_process: InProcess, label: str, scored: bool
