@@ -345,8 +345,11 @@ def test_words_tags_and_labels_in_three_files(tmp_path: Path, one: str) -> None:
     slots(tmp_path / "train"), slots(tmp_path / "valid", rows=4)
     read = own_data(own_task(str(tmp_path / one), {}))
     assert read is not None
-    assert (read.layout.shape, read.layout.text, read.layout.label) == ("tagging", ("seq.in",), ("seq.out",))
-    assert len(read(Source(), "train").rows) == (12 if one == "" else 11)  # else one is drawn for dev
+    assert (read.layout.shape, read.layout.text) == ("intent-and-slots", ("seq.in",))
+    assert read.layout.label == ("seq.out", "label")
+    assert len(read(Source(), "train").rows) == (12 if one == "" else 10)  # else one of each intent is drawn for dev
+    tags = own_data(own_task(str(tmp_path / one), {"label": "seq.out"}))
+    assert tags is not None and tags.layout.shape == "tagging"
     intents = own_data(own_task(str(tmp_path / one), {"label": "label"}))
     assert intents is not None and intents.layout.labels == ("fare", "flight")
 
