@@ -7,7 +7,6 @@ the same command goes on.
 """
 
 import argparse
-import csv
 import itertools
 import json
 import random
@@ -15,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import machine
-from few_rows import SETS
+from few_rows import SETS, write
 
 import finetune
 
@@ -28,12 +27,10 @@ def files(name: str, draw: int, folder: Path) -> tuple[Path, Path]:
     read = SETS[name][1]
     (header, train), (_, test) = read("train"), read("dev")
     folder.mkdir(parents=True, exist_ok=True)
-    paths = folder / f"{name}-{draw}.csv", folder / f"{name}-test.csv"
-    parts = (train, ROWS, draw), (test, min(TEST_ROWS, len(test)), 0)
-    for path, (rows, count, seed) in zip(paths, parts, strict=True):
-        with path.open("w", newline="", encoding="utf-8") as file:
-            csv.writer(file).writerows([header, *(cells for cells, _ in random.Random(seed).sample(rows, count))])
-    return paths
+    drawn, scored = random.Random(draw).sample(train, ROWS), random.Random(0).sample(test, min(TEST_ROWS, len(test)))
+    parts = (f"{name}-{draw}", drawn), (f"{name}-test", scored)
+    one, other = (write(folder / path, header, [cells for cells, _ in rows]) for path, rows in parts)
+    return one, other
 
 
 def measured(name: str, draw: int, work: Path) -> dict[str, Any]:

@@ -5,9 +5,10 @@ from collections import defaultdict
 from typing import Any
 
 from finetune.commands.table.files import Cells, markdown_table
+from finetune.runs.compared_model import ENSEMBLE, MEAN, PLAIN, SOUP, STUDENT, TEACHER
 
-SEVERAL = ("mean of the runs", "soup", "ensemble")
-MODELS = ("teacher", "student", "student without a teacher")
+SEVERAL = (MEAN, SOUP, ENSEMBLE)
+MODELS = (TEACHER, STUDENT, PLAIN)
 
 
 def distil_table(measured: dict[str, Any]) -> str:
@@ -52,8 +53,8 @@ def soups_table(measured: dict[str, Any]) -> str:
         lines.append([name, draws[0]["metric"], str(len(draws)), shown[0], *several, f"{best:.1f}"])
     head = ["data", "score", "draws", *SEVERAL, "best run, chosen on test"]
     text = (
-        "Scores of test rows that chose nothing, minilm, five seeds on 1,000 rows, three epochs; in brackets the lead "
-        "over the mean of the runs, with the least and the greatest of the draws of the training rows. "
+        f"Scores of test rows that chose nothing, minilm, three epochs: {measured['about']}; in brackets the lead over "
+        "the mean of the runs, with the least and the greatest of the draws of the training rows. "
         f"{measured['cpu']['name']}, {measured['date'][:10]}."
     )
     return f"{markdown_table(head, lines)}\n\n{text}"

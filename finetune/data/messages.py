@@ -1,6 +1,7 @@
 """Formats texts, counts and row numbers for messages."""
 
 from collections.abc import Collection, Sequence
+from typing import Any
 
 
 def shown(text: str, most: int = 40) -> str:
@@ -54,3 +55,9 @@ def places(found: Sequence[tuple[int, int]], *, most: int, count: int = 0) -> st
     if all(row == line for row, line in shown):
         return rows
     return f"{rows}; {noun(len(shown), 'line')} {', '.join(str(line) for _, line in shown)}"
+
+
+def short(cell: Any) -> str:
+    """A cell, shortened for a message."""
+    text = repr(cell)
+    return text if len(text) < 40 else text[:37] + "..."

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from finetune.data.column_types import NOTHING
 from finetune.data.formats.tag_forms import FormOfTags, TagForm
-from finetune.data.messages import shown
+from finetune.data.messages import short
 from finetune.data.nested_fields import cell_at
 from finetune.data.values import as_text, is_missing, is_nested, tags_of
 from finetune.task_types.row_issues import NoRow
@@ -106,7 +106,7 @@ class Layout:
         """
         cell = cell_at(values, name)
         if not isinstance(cell, str) and is_nested(cell):
-            raise NoRow(f"has {shown(str(cell), 40)} in the column '{name}'; expected a text")
+            raise NoRow(f"has {short(cell)} in the column '{name}'; expected a text")
         parts = [cell]
         if name == self.text[-1]:
             parts += [cell for column in self.rest if not is_missing(cell := values.get(column))]

@@ -309,9 +309,3 @@ class DataType(ABC):
     def value(self, task: Task, layout: Layout, cell: Any, row: Any) -> Any:
         """The value of a prediction, from a cell that `cells` wrote in the column `prediction`."""
         return cell
-
-
-def short(cell: Any) -> str:
-    """A cell, shortened for a message."""
-    text = repr(cell)
-    return text if len(text) < 40 else text[:37] + "..."

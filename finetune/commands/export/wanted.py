@@ -59,10 +59,9 @@ def wanted_export(
         raise UserError(
             f"`keep_fp32` is {shown_value(unknown[0])}", f"{nearest(unknown[0], [*KEPT])}Give {' or '.join(KEPT)}"
         )
-    of_int8 = {"keep_fp32": bool(keep), "bits": bits is not None, "tolerance": tolerance != TOLERANCE}
-    if not int8 and any(of_int8.values()):
-        name = next(name for name, given in of_int8.items() if given)
-        raise UserError(f"`{name}` is of int8 weights", "Give `int8` too, or leave it out")
+    given = {"keep_fp32": bool(keep), "bits": bits is not None, "tolerance": tolerance != TOLERANCE}
+    if not int8 and (names := [name for name, is_given in given.items() if is_given]):
+        raise UserError(f"`{names[0]}` is of int8 weights", "Give `int8` too, or leave it out")
     if bits not in (None, *BITS) or (bits == 7 and engine != "onnx"):
         raise UserError(f"`bits` is {shown_value(bits)}", "Give 8, or 7 with `engine` onnx")
     if not 0 <= tolerance <= MOST_TOLERANCE:

@@ -6,7 +6,7 @@ from typing import Any
 
 from finetune.data.characters import same_text
 from finetune.data.issues import Finding
-from finetune.data.messages import shown
+from finetune.data.messages import short, shown
 from finetune.data.nested_fields import cell_at
 from finetune.data.table import Table
 from finetune.data.values import as_text, is_missing
@@ -25,7 +25,7 @@ from finetune.task_types.choice.view import ChoiceView
 from finetune.task_types.choice_labels import choice_name, choice_named, choices_of
 from finetune.task_types.column_names import numbered_order
 from finetune.task_types.columns import Layout
-from finetune.task_types.data_type import TEXT_CHARS_SHOWN, DataType, Evidence, short
+from finetune.task_types.data_type import TEXT_CHARS_SHOWN, DataType, Evidence
 from finetune.task_types.findings import SplitRows
 from finetune.task_types.labelling import Labelling
 from finetune.task_types.parts import Answer

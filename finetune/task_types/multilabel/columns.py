@@ -7,11 +7,11 @@ from typing import Any
 
 from finetune.data.column_types import signs_of_no, signs_of_yes
 from finetune.data.issues import Finding
-from finetune.data.messages import shown
+from finetune.data.messages import short, shown
 from finetune.data.nested_fields import cell_at
 from finetune.data.values import as_text, is_missing, is_nested
 from finetune.task_types.columns import Layout
-from finetune.task_types.data_type import Evidence, short
+from finetune.task_types.data_type import Evidence
 from finetune.task_types.findings import UNEVEN, SplitRows, majority_finding, one_label_finding
 from finetune.task_types.labelling import Labelling
 from finetune.task_types.multilabel.task import MultiLabelRow, MultiLabelTask

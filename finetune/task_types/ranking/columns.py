@@ -5,12 +5,12 @@ from typing import Any, ClassVar
 
 from finetune.data.characters import same_text
 from finetune.data.issues import Finding, Issue
-from finetune.data.messages import so_many
+from finetune.data.messages import short, so_many
 from finetune.data.table import Table
 from finetune.data.values import as_number, as_text, is_missing
 from finetune.errors import UserError
 from finetune.task_types.columns import Layout
-from finetune.task_types.data_type import Evidence, short
+from finetune.task_types.data_type import Evidence
 from finetune.task_types.findings import SplitRows
 from finetune.task_types.labelling import Labelling
 from finetune.task_types.ranking.queries import query_of

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from finetune.data.issues import Finding, Issue
+from finetune.data.messages import short
 from finetune.data.table import Table
 from finetune.data.values import as_number, as_text, is_missing, is_nested
 from finetune.metrics.metric import Metric
@@ -13,7 +14,7 @@ from finetune.metrics.ordinal import ordinal_metrics
 from finetune.metrics.scores import accuracy, class_metric, macro_f1, pearson, spearman
 from finetune.metrics.tree import tree_metrics
 from finetune.task_types.columns import DROPPED, Layout
-from finetune.task_types.data_type import Clean, Evidence, short
+from finetune.task_types.data_type import Clean, Evidence
 from finetune.task_types.findings import ONE_LABEL, SplitRows, of_single_labels
 from finetune.task_types.labelling import Labelling
 from finetune.task_types.number_labels import number_strata, number_summary

@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from finetune.data.characters import same_text
-from finetune.data.messages import shown, so_many
+from finetune.data.messages import short, shown, so_many
 from finetune.data.nested_fields import cell_at
 from finetune.data.values import as_text, is_missing, is_nested
 from finetune.errors import UserError
 from finetune.task_types.columns import Layout
-from finetune.task_types.data_type import TEXT_CHARS_SHOWN, DataType, Evidence, short
+from finetune.task_types.data_type import TEXT_CHARS_SHOWN, DataType, Evidence
 from finetune.task_types.row_issues import MISSING_TEXT, NoRow, unusable
 from finetune.task_types.sequence.guess import only_source, require_meant
 from finetune.task_types.sequence.row import SequenceRow

@@ -10,14 +10,14 @@ from finetune.data.characters import same_text
 from finetune.data.formats.conll import TAG
 from finetune.data.formats.tag_forms import form_of
 from finetune.data.issues import Finding
-from finetune.data.messages import shown, so_many
+from finetune.data.messages import short, shown, so_many
 from finetune.data.nested_fields import cell_at
 from finetune.data.span_form import items_in
 from finetune.data.table import Table
 from finetune.data.values import as_list, as_text, is_missing, tags_of
 from finetune.metrics.entities import to_iob2
 from finetune.task_types.columns import Layout
-from finetune.task_types.data_type import TEXT_CHARS_SHOWN, Clean, Evidence, short
+from finetune.task_types.data_type import TEXT_CHARS_SHOWN, Clean, Evidence
 from finetune.task_types.findings import SplitRows
 from finetune.task_types.labelling import Labelling, Mark, marked_in
 from finetune.task_types.parts import Answer

@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from finetune.data.messages import shown
+from finetune.data.messages import short, shown
 from finetune.data.nested_fields import cell_at
 from finetune.data.table import Table
 from finetune.data.values import as_list, as_text, is_missing, is_nested
 from finetune.task_types.columns import Layout
-from finetune.task_types.data_type import TEXT_CHARS_SHOWN, DataType, Evidence, short
+from finetune.task_types.data_type import TEXT_CHARS_SHOWN, DataType, Evidence
 from finetune.task_types.row_issues import MISSING_TEXT, NoRow
 from finetune.task_types.text_inputs.guess import text_layout
 from finetune.task_types.text_inputs.markers import closing, without_markers

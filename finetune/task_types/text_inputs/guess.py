@@ -5,14 +5,14 @@ from dataclasses import replace
 
 from finetune.data.column_types import ColumnFacts
 from finetune.data.formats.delimited import dialect_of, nameless_columns
-from finetune.data.messages import places
+from finetune.data.messages import places, short
 from finetune.data.table import Table
 from finetune.data.values import as_text, is_missing, is_nested
 from finetune.errors import UserError
 from finetune.task_types.candidates import UNLIKELY, Candidate, best_label, copied, label_candidates
 from finetune.task_types.column_names import is_id_name
 from finetune.task_types.columns import Layout
-from finetune.task_types.data_type import Evidence, short
+from finetune.task_types.data_type import Evidence
 from finetune.task_types.text_candidates import best_texts
 from finetune.task_types.text_inputs.label_kinds import CLASSES, NUMBER, SEVERAL, label_kind
 from finetune.task_types.text_inputs.not_choices import require_no_choices

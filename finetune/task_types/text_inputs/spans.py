@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Literal
 
-from finetune.data.messages import so_many
+from finetune.data.messages import short, so_many
 from finetune.data.nested_fields import cell_at
 from finetune.data.span_form import is_place
 from finetune.data.values import as_list, as_text, is_missing, parsed_literal
 from finetune.task_types.candidates import Ambiguous
 from finetune.task_types.columns import Layout
-from finetune.task_types.data_type import short
 from finetune.task_types.row_issues import NoRow, unusable
 from finetune.task_types.text_inputs.markers import (
     BRACKETS,

@@ -5,7 +5,7 @@ from itertools import islice
 from typing import Any
 
 from finetune.data.column_types import ColumnFacts
-from finetune.data.messages import shown
+from finetune.data.messages import short
 from finetune.data.values import as_list, as_text, is_missing, is_nested
 from finetune.data.words.lists import word_list
 from finetune.task_types.column_names import named
@@ -85,7 +85,7 @@ def words_in(cell: Any, column: str, *, blanks: bool = False) -> list[str]:
     """
     found = as_list(cell)
     if isinstance(cell, dict) or is_nested(found):
-        raise NoRow(f"has {shown(str(cell), 40)} in the column '{column}'; expected words")
+        raise NoRow(f"has {short(cell)} in the column '{column}'; expected words")
     words = as_text(cell).split() if found is None else [as_text(word) for word in found]
     if not any(word.strip() for word in words):
         raise NoRow(f"has no words in the column '{column}'", MISSING_TEXT)

@@ -10,7 +10,7 @@ from finetune.task_types.candidates import Ambiguous
 from finetune.task_types.column_names import named
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import Evidence
-from finetune.task_types.tagging.overlapping.columns import often_overlap
+from finetune.task_types.tagging.overlapping.columns import is_often, overlaps
 
 NAME = "intent-and-slots"
 OF_FILES = ("seq.in", "seq.out", "label")  # the files of ATIS and SNIPS: words, tags, intents
@@ -104,7 +104,7 @@ def _tags_beside(evidence: Evidence, tags_in: TagsIn, intents: Sequence[str]) ->
 def _overlap(layout: Layout, evidence: Evidence) -> bool:
     """Whether spans overlap so often that the file is one of overlapping spans."""
     texts, cells = (evidence.columns[names[0]] for names in (layout.text, layout.label))
-    return often_overlap(texts, cells, layout.spans)
+    return is_often(*overlaps(texts, cells, layout.spans))
 
 
 def _joined(layout: Layout, intent: str) -> Layout:

@@ -202,8 +202,8 @@ class IntentTask(Task):
     """One of `intents` for a text, and tags in IOB2 for the slots of `types` in it.
 
     The first score is the share of rows that are right in all: the paper's sentence-level semantic frame accuracy. What
-    concerns tags is asked of a `tagger`, the same task without intents, whose `running_text`, `signs_apart` and
-    `characters` are as here.
+    concerns tags is asked of a `tagger`, the same task without intents, whose `running_text` and `signs_apart`
+    are as here.
     """
 
     read: Callable[[Source, str], Rows]
@@ -211,7 +211,6 @@ class IntentTask(Task):
     intents: tuple[str, ...]
     running_text: bool = False
     signs_apart: bool = False
-    characters: bool = False
     metrics: tuple[Metric, ...] = ()
     row_type = IntentRow
     codec_class = IntentCodec
@@ -228,7 +227,7 @@ class IntentTask(Task):
     @property
     def tagger(self) -> TaggingTask:
         """The task of the tags alone, which reads no rows."""
-        return _tagger(self.name, self.types, self.running_text, self.signs_apart, self.characters)
+        return _tagger(self.name, self.types, self.running_text, self.signs_apart)
 
     @property
     def pooled(self) -> bool:
@@ -271,9 +270,9 @@ class IntentTask(Task):
 
 
 @lru_cache(maxsize=8)
-def _tagger(name: str, types: tuple[str, ...], running_text: bool, signs_apart: bool, characters: bool) -> TaggingTask:
+def _tagger(name: str, types: tuple[str, ...], running_text: bool, signs_apart: bool) -> TaggingTask:
     """Kept, as it is asked of for each row, and makes a metric for each type."""
     return TaggingTask(
-        name=name, types=types, running_text=running_text, signs_apart=signs_apart, characters=characters,
+        name=name, types=types, running_text=running_text, signs_apart=signs_apart,
         read=lambda _, split: Rows(rows=(), origin=split),
     )  # fmt: skip

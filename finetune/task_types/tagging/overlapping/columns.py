@@ -7,14 +7,14 @@ from itertools import islice, product
 from typing import Any
 
 from finetune.data.issues import Finding, Issue
-from finetune.data.messages import percent, shown
+from finetune.data.messages import percent, short, shown
 from finetune.data.nested_fields import cell_at
 from finetune.data.span_form import items_in, span_form
 from finetune.data.table import Table
 from finetune.data.values import as_text, is_missing
 from finetune.errors import UserError
 from finetune.task_types.columns import Layout
-from finetune.task_types.data_type import TEXT_CHARS_SHOWN, Clean, DataType, Evidence, short
+from finetune.task_types.data_type import TEXT_CHARS_SHOWN, Clean, DataType, Evidence
 from finetune.task_types.findings import ONE_LABEL, SplitRows
 from finetune.task_types.labelling import Labelling, Mark, marked_in
 from finetune.task_types.parts import Answer
@@ -61,9 +61,9 @@ class OverlappingSpans(DataType):
             _require_inside(evidence)
             return None
         texts, cells = (evidence.columns[names[0]] for names in (layout.text, layout.label))
-        if evidence.shape is None and not often_overlap(texts, cells, layout.spans):
-            return None
         overlapping, spans = overlaps(texts, cells, layout.spans)
+        if evidence.shape is None and not is_often(overlapping, spans):
+            return None
         share = f"{overlapping:,} of {spans:,} ({percent(overlapping / max(1, spans))})"
         why = f"{layout.label[0]} holds character spans in {layout.text[0]}, of which {share} overlap a longer one"
         return replace(layout, shape=self.name, reasons={"shape": f"{why}; shape=tagging leaves those out"})
@@ -193,9 +193,8 @@ def _require_inside(evidence: Evidence) -> None:
             )
 
 
-def often_overlap(texts: Sequence[Any], cells: Sequence[Any], form: Sequence[str]) -> bool:
+def is_often(overlapping: int, spans: int) -> bool:
     """Whether spans overlap more often than by mistake."""
-    overlapping, spans = overlaps(texts, cells, form)
     return overlapping >= max(1, OFTEN * spans)
 
 
