@@ -88,7 +88,7 @@ def build_model(
     model = EncoderWithHead(backbone, head_for(backbone))
     if recipe.pooling != "family" and not model.pooled:
         raise UserError(
-            f"pooling = '{recipe.pooling}', and this task's head reads the vector of each token",
+            f"pooling = '{recipe.pooling}', and this task's head reads each token",
             "Leave pooling out",
         )
     model.head.initialise()
