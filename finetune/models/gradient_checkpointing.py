@@ -5,7 +5,7 @@ the backward pass. It takes less memory and more time, and gives the same gradie
 from transformers import PreTrainedModel
 
 from finetune.errors import UserError
-from finetune.models.kernels import cpu
+from finetune.models.kernels.dropout import repeatable
 
 
 def checkpoint_gradients(encoder: PreTrainedModel) -> None:
@@ -13,7 +13,7 @@ def checkpoint_gradients(encoder: PreTrainedModel) -> None:
 
     Raises UserError for an encoder of a type for which transformers cannot.
     """
-    again = {"use_reentrant": False, "context_fn": cpu.repeatable}
+    again = {"use_reentrant": False, "context_fn": repeatable}
     try:
         encoder.activation_checkpointing_enable(again)
     except ValueError as error:

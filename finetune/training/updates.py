@@ -19,7 +19,7 @@ from finetune.inference.feature_batches import Diverged
 from finetune.models.batch import Batch
 from finetune.models.device import is_out_of_memory
 from finetune.models.feature import Feature, label_counts
-from finetune.models.kernels import cpu
+from finetune.models.kernels import dropout
 from finetune.models.model import EncoderWithHead, as_float
 from finetune.runs import interrupts
 from finetune.runs.events import Note, Updates
@@ -205,7 +205,7 @@ class Updater:
 def _seed(data_seed: int, update: int, rank: int) -> None:
     value = int(np.random.SeedSequence([data_seed, update, rank]).generate_state(1)[0])
     torch.manual_seed(value)
-    cpu.seed(value)
+    dropout.seed(value)
 
 
 def _largest_weight(model: EncoderWithHead) -> torch.Tensor:

@@ -4,11 +4,8 @@ Measured with benchmarks/cpu_parts.py. The results are the same except for the r
 """
 
 import os
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
@@ -16,6 +13,8 @@ from transformers import AttentionInterface
 from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS, AttentionMaskInterface
 
 from finetune.models.families import FAMILIES
+from finetune.models.kernels.dropout import FastDropout
+from finetune.models.kernels.dropout import dropout as drop
 from finetune.models.kernels.malloc import keep_memory
 
 ATTENTION = "finetune_cpu"
@@ -25,7 +24,6 @@ precision. They read it at their first use; their default, 1,024 each, takes sev
 """
 MOST_IN_TWO = 512  # tokens of the longest text whose attention is computed in two products
 MASKED = -30_000.0  # a mask that is finite in half precision: a row of padding alone would divide 0 by 0
-_generator = np.random.SFC64(0)
 
 
 def speed_up(model: nn.Module, encoder: Any) -> None:
@@ -48,44 +46,6 @@ def register() -> None:
     """Gives transformers the attention of this file, under the name that models have in their config."""
     AttentionInterface.register(ATTENTION, attention)
     AttentionMaskInterface.register(ATTENTION, ALL_MASK_ATTENTION_FUNCTIONS["eager"])
-
-
-def seed(value: int) -> None:
-    """Sets the generator of dropout masks."""
-    global _generator
-    _generator = np.random.SFC64(value)
-
-
-def repeatable() -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
-    """Contexts for a computation that comes next and for its repetition, which then draws the same dropout masks."""
-    return nullcontext(), _drawing_from(_generator.state)
-
-
-@contextmanager
-def _drawing_from(state: Any) -> Iterator[None]:
-    after = _generator.state
-    _generator.state = state
-    try:
-        yield
-    finally:
-        _generator.state = after
-
-
-def dropout(x: Tensor, p: float) -> Tensor:
-    """Zeroes each element with probability p (to within 2^-16) and scales the others by 1 / (1 - p)."""
-    count = x.numel()
-    bits = _generator.random_raw((count + 3) // 4).view(np.int16)[:count].reshape(x.shape)
-    kept = torch.from_numpy(bits) >= round(p * 65536) - 32768
-    if x.dtype == torch.float32:
-        return x * kept.to(x.dtype).mul_(1 / (1 - p))
-    return x * kept * (1 / (1 - p))  # in half precision the factor itself must not be rounded
-
-
-class FastDropout(nn.Dropout):
-    """nn.Dropout with masks from this file's generator: torch's samples one number at a time, on one core."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        return dropout(x, self.p) if self.training and self.p > 0 else x
 
 
 def attention(
@@ -112,8 +72,5 @@ def attention(
         weights = weights + attention_mask
     weights = torch.softmax(weights, dim=-1, dtype=torch.float32).to(query.dtype)
     if dropout > 0:
-        weights = _drop(weights, dropout)
+        weights = drop(weights, dropout)
     return torch.matmul(weights, value).transpose(1, 2), None
-
-
-_drop = dropout  # `attention` has an argument of that name, by transformers' convention

@@ -49,7 +49,7 @@ from finetune.models.batch import collate
 from finetune.models.building import build_model, load_backbone
 from finetune.models.families import FAMILIES, family_notes, most_tokens
 from finetune.models.fingerprint import OWN_WEIGHTS
-from finetune.models.kernels import cpu
+from finetune.models.kernels import dropout
 from finetune.models.loading import load_trained
 from finetune.models.model import EncoderWithHead
 from finetune.models.model_config import load_config
@@ -338,13 +338,13 @@ def test_new_heads_start_as_in_the_original_code(tiny_bert: Path) -> None:
 
 
 def test_dropout_zeroes_the_share_it_should_and_keeps_the_mean() -> None:
-    cpu.seed(1)
+    dropout.seed(1)
     x = torch.ones(1000, 1000)
-    y = cpu.dropout(x, 0.1)
+    y = dropout.dropout(x, 0.1)
     assert float((y == 0).float().mean()) == pytest.approx(0.1, abs=2e-3)
     assert float(y.mean()) == pytest.approx(1.0, abs=2e-3)
-    cpu.seed(1)
-    assert torch.equal(cpu.dropout(x, 0.1), y)
+    dropout.seed(1)
+    assert torch.equal(dropout.dropout(x, 0.1), y)
 
 
 def test_every_dropout_is_set(tiny_bert: Path) -> None:
