@@ -211,12 +211,14 @@ def _has_pooler(encoder: PreTrainedModel) -> bool:
 
 
 def _layer(output: Any, index: int) -> Tensor:
-    """A layer of an encoder's output `(batch, length, width)`; the length is 1 for the pooled output."""
+    """A layer of an encoder's output `(batch, length, width)` in single precision; the length is 1 for the pooled
+    output.
+    """
     if index == POOLED:
-        return output.pooler_output.unsqueeze(1)  # type: ignore[no-any-return]
-    if output.hidden_states is None:
-        return output.last_hidden_state  # type: ignore[no-any-return]
-    return output.hidden_states[index]  # type: ignore[no-any-return]
+        found = output.pooler_output.unsqueeze(1)
+    else:
+        found = output.last_hidden_state if output.hidden_states is None else output.hidden_states[index]
+    return found.float()  # type: ignore[no-any-return]
 
 
 def _rows_of(inputs: Mapping[str, Any], rows: Tensor, *, length: int) -> dict[str, Any]:

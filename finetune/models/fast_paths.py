@@ -15,6 +15,7 @@ from finetune.errors import THEIRS
 from finetune.models.families import has_own_class
 from finetune.models.kernels import cpu
 from finetune.models.kernels.first_token import last_layer_for_first_token
+from finetune.models.kernels.whole_layer import take_whole_layers
 from finetune.models.model import EncoderWithHead
 from finetune.models.trial import LENGTHS, last_layer, or_refused, refusal, tried
 
@@ -39,6 +40,7 @@ def take_fast_paths(model: EncoderWithHead, *, device: torch.device, precision: 
         notes += _first_token_alone(model, plain)
     if device.type == "cpu":
         cpu.speed_up(model, encoder)
+        notes += _whole_layers(model, plain)
     if precision in HALF and not has_own_class(encoder.config):
         with or_refused(model, precision), torch.autocast("cpu", HALF[precision]):
             tried(model)
@@ -66,6 +68,15 @@ def _first_token_alone(model: EncoderWithHead, plain: Tensor) -> list[str]:
     undo()
     kind = model.backbone.config.model_type
     return [f"the fast path for the first token is not exact in type '{kind}': not taken"]
+
+
+def _whole_layers(model: EncoderWithHead, plain: Tensor) -> list[str]:
+    """Computes each layer as one function where that gives the same vectors; else a note."""
+    undo = take_whole_layers(model.backbone.encoder)
+    if _agrees(model, plain):
+        return []
+    undo()
+    return [f"the fast path for whole layers is not exact in type '{model.backbone.config.model_type}': not taken"]
 
 
 def _sparse_when_long(model: EncoderWithHead) -> bool:

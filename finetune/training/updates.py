@@ -84,8 +84,8 @@ class Updater:
         asked = torch.tensor(float(interrupts.asked()), device=losses[0].device)
         shared = self.engine.accelerator.reduce(torch.cat([torch.stack([*losses, asked]), *chances]), "sum").cpu()
         *values, asked_anywhere = shared[: len(losses) + 1].tolist()
-        *sizes, largest = torch.stack([*norms, _largest_weight(self.engine.model)]).tolist()
-        for name, found in (("loss", values), ("gradient's norm", sizes), ("largest weight", [largest])):
+        *sizes, weights = torch.stack([*norms, _norm_of_weights(self.engine.model)]).tolist()
+        for name, found in (("loss", values), ("gradient's norm", sizes), ("norm of the weights", [weights])):
             if wrong := [index for index, value in enumerate(found) if not math.isfinite(value)]:
                 index = wrong[0] if len(found) > 1 else len(values) - 1
                 update = progress.update - len(values) + index + 1
@@ -208,9 +208,9 @@ def _seed(data_seed: int, update: int, rank: int) -> None:
     dropout.seed(value)
 
 
-def _largest_weight(model: EncoderWithHead) -> torch.Tensor:
-    """Largest absolute value among trainable weights; nan if any is nan."""
-    return get_total_norm([p.detach() for p in model.parameters() if p.requires_grad], math.inf)
+def _norm_of_weights(model: EncoderWithHead) -> torch.Tensor:
+    """The norm of all trainable weights; nan if any is nan."""
+    return get_total_norm([p.detach() for p in model.parameters() if p.requires_grad])
 
 
 def _marked(parts: list[np.ndarray]) -> Iterator[tuple[np.ndarray, bool]]:

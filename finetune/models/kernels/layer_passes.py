@@ -29,9 +29,7 @@ class Facts:
     norms: tuple[float, float]
 
 
-def forward_pass(
-    states: Tensor, mask: Tensor | None, facts: Facts, weights: Sequence[Tensor]
-) -> tuple[Tensor, Saved]:
+def forward_pass(states: Tensor, mask: Tensor | None, facts: Facts, weights: Sequence[Tensor]) -> tuple[Tensor, Saved]:
     """The layer's output, and what `backward_pass` needs.
 
     `mask` is added to scores, `(batch, 1, 1, length)`; `weights` are matrix and bias of query, key, value, output

@@ -6,6 +6,7 @@ autocast, queries and keys are laid out once for all heads, and a bias's gradien
 another order than those of transformers' layer, nothing else differs.
 """
 
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -22,13 +23,18 @@ from finetune.models.kernels.layer_passes import Facts, backward_pass, forward_p
 PRODUCTS = 6  # the parts of a layer that are in half precision; its two LayerNorms are not
 
 
-def take_whole_layers(encoder: PreTrainedModel) -> list[nn.Module]:
-    """Computes the layers of an encoder by this file where they have BERT's parts; returns those layers."""
+def take_whole_layers(encoder: PreTrainedModel) -> Callable[[], None]:
+    """Computes the layers of an encoder by this file where they have BERT's parts; returns what undoes it."""
     layers = getattr(getattr(encoder, "encoder", None), "layer", None) or []
     taken = [layer for layer in layers if parts_of(layer) is not None]
     for layer in taken:
         layer.forward = partial(_forward, layer)  # which can be pickled
-    return taken
+    return partial(_undo, taken)
+
+
+def _undo(layers: Iterable[nn.Module]) -> None:
+    for layer in layers:
+        del layer.forward
 
 
 def parts_of(layer: Any) -> list[Any] | None:
@@ -85,4 +91,3 @@ class _WholeLayer(torch.autograd.Function):
         of_states, of_weights = backward_pass(ctx.facts, gradient, ctx.saved_tensors)
         wanted = zip(of_weights, ctx.needs_input_grad[3:], strict=True)
         return of_states.to(ctx.kind), None, None, *(each.float() if needs else None for each, needs in wanted)
-

@@ -1,0 +1,150 @@
+"""An encoder's layer as one function: the vectors and gradients of transformers' layer, and where it is left alone."""
+
+import pickle
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from support.encoders import SIZES
+from support.toys import cat_task
+from torch import Tensor, nn
+from transformers import AutoModel, BertConfig, BertModel
+
+from finetune.models import fast_paths
+from finetune.models.building import load_backbone
+from finetune.models.kernels import cpu, dropout, layer_passes, whole_layer
+from finetune.models.kernels.first_token import last_layer_for_first_token
+from finetune.models.kernels.whole_layer import take_whole_layers
+from finetune.models.model import EncoderWithHead
+from finetune.runs.recipe import Recipe
+
+Found = tuple[Tensor, dict[str, Tensor]]
+IDS = torch.arange(5, 41).reshape(3, 12)
+MASK = torch.ones(3, 12, dtype=torch.long)
+MASK[1, 7:] = MASK[2, 1:] = 0
+
+
+def encoder(folder: Path, *, whole: bool, first: bool = False, p: float = 0.0) -> Any:
+    """The same encoder each time, with the kernels of a CPU."""
+    found = AutoModel.from_pretrained(folder).train()
+    cpu.speed_up(found, found)
+    for part in found.modules():
+        if isinstance(part, nn.Dropout):
+            part.p = p
+    if first:
+        last_layer_for_first_token(found)
+    if whole:
+        take_whole_layers(found)
+    return found
+
+
+def passed(model: Any, *, half: bool = False) -> Found:
+    """The last layer of a padded batch where it is not padding, and the gradients of a loss of it."""
+    dropout.seed(1)
+    with torch.autocast("cpu", torch.bfloat16, enabled=half):
+        states = model(input_ids=IDS, attention_mask=MASK).last_hidden_state
+    states = states.float() * MASK[:, : states.shape[1], None]
+    (states**3 + states**2).sum().backward()
+    return states.detach(), {name: p.grad for name, p in model.named_parameters() if p.grad is not None}
+
+
+def distance(found: Found, expected: Found) -> float:
+    """The largest difference of a tensor, as a share of it. A key's bias has no gradient: it adds one to all scores."""
+    pairs = [(found[0], expected[0]), *((found[1][name], each) for name, each in expected[1].items())]
+    names = ["states", *expected[1]]
+    return max(
+        float((ours - theirs).norm() / theirs.norm())
+        for name, (ours, theirs) in zip(names, pairs, strict=True)
+        if not name.endswith("key.bias")
+    )
+
+
+@pytest.mark.parametrize("p", [0.0, 0.3])
+@pytest.mark.parametrize("first", [False, True])
+def test_vectors_and_gradients_are_those_of_the_layer(tiny_bert: Path, first: bool, p: float) -> None:
+    expected = passed(encoder(tiny_bert, whole=False, first=first, p=p))
+    found = passed(encoder(tiny_bert, whole=True, first=first, p=p))
+    assert found[1].keys() == expected[1].keys()
+    assert found[0].shape[1] == (1 if first else 12)
+    assert distance(found, expected) < 2e-5
+
+
+def test_half_precision_is_about_as_near_single_precision_as_the_layer(tiny_bert: Path) -> None:
+    exact = passed(encoder(tiny_bert, whole=False))
+    theirs = distance(passed(encoder(tiny_bert, whole=False), half=True), exact)
+    ours = distance(passed(encoder(tiny_bert, whole=True), half=True), exact)
+    assert 1e-3 < ours < 2.5 * theirs  # states between layers are rounded, too
+
+
+def test_frozen_weights_have_no_gradient_and_the_others_the_same(tiny_bert: Path) -> None:
+    models = [encoder(tiny_bert, whole=whole) for whole in (False, True)]
+    for model in models:
+        model.embeddings.requires_grad_(False)
+        model.encoder.layer[0].attention.requires_grad_(False)
+    expected, found = map(passed, models)
+    assert found[1].keys() == expected[1].keys()
+    assert distance(found, expected) < 2e-5
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+    """One number for each layer that was computed as one function."""
+    calls: list[int] = []
+    plain = whole_layer.forward_pass
+
+    def forward(*given: Any) -> Any:
+        calls.append(1)
+        return plain(*given)
+
+    monkeypatch.setattr(whole_layer, "forward_pass", forward)
+    return calls
+
+
+def test_it_is_taken_by_every_model_that_is_built(tiny_bert: Path, counted: list[int]) -> None:
+    passed(encoder(tiny_bert, whole=True))
+    assert len(counted) == SIZES["num_hidden_layers"]
+
+
+def test_layers_whose_attention_is_recorded_or_long_are_left_alone(
+    tiny_bert: Path, counted: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorded = encoder(tiny_bert, whole=True)
+    recorded.set_attn_implementation("eager")
+    output = recorded(input_ids=IDS, attention_mask=MASK, output_attentions=True)
+    assert len(output.attentions) == SIZES["num_hidden_layers"]
+    monkeypatch.setattr(cpu, "MOST_IN_TWO", 11)
+    passed(encoder(tiny_bert, whole=True))
+    assert counted == []
+
+
+def test_layers_with_other_parts_are_left_alone(counted: list[int], tmp_path: Path) -> None:
+    """Another activation, and a product that LoRA has replaced."""
+    BertModel(BertConfig(vocab_size=60, hidden_act="relu", **SIZES)).save_pretrained(tmp_path)
+    passed(encoder(tmp_path, whole=True))
+    replaced = encoder(tmp_path, whole=True)
+    for layer in replaced.encoder.layer:
+        layer.attention.self.query = nn.Sequential(layer.attention.self.query)
+    passed(replaced)
+    assert counted == []
+
+
+def test_a_fast_path_that_is_not_exact_is_undone_with_a_note(
+    tiny_bert: Path, counted: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backbone, _ = load_backbone(tiny_bert, Recipe(task="any"))
+    model = EncoderWithHead(backbone, cat_task().head(backbone))
+    monkeypatch.setattr(layer_passes, "gelu", torch.relu)
+    notes = fast_paths.take_fast_paths(model, device=torch.device("cpu"), precision="fp32")
+    assert notes == ["the fast path for whole layers is not exact in type 'bert': not taken"]
+    counted.clear()
+    passed(backbone.encoder)
+    assert counted == []
+
+
+def test_a_model_with_it_can_be_pickled(tiny_bert: Path, counted: list[int]) -> None:
+    model = encoder(tiny_bert, whole=True)
+    again = pickle.loads(pickle.dumps(model))
+    assert torch.equal(passed(again)[0], passed(model)[0])
+    assert len(counted) == 2 * SIZES["num_hidden_layers"]
