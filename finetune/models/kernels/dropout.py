@@ -66,7 +66,7 @@ class _Dropout(torch.autograd.Function):
         return masked(x, mask).mul_(ctx.scale)
 
     @staticmethod
-    @once_differentiable  # type: ignore[no-untyped-call, untyped-decorator]
+    @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
         return masked(gradient, ctx.saved_tensors[0]).mul_(ctx.scale), None
 

@@ -1,11 +1,13 @@
-"""The forward and the backward pass of an encoder's layer, in the precision of its weights.
+"""The forward and backward passes of the two parts of an encoder's layer, in the precision of their matrices.
 
-Attention, feed-forward, and for each dropout, residual and LayerNorm (Vaswani et al. 2017, figure 1; Devlin et al.
-2019): states `(batch, length, width)` to the same, or to those of the first tokens `(batch, queries, width)`.
+Each part ends with dropout, the residual and LayerNorm (Vaswani et al. 2017, figure 1; Devlin et al. 2019). States are
+`(batch, length, width)`. The weights are the matrix and bias of each product in their order, and then the two of the
+LayerNorm, these in single precision. `backward` returns the gradients of the states and of each weight.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -13,83 +15,94 @@ from torch.nn.functional import gelu
 
 from finetune.models.kernels.dropout import kept, masked
 
-Saved = tuple[Tensor | None, ...]
+Saved = tuple[Any, ...]  # tensors; None where there is no dropout
+Gradients = tuple[Tensor, list[Tensor]]
+
+
+class Passes(Protocol):
+    """One part of a layer."""
+
+    def forward(self, states: Tensor, mask: Tensor | None, weights: Sequence[Tensor]) -> tuple[Tensor, Saved]:
+        """The part's output, and what its backward pass needs."""
+
+    def backward(self, gradient: Tensor, saved: Saved) -> Gradients:
+        """The gradients of the states and of the weights, of that of the output."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Facts:
-    """What a layer computes with besides tensors. `queries` is how many first tokens have an output; `dropouts` are the
-    probabilities in attention, after it, and after the feed-forward part; `norms` the epsilons of both LayerNorms.
-    """
+class Attention:
+    """Self-attention with its output product. Only the first `queries` tokens have an output."""
 
     heads: int
     scaling: float
     queries: int
-    dropouts: tuple[float, float, float]
-    norms: tuple[float, float]
+    weights_dropout: float
+    dropout: float
+    epsilon: float
+
+    def forward(self, states: Tensor, mask: Tensor | None, weights: Sequence[Tensor]) -> tuple[Tensor, Saved]:
+        """`mask` is added to scores, `(batch, 1, 1, length)`."""
+        wq, bq, wk, bk, wv, bv, wo, bo, *norm = weights
+        batch, length, width = states.shape
+        every, first = states.reshape(-1, width), states[:, : self.queries].reshape(-1, width)
+        query = _by_head(torch.addmm(bq, first, wq.t()), batch, self.heads)
+        key = _by_head(torch.addmm(bk, every, wk.t()), batch, self.heads)
+        value = _by_head(torch.addmm(bv, every, wv.t()), batch, self.heads)
+        scores = _product(query, key.transpose(1, 2), self.scaling)
+        if mask is not None:
+            scores.view(batch, self.heads, -1, length).add_(mask)
+        chances = torch.softmax(scores, -1, dtype=torch.float32).to(states.dtype)
+        kept_weights, dropped, scale = _dropped(chances, self.weights_dropout)
+        context = _by_token(_product(dropped, value, scale), batch)
+        kept_states, dropped, scale = _dropped(torch.addmm(bo, context, wo.t()), self.dropout)
+        output, *of_norm = _normalised(torch.add(first, dropped, alpha=scale), norm, self.epsilon)
+        saved = (every, first, query, key, value, chances, context, kept_weights, kept_states, wq, wk, wv, wo, *of_norm)
+        return output.view(batch, -1, width), saved
+
+    def backward(self, gradient: Tensor, saved: Saved) -> Gradients:
+        every, first, query, key, value, chances, context, kept_weights, kept_states, wq, wk, wv, wo, *norm = saved
+        batch, scale = len(gradient), 1 / (1 - self.weights_dropout)
+        of_first, *of_norm = _of_normalised(gradient.reshape(first.shape), norm)
+        of_wo, of_bo, of_context = _of_linear(_of_dropped(of_first, kept_states, self.dropout), context, wo)
+        of_context = _by_head(of_context, batch, self.heads)
+        dropped = chances if kept_weights is None else masked(chances, kept_weights)
+        of_value = _product(dropped.transpose(1, 2), of_context, scale)
+        of_chances = _of_dropped(_product(of_context, value.transpose(1, 2), scale), kept_weights)
+        of_scores = torch.ops.aten._softmax_backward_data(of_chances, chances, -1, chances.dtype)
+        of_key = _product(of_scores.transpose(1, 2), query, self.scaling)
+        of_query = _product(of_scores, key, self.scaling)
+        of_wv, of_bv, of_every = _of_linear(_by_token(of_value, batch), every, wv)
+        of_wk, of_bk, of_every = _of_linear(_by_token(of_key, batch), every, wk, added=of_every)
+        of_wq, of_bq, of_first = _of_linear(_by_token(of_query, batch), first, wq, added=of_first)
+        of_states = of_every.view(batch, -1, gradient.shape[-1])
+        of_states[:, : self.queries] += of_first.view(gradient.shape)
+        return of_states, [of_wq, of_bq, of_wk, of_bk, of_wv, of_bv, of_wo, of_bo, *of_norm]
 
 
-def forward_pass(states: Tensor, mask: Tensor | None, facts: Facts, weights: Sequence[Tensor]) -> tuple[Tensor, Saved]:
-    """The layer's output, and what `backward_pass` needs.
+@dataclass(frozen=True, kw_only=True)
+class FeedForward:
+    """Two products with GELU between them."""
 
-    `mask` is added to scores, `(batch, 1, 1, length)`; `weights` are matrix and bias of query, key, value, output
-    and both feed-forward products, and then of both LayerNorms, these in single precision.
-    """
-    wq, bq, wk, bk, wv, bv, wo, bo, w1, b1, w2, b2, g1, c1, g2, c2 = weights
-    batch, length, width = states.shape
-    every, first = states.reshape(-1, width), states[:, : facts.queries].reshape(-1, width)
-    query = _by_head(torch.addmm(bq, first, wq.t()), batch, facts.heads)
-    key = _by_head(torch.addmm(bk, every, wk.t()), batch, facts.heads)
-    value = _by_head(torch.addmm(bv, every, wv.t()), batch, facts.heads)
-    scores = _product(query, key.transpose(1, 2), facts.scaling)
-    if mask is not None:
-        scores.view(batch, facts.heads, -1, length).add_(mask)
-    chances = torch.softmax(scores, -1, dtype=torch.float32).to(states.dtype)
-    in_attention, after, last = facts.dropouts
-    mask_0, dropped, scale = _dropped(chances, in_attention)
-    context = _by_token(_product(dropped, value, scale), batch)
-    mask_1, dropped, scale = _dropped(torch.addmm(bo, context, wo.t()), after)
-    sum_1 = torch.add(first, dropped, alpha=scale)
-    inner, *stats_1 = torch.native_layer_norm(sum_1, (width,), g1, c1, facts.norms[0])
-    wide = torch.addmm(b1, inner, w1.t())
-    bent = gelu(wide)
-    mask_2, dropped, scale = _dropped(torch.addmm(b2, bent, w2.t()), last)
-    sum_2 = torch.add(inner, dropped, alpha=scale)
-    output, *stats_2 = torch.native_layer_norm(sum_2, (width,), g2, c2, facts.norms[1])
-    saved = (
-        every, first, query, key, value, chances, context, sum_1, *stats_1, inner, wide, bent, sum_2, *stats_2,
-        mask_0, mask_1, mask_2, wq, wk, wv, wo, g1, c1, w1, w2, g2, c2,
-    )  # fmt: skip
-    return output.view(batch, -1, width), saved
+    dropout: float
+    epsilon: float
 
+    def forward(self, states: Tensor, mask: Tensor | None, weights: Sequence[Tensor]) -> tuple[Tensor, Saved]:
+        """Each token for itself, so without a mask."""
+        w1, b1, w2, b2, *norm = weights
+        given = states.reshape(-1, states.shape[-1])
+        wide = torch.addmm(b1, given, w1.t())
+        bent = gelu(wide)
+        kept_states, dropped, scale = _dropped(torch.addmm(b2, bent, w2.t()), self.dropout)
+        output, *of_norm = _normalised(torch.add(given, dropped, alpha=scale), norm, self.epsilon)
+        return output.view(states.shape), (given, wide, bent, kept_states, w1, w2, *of_norm)
 
-def backward_pass(facts: Facts, gradient: Tensor, saved: Saved) -> tuple[Tensor, list[Tensor]]:
-    """The gradients of the states `(batch, length, width)` and of each weight, of that of the output."""
-    (every, first, query, key, value, chances, context, sum_1, mean_1, rstd_1, inner, wide, bent, sum_2, mean_2, rstd_2,
-     mask_0, mask_1, mask_2, wq, wk, wv, wo, g1, c1, w1, w2, g2, c2) = saved  # fmt: skip
-    batch, _, width = gradient.shape
-    in_attention, after, last = (1 / (1 - p) for p in facts.dropouts)
-    of_sum, of_g2, of_c2 = _of_norm(gradient.reshape(-1, width), sum_2, mean_2, rstd_2, g2, c2)
-    of_w2, of_b2, of_bent = _of_linear(_undropped(of_sum, mask_2, last), bent, w2)
-    of_wide = torch.ops.aten.gelu_backward(of_bent, wide)
-    of_w1, of_b1, of_inner = _of_linear(of_wide, inner, w1, added=of_sum)
-    of_first, of_g1, of_c1 = _of_norm(of_inner, sum_1, mean_1, rstd_1, g1, c1)
-    of_wo, of_bo, of_context = _of_linear(_undropped(of_first, mask_1, after), context, wo)
-    of_context = _by_head(of_context, batch, facts.heads)
-    dropped = chances if mask_0 is None else masked(chances, mask_0)
-    of_value = _product(dropped.transpose(1, 2), of_context, in_attention)
-    of_chances = _undropped(_product(of_context, value.transpose(1, 2), in_attention), mask_0, 1.0)
-    of_scores = torch.ops.aten._softmax_backward_data(of_chances, chances, -1, chances.dtype)
-    of_key = _product(of_scores.transpose(1, 2), query, facts.scaling)
-    of_query = _product(of_scores, key, facts.scaling)
-    of_wv, of_bv, of_every = _of_linear(_by_token(of_value, batch), every, wv)
-    of_wk, of_bk, of_every = _of_linear(_by_token(of_key, batch), every, wk, added=of_every)
-    of_wq, of_bq, of_first = _of_linear(_by_token(of_query, batch), first, wq, added=of_first)
-    of_states = of_every.view(batch, -1, width)
-    of_states[:, : facts.queries] += of_first.view(batch, -1, width)
-    return of_states, [
-        of_wq, of_bq, of_wk, of_bk, of_wv, of_bv, of_wo, of_bo, of_w1, of_b1, of_w2, of_b2, of_g1, of_c1, of_g2, of_c2,
-    ]  # fmt: skip
+    def backward(self, gradient: Tensor, saved: Saved) -> Gradients:
+        given, wide, bent, kept_states, w1, w2, *norm = saved
+        of_sum, *of_norm = _of_normalised(gradient.reshape(given.shape), norm)
+        of_w2, of_b2, of_bent = _of_linear(_of_dropped(of_sum, kept_states, self.dropout), bent, w2)
+        of_wide = torch.ops.aten.gelu_backward(of_bent, wide)
+        of_w1, of_b1, of_given = _of_linear(of_wide, given, w1, added=of_sum)
+        return of_given.view(gradient.shape), [of_w1, of_b1, of_w2, of_b2, *of_norm]
 
 
 def _by_head(tokens: Tensor, batch: int, heads: int) -> Tensor:
@@ -99,7 +112,8 @@ def _by_head(tokens: Tensor, batch: int, heads: int) -> Tensor:
 
 def _by_token(heads: Tensor, batch: int) -> Tensor:
     """`(batch * heads, n, width / heads)` as `(batch * n, width)`."""
-    return heads.unflatten(0, (batch, -1)).transpose(1, 2).reshape(batch * heads.shape[1], -1)
+    each = heads.view(batch, -1, *heads.shape[1:]).transpose(1, 2)
+    return each.reshape(batch * heads.shape[1], -1)
 
 
 def _product(left: Tensor, right: Tensor, factor: float) -> Tensor:
@@ -108,28 +122,33 @@ def _product(left: Tensor, right: Tensor, factor: float) -> Tensor:
 
 
 def _dropped(x: Tensor, p: float) -> tuple[Tensor | None, Tensor, float]:
-    """A mask, what is left of x, and the factor that is due to it."""
+    """A mask, what it leaves of x, and the factor that is due to that."""
     if not p:
         return None, x, 1.0
     mask = kept(x, p)
     return mask, masked(x, mask), 1 / (1 - p)
 
 
-def _undropped(gradient: Tensor, mask: Tensor | None, factor: float) -> Tensor:
-    """The gradient of what was dropped from."""
+def _of_dropped(gradient: Tensor, mask: Tensor | None, p: float = 0.0) -> Tensor:
+    """The gradient of what was dropped from; without the factor where p is left out."""
     if mask is None:
         return gradient
     found = masked(gradient, mask)
-    return found if factor == 1.0 else found.mul_(factor)
+    return found.mul_(1 / (1 - p)) if p else found
 
 
-def _of_norm(
-    gradient: Tensor, given: Tensor, mean: Tensor, rstd: Tensor, weight: Tensor, bias: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
-    found: tuple[Tensor, Tensor, Tensor] = torch.ops.aten.native_layer_norm_backward(
-        gradient, given, given.shape[-1:], mean, rstd, weight, bias, [True] * 3
-    )
-    return found
+def _normalised(given: Tensor, weights: Sequence[Tensor], epsilon: float) -> tuple[Tensor, ...]:
+    """LayerNorm's output, and what `_of_normalised` needs."""
+    weight, bias = weights
+    output, mean, rstd = torch.native_layer_norm(given, given.shape[-1:], weight, bias, epsilon)
+    return output, given, mean, rstd, weight, bias
+
+
+def _of_normalised(gradient: Tensor, saved: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """The gradients of LayerNorm's input and weights."""
+    given, mean, rstd, *weights = saved
+    backward = torch.ops.aten.native_layer_norm_backward
+    return tuple(backward(gradient, given, given.shape[-1:], mean, rstd, *weights, [True] * 3))
 
 
 def _of_linear(

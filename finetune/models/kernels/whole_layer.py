@@ -18,9 +18,9 @@ from transformers import PreTrainedModel
 from transformers.activations import GELUActivation
 
 from finetune.models.kernels import cpu
-from finetune.models.kernels.layer_passes import Facts, backward_pass, forward_pass
+from finetune.models.kernels.layer_passes import Attention, FeedForward, Passes
 
-PRODUCTS = 6  # the parts of a layer that are in half precision; its two LayerNorms are not
+KINDS = (*[nn.Linear] * 4, nn.LayerNorm, *[nn.Linear] * 2, nn.LayerNorm)
 
 
 def take_whole_layers(encoder: PreTrainedModel) -> Callable[[], None]:
@@ -38,56 +38,57 @@ def _undo(layers: Iterable[nn.Module]) -> None:
 
 
 def parts_of(layer: Any) -> list[Any] | None:
-    """The layer's six products and then its two norms, where it has those of BERT and no others."""
+    """The products and norms of a layer in their order, where it has those of BERT and no others."""
     try:
         attention, inner, act = layer.attention, layer.attention.self, layer.intermediate.intermediate_act_fn
-        linear = [inner.query, inner.key, inner.value, attention.output.dense, layer.intermediate.dense]
-        linear.append(layer.output.dense)
-        norms = [attention.output.LayerNorm, layer.output.LayerNorm]
+        parts = [inner.query, inner.key, inner.value, attention.output.dense, attention.output.LayerNorm]
+        parts += [layer.intermediate.dense, layer.output.dense, layer.output.LayerNorm]
     except AttributeError:
         return None
-    plain = all(type(each) is nn.Linear and each.bias is not None for each in linear)
-    plain = plain and all(type(each) is nn.LayerNorm for each in norms)
-    plain = plain and isinstance(act, GELUActivation) and act.act is gelu
-    if not plain or getattr(layer, "is_decoder", False) or not hasattr(inner, "scaling"):
-        return None
-    return [*linear, *norms]
+    plain = all(type(each) is kind for each, kind in zip(parts, KINDS, strict=True))
+    plain = plain and isinstance(act, GELUActivation) and act.act is gelu and hasattr(inner, "scaling")
+    return None if not plain or getattr(layer, "is_decoder", False) else parts
 
 
 def _forward(layer: Any, hidden_states: Tensor, attention_mask: Tensor | None = None, *given: Any, **named: Any) -> Any:
     """What transformers' layer returns; where attention is asked for, or texts are long, by its own code."""
-    parts, length = parts_of(layer), hidden_states.shape[1]
-    own = parts is not None and layer.attention.self.config._attn_implementation == cpu.ATTENTION
-    if parts is None or not own or length > cpu.MOST_IN_TWO:
+    parts, length, inner = parts_of(layer), hidden_states.shape[1], layer.attention.self
+    if parts is None or inner.config._attn_implementation != cpu.ATTENTION or length > cpu.MOST_IN_TWO:
         return type(layer).forward(layer, hidden_states, attention_mask, *given, **named)
-    inner = layer.attention.self
-    dropouts = (inner.dropout, layer.attention.output.dropout, layer.output.dropout)
-    facts = Facts(
+    dropouts = [inner.dropout, layer.attention.output.dropout, layer.output.dropout]
+    in_attention, after, last = (each.p if layer.training else 0.0 for each in dropouts)
+    attention = Attention(
         heads=inner.num_attention_heads,
         scaling=inner.scaling,
         queries=1 if "forward" in layer.attention.__dict__ else length,  # `last_layer_for_first_token`
-        dropouts=tuple(each.p if layer.training else 0.0 for each in dropouts),
-        norms=(parts[-2].eps, parts[-1].eps),
+        weights_dropout=in_attention,
+        dropout=after,
+        epsilon=parts[4].eps,
     )
-    weights = [weight for part in parts for weight in (part.weight, part.bias)]
     mask = None if attention_mask is None else attention_mask[:, :, :1].clamp(min=cpu.MASKED)
-    return _WholeLayer.apply(hidden_states, mask, facts, *weights)
+    states = _Part.apply(attention, hidden_states, mask, *_weights(parts[:5]))  # type: ignore[no-untyped-call]
+    feed_forward = FeedForward(dropout=last, epsilon=parts[7].eps)
+    return _Part.apply(feed_forward, states, None, *_weights(parts[5:]))  # type: ignore[no-untyped-call]
 
 
-class _WholeLayer(torch.autograd.Function):
+def _weights(parts: Iterable[Any]) -> list[Tensor]:
+    return [weight for part in parts for weight in (part.weight, part.bias)]
+
+
+class _Part(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, states: Tensor, mask: Tensor | None, facts: Facts, *weights: Tensor) -> Tensor:
+    def forward(ctx: Any, passes: Passes, states: Tensor, mask: Tensor | None, *weights: Tensor) -> Tensor:
         kind = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else states.dtype
         with torch.autocast("cpu", enabled=False):
-            cast = [each.to(kind) for each in weights[: 2 * PRODUCTS]]
-            output, kept = forward_pass(states.to(kind), mask, facts, [*cast, *weights[2 * PRODUCTS :]])
-        ctx.facts, ctx.kind = facts, states.dtype
-        ctx.save_for_backward(*kept)
+            products = [each.to(kind) for each in weights[:-2]]
+            output, saved = passes.forward(states.to(kind), mask, [*products, *weights[-2:]])
+        ctx.passes, ctx.kind = passes, states.dtype
+        ctx.save_for_backward(*saved)
         return output
 
     @staticmethod
-    @once_differentiable  # type: ignore[no-untyped-call, untyped-decorator]
+    @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        of_states, of_weights = backward_pass(ctx.facts, gradient, ctx.saved_tensors)
+        of_states, of_weights = ctx.passes.backward(gradient, ctx.saved_tensors)
         wanted = zip(of_weights, ctx.needs_input_grad[3:], strict=True)
-        return of_states.to(ctx.kind), None, None, *(each.float() if needs else None for each, needs in wanted)
+        return None, of_states.to(ctx.kind), None, *(each.float() if needs else None for each, needs in wanted)

@@ -14,7 +14,7 @@ from transformers import AutoModel, BertConfig, BertModel
 
 from finetune.models import fast_paths
 from finetune.models.building import load_backbone
-from finetune.models.kernels import cpu, dropout, layer_passes, whole_layer
+from finetune.models.kernels import cpu, dropout, layer_passes
 from finetune.models.kernels.first_token import last_layer_for_first_token
 from finetune.models.kernels.whole_layer import take_whole_layers
 from finetune.models.model import EncoderWithHead
@@ -92,13 +92,13 @@ def test_frozen_weights_have_no_gradient_and_the_others_the_same(tiny_bert: Path
 def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     """One number for each layer that was computed as one function."""
     calls: list[int] = []
-    plain = whole_layer.forward_pass
+    plain = layer_passes.FeedForward.forward
 
     def forward(*given: Any) -> Any:
         calls.append(1)
         return plain(*given)
 
-    monkeypatch.setattr(whole_layer, "forward_pass", forward)
+    monkeypatch.setattr(layer_passes.FeedForward, "forward", forward)
     return calls
 
 

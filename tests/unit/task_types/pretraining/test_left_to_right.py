@@ -27,7 +27,7 @@ from finetune.models.building import build_model
 from finetune.models.families import family_notes
 from finetune.models.feature import Feature
 from finetune.models.fingerprint import OWN_WEIGHTS
-from finetune.models.kernels import dropout
+from finetune.models.kernels import cpu, dropout
 from finetune.models.loading import load_encoder, load_trained
 from finetune.models.model import EncoderWithHead
 from finetune.models.saving import save_checkpoint
