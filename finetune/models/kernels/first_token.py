@@ -11,7 +11,7 @@ from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 from finetune.models.kernels import cpu
 
 
-def last_layer_for_first_token(encoder: PreTrainedModel) -> Callable[[], None] | None:
+def last_layer_for_first_token(encoder: PreTrainedModel) -> Callable[[], object] | None:
     """Makes an encoder's last hidden state `(batch, 1, width)`, and returns what undoes it; an encoder whose layers do
     not have BERT's names is left unchanged.
 
@@ -22,8 +22,9 @@ def last_layer_for_first_token(encoder: PreTrainedModel) -> Callable[[], None] |
     attention: Any = getattr(layers[-1], "attention", None) if layers else None
     inner = getattr(attention, "self", None)
     if all(hasattr(inner, name) for name in ("query", "key", "value", "attention_head_size", "scaling", "dropout")):
+        attention.first_alone = True
         attention.forward = partial(_attend, attention)  # which can be pickled
-        return partial(delattr, attention, "forward")
+        return partial(every_token_again, encoder)
     return None
 
 
@@ -31,9 +32,9 @@ def every_token_again(encoder: PreTrainedModel) -> bool:
     """Undoes `last_layer_for_first_token`; returns whether it was done."""
     layers = getattr(getattr(encoder, "encoder", None), "layer", None)
     attention: Any = getattr(layers[-1], "attention", None) if layers else None
-    if "forward" not in getattr(attention, "__dict__", ()):
+    if not getattr(attention, "first_alone", False):
         return False
-    del attention.forward
+    del attention.first_alone, attention.forward
     return True
 
 

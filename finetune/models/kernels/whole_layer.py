@@ -20,55 +20,84 @@ from transformers.activations import GELUActivation
 from finetune.models.kernels import cpu
 from finetune.models.kernels.layer_passes import Attention, FeedForward, Passes
 
-KINDS = (*[nn.Linear] * 4, nn.LayerNorm, *[nn.Linear] * 2, nn.LayerNorm)
+Layer = Any  # of transformers: `attention`, `intermediate`, `output`
 
 
 def take_whole_layers(encoder: PreTrainedModel) -> Callable[[], None]:
-    """Computes the layers of an encoder by this file where they have BERT's parts; returns what undoes it."""
+    """Computes the parts of an encoder's layers by this file where they are BERT's; returns what undoes it.
+
+    transformers' layer calls them as before, so that it can compute them again for the backward pass.
+    """
     layers = getattr(getattr(encoder, "encoder", None), "layer", None) or []
-    taken = [layer for layer in layers if parts_of(layer) is not None]
-    for layer in taken:
-        layer.forward = partial(_forward, layer)  # which can be pickled
-    return partial(_undo, taken)
+    taken = [layer for layer in layers if has_parts(layer)]
+    before = [layer.attention.__dict__.get("forward") for layer in taken]
+    for layer, otherwise in zip(taken, before, strict=True):
+        layer.attention.forward = partial(_attend, layer, otherwise)  # which can be pickled
+        layer.feed_forward_chunk = partial(_feed_forward, layer)
+    return partial(_undo, taken, before)
 
 
-def _undo(layers: Iterable[nn.Module]) -> None:
-    for layer in layers:
-        del layer.forward
+def _undo(layers: Iterable[Layer], before: Iterable[Callable[..., Any] | None]) -> None:
+    for layer, forward in zip(layers, before, strict=True):
+        del layer.attention.forward, layer.feed_forward_chunk
+        if forward is not None:
+            layer.attention.forward = forward
 
 
-def parts_of(layer: Any) -> list[Any] | None:
-    """The products and norms of a layer in their order, where it has those of BERT and no others."""
+def has_parts(layer: Layer) -> bool:
+    """Whether a layer has the products and norms of BERT, and not others in their place, as with LoRA."""
     try:
-        attention, inner, act = layer.attention, layer.attention.self, layer.intermediate.intermediate_act_fn
-        parts = [inner.query, inner.key, inner.value, attention.output.dense, attention.output.LayerNorm]
-        parts += [layer.intermediate.dense, layer.output.dense, layer.output.LayerNorm]
+        products = [*_attention_parts(layer)[:-1], *_feed_forward_parts(layer)[:-1]]
+        norms = [_attention_parts(layer)[-1], _feed_forward_parts(layer)[-1]]
+        inner, act = layer.attention.self, layer.intermediate.intermediate_act_fn
+        plain = isinstance(act, GELUActivation) and act.act is gelu and bool(inner.scaling)
     except AttributeError:
-        return None
-    plain = all(type(each) is kind for each, kind in zip(parts, KINDS, strict=True))
-    plain = plain and isinstance(act, GELUActivation) and act.act is gelu and hasattr(inner, "scaling")
-    return None if not plain or getattr(layer, "is_decoder", False) else parts
+        return False
+    plain = plain and all(type(each) is nn.Linear and each.bias is not None for each in products)
+    return plain and all(type(each) is nn.LayerNorm for each in norms) and not getattr(layer, "is_decoder", False)
 
 
-def _forward(layer: Any, hidden_states: Tensor, attention_mask: Tensor | None = None, *given: Any, **named: Any) -> Any:
-    """What transformers' layer returns; where attention is asked for, or texts are long, by its own code."""
-    parts, length, inner = parts_of(layer), hidden_states.shape[1], layer.attention.self
-    if parts is None or inner.config._attn_implementation != cpu.ATTENTION or length > cpu.MOST_IN_TWO:
-        return type(layer).forward(layer, hidden_states, attention_mask, *given, **named)
-    dropouts = [inner.dropout, layer.attention.output.dropout, layer.output.dropout]
-    in_attention, after, last = (each.p if layer.training else 0.0 for each in dropouts)
-    attention = Attention(
+def _attention_parts(layer: Layer) -> list[Any]:
+    inner, output = layer.attention.self, layer.attention.output
+    return [inner.query, inner.key, inner.value, output.dense, output.LayerNorm]
+
+
+def _feed_forward_parts(layer: Layer) -> list[Any]:
+    return [layer.intermediate.dense, layer.output.dense, layer.output.LayerNorm]
+
+
+def _attend(
+    layer: Layer,
+    otherwise: Callable[..., Any] | None,
+    hidden_states: Tensor,
+    attention_mask: Tensor | None = None,
+    *given: Any,
+    **named: Any,
+) -> tuple[Tensor, Any]:
+    """The output of a layer's attention; where weights are asked for, or texts are long, as it was before."""
+    attention, length = layer.attention, hidden_states.shape[1]
+    inner = attention.self
+    if inner.config._attn_implementation != cpu.ATTENTION or length > cpu.MOST_IN_TWO or not has_parts(layer):
+        plain = otherwise or partial(type(attention).forward, attention)
+        return plain(hidden_states, attention_mask, *given, **named)  # type: ignore[no-any-return]
+    passes = Attention(
         heads=inner.num_attention_heads,
         scaling=inner.scaling,
-        queries=1 if "forward" in layer.attention.__dict__ else length,  # `last_layer_for_first_token`
-        weights_dropout=in_attention,
-        dropout=after,
-        epsilon=parts[4].eps,
+        queries=1 if getattr(attention, "first_alone", False) else length,
+        weights_dropout=inner.dropout.p if layer.training else 0.0,
+        dropout=attention.output.dropout.p if layer.training else 0.0,
+        epsilon=attention.output.LayerNorm.eps,
     )
     mask = None if attention_mask is None else attention_mask[:, :, :1].clamp(min=cpu.MASKED)
-    states = _Part.apply(attention, hidden_states, mask, *_weights(parts[:5]))  # type: ignore[no-untyped-call]
-    feed_forward = FeedForward(dropout=last, epsilon=parts[7].eps)
-    return _Part.apply(feed_forward, states, None, *_weights(parts[5:]))  # type: ignore[no-untyped-call]
+    return _Part.apply(passes, hidden_states, mask, *_weights(_attention_parts(layer))), None  # type: ignore[no-untyped-call]
+
+
+def _feed_forward(layer: Layer, attention_output: Tensor) -> Tensor:
+    """The output of a layer's feed-forward part."""
+    if not has_parts(layer):
+        return type(layer).feed_forward_chunk(layer, attention_output)  # type: ignore[no-any-return]
+    passes = FeedForward(dropout=layer.output.dropout.p if layer.training else 0.0, epsilon=layer.output.LayerNorm.eps)
+    return _Part.apply(passes, attention_output, None, *_weights(_feed_forward_parts(layer)))  # type: ignore[no-any-return, no-untyped-call]
 
 
 def _weights(parts: Iterable[Any]) -> list[Tensor]:

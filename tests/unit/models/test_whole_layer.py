@@ -90,15 +90,15 @@ def test_frozen_weights_have_no_gradient_and_the_others_the_same(tiny_bert: Path
 
 @pytest.fixture
 def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
-    """One number for each layer that was computed as one function."""
+    """One number for each attention that was computed by the kernel."""
     calls: list[int] = []
-    plain = layer_passes.FeedForward.forward
+    plain = layer_passes.Attention.forward
 
     def forward(*given: Any) -> Any:
         calls.append(1)
         return plain(*given)
 
-    monkeypatch.setattr(layer_passes.FeedForward, "forward", forward)
+    monkeypatch.setattr(layer_passes.Attention, "forward", forward)
     return calls
 
 
