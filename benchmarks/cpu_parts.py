@@ -12,6 +12,7 @@ from measuring import as_in_a_run, train_ours
 from finetune.models.backbone import Backbone
 from finetune.models.head import Head
 from finetune.models.kernels import cpu
+from finetune.models.kernels.first_token import last_layer_for_first_token
 from finetune.models.kernels.malloc import keep_memory
 from finetune.models.model import EncoderWithHead
 
@@ -36,9 +37,16 @@ def fast_dropout(backbone: Backbone, head: Head) -> EncoderWithHead:
 
 
 def own_attention(backbone: Backbone, head: Head) -> EncoderWithHead:
-    """Fast dropout, with attention as plain matrix products: all of cpu.py."""
+    """Fast dropout, with attention as plain matrix products: all of cpu.py and dropout.py."""
     model = plain(backbone, head)
     cpu.speed_up(model, backbone.encoder)
+    return model
+
+
+def first_token(backbone: Backbone, head: Head) -> EncoderWithHead:
+    """Own attention, with the last layer for the first token alone."""
+    model = own_attention(backbone, head)
+    last_layer_for_first_token(backbone.encoder)
     return model
 
 
@@ -47,7 +55,8 @@ CONTESTANTS = {
     "+ kept memory": partial(train_ours, kept_memory),
     "+ fast dropout": partial(train_ours, fast_dropout),
     "+ own attention": partial(train_ours, own_attention),
-    "+ first token": partial(train_ours, as_in_a_run),
+    "+ first token": partial(train_ours, first_token),
+    "+ whole layers": partial(train_ours, as_in_a_run),
 }
 RATIOS = {
     "this / before": {name: (name, before) for before, name in pairwise(CONTESTANTS)},

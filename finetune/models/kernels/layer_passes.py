@@ -30,7 +30,7 @@ class Passes(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Attention:
+class AttentionPasses:
     """Self-attention with its output product. Only the first `queries` tokens have an output."""
 
     heads: int
@@ -80,7 +80,7 @@ class Attention:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FeedForward:
+class FeedForwardPasses:
     """Two products with GELU between them."""
 
     dropout: float

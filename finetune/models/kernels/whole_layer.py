@@ -18,7 +18,7 @@ from transformers import PreTrainedModel
 from transformers.activations import GELUActivation
 
 from finetune.models.kernels import cpu
-from finetune.models.kernels.layer_passes import Attention, FeedForward, Passes
+from finetune.models.kernels.layer_passes import AttentionPasses, FeedForwardPasses, Passes
 
 Layer = Any  # of transformers: `attention`, `intermediate`, `output`
 
@@ -80,7 +80,7 @@ def _attend(
     if inner.config._attn_implementation != cpu.ATTENTION or length > cpu.MOST_IN_TWO or not has_parts(layer):
         plain = otherwise or partial(type(attention).forward, attention)
         return plain(hidden_states, attention_mask, *given, **named)  # type: ignore[no-any-return]
-    passes = Attention(
+    passes = AttentionPasses(
         heads=inner.num_attention_heads,
         scaling=inner.scaling,
         queries=1 if getattr(attention, "first_alone", False) else length,
@@ -96,7 +96,9 @@ def _feed_forward(layer: Layer, attention_output: Tensor) -> Tensor:
     """The output of a layer's feed-forward part."""
     if not has_parts(layer):
         return type(layer).feed_forward_chunk(layer, attention_output)  # type: ignore[no-any-return]
-    passes = FeedForward(dropout=layer.output.dropout.p if layer.training else 0.0, epsilon=layer.output.LayerNorm.eps)
+    passes = FeedForwardPasses(
+        dropout=layer.output.dropout.p if layer.training else 0.0, epsilon=layer.output.LayerNorm.eps
+    )
     return _Part.apply(passes, attention_output, None, *_weights(_feed_forward_parts(layer)))  # type: ignore[no-any-return, no-untyped-call]
 
 

@@ -92,13 +92,13 @@ def test_frozen_weights_have_no_gradient_and_the_others_the_same(tiny_bert: Path
 def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     """One number for each attention that was computed by the kernel."""
     calls: list[int] = []
-    plain = layer_passes.Attention.forward
+    plain = layer_passes.AttentionPasses.forward
 
     def forward(*given: Any) -> Any:
         calls.append(1)
         return plain(*given)
 
-    monkeypatch.setattr(layer_passes.Attention, "forward", forward)
+    monkeypatch.setattr(layer_passes.AttentionPasses, "forward", forward)
     return calls
 
 
