@@ -20,7 +20,7 @@ from finetune.cli.next_commands import GivenOptions
 from finetune.cli.progress import ProgressDisplay
 from finetune.cli.run_facts import next_commands, print_verdicts
 from finetune.cli.run_tables import in_words, print_record, summary_lines, summary_table
-from finetune.cli.terminal import echo, first_process, one_line, print_errors, say
+from finetune.cli.terminal import echo, first_process, one_line, print_errors
 from finetune.commands.run.launch import ProcessGroup, in_group, launch
 from finetune.data.files import is_data
 from finetune.data.messages import so_many
@@ -38,7 +38,6 @@ from finetune.training.targets import expand_targets, split_arguments
 from finetune.training.together.targets import expand_together
 from finetune.training.tracking.names import tracker_names
 
-LARGE_BYTES = 2_000_000
 ALONE: dict[str, Any] = {"processes": 1, "machines": 1, "address": None}
 
 
@@ -140,21 +139,10 @@ def _planned(
     silent: bool,
 ) -> list[ResolvedRun]:
     """The runs; unless `silent`, how the user's data was read is printed."""
-    if not silent:
-        _print_large(names)
     planned = asking(lambda given: plan(names, given, seeds=seeds, shares=shares, expand=expand, out=out), settings)
     if not silent:
         _print_guesses(names, planned)
     return planned
-
-
-def _print_large(names: list[str]) -> None:
-    """Prints the size of data that takes seconds to read."""
-    for name in filter(is_data, names):
-        path = Path(name)
-        files = path.rglob("*") if path.is_dir() else [path]
-        if (size := sum(file.stat().st_size for file in files if file.is_file())) > LARGE_BYTES:
-            say(f"{name}: reading {size / 1e6:.0f} MB", err=True)
 
 
 def _print_guesses(names: list[str], planned: list[ResolvedRun]) -> None:
