@@ -13,7 +13,7 @@ from finetune.api.run import runs_of_records
 from finetune.cli.arguments import RESULTS, Data, Device, Json, Out, Quiet, complete, pairs
 from finetune.cli.asking import asking
 from finetune.cli.console import Terminal, as_plain_text, standard_error, standard_output
-from finetune.cli.data_tables import file_line, layout_table
+from finetune.cli.data_tables import layout_table
 from finetune.cli.fitted_table import FittedTable, columns
 from finetune.cli.libraries import load_libraries, loading
 from finetune.cli.next_commands import GivenOptions
@@ -29,7 +29,6 @@ from finetune.errors import UserError
 from finetune.runs.data_sizes import of_largest_sizes, shares_of
 from finetune.runs.events import unwatched
 from finetune.runs.record import RunRecord
-from finetune.task_types.first_rows import describe_rows
 from finetune.task_types.own_data import own_data
 from finetune.task_types.pretraining.own import own_text, reading_lines
 from finetune.task_types.resolved_run import ResolvedRun
@@ -151,12 +150,8 @@ def _print_guesses(names: list[str], planned: list[ResolvedRun]) -> None:
     targets = {task for name in names if is_data(name) for task in (name, f"./{name}")}
     tasks = [task for one in planned for task in one.tasks if one.members or one.recipe.task in targets]
     for read in {id(read): read for task in tasks if (read := own_data(task)) is not None}.values():
-        for split, file in read.files.items():
-            table = read.table(file)
-            console.print_line(file_line(split, table))
-            if split == "train":
-                for line in describe_rows(read.layout, table, split=read.split):
-                    console.print_line(line)
+        for line in read.described:
+            console.print_line(line)
         console.print(layout_table(read.layout))
     texts = {id(text): text for task in tasks if (text := own_text(task)) is not None}
     for text in texts.values():
