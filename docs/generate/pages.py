@@ -34,6 +34,7 @@ from overlapping_table import overlapping_table
 from ranking_table import ranking_table
 from sequences_table import beams_table, written_table
 from shift_table import shift_table, shift_table_ko
+from short_runs_table import short_runs_table
 from techniques_table import techniques_table, techniques_table_ko
 from together_table import together_table
 from unsure_table import unsure_table
@@ -51,6 +52,7 @@ SCALE = {
     "serving": ("serving.json", serving_table),
     "serving-export": ("serving_export.json", serving_table),
     "families-speed": ("families.json", families_table),
+    "short-runs": ("short_runs.json", short_runs_table),
     "keep-labels": ("keep_labels.json", again_tables.keep_labels_table),
     "robust": ("robust.json", again_tables.robust_table),
     "lora": ("lora.json", benchmark_tables.lora_table),

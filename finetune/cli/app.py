@@ -14,6 +14,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from finetune.cli.commands import COMMANDS, FIRST, GROUPS, MEANT, command_function, command_module
+from finetune.cli.first_line import say_first
 from finetune.cli.listed import lines
 from finetune.cli.terminal import echo, first_process, flowed, let_first_print, print_error, print_warnings, say
 from finetune.errors import UserError, nearest, without_training
@@ -39,15 +40,17 @@ class HelpContext(typer.Context):
 class OnDemand(TyperCommand):
     """A command with a name and help, whose module is imported when it is called."""
 
-    def make_context(self, *given: Any, **extra: Any) -> Any:
+    def make_context(self, info_name: str | None, args: list[str], *given: Any, **extra: Any) -> Any:
         """The context of the real command, which then runs."""
         assert self.name is not None
+        if (begins := COMMANDS[self.name].begins) and not extra.get("resilient_parsing"):
+            say_first(begins, args)
         module = import_module(command_module(self.name))
         alone = typer.Typer(add_completion=False, rich_markup_mode=None)
         alone.command(cls=WithExamples, help=self.help)(getattr(module, command_function(self.name)))
         command = typer.main.get_command(alone)
         command.name = self.name
-        return command.make_context(*given, **extra)
+        return command.make_context(info_name, args, *given, **extra)
 
 
 class WithExamples(TyperCommand):

@@ -1,8 +1,6 @@
-"""How the user's data was read: file formats and the meaning of columns."""
+"""How the user's data was read: the meaning of columns."""
 
 from finetune.cli.fitted_table import Column, FittedTable
-from finetune.data.messages import so_many
-from finetune.data.table import Table as Data
 from finetune.task_types.columns import Layout
 
 
@@ -21,8 +19,3 @@ def layout_table(layout: Layout) -> FittedTable:
     rows = [(name, value, layout.reasons.get(name, "")) for name, value in given.items() if value]
     words = Column(name="", words=True)
     return FittedTable(title="layout", columns=[Column(name=""), words, words], rows=rows, headed=False)
-
-
-def file_line(split: str, table: Data) -> str:
-    """`train reviews.csv: CSV, comma-separated, UTF-8; 120 rows`."""
-    return f"{split} {table.path}: {table.form}; {so_many(len(table) + len(table.faults))}"

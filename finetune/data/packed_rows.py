@@ -13,11 +13,11 @@ ROWS_AT_ONCE = 1_000  # rows whose bytes are read together
 Values = list[tuple[Any, ...]]
 
 
-def pack(rows: list[Row]) -> Sequence[Row]:
-    """The same rows, packed where there are many of one class with texts, numbers and tuples of them; `rows` is emptied
-    then.
+def pack(rows: list[Row], *, least: int | None = None) -> Sequence[Row]:
+    """The same rows, packed where there are at least so many (LEAST_ROWS), of one class with texts, numbers and tuples
+    of them; `rows` is emptied then.
     """
-    if len(rows) < LEAST_ROWS or len(set(map(type, rows))) > 1:
+    if len(rows) < (LEAST_ROWS if least is None else least) or len(set(map(type, rows))) > 1:
         return rows
     names = [field.name for field in fields(rows[0])]
     if not all(is_plain(getattr(row, name)) for row in rows for name in names):

@@ -31,7 +31,7 @@ Facts = dict[str, Any]  # JSON values
 Kept = TypeVar("Kept")
 DAY = 86_400  # seconds
 CacheKind = Literal[
-    "states", "answers", "features", "texts", "tokens", "corpora", "weights", "untrained", "vocabularies"
+    "states", "answers", "features", "rows", "texts", "tokens", "corpora", "weights", "untrained", "vocabularies"
 ]
 SMALL = ("untrained", "vocabularies")
 KINDS = tuple(kind for kind in get_args(CacheKind) if kind not in SMALL)  # that are counted and evicted

@@ -1,10 +1,11 @@
 """Describes data as it was read: first rows, label values, and the columns that could be the label instead."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
+from typing import Any
 
 from finetune.data.column_types import SPLITS
-from finetune.data.messages import shown
+from finetune.data.messages import shown, so_many
 from finetune.data.table import Table
 from finetune.data.values import as_text, is_missing
 from finetune.task_types.columns import Layout
@@ -17,7 +18,13 @@ from finetune.task_types.types import named_type
 
 ROWS = 2
 CELLS_SEEN = 20_000  # cells inspected in a column that may name splits
+ROWS_MEASURED = 2_000  # rows whose tokens are estimated
 ROWS_COUNTED = 200_000  # rows whose labels are counted
+
+
+def file_line(split: str, table: Table) -> str:
+    """`train reviews.csv: CSV, comma-separated, UTF-8; 120 rows`."""
+    return f"{split} {table.path}: {table.form}; {so_many(len(table) + len(table.faults))}"
 
 
 def describe_rows(layout: Layout, table: Table, *, split: str = "") -> Iterator[str]:
@@ -57,3 +64,19 @@ def _summary(kind: DataType, layout: Layout, table: Table) -> str:
     golds = [row.gold for _, row in islice(rows_of(layout, table), ROWS_COUNTED) if not isinstance(row, NoRow)]
     part = f" (of the first {ROWS_COUNTED:,} rows)" if len(table) > ROWS_COUNTED else ""
     return kind.summary([gold for gold in golds if gold is not None]) + part
+
+
+def tokens_of_nearly_all(layout: Layout, columns: Mapping[str, Sequence[Any]]) -> float:
+    """An upper estimate of the tokens that nearly all of the first rows have; 0 where a row's length is fixed."""
+    if named_type(layout.shape).max_length is not None:
+        return 0
+    rows = range(min(ROWS_MEASURED, len(columns[layout.text[0]])))
+    texts = ([as_text(columns[name][row]) for name in layout.text] for row in rows)
+    sizes = sorted(sum(map(_about_tokens, cells)) for cells in texts)
+    return sizes[int(0.95 * len(sizes))] if sizes else 0
+
+
+def _about_tokens(text: str) -> float:
+    """An upper estimate of a text's tokens: 1.5 per word, and 2 per letter of a non-Latin script."""
+    foreign = 0 if text.isascii() else sum(char > "\u02ff" for char in text)
+    return max(1.4 * len(text.split()), (len(text) - foreign) / 4) + 2 * foreign

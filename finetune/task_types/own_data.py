@@ -26,7 +26,9 @@ from finetune.task_types.candidates import Ambiguous
 from finetune.task_types.columns import Layout
 from finetune.task_types.declared_options import declared_names
 from finetune.task_types.dev_split import drawn_for_dev
+from finetune.task_types.first_rows import describe_rows, file_line, tokens_of_nearly_all
 from finetune.task_types.guess import found_labels, guess
+from finetune.task_types.known_data import DataEntry, KnownData, entry_of
 from finetune.task_types.label_relations import with_relations
 from finetune.task_types.mistaken_labels import with_mistakes
 from finetune.task_types.pretraining.own import is_text, text_task
@@ -62,6 +64,7 @@ OPTIONS = (
     "order",
     "levels",
 )  # of data
+NOT_GUESSED = ("encoding", "sheet", "keep", "drop", "order", "levels")  # options that the columns do not leave open
 ROWS_SHOWN = 3
 MOST_BYTES = 1_000_000_000  # of a split.json, which has the ids of all rows
 ROWS_AT_ONCE = 1_000  # whose labels are collected at once
@@ -69,7 +72,10 @@ ROWS_AT_ONCE = 1_000  # whose labels are collected at once
 
 @dataclass(frozen=True, kw_only=True)
 class OwnData:
-    """Reads the splits of a user's files: `OwnData(...)(source, split)` returns rows, with notes on those left out."""
+    """Reads the splits of a user's files: `OwnData(...)(source, split)` returns rows, with notes on those left out.
+
+    Of large files, `entry` is where what is found is kept, and `known` what an earlier command found there.
+    """
 
     layout: Layout
     files: Mapping[str, Path]
@@ -77,6 +83,8 @@ class OwnData:
     encoding: str = ""
     sheet: str = ""
     model: Task | None = None  # the task of a trained model: rows with a label that it does not know are left out
+    entry: DataEntry | None = field(default=None, repr=False, compare=False)
+    known: KnownData | None = field(default=None, repr=False, compare=False)
     kept: dict[str, Rows] = field(default_factory=dict, init=False, repr=False, compare=False)  # rows are read once
 
     def __call__(self, _: Source, split: str) -> Rows:
@@ -93,6 +101,46 @@ class OwnData:
             return own_table(path, self.encoding, self.sheet)
         options = {"encoding": self.encoding, "sheet": self.sheet, "text": ",".join(self.layout.text)}
         return table_of(path, self.encoding, form_for(path, self.layout, options))
+
+    def size(self, split: str) -> int:
+        """The number of rows of a split's file that could be read."""
+        if self.known is not None:
+            return self.known.sizes[split]
+        return len(next(iter(self.table(self.files[split]).columns.values()), []))
+
+    @property
+    def tokens(self) -> float:
+        """About how many tokens nearly all texts have."""
+        if self.known is not None:
+            return self.known.tokens
+        return tokens_of_nearly_all(self.layout, self.table(self.files["train"]).columns)
+
+    @property
+    def described(self) -> Sequence[str]:
+        """Lines that say how the files were read, with the first rows."""
+        if self.known is not None:
+            return self.known.lines
+        lines = list[str]()
+        for split, file in self.files.items():
+            table = self.table(file)
+            lines.append(file_line(split, table))
+            lines += describe_rows(self.layout, table, split=self.split) if split == "train" else ()
+        return lines
+
+    def keep(self) -> None:
+        """Keeps what is known of large files, which have been checked."""
+        if self.entry is None:
+            return
+        sizes = {split: self.size(split) for split in self.files}
+        lines = tuple(self.described)
+        self.entry.keep(KnownData(layout=self.layout, sizes=sizes, tokens=self.tokens, lines=lines, scored=self.scored))
+
+    @property
+    def scored(self) -> bool:
+        """Whether there are test rows with labels."""
+        if self.known is not None:
+            return self.known.scored
+        return "test" in self.files and {*self.layout.label} <= {*self.table(self.files["test"]).columns}
 
     def _read(self, path: Path, split: str) -> dict[str, Rows]:
         """The split of a file; train and dev, if dev is drawn. Many rows are packed, and no table is kept then."""
@@ -190,21 +238,28 @@ def own_task(name: str, options: Mapping[str, Any]) -> Task:
     """The task of a file or folder; `options` are those of `OPTIONS`, the rest is guessed."""
     if is_text(name, options):
         return text_task(name, options)
-    given = setting_texts(options)
     require_utf_8(name)
-    files = split_files(Path(name), dev=given.pop("dev", ""), test=given.pop("test", ""))
-    split, encoding, sheet = (given.pop(name, "") for name in ("split", "encoding", "sheet"))
-    keep, drop, order, levels = (given.pop(name, "") for name in ("keep", "drop", "order", "levels"))
+    texts = setting_texts(options)
+    files = split_files(Path(name), dev=texts.get("dev", ""), test=texts.get("test", ""))
+    kept = entry_of(name, files, options)
+    known = None if kept is None else kept.found()
+    layout = found_layout(files, texts) if known is None else known.layout
+    places = {key: texts.get(key, "") for key in ("split", "encoding", "sheet")}
+    read = OwnData(layout=layout, files=files, entry=kept, known=known, **places)
+    task = trained_task(layout, name=data_name(name), read=read)
+    return replace(task, dev_splits=("dev", "test")) if read.scored else task
+
+
+def found_layout(files: Mapping[str, Path], options: Mapping[str, Any]) -> Layout:
+    """The layout of the files of the splits; `options` are as typed."""
+    given = {key: value for key, value in options.items() if key not in ("dev", "test", "split")}
+    encoding, sheet, keep, drop, order, levels = (given.pop(name, "") for name in NOT_GUESSED)
     table = own_table(files["train"], encoding, sheet)
     layout = guessed(table, given)
-    others = {split: own_table(file, encoding, sheet) for split, file in files.items() if split != "train"}
-    layout = with_mistakes(layout, (table, *others.values()), keep, drop)
-    layout = replace(layout, labels=usable_labels(layout, (table, *others.values())), file=form_facts(table))
-    layout = with_relations(named_type(layout.shape).with_spelling(layout, table.columns), order, levels)
-    scored = "test" in others and bool(set(layout.label) <= set(others["test"].columns))
-    read = OwnData(layout=layout, files=files, split=split, encoding=encoding, sheet=sheet)
-    task = trained_task(layout, name=data_name(name), read=read)
-    return replace(task, dev_splits=("dev", "test")) if scored else task
+    others = [own_table(file, encoding, sheet) for split, file in files.items() if split != "train"]
+    layout = with_mistakes(layout, (table, *others), keep, drop)
+    layout = replace(layout, labels=usable_labels(layout, (table, *others)), file=form_facts(table))
+    return with_relations(named_type(layout.shape).with_spelling(layout, table.columns), order, levels)
 
 
 def setting_texts(options: Mapping[str, Any]) -> dict[str, Any]:

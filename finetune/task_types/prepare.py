@@ -39,8 +39,13 @@ def load_splits(
             raise UserError(
                 f"{loaded.origin}: rows of the split '{name}' have no label", "Label them or leave them out"
             )
-        splits[name] = loaded if limit is None else _drawn(task, loaded, limit)
-    return splits
+        splits[name] = loaded
+    return splits if limit is None else limited(task, splits, limit)
+
+
+def limited(task: Task, splits: Mapping[str, Rows], limit: int) -> dict[str, Rows]:
+    """At most `limit` rows of each split, drawn at random."""
+    return {name: _drawn(task, loaded, limit) for name, loaded in splits.items()}
 
 
 def drawn_ids(splits: Mapping[str, Rows]) -> dict[str, list[str]]:

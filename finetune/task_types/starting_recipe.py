@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from finetune.data.values import as_text
 from finetune.models.encoder_sizes import POSITIONS, longest_input, size_of
 from finetune.runs.recipe import Recipe, is_new, parse
 from finetune.runs.recipe_tables import LARGEST
@@ -11,7 +10,7 @@ from finetune.task_types import registry
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import DataType
 from finetune.task_types.dev_split import DEV_SHARE
-from finetune.task_types.first_rows import describe_rows
+from finetune.task_types.first_rows import describe_rows, tokens_of_nearly_all
 from finetune.task_types.own_data import OPTIONS, OwnData, every_option, own_data, own_task
 from finetune.task_types.pretraining.own import own_text
 from finetune.task_types.pretraining.starting_recipe import text_comments, text_recipe
@@ -21,7 +20,6 @@ from finetune.task_types.types import named_type
 MODEL = "minilm"  # small enough to train in minutes without a GPU
 RATES = {MODEL: 1e-4}  # small encoders need a higher learning rate than the paper's
 NARROW, NARROW_RATE = 384, 5e-4  # new encoders less wide learn nothing at the paper's
-SAMPLE_ROWS = 2_000
 LENGTHS, LONG_LENGTHS = (64, 128, 256), (512, 1_024, 2_048, 4_096, 8_192)  # tokens; the long for encoders that are
 TOKENS_AT_ONCE = 32 * LENGTHS[-1]
 # Few rows need small batches and a least number of updates, or training ends while the head is still random: 24 rows in
@@ -60,10 +58,10 @@ def default_rate(encoder: str) -> float:
 
 def _table(path: str, read: OwnData, settings: Mapping[str, Any], *, model: str, encoder: str) -> dict[str, Any]:
     """The recipe for labelled data, before the settings are applied; training began with the `encoder`."""
-    kind, columns = named_type(read.layout.shape), _columns(read, "train")
+    kind = named_type(read.layout.shape)
     names = ("dev", "test", "split", "encoding")
     given = {name: str(settings[f"options.{name}"]) for name in names if f"options.{name}" in settings}
-    length = fitting_length(read.layout, columns, encoder)
+    length = length_for(read.layout, read.tokens, encoder)
     training = _training(kind, *_counts(read, settings), settings)
     chosen = any(key.endswith(("batch_size", "max_length")) for key in settings)
     parts = {} if chosen else _parts(training["batch_size"], length)
@@ -101,9 +99,9 @@ def _counts(read: OwnData, settings: Mapping[str, Any]) -> tuple[int, int]:
     """About how many rows are trained on, and how many dev has."""
     limit = str(settings.get("limit", ""))
     most = int(limit) if limit.isdecimal() and int(limit) else LARGEST  # another is refused with the recipe
-    rows = len(_columns(read, "train")[read.layout.text[0]])
+    rows = read.size("train")
     if "dev" in read.files:
-        return min(most, rows), min(most, len(next(iter(_columns(read, "dev").values()), [])))
+        return min(most, rows), min(most, read.size("dev"))
     return min(most, rows - round(DEV_SHARE * rows)), min(most, round(DEV_SHARE * rows))
 
 
@@ -130,30 +128,19 @@ def _comments(task: Task) -> list[str]:
     return ["# The data as it is read:", *rows, *guessed, *larger]
 
 
-def _columns(read: OwnData, split: str) -> Mapping[str, list[Any]]:
-    return read.table(read.files[split]).columns
-
-
 def fitting_length(layout: Layout, columns: Mapping[str, Sequence[Any]], encoder: str) -> int:
     """A max_length that fits nearly all texts, estimated from words and characters; longer ones are windowed.
 
     It is at most 256, unless the encoder is one for long texts.
     """
+    return length_for(layout, tokens_of_nearly_all(layout, columns), encoder)
+
+
+def length_for(layout: Layout, tokens: float, encoder: str) -> int:
+    """`fitting_length` of texts of which nearly all have so many tokens."""
     fixed = named_type(layout.shape).max_length
     if fixed is not None:
         return fixed
-    rows = len(columns[layout.text[0]])
-    sizes = sorted(
-        sum(_about_tokens(text) for text in cells)
-        for cells in ([as_text(columns[name][row]) for name in layout.text] for row in range(min(SAMPLE_ROWS, rows)))
-    )
-    nearly_all = sizes[int(0.95 * len(sizes))] if sizes else 0
     most = longest_input(encoder)
     lengths = [*LENGTHS, *(length for length in LONG_LENGTHS if most > POSITIONS and length <= most)]
-    return next((length for length in lengths if nearly_all < length - 4), lengths[-1])
-
-
-def _about_tokens(text: str) -> float:
-    """An upper estimate of a text's tokens: 1.5 per word, and 2 per letter of a non-Latin script."""
-    foreign = 0 if text.isascii() else sum(char > "\u02ff" for char in text)
-    return max(1.4 * len(text.split()), (len(text) - foreign) / 4) + 2 * foreign
+    return next((length for length in lengths if tokens < length - 4), lengths[-1])

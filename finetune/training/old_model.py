@@ -198,7 +198,7 @@ def _with_labels(task: Task, labels: tuple[str, ...], default: Task | None) -> T
     assert read is not None
     ordered = {*labels} <= {*read.layout.order}  # else the order is that of the new labels alone
     layout = replace(read.layout, labels=labels, order=read.layout.order if ordered else ())
-    changed = trained_task(layout, name=task.name, read=replace(read, layout=layout))
+    changed = trained_task(layout, name=task.name, read=replace(read, layout=layout, known=None))
     options = {} if default is None else changed_options(default, task)
     return replace(configured(changed, options), dev_splits=task.dev_splits)
 

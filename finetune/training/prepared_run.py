@@ -39,13 +39,14 @@ from finetune.runs.kept_head import OLD_DEV
 from finetune.runs.lineage import Lineage
 from finetune.runs.recipe import Recipe, is_new, is_word2vec
 from finetune.runs.recipe_tables import CONTRASTIVE
-from finetune.runs.run_id import data_fingerprint, run_id
+from finetune.runs.run_id import run_id
 from finetune.runs.together import TrainedTogether
 from finetune.runs.without_folders import recipe_from_here
 from finetune.task_types import registry
 from finetune.task_types.feature_cache import array_features
+from finetune.task_types.known_rows import fingerprinted_splits
 from finetune.task_types.options import changed_options
-from finetune.task_types.prepare import load_splits, require_positions
+from finetune.task_types.prepare import require_positions
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.task_types.task import Task
 from finetune.task_types.types import columns_of
@@ -178,8 +179,7 @@ def plan_run(
         task = old.extended(task, recipe.keep_labels, default=default)
         default = old.extended(default, recipe.keep_labels)
     watch(Working("reading rows"))
-    splits = load_splits(task, source, limit=recipe.limit)
-    data = data_fingerprint({split: loaded.rows for split, loaded in splits.items()})
+    splits, data = fingerprinted_splits(task, source, limit=recipe.limit)
     splits[task.train_split] = train = trained_on_rows(recipe, task, splits)
     vocabulary = str(task.stream.vocabulary(train.rows, watch, size=size) or "") if size else str(recipe.tokenizer)
     if static:

@@ -11,6 +11,8 @@ import pytest
 from support.paths import ROOT
 from support.toy_language import write_corpus
 
+from finetune.models.pretrained import MINILM_PACKAGE
+
 
 def write_cola(folder: Path) -> None:
     """CoLA's files, with made-up rows."""
@@ -175,3 +177,15 @@ def test_equal_heads_stay_equal_unless_something_makes_them_differ() -> None:
     stay = ("equal", "equal, dropout of hidden states")
     assert max(found[name] for name in stay) < 1e-12
     assert min(value for name, value in found.items() if name not in stay) > 1e-3
+
+
+@pytest.mark.slow
+def test_the_benchmark_of_short_runs_finds_each_part_and_has_a_table(tmp_path: Path) -> None:
+    pytest.importorskip(MINILM_PACKAGE, reason="needs the extra `offline`")
+    out = tmp_path / "short_runs.json"
+    command = [sys.executable, "short_runs.py", "--rows", "120", "--out", out]
+    subprocess.run(command, cwd=ROOT / "benchmarks", capture_output=True, check=True)
+    for run in json.loads(out.read_text())["measured"][0]["runs"]:
+        assert all(seconds > 0 for seconds in run["seconds"].values()), run
+        assert run["seconds"]["training"] > run["seconds"]["tokens"]
+    assert "**all but training**" in shown(out, "short_runs_table", "short_runs_table")

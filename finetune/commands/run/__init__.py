@@ -26,4 +26,5 @@ LISTED = Listed(
     ),
     also=("train", "fit", "fine-tune", "finetune", "pretrain", "start"),
     takes_settings=True,
+    begins="reading",
 )

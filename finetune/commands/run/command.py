@@ -13,14 +13,14 @@ from finetune.api.run import runs_of_records
 from finetune.cli.arguments import RESULTS, Data, Device, Json, Out, Quiet, complete, pairs
 from finetune.cli.asking import asking
 from finetune.cli.console import Terminal, as_plain_text, standard_error, standard_output
-from finetune.cli.data_tables import file_line, layout_table
+from finetune.cli.data_tables import layout_table
 from finetune.cli.fitted_table import FittedTable, columns
 from finetune.cli.libraries import load_libraries, loading
 from finetune.cli.next_commands import GivenOptions
 from finetune.cli.progress import ProgressDisplay
 from finetune.cli.run_facts import next_commands, print_verdicts
 from finetune.cli.run_tables import in_words, print_record, summary_lines, summary_table
-from finetune.cli.terminal import echo, first_process, one_line, print_errors, say
+from finetune.cli.terminal import echo, first_process, one_line, print_errors
 from finetune.commands.run.launch import ProcessGroup, in_group, launch
 from finetune.data.files import is_data
 from finetune.data.messages import so_many
@@ -29,7 +29,6 @@ from finetune.errors import UserError
 from finetune.runs.data_sizes import of_largest_sizes, shares_of
 from finetune.runs.events import unwatched
 from finetune.runs.record import RunRecord
-from finetune.task_types.first_rows import describe_rows
 from finetune.task_types.own_data import own_data
 from finetune.task_types.pretraining.own import own_text, reading_lines
 from finetune.task_types.resolved_run import ResolvedRun
@@ -38,7 +37,6 @@ from finetune.training.targets import expand_targets, split_arguments
 from finetune.training.together.targets import expand_together
 from finetune.training.tracking.names import tracker_names
 
-LARGE_BYTES = 2_000_000
 ALONE: dict[str, Any] = {"processes": 1, "machines": 1, "address": None}
 
 
@@ -140,21 +138,10 @@ def _planned(
     silent: bool,
 ) -> list[ResolvedRun]:
     """The runs; unless `silent`, how the user's data was read is printed."""
-    if not silent:
-        _print_large(names)
     planned = asking(lambda given: plan(names, given, seeds=seeds, shares=shares, expand=expand, out=out), settings)
     if not silent:
         _print_guesses(names, planned)
     return planned
-
-
-def _print_large(names: list[str]) -> None:
-    """Prints the size of data that takes seconds to read."""
-    for name in filter(is_data, names):
-        path = Path(name)
-        files = path.rglob("*") if path.is_dir() else [path]
-        if (size := sum(file.stat().st_size for file in files if file.is_file())) > LARGE_BYTES:
-            say(f"{name}: reading {size / 1e6:.0f} MB", err=True)
 
 
 def _print_guesses(names: list[str], planned: list[ResolvedRun]) -> None:
@@ -163,12 +150,8 @@ def _print_guesses(names: list[str], planned: list[ResolvedRun]) -> None:
     targets = {task for name in names if is_data(name) for task in (name, f"./{name}")}
     tasks = [task for one in planned for task in one.tasks if one.members or one.recipe.task in targets]
     for read in {id(read): read for task in tasks if (read := own_data(task)) is not None}.values():
-        for split, file in read.files.items():
-            table = read.table(file)
-            console.print_line(file_line(split, table))
-            if split == "train":
-                for line in describe_rows(read.layout, table, split=read.split):
-                    console.print_line(line)
+        for line in read.described:
+            console.print_line(line)
         console.print(layout_table(read.layout))
     texts = {id(text): text for task in tasks if (text := own_text(task)) is not None}
     for text in texts.values():

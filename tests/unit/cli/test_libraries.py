@@ -1,0 +1,15 @@
+"""Libraries are imported without the garbage collector, which collects again afterwards."""
+
+import gc
+
+import pytest
+
+from finetune.cli.libraries import load_libraries
+
+
+def test_the_collector_is_on_again_after_an_import_that_fails_too() -> None:
+    load_libraries("", "finetune.cli.libraries")
+    assert gc.isenabled() and gc.get_freeze_count() > 0
+    with pytest.raises(ModuleNotFoundError):
+        load_libraries("", "finetune.no_such_module")
+    assert gc.isenabled()
