@@ -21,14 +21,17 @@ DOCUMENTS = [  # docs/test_your_own_task.py runs all of the pages on custom task
 SAME_COMMANDS = {  # Korean pages that have the commands of the English page, and no code that it lacks
     README_KO: README,
     KOREAN / "tutorials" / "dialect.md": DOCS / "tutorials" / "dialect.md",
-    KOREAN / "explanation" / "heads.md": DOCS / "explanation" / "heads.md",
+    **{KOREAN / "explanation" / name: DOCS / "explanation" / name for name in ("heads.md", "how-bert-reads.md")},
     **{
         KOREAN / "how-to" / name: DOCS / "how-to" / name
         for name in (
             "again.md",
+            "cheat-sheet.md",
             "company-bert.md",
             "container.md",
             "distil.md",
+            "faq.md",
+            "from-trainer.md",
             "korean.md",
             "label-next.md",
             "lora.md",
@@ -40,6 +43,7 @@ SAME_COMMANDS = {  # Korean pages that have the commands of the English page, an
             "several-runs.md",
             "tokenizer.md",
             "trackers.md",
+            "troubleshooting.md",
         )
     },
 }
