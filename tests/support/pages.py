@@ -40,6 +40,7 @@ SAME_COMMANDS = {  # Korean pages that have the commands of the English page, an
             "from-trainer.md",
             "glue.md",
             "korean.md",
+            "label-errors.md",
             "label-next.md",
             "lora.md",
             "other-tasks.md",
