@@ -3,13 +3,15 @@
 import dataclasses
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 import transformers
 from support.page_data import write_own_data
-from support.pages import DOCS, KOREAN, blocks, commands, page_name
+from support.pages import DOCS, KOREAN, blocks, page_name
 from transformers import TrainingArguments
 
+import finetune
 from finetune.cli.commands import COMMANDS
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_tables import Train
@@ -39,21 +41,13 @@ def test_the_table_names_arguments_and_settings_that_exist(page: Path) -> None:
         assert {option.split()[0] for option in options} <= {"--out", "--checkpoint-updates", "--track", "--device"}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=page_name)
-def test_the_command_and_the_python_have_the_same_settings(page: Path) -> None:
-    (command,) = commands(page)
-    _, ours = blocks("py", page)
-    for setting in command.split()[3:]:
-        name, _, value = setting.removeprefix("train.").partition("=")
-        assert re.search(rf"\b{name}\W+=?\W*{re.escape(value)}\b", ours), setting
-
-
 def test_both_languages_have_the_same_code() -> None:
     assert blocks("py", PAGES[0]) == blocks("py", PAGES[1])
+    assert blocks("toml", PAGES[0]) == blocks("toml", PAGES[1])
 
 
 @pytest.mark.slow
-def test_both_scripts_run_on_the_same_file(
+def test_both_scripts_run_on_the_same_file_and_the_recipe_is_that_run(
     tmp_path: Path, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_own_data(tmp_path)
@@ -63,6 +57,9 @@ def test_both_scripts_run_on_the_same_file(
     exec(theirs, {"__name__": "script"})
     assert "eval_accuracy" in capsys.readouterr().out
     assert (tmp_path / "trained/best/model.safetensors").is_file()
-    made: dict[str, object] = {}
+    (recipe,) = blocks("toml", PAGES[0])
+    Path("bert.toml").write_text(recipe.replace(ENCODER, str(tiny_bert)), encoding="utf-8")
+    made = dict[str, Any]()
     exec(ours, made)
-    assert getattr(made["run"], "record").recipe["train"]["batch_size"] == 16  # noqa: B009
+    assert made["run"].record.recipe["train"]["batch_size"] == 16
+    assert finetune.train("bert.toml").id == made["run"].id
