@@ -218,8 +218,9 @@ def test_the_commands_and_the_python_of_a_page_run_one_after_the_other(
     save_files(page, experienced.folder)
     printed = [experienced.type(line.removeprefix("finetune ")) for line in typed(page)]
     assert printed and not [text for text in printed if "Traceback" in text]
+    names = dict[str, Any]()
     for block in blocks("python", page) if page not in (README, CONTRIBUTING) else []:
-        exec(block, {})
+        exec(block, names)
 
 
 def test_every_other_command_is_one_that_a_test_knows() -> None:

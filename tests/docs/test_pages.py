@@ -39,6 +39,7 @@ from finetune.task_types.own_data import usable_rows
 from finetune.task_types.types import data_types
 
 EXAMPLE = r"`([\w.]+)`, (?:shape|과제 유형) `([\w-]+)`.*?```\w+\n(.*?)```"  # of a file in the pages on data
+ENGLISH_ONLY: dict[str, str] = {}  # tutorials, how-tos and explanations that stay English: the reason of each
 EVERY = [*DOCUMENTS, OWN_TASK, OWN_TASK_KO, CHANGELOG]
 
 
@@ -117,12 +118,33 @@ def test_the_columns_of_the_file_to_save_are_detected_without_a_setting(page: Pa
     assert ([*layout.text, *layout.label], len(table)) == (reviews.splitlines()[0].split(","), 24)
 
 
-def test_every_tutorial_has_a_korean_page_and_every_korean_page_an_english_one() -> None:
+def in_nav() -> list[str]:
+    """Every page of the navigation, in its order; an English notebook and a Korean one are pages too."""
+    text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    return re.findall(r": ([\w/-]+\.md)$", text[text.index("\nnav:") :], re.MULTILINE)
+
+
+def test_every_tutorial_how_to_and_explanation_has_a_korean_page_in_the_navigation() -> None:
     """Under the same name, which the language switch of the site takes."""
-    korean = {page.relative_to(KOREAN) for page in KOREAN.rglob("*.md")}
-    english = {page.relative_to(DOCS) for page in SITE if KOREAN not in page.parents}
-    assert korean <= english
-    assert {page for page in english if page.parent.name == "tutorials"} <= korean
+    pages = in_nav()
+    assert len(pages) == len({*pages})
+    korean = {page.removeprefix("ko/") for page in pages if page.startswith("ko/")}
+    english = {page for page in pages if not page.startswith("ko/")}
+    to_read = {page for page in english if page.startswith(("tutorials/", "how-to/", "explanation/"))}
+    assert len(to_read) > 60
+    assert sorted(to_read - korean - ENGLISH_ONLY.keys()) == [], "without a Korean page"
+    assert sorted(korean - english) == [], "without an English page"
+    assert sorted(ENGLISH_ONLY.keys() & korean) == [], "named as English, and Korean by now"
+    written = {page.relative_to(KOREAN).as_posix() for page in KOREAN.rglob("*.md")}
+    assert sorted(written - korean) == [], "not in the navigation"
+
+
+def test_both_languages_have_the_same_pages_in_the_same_groups() -> None:
+    """A reader who changes the language finds a page at the same place."""
+    pages = in_nav()
+    for section in ("tutorials/", "how-to/", "explanation/"):
+        english = [page for page in pages if page.startswith(section) and page not in ENGLISH_ONLY]
+        assert english == [page.removeprefix("ko/") for page in pages if page.startswith(f"ko/{section}")]
 
 
 def test_spans_of_the_korean_page_leave_particles_outside() -> None:

@@ -12,7 +12,8 @@ from support.paths import ROOT
 GLOSSARY = ROOT / "docs" / "reference" / "glossary.md"
 WORDS = (
     "row, label, feature, batch, logits, prediction, score, metric, baseline, task, task type, recipe, run, record, "
-    "checkpoint, model, hidden states, truncated, resume, confidence, calibration"
+    "checkpoint, model, hidden states, truncated, resume, confidence, calibration, token, WordPiece, attention, "
+    "learning rate, overfitting, precision, recall"
 )
 ROOTS = (  # files, and folders with all that is below them
     *("README.md", "README.ko.md", "CONTRIBUTING.md", "docs"),
@@ -168,3 +169,12 @@ def test_the_glossary_has_every_word_with_its_korean() -> None:
     rows = re.findall(r"^\| ([^|]+?) \| [^|]*[가-힣][^|]* \| \S", GLOSSARY.read_text(encoding="utf-8"), re.MULTILINE)
     assert set(WORDS.split(", ")) <= set(rows)
     assert len(rows) == len(set(rows))
+
+
+def test_the_korean_glossary_has_the_words_of_the_english_one() -> None:
+    korean = (ROOT / "docs" / "ko" / "reference" / "glossary.md").read_text(encoding="utf-8")
+    cells = re.findall(r"^\| [^|]+ \| ([^|]+) \| \S", korean, re.MULTILINE)
+    named = {word.strip() for cell in cells for word in cell.split(",")}
+    english = re.findall(r"^\| ([^|]+?) \| [^|]*[^|\s-][^|]* \| \S", GLOSSARY.read_text(encoding="utf-8"), re.MULTILINE)
+    words = {word.strip() for cell in english[1:] for word in cell.split(",")}
+    assert sorted(words - named) == []

@@ -1,4 +1,4 @@
-"""`python -m tests.oracle`: writes the table into docs/explanation/results.md, and lists what is wrong."""
+"""`python -m tests.oracle`: writes the table into both pages on results, and lists what is wrong."""
 
 import re
 import tempfile
@@ -8,7 +8,8 @@ from .every import markdown
 from .folders import layouts
 from .layout import CLASSES, outcome
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "explanation" / "results.md"
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+PAGES = [folder / "explanation" / "results.md" for folder in (DOCS, DOCS / "ko")]
 
 
 def main() -> None:
@@ -20,7 +21,8 @@ def main() -> None:
     for layout, result in outcomes:
         if result.verdict != "right":
             print(f"{result.verdict}: {CLASSES[layout.kind]}: {layout.name} ({layout.language}): {result.seen}")
-    _put(PAGE, markdown(outcomes))
+    for page in PAGES:
+        _put(page, markdown(outcomes))
     print(markdown(outcomes))
 
 

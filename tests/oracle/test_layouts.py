@@ -14,7 +14,7 @@ from oracle.folders import layouts
 from oracle.layout import CLASSES, Layout, Marked, Outcome, Text, Written, outcome, same
 
 WRITTEN, REAL = list(layouts()), of_real_files()
-PAGE = ROOT / "docs" / "explanation" / "results.md"
+PAGES = [ROOT / folder / "explanation" / "results.md" for folder in ("docs", "docs/ko")]
 
 
 def named(layout: Layout) -> str:
@@ -107,4 +107,5 @@ def test_settings_in_messages_can_be_copied_into_a_shell(outcomes: dict[str, Out
 
 def test_the_documents_show_the_outcomes(outcomes: dict[str, Outcome]) -> None:
     shown = markdown([(layout, outcomes[named(layout)]) for layout in WRITTEN])
-    assert f"<!-- oracle -->\n{shown}\n<!-- /oracle -->" in PAGE.read_text(encoding="utf-8")
+    for page in PAGES:
+        assert f"<!-- oracle -->\n{shown}\n<!-- /oracle -->" in page.read_text(encoding="utf-8")

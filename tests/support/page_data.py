@@ -7,6 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from openpyxl import Workbook
 
 from support.klue import write_klue
 from support.korean import write_korean
@@ -93,6 +94,20 @@ def _labelled_task(row: int, text: str, mark: int) -> dict[str, object]:
     }
 
 
+def write_survey(folder: Path) -> None:
+    """Korean rows as Excel writes them: a workbook of two sheets, and CSV in CP949."""
+    rows = [(f"{row}번째 의견은 {('좋다', '나쁘다')[row % 2]}", ("만족", "불만")[row % 2]) for row in range(24)]
+    book = Workbook()
+    sheet = book.active or book.create_sheet()
+    sheet.title = "응답"
+    for cells in (("의견", "평가"), *rows):
+        sheet.append(cells)
+    book.create_sheet("안내").append(["2026"])
+    book.save(folder / "survey.xlsx")
+    lines = ["의견,평가", *(f"{text},{label}" for text, label in rows)]
+    (folder / "survey.csv").write_text("\r\n".join(lines), encoding="cp949")
+
+
 def write_own_data(folder: Path) -> None:
     """The files that docs/your-data.md and its Korean page speak of."""
     texts = [f"{'good' if row % 2 else 'bad'} {text}" for row, text in enumerate(sentences(24))]
@@ -156,6 +171,7 @@ def write_own_data(folder: Path) -> None:
     for name, lines in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    write_survey(folder)
     for name in ("rows/a", "rows/year=2026/b", "big"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(pa.table({"text": texts}), folder / f"{name}.parquet")

@@ -21,25 +21,40 @@ DOCUMENTS = [  # docs/test_your_own_task.py runs all of the pages on custom task
 SAME_COMMANDS = {  # Korean pages that have the commands of the English page, and no code that it lacks
     README_KO: README,
     KOREAN / "tutorials" / "dialect.md": DOCS / "tutorials" / "dialect.md",
-    KOREAN / "explanation" / "heads.md": DOCS / "explanation" / "heads.md",
+    **{
+        KOREAN / "explanation" / name: DOCS / "explanation" / name
+        for name in ("heads.md", "how-bert-reads.md", "reliability.md", "significance.md")
+    },
     **{
         KOREAN / "how-to" / name: DOCS / "how-to" / name
         for name in (
             "again.md",
+            "cheat-sheet.md",
             "company-bert.md",
             "container.md",
             "distil.md",
+            "embeddings.md",
+            "faq.md",
+            "feature-based.md",
+            "few-rows.md",
+            "from-trainer.md",
+            "glue.md",
             "korean.md",
+            "label-errors.md",
             "label-next.md",
             "lora.md",
+            "other-tasks.md",
+            "paper-tables.md",
             "publish.md",
             "robust.md",
             "search.md",
             "serve.md",
             "several-gpus.md",
             "several-runs.md",
+            "stop-and-resume.md",
             "tokenizer.md",
             "trackers.md",
+            "troubleshooting.md",
         )
     },
 }
