@@ -5,7 +5,7 @@ from typing import Any
 
 from finetune.analysis.old_and_new import old_and_new
 from finetune.cli.console import Terminal, as_plain_text
-from finetune.cli.next_commands import GivenOptions, typed_settings
+from finetune.cli.next_commands import GivenOptions
 from finetune.data.files import is_data
 from finetune.data.messages import so_many
 from finetune.runs.best import best_group
@@ -17,6 +17,7 @@ from finetune.runs.recipe_diff import settings_of
 from finetune.runs.record import RunRecord
 from finetune.runs.seeds import by_setting, differing_settings
 from finetune.runs.several_tasks import has_several_tasks
+from finetune.runs.toml import typed_settings
 from finetune.runs.verdict import Verdict, verdict_of
 from finetune.task_types.vocabulary import suggested_encoder
 

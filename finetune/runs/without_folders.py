@@ -28,6 +28,8 @@ def without_folders(record: RunRecord) -> RunRecord:
             "model": names_only(record.model),
             "recipe": names_only(record.recipe),
             "options": names_only(record.options),
+            "observed": record.observed
+            and record.observed.model_copy(update={"typed": [_typed_name(word) for word in record.observed.typed]}),
             "data_origin": names_only(record.data_origin),
             "notes": [note(text) for text in record.notes],
         }
@@ -59,6 +61,12 @@ def _strings(value: Any) -> list[str]:
         return [value]
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return [text for each in inner for text in _strings(each)]
+
+
+def _typed_name(word: str) -> str:
+    """A word of a command with the last name of an absolute path: `model=bert`."""
+    key, equals, value = word.partition("=")
+    return f"{key}={names_only(value)}" if equals and _is_absolute(value) else str(names_only(word))
 
 
 def _is_absolute(text: str) -> bool:

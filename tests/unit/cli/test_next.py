@@ -13,10 +13,11 @@ from support.records import run
 from support.runs import FAST, FinishedRun, as_csv
 
 from finetune.cli.console import Terminal
-from finetune.cli.next_commands import GivenOptions, typed_settings
+from finetune.cli.next_commands import GivenOptions
 from finetune.cli.run_facts import next_commands
 from finetune.cli.run_tables import print_record
 from finetune.runs.record import RunRecord, SavedMetric
+from finetune.runs.toml import typed_settings
 from finetune.training.targets import split_arguments
 
 RUN_SETTINGS = {**FAST, "train.epochs": 1, "text": "body text", "label": "mark"}
