@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from pathlib import PurePosixPath, PureWindowsPath
+from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
 from finetune.data.paths import from_here
@@ -29,7 +29,9 @@ def without_folders(record: RunRecord) -> RunRecord:
             "recipe": names_only(record.recipe),
             "options": names_only(record.options),
             "observed": record.observed
-            and record.observed.model_copy(update={"typed": [_typed_name(word) for word in record.observed.typed]}),
+            and record.observed.model_copy(
+                update={"typed": [without_own_folders(word) for word in record.observed.typed]}
+            ),
             "data_origin": names_only(record.data_origin),
             "notes": [note(text) for text in record.notes],
         }
@@ -56,17 +58,21 @@ def names_only(value: Any) -> Any:
     return _name(value) if isinstance(value, str) and _is_absolute(value) else value
 
 
+def without_own_folders(word: str) -> str:
+    """A word of a command with an absolute path as it is from here, or where that is elsewhere with its last name:
+    `model=bert`.
+    """
+    key, equals, value = word.partition("=")
+    start, path = (f"{key}=", value) if equals and _is_absolute(value) else ("", word)
+    inside = _is_absolute(path) and Path(path).is_relative_to(Path.cwd())
+    return start + (str(Path(path).relative_to(Path.cwd())) if inside else str(names_only(path)))
+
+
 def _strings(value: Any) -> list[str]:
     if isinstance(value, str):
         return [value]
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return [text for each in inner for text in _strings(each)]
-
-
-def _typed_name(word: str) -> str:
-    """A word of a command with the last name of an absolute path: `model=bert`."""
-    key, equals, value = word.partition("=")
-    return f"{key}={names_only(value)}" if equals and _is_absolute(value) else str(names_only(word))
 
 
 def _is_absolute(text: str) -> bool:

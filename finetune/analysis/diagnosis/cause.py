@@ -1,7 +1,7 @@
 """Cause and Diagnosis: what a card says of a run."""
 
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 Words = tuple[str, ...]  # of a command, behind `finetune`
 
@@ -49,6 +49,11 @@ class Diagnosis:
     def notes(self) -> frozenset[str]:
         """The notes of the record that the card of the first cause says too."""
         return frozenset(self.causes[0].notes if self.causes else ())
+
+    def followed_by(self, *options: str) -> "Diagnosis":
+        """With options at the end of each command, such as those of another results folder."""
+        causes = [replace(one, words=(*one.words, *options) if one.words else ()) for one in self.causes]
+        return Diagnosis(causes=tuple(causes))
 
     def __bool__(self) -> bool:
         return bool(self.causes)
