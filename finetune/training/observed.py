@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 NEARLY_ALL = 0.95  # share of the training rows that the advised length does not cut
 SAMPLE_ROWS = 2_000  # whose tokens are counted
 STEP = 64  # the advised length is a multiple of it
-LEAST_SPREAD = 0.05  # of predicted numbers, as a share of that of the labels: less is one number
+LEAST_SPREAD = 0.01  # of predicted numbers, as a share of that of the labels: less is one number
 SIGNS = re.compile(r"[\W_]+")
 
 
@@ -51,8 +51,15 @@ def _constant(task: Task, answers: Sequence[Answer], rows: Sequence[Row]) -> str
         spread, of_labels = float(np.std(values)), float(np.std(labels))
         return f"{np.mean(values):.3g}" if spread < LEAST_SPREAD * of_labels else None
     if len(set(map(str, values))) == 1:
-        return str(values[0]) or "no answer"
+        return _in_words(values[0]) or "no answer"
     return None if frequent_predictions(task, values) or not frequent_predictions(task, labels) else "no label"
+
+
+def _in_words(value: Any) -> str:
+    """A prediction; of several labels their names."""
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value)) or "no label"
+    return str(value)
 
 
 def _contradicted(task: Task, rows: Sequence[Row]) -> int:

@@ -6,6 +6,8 @@ from finetune.analysis.diagnosis.figures import Figures
 from finetune.data.messages import first_of, noun, percent, so_many
 from finetune.models.encoder_sizes import LONG
 from finetune.runs.observed import MOST_COMPARED
+from finetune.runs.recipe_tables import BY_LABELS
+from finetune.runs.record import RunRecord
 from finetune.runs.verdict import FEW_ROWS
 from finetune.task_types.dev_split import DEV_SHARE
 from finetune.task_types.types import data_types
@@ -71,9 +73,7 @@ def few_rows_of_a_class(found: Figures) -> Cause | None:
         return None
     named = first_of([f"'{name}' ({so_many(counts.get(name, 0), 'row')} of {every:,})" for name in few], 3)
     evidence = f"{named}: none of {noun(len(few), 'its', 'their')} rows in {split} was found"
-    kind = data_types().get(str((record.recipe.get("options") or {}).get("shape", "")))
-    balanced = kind is not None and kind.labels_rows and not record.recipe.get("frozen")
-    words = repeated(record, found.folder, {"preset": "few-labels"}) if balanced else checked(record)
+    words = repeated(record, found.folder, {"preset": "few-labels"}) if _contrasts(record) else checked(record)
     return Cause(name="too few rows of a class", evidence=evidence, words=words)
 
 
@@ -101,8 +101,15 @@ def _larger_dev(found: Figures) -> tuple[str, ...]:
     record = found.record
     if given_option(record, "dev") and DEV_SHARE * record.rows.get("train", 0) >= FEW_ROWS:
         return repeated(record, found.folder, {}, without=["dev"])
-    kind = data_types().get(str((record.recipe.get("options") or {}).get("shape", "")))
-    if kind is not None and kind.labels_rows and "test" not in record.scores and not record.recipe.get("frozen"):
+    if _contrasts(record) and "test" not in record.scores and not given_option(record, "dev"):
         return repeated(record, found.folder, {"preset": "few-labels"})
     again = repeated(record, found.folder, {})
     return (*again, "--seeds", SEEDS) if again else ()
+
+
+def _contrasts(record: RunRecord) -> bool:
+    """Whether a contrastive first step is for such data: it draws as many rows of each label, and scores by folds."""
+    recipe = record.recipe
+    kind = data_types().get(str((recipe.get("options") or {}).get("shape", "")))
+    trains = recipe.get("train", {}).get("solver", "adam") in BY_LABELS and not recipe.get("frozen")
+    return kind is not None and kind.closed_labels and kind.labels_rows and trains

@@ -1,7 +1,7 @@
 """Diagnosis of a run, a pure function of its record: what is certain comes before what may follow from it."""
 
 from finetune.analysis.diagnosis import data_causes, training_causes
-from finetune.analysis.diagnosis.cause import Diagnosis
+from finetune.analysis.diagnosis.cause import Cause, Diagnosis
 from finetune.analysis.diagnosis.figures import Figures
 from finetune.runs.folder import RunFolder
 from finetune.runs.record import RunRecord
@@ -16,9 +16,9 @@ ORDER = (
     data_causes.texts_cut,
     data_causes.few_rows_of_a_class,
     training_causes.loss_never_fell,
+    training_causes.under_trained,
     training_causes.one_class,
     training_causes.over_fitted,
-    training_causes.under_trained,
     data_causes.small_dev,
 )
 
@@ -26,5 +26,8 @@ ORDER = (
 def diagnosis_of(record: RunRecord, folder: RunFolder | None = None) -> Diagnosis:
     """The causes that the record of a finished run shows; `folder` has the recipe file that a command may name."""
     figures = Figures(record, folder)
-    found = [cause for look in ORDER if (cause := look(figures)) is not None]
-    return Diagnosis(causes=tuple({cause.name: cause for cause in reversed(found)}.values())[::-1])
+    found: dict[str, Cause] = {}
+    for look in ORDER:
+        if (cause := look(figures)) is not None:
+            found.setdefault(cause.name, cause)
+    return Diagnosis(causes=tuple(found.values()))

@@ -13,6 +13,7 @@ from finetune.task_types.starting_recipe import default_rate
 
 USUAL_RATES = ((60_000_000, 2e-5), (8_000_000, 1e-4), (0, 5e-4))  # by the least weights: BERT base, MiniLM, tiny ones
 FROZEN_RATE, LORA_RATE = 1e-3, 2e-4
+NEARLY_ALL = 0.95  # of a score of 0 to 1
 LEAST_NOISE = 0.02  # of a score, where its interval is not known
 
 
@@ -35,6 +36,11 @@ class Figures:
     def is_better(self) -> bool:
         """Whether the model is worth more than the best baseline, by more than chance."""
         return self.verdict.level == "better"
+
+    @property
+    def is_right(self) -> bool:
+        """Whether nearly all is right, whatever a baseline reaches."""
+        return self.metric.scale == Metric.scale and self.metric.greater_is_better and self.record.score >= NEARLY_ALL
 
     @property
     def metric(self) -> Metric:

@@ -14,7 +14,7 @@ VERY_HIGH = 10  # times it, which explains one by itself
 FLAT = 0.01  # share of the first epoch's loss by which no later one is lower
 FALLEN = 0.03  # the same of one that has begun to fall
 STILL_HIGH = 0.5  # share of the first epoch's loss above which training has not come far
-STILL_FALLS = 0.01  # share of the loss on dev that the last epoch took off
+STILL_FALLS, SURELY_FALLS = 0.002, 0.02  # shares of the loss on dev that the last epoch took off
 FEW_UPDATES = 50  # after which a new head is near random
 ENOUGH_UPDATES, TIMES = 200, 3  # of a longer run
 RISEN, SOME_RISEN = 1.5, 1.1  # times the lowest loss on dev; the latter where the score has fallen too
@@ -78,7 +78,8 @@ def over_fitted(found: Figures) -> Cause | None:
     rose, lost = dev[last - 1] / max(dev[best - 1], 1e-9), _lost(found, best, last)
     if best == last or losses[last - 1] > LEARNED * losses[0] or dev[last - 1] - dev[best - 1] < RISE_TO_SEE * dev[0]:
         return None
-    if not ((rose >= RISEN and lost >= 0) or (rose >= SOME_RISEN and lost > found.noise)):
+    not_gained = lost >= (0 if found.is_better else -found.noise)
+    if not ((rose >= RISEN and not_gained) or (rose >= SOME_RISEN and lost > found.noise)):
         return None
     (low, high), (before, after) = ((each[best - 1], each[last - 1]) for each in (dev, losses))
     evidence = f"then the loss on dev rose from {low:.3g} to {high:.3g} and that of training fell from {before:.3g}"
@@ -89,7 +90,7 @@ def over_fitted(found: Figures) -> Cause | None:
 
 def under_trained(found: Figures) -> Cause | None:
     """Training ended while the loss was falling."""
-    if found.record.is_pretraining or found.is_better or not found.losses or not _still_falls(found):
+    if found.record.is_pretraining or found.is_better or found.is_right or not found.losses or not _still_falls(found):
         return None
     losses, dev = found.losses, found.dev_losses
     evidence = f"after {found.updates:,} updates the loss was still falling"
@@ -102,18 +103,19 @@ def under_trained(found: Figures) -> Cause | None:
 
 
 def _still_falls(found: Figures) -> bool:
-    losses, dev = found.losses, found.dev_losses
-    if len(losses) == 1:
-        return found.updates < FEW_UPDATES or bool(dev and dev[0] < (1 - FALLEN) * losses[0])
-    if losses[-1] < STILL_HIGH * losses[0]:
-        return False
+    losses, dev, collapsed = found.losses, found.dev_losses, _constant(found) is not None
     if found.updates < FEW_UPDATES:
         return True
-    if losses[-1] >= losses[-2] or losses[-1] > (1 - FALLEN) * losses[0]:
+    if len(losses) == 1:
+        return bool(dev and dev[0] < (1 - FALLEN) * losses[0])
+    if losses[-1] >= losses[-2] or losses[-1] > (1 - FLAT) * losses[0]:
+        return False
+    if losses[-1] < STILL_HIGH * losses[0] and not collapsed:
         return False
     if dev:
-        return dev[-1] == min(dev) and dev[-1] <= (1 - STILL_FALLS) * dev[-2]
-    return found.ranks[-1] > found.ranks[-2] and found.ranks[-1] == max(found.ranks)
+        return dev[-1] == min(dev) and dev[-1] <= (1 - (SURELY_FALLS if collapsed else STILL_FALLS)) * dev[-2]
+    gained = found.ranks[-1] - found.ranks[-2]
+    return found.verdict.level == "worse" and found.ranks[-1] == max(found.ranks) and gained > found.noise / 2
 
 
 def _lost(found: Figures, best: int, last: int) -> float:
