@@ -189,7 +189,9 @@ def far_grade(line: Line) -> Line:
 THREE = ("cat", "dog", "bird")
 LAST = {"train.select": "last", "train.epochs": 60, "train.batch_size": 8}
 BROKEN = (
-    Situation(cause=COLLAPSED, name="rate of 0.1", files={"pets.csv": pets(300)}, settings={"train.learning_rate": 0.1}),
+    Situation(
+        cause=COLLAPSED, name="rate of 0.1", files={"pets.csv": pets(300)}, settings={"train.learning_rate": 0.1},
+    ),
     Situation(
         cause=COLLAPSED, name="rate of 0.5, three labels",
         files={"three.csv": pets(600, classes=THREE)}, settings={"train.learning_rate": 0.5},
@@ -221,11 +223,15 @@ BROKEN = (
     ),
     Situation(
         cause=OVER, name="three labels",
-        files={"three.csv": pets(120, wrong=0.6, classes=THREE), "dev.csv": pets(120, seed=1, wrong=0.2, classes=THREE)},
+        files={
+            "three.csv": pets(120, wrong=0.6, classes=THREE),
+            "dev.csv": pets(120, seed=1, wrong=0.2, classes=THREE),
+        },
         settings=LAST | {"dev": "dev.csv"},
     ),
     Situation(
-        cause=UNDER, name="one epoch", files={"pets.csv": pets(300)}, settings={"train.epochs": 1, "train.batch_size": 32},
+        cause=UNDER, name="one epoch", files={"pets.csv": pets(300)},
+        settings={"train.epochs": 1, "train.batch_size": 32},
     ),
     Situation(
         cause=UNDER, name="ten updates", files={"pairs.csv": pairs(400)},
@@ -243,14 +249,18 @@ BROKEN = (
     Situation(cause=LANGUAGE, name="Chinese", files={"reviews.csv": language("Chinese", 400)}),
     Situation(
         cause=FEW, name="six rows",
-        files={"three.csv": rare({"a cat": 200, "a dog": 200, "a puppy": 6}), "dev.csv": rare({"a cat": 60, "a dog": 60, "a puppy": 5}, seed=1)},
+        files={
+            "three.csv": rare({"a cat": 200, "a dog": 200, "a puppy": 6}),
+            "dev.csv": rare({"a cat": 60, "a dog": 60, "a puppy": 5}, seed=1),
+        },
         settings={"dev": "dev.csv"},
     ),
     Situation(
         cause=FEW, name="eight of 308", files={"two.csv": rare({"fine": 300, "broken": 8})},
     ),
     Situation(
-        cause=FEW, name="tags", files={"tags.conll": tags(300, rare_rows=6), "dev.conll": tags(80, seed=1, rare_rows=5)},
+        cause=FEW, name="tags",
+        files={"tags.conll": tags(300, rare_rows=6), "dev.conll": tags(80, seed=1, rare_rows=5)},
         settings={"dev": "dev.conll", "train.epochs": 20},
     ),
     Situation(
@@ -274,7 +284,8 @@ BROKEN = (
         settings={"max_length": 16},
     ),
     Situation(
-        cause=SMALL_DEV, name="eight rows", files={"train.csv": pets(400, wrong=0.2), "dev.csv": pets(8, seed=1, wrong=0.4)},
+        cause=SMALL_DEV, name="eight rows",
+        files={"train.csv": pets(400, wrong=0.2), "dev.csv": pets(8, seed=1, wrong=0.4)},
         settings={"dev": "dev.csv"},
     ),
     Situation(
@@ -282,7 +293,8 @@ BROKEN = (
         settings={"dev": "dev.conll", "train.epochs": 20},
     ),
     Situation(
-        cause=SMALL_DEV, name="ten numbers", files={"grades.csv": grades(300, noise=0.3), "dev.csv": grades(10, seed=1)},
+        cause=SMALL_DEV, name="ten numbers",
+        files={"grades.csv": grades(300, noise=0.3), "dev.csv": grades(10, seed=1)},
         settings={"dev": "dev.csv", "train.epochs": 20},
     ),
 )  # fmt: skip
@@ -297,7 +309,7 @@ SOUND = (
     Situation(cause=HEALTHY, name="choices", files={"choice.csv": choices(600)}, settings={"max_length": 32}),
     Situation(
         cause=HEALTHY, name="three labels, unequal",
-        files={"three.csv": [line for line in pets(900, classes=THREE) if line["label"] != "a bird"][:500] + [line for line in pets(300, seed=4, classes=THREE) if line["label"] == "a bird"]},
+        files={"three.csv": [*pets(500), *pets(100, seed=4, classes=("bird",))]},
     ),
     Situation(
         cause=HEALTHY, name="last epoch of twelve", files={"pets.csv": pets(700, wrong=0.05)},
