@@ -18,7 +18,7 @@ OPTION = "options."
 RECIPES = Path(__file__).parents[2] / "recipes"
 
 
-def repeated(
+def run_again(
     record: RunRecord, folder: RunFolder | None, changes: Mapping[str, Any], *, without: Sequence[str] = ()
 ) -> Words:
     """The words that give the run again with these settings changed, and `without` others; empty where its recipe
@@ -69,7 +69,7 @@ def _shipped(task: str) -> tuple[str, dict[str, Any]]:
 
 
 def _data_options(record: RunRecord) -> dict[str, Any]:
-    """What was said of the data: of columns and files, what was typed; of an older run all of it."""
+    """The options that describe the data: those that were typed, of an older run all."""
     options = {name: value for name, value in (record.recipe.get("options") or {}).items() if name in OPTIONS}
     typed = record.observed.typed if record.observed is not None else []
     if not typed:

@@ -1,9 +1,10 @@
 """Causes in the data: what no setting of the training can make good."""
 
 from finetune.analysis.diagnosis.cause import Cause
-from finetune.analysis.diagnosis.commands import checked, given_option, repeated
+from finetune.analysis.diagnosis.commands import checked, given_option, run_again
 from finetune.analysis.diagnosis.figures import Figures
 from finetune.data.messages import first_of, noun, percent, so_many
+from finetune.metrics.metric import Metric
 from finetune.models.encoder_sizes import LONG
 from finetune.runs.observed import MOST_COMPARED
 from finetune.runs.recipe_tables import BY_LABELS
@@ -18,6 +19,8 @@ MANY_CUT, SOME_CUT = 0.6, 0.3  # the same of truncated features
 ROWS_TO_LEARN = 10  # rows that a label needs to be learned
 RARE, RARE_SHARE = 25, 0.05  # rows that are few for a label that has less than this share of all
 TOO_FEW_TO_TELL = 20  # rows of dev, of which the interval of a score is wider than 30 points
+WIDE = 0.1  # of half an interval that tells little
+TIMES_LARGER = 2  # than a dev file is one that is drawn instead
 SEEDS = "5"  # of a run whose dev cannot be enlarged
 
 
@@ -28,7 +31,7 @@ def other_language(found: Figures) -> Cause | None:
         return None
     what, _, remedy = notes[0].partition(". ")
     encoder = suggested_encoder(notes)
-    words = repeated(found.record, found.folder, {"model": encoder}, without=["tokenizer"]) if encoder else ()
+    words = run_again(found.record, found.folder, {"model": encoder}, without=["tokenizer"]) if encoder else ()
     evidence = what if words else f"{what} ({remedy})"
     return Cause(name="encoder of another language", evidence=evidence, words=words, notes=notes)
 
@@ -59,7 +62,7 @@ def texts_cut(found: Figures) -> Cause | None:
     evidence = f"{percent(share)} of the texts are longer than max_length {length}"
     evidence += f"; nearly all have at most {wanted:,} tokens" * bool(seen is not None and seen.fitting_length)
     notes = found.noted(f"longer than max_length {length}")
-    return Cause(name="texts cut", evidence=evidence, words=repeated(record, found.folder, changes), notes=notes)
+    return Cause(name="texts cut", evidence=evidence, words=run_again(record, found.folder, changes), notes=notes)
 
 
 def few_rows_of_a_class(found: Figures) -> Cause | None:
@@ -73,7 +76,7 @@ def few_rows_of_a_class(found: Figures) -> Cause | None:
         return None
     named = first_of([f"'{name}' ({so_many(counts.get(name, 0), 'row')} of {every:,})" for name in few], 3)
     evidence = f"{named}: none of {noun(len(few), 'its', 'their')} rows in {split} was found"
-    words = repeated(record, found.folder, {"preset": "few-labels"}) if _contrasts(record) else checked(record)
+    words = run_again(record, found.folder, {"preset": "few-labels"}) if _contrasts(record) else checked(record)
     return Cause(name="too few rows of a class", evidence=evidence, words=words)
 
 
@@ -85,7 +88,8 @@ def small_dev(found: Figures) -> Cause | None:
     """Dev, and test, have too few rows to tell a good model from a bad one by."""
     record, split = found.record, found.verdict.split
     rows = record.rows.get(split, 0)
-    if record.is_pretraining or rows >= FEW_ROWS or (found.is_better and rows >= TOO_FEW_TO_TELL):
+    told = found.is_better or found.is_right or found.noise < WIDE * (found.metric.scale == Metric.scale)
+    if record.is_pretraining or rows >= FEW_ROWS or (told and rows >= TOO_FEW_TO_TELL):
         return None
     shown, interval = found.metric.shown, found.verdict.interval
     between = "" if interval is None else f" (95 %: {' to '.join(map(shown, interval))})"
@@ -95,15 +99,16 @@ def small_dev(found: Figures) -> Cause | None:
 
 
 def _larger_dev(found: Figures) -> tuple[str, ...]:
-    """Dev drawn from many training rows instead of a small file; of few the score by folds where there is one, else
+    """Dev drawn from the training rows instead of a small file; of few rows the score by folds where there is one, else
     the mean of seeds.
     """
     record = found.record
-    if given_option(record, "dev") and DEV_SHARE * record.rows.get("train", 0) >= FEW_ROWS:
-        return repeated(record, found.folder, {}, without=["dev"])
+    drawn = DEV_SHARE * record.rows.get("train", 0)
+    if given_option(record, "dev") and drawn >= max(TOO_FEW_TO_TELL, TIMES_LARGER * found.dev_rows):
+        return run_again(record, found.folder, {}, without=["dev"])
     if _contrasts(record) and "test" not in record.scores and not given_option(record, "dev"):
-        return repeated(record, found.folder, {"preset": "few-labels"})
-    again = repeated(record, found.folder, {})
+        return run_again(record, found.folder, {"preset": "few-labels"})
+    again = run_again(record, found.folder, {})
     return (*again, "--seeds", SEEDS) if again else ()
 
 

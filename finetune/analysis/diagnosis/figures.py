@@ -11,7 +11,12 @@ from finetune.runs.record import RunRecord
 from finetune.runs.verdict import Verdict, verdict_of
 from finetune.task_types.starting_recipe import default_rate
 
-USUAL_RATES = ((60_000_000, 2e-5), (8_000_000, 1e-4), (0, 5e-4))  # by the least weights: BERT base, MiniLM, tiny ones
+USUAL_RATES = (
+    (60_000_000, 2e-5),
+    (8_000_000, 1e-4),
+    (1_000_000, 5e-4),
+    (0, 1e-3),
+)  # by the least weights: BERT base, MiniLM, tiny ones
 FROZEN_RATE, LORA_RATE = 1e-3, 2e-4
 NEARLY_ALL = 0.95  # of a score of 0 to 1
 LEAST_NOISE = 0.02  # of a score, where its interval is not known

@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from finetune.analysis.diagnosis.cause import Cause
-from finetune.analysis.diagnosis.commands import repeated
+from finetune.analysis.diagnosis.commands import run_again
 from finetune.analysis.diagnosis.figures import Figures
 from finetune.runs.seeds import CONSTANT
 
@@ -84,7 +84,7 @@ def over_fitted(found: Figures) -> Cause | None:
     (low, high), (before, after) = ((each[best - 1], each[last - 1]) for each in (dev, losses))
     evidence = f"then the loss on dev rose from {low:.3g} to {high:.3g} and that of training fell from {before:.3g}"
     evidence += f" to {after:.3g}; {found.record.headline} was {found.shown(best)}, and is {found.shown(last)}"
-    words = repeated(found.record, found.folder, {"train.select": "best"})
+    words = run_again(found.record, found.folder, {"train.select": "best"})
     return Cause(name=f"over-fitted after epoch {best}", evidence=evidence, words=words)
 
 
@@ -151,7 +151,7 @@ def _from_to(found: Figures, verb: str) -> str:
 def _with_rate(found: Figures, name: str, evidence: str, rate: float = 0.0) -> Cause:
     """The run again with another learning rate, by default that which is usual."""
     changes = {"train.learning_rate": rate or found.usual_rate}
-    return Cause(name=name, evidence=evidence, words=repeated(found.record, found.folder, changes))
+    return Cause(name=name, evidence=evidence, words=run_again(found.record, found.folder, changes))
 
 
 def _longer(found: Figures) -> tuple[str, ...]:
@@ -159,8 +159,8 @@ def _longer(found: Figures) -> tuple[str, ...]:
     train, updates = found.record.recipe.get("train", {}), found.updates
     wanted = max(TIMES * updates, ENOUGH_UPDATES)
     if train.get("updates"):
-        return repeated(found.record, found.folder, {"train.updates": wanted})
+        return run_again(found.record, found.folder, {"train.updates": wanted})
     epochs = max(1, len(found.record.epochs))
     an_epoch = math.ceil(found.record.features.get("train", 0) / train.get("batch_size", 32)) or updates / epochs
     changes: dict[str, Any] = {"train.epochs": max(TIMES * epochs, math.ceil(wanted / max(1, an_epoch)))}
-    return repeated(found.record, found.folder, changes)
+    return run_again(found.record, found.folder, changes)

@@ -31,7 +31,7 @@ def test_each_place_has_the_same_card_and_its_command_runs(
     name, evidence, command = card(done.stdout)
     assert name == "diagnosis: loss never fell" and "1e-09" in evidence, done.stdout + done.stderr
     assert done.stdout.index("diagnosis: ") < done.stdout.index("Dev macro f1")
-    assert set(shlex.split(command)) == {"finetune", "run", *given[:-5], *given[-5:], "train.learning_rate=0.0005"} - {
+    assert set(shlex.split(command)) == {"finetune", "run", *given[:-5], *given[-5:], "train.learning_rate=0.001"} - {
         "train.learning_rate=1e-9"
     }
     assert card(here("show", "my rows.csv", "--out", "my runs").stdout)[:2] == [name, evidence]
@@ -40,12 +40,12 @@ def test_each_place_has_the_same_card_and_its_command_runs(
     assert f"{found.diagnosis.command} --device cpu" == command
     assert "loss never fell" in found._repr_html_()
     page = unescape(Path(found.report(tmp_path / "report.html")).read_text(encoding="utf-8"))
-    assert "<strong>Loss never fell</strong>" in page and "train.learning_rate=0.0005" in page
+    assert "<strong>Loss never fell</strong>" in page and "train.learning_rate=0.001" in page
     assert str(tmp_path) not in page
     again = here(*shlex.split(command)[1:])
     assert again.returncode == 0, again.stderr
     records = [load_record(file) for file in tmp_path.glob("my runs/*/*/record.json")]
-    assert sorted(one.recipe["train"]["learning_rate"] for one in records) == [1e-9, 5e-4]
+    assert sorted(one.recipe["train"]["learning_rate"] for one in records) == [1e-9, 1e-3]
     assert {one.recipe["train"]["epochs"] for one in records} == {2}
 
 
