@@ -44,10 +44,11 @@ def require_kept(found: Run) -> None:
     if name != "run":
         return
     settings = [word for word in words if word not in ("--seeds", "5")]
-    new, changed = planned(settings), {word.partition("=")[0] for word in settings[-2:]}
-    old = flat(found.record.recipe)
-    given = {word.partition("=")[0] for word in found.record.observed.typed[1:]}  # type: ignore[union-attr]
-    kept = {key for key in given - changed - LENGTHS if key in new}
+    typed = found.record.observed.typed[1:]  # type: ignore[union-attr]
+    changed = {word.partition("=")[0] for word in settings[1:] if word not in typed}
+    new, old = planned(settings), flat(found.record.recipe)
+    kept = {word.partition("=")[0] for word in typed} & {*new} - changed - LENGTHS - {"model"}  # a path in another form
+    assert {word for word in typed if word.startswith("model=")} <= {*settings}
     assert {key: new[key] for key in kept} == {key: old[key] for key in kept}
 
 
