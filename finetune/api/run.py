@@ -8,6 +8,8 @@ from math import isnan, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from finetune.analysis.diagnosis.cause import Diagnosis
+from finetune.analysis.diagnosis.diagnose import diagnosis_of
 from finetune.api.command import command
 from finetune.api.html import html_list, html_table
 from finetune.api.quiet import plainly
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from finetune.api.learning_curve import LearningCurve
     from finetune.api.model import Model
 
+USUAL_OUT = Path("results")
 OURS = "model"  # the method of the trained model, among the baselines
 COLUMNS = ("settings", "split", "metric", "method", "score", "sd", "low", "high", "runs")
 COLUMNS_SHOWN = ("settings", "split", "metric", "method", "score", "sd")
@@ -82,6 +85,19 @@ class Run:
         Over the seeds of the setting of `record`.
         """
         return verdict_of(best_group(self.records))
+
+    @property
+    def diagnosis(self) -> Diagnosis:
+        """Why the model is bad, as far as its record shows: `causes`, the most certain first, each with its `evidence`
+        and the next `command`; none where nothing is wrong.
+
+        Example: `run.diagnosis.cause`, `run.diagnosis.command`
+
+        Of the setting of `record`, for the first of its seeds.
+        """
+        first = best_group(self.records)[0]
+        found = diagnosis_of(first, RunFolder.of(self.out, first.task, first.id))
+        return found if self.out == USUAL_OUT else found.followed_by("--out", str(self.out))
 
     @property
     def scores(self) -> "pd.DataFrame":
@@ -218,7 +234,14 @@ class Run:
         title = f"{self.records[0].task}, {self.records[0].model}: {several}"
         table = html_table([COLUMNS_SHOWN[i] for i in shown], [[row[i] for i in shown] for row in rows], title=title)
         notes = dict.fromkeys(note for record in self.records for note in record.notes)
-        return f"<p>{escape(self.verdict.sentence)}</p>{table}{html_list([*notes, *self.folders])}"
+        return f"{self._card}<p>{escape(self.verdict.sentence)}</p>{table}{html_list([*notes, *self.folders])}"
+
+    @property
+    def _card(self) -> str:
+        """The first cause as HTML; empty without one."""
+        found = self.diagnosis
+        shown = [f"<p><strong>{escape(one.name)}</strong>: {escape(one.evidence)}</p>" for one in found.causes[:1]]
+        return "".join(shown) + f"<pre>{escape(found.command)}</pre>" * bool(found.command)
 
 
 def runs_of_records(records: Sequence[RunRecord], *, out: Path) -> Run:

@@ -33,8 +33,13 @@ class Terminal(Console):
         A line is not broken, so that a command can be pasted.
         """
         if self.is_terminal or piped:
-            for line in ("next:", *(f"  {command}" for command in commands)):
-                self.print(one_line(line), soft_wrap=True)
+            self.print("next:")
+            for command in commands:
+                self.print_command(command)
+
+    def print_command(self, command: str) -> None:
+        """Prints a command on one line."""
+        self.print(one_line(f"  {command}"), soft_wrap=True)
 
     def render_str(self, text: str, **options: Any) -> Text:
         """Escapes control characters; every string, in tables too, goes through here."""

@@ -1,14 +1,11 @@
 """The commands printed as next steps, ready to paste, with the options of the current one."""
 
 import shlex
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from finetune.cli.arguments import RESULTS
 from finetune.runs.folder import RECORD
-from finetune.runs.toml import typed_value
 
 WITH_DEVICE = ("run", "predict", "evaluate", "search")
 WITH_DATA = ("run", "evaluate", "search")
@@ -22,20 +19,18 @@ class GivenOptions:
     data: Path | None = None
     device: str | None = None
 
-    def command(self, name: str, *arguments: str) -> str:
-        """`finetune report 1a2b --out runs`, quoted for a shell."""
+    def options(self, name: str) -> list[str]:
+        """Those of a command: `--out runs`."""
         options = ["--out", str(self.out)] if self.out != RESULTS else []
         options += ["--data", str(self.data)] if self.data and name in WITH_DATA else []
-        options += ["--device", self.device] if self.device and name in WITH_DEVICE else []
-        return shlex.join(["finetune", name, *arguments, *options])
+        return options + (["--device", self.device] if self.device and name in WITH_DEVICE else [])
+
+    def command(self, name: str, *arguments: str) -> str:
+        """`finetune report 1a2b --out runs`, quoted for a shell."""
+        return shlex.join(["finetune", name, *arguments, *self.options(name)])
 
 
 def results_of(run: str | Path, out: Path) -> Path:
     """The folder of the runs among which this one is: `out`, unless it was named by its own folder in another."""
     home = Path(run).parent.parent
     return home if (Path(run) / RECORD).is_file() and home.resolve() != out.resolve() else out
-
-
-def typed_settings(settings: Mapping[str, Any]) -> list[str]:
-    """Settings as they are typed: `label=mark`."""
-    return [f"{key}={typed_value(key, value)}" for key, value in settings.items()]

@@ -3,9 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from finetune.analysis.diagnosis.diagnose import diagnosis_of
 from finetune.analysis.old_and_new import old_and_new
 from finetune.cli.console import Terminal, as_plain_text
-from finetune.cli.next_commands import GivenOptions, typed_settings
+from finetune.cli.next_commands import GivenOptions
 from finetune.data.files import is_data
 from finetune.data.messages import so_many
 from finetune.runs.best import best_group
@@ -17,8 +18,8 @@ from finetune.runs.recipe_diff import settings_of
 from finetune.runs.record import RunRecord
 from finetune.runs.seeds import by_setting, differing_settings
 from finetune.runs.several_tasks import has_several_tasks
+from finetune.runs.toml import typed_settings
 from finetune.runs.verdict import Verdict, verdict_of
-from finetune.task_types.vocabulary import suggested_encoder
 
 IN_TABLES = {"scores", "baselines", "epochs", "headline", "notes", "margins"}  # fields of a record
 MOST_REPORTED = 9  # runs after the first in a suggested command
@@ -70,14 +71,19 @@ def print_verdicts(console: Terminal, records: Sequence[RunRecord]) -> None:
 
 def verdicts(records: Sequence[RunRecord]) -> list[tuple[str, Verdict]]:
     """The verdict of each task's runs against the best baseline; of several settings the best one's."""
-    found = []
+    return [(whose, verdict_of(best)) for whose, best in best_of_tasks(records)]
+
+
+def best_of_tasks(records: Sequence[RunRecord]) -> list[tuple[str, Sequence[RunRecord]]]:
+    """Of each task the runs with the best settings, and a name for them where there are others."""
+    found: list[tuple[str, Sequence[RunRecord]]] = []
     tasks = dict.fromkeys(record.task for record in records)
     for task in tasks:
         mine = by_setting(record for record in of_largest_sizes(records) if record.task == task)
         best = best_group([record for group in mine for record in group])
         which = as_plain_text(differing_settings([group[0] for group in mine])[mine.index(best)])
         names = [*[task] * (len(tasks) > 1), *[f"best is {which}"] * (len(mine) > 1)]
-        found.append(("".join(f"{name}: " for name in names), verdict_of(best)))
+        found.append(("".join(f"{name}: " for name in names), best))
     return found
 
 
@@ -90,7 +96,7 @@ def next_commands(records: Sequence[RunRecord], given: GivenOptions, settings: M
     first, *others = [record.id for record in records]
     report = given.command("report", first, *others)
     if not others:
-        return [report, _use(records[0], given, settings)]
+        return [report, *_use(records[0], given, settings)]
     if len(of_largest_sizes(records)) < len(records):
         return [report]
     mine, *found = by_setting(records)
@@ -107,18 +113,17 @@ def _part(record: RunRecord) -> str:
     return f", {trained:,} of {every:,} weights" if trained < every else ""
 
 
-def _use(record: RunRecord, given: GivenOptions, settings: Mapping[str, Any]) -> str:
-    """The next command for a run's model: to use it, or, where it is worse than a baseline, to train or check again.
+def _use(record: RunRecord, given: GivenOptions, settings: Mapping[str, Any]) -> list[str]:
+    """The next command for a run's model: to use it, or, where it is worse than a baseline, to check the data, if no
+    card of a diagnosis has a better one.
 
     A pre-trained encoder is fine-tuned next.
     """
     if record.is_pretraining:
-        return given.command("run", "FILE", f"model={record.id}")
+        return [given.command("run", "FILE", f"model={record.id}")]
     task = str(record.recipe["task"])
     if verdict_of([record]).level == "worse" and is_data(task):
-        encoder = suggested_encoder(record.notes)
-        changed = {**settings, "model": encoder} if encoder else settings
-        return given.command("run" if encoder else "check", task, *typed_settings(changed))
+        return [] if diagnosis_of(record).command else [given.command("check", task, *typed_settings(settings))]
     several = has_several_tasks(record.recipe)
     one = f"{record.id}/{next(iter(record.data_origin)).rpartition(' ')[0]}" if several else record.id
-    return given.command("predict", one, "FILE")
+    return [given.command("predict", one, "FILE")]

@@ -14,6 +14,7 @@ from finetune.runs.cost import Cost
 from finetune.runs.kept_head import KeptHead
 from finetune.runs.lineage import Lineage
 from finetune.runs.margin import Margin, best_baseline
+from finetune.runs.observed import Observed
 from finetune.runs.recipe_tables import scored_parts
 from finetune.runs.together import TrainedTogether
 from finetune.runs.whole_record import (
@@ -137,6 +138,12 @@ class RunRecord(BaseModel):
         None,
         description="of a task that was trained with others on one encoder: the id of their run, all tasks, and how "
         "their batches were mixed; else null",
+    )
+
+    observed: Observed | None = Field(
+        None,
+        description="what a diagnosis needs: the prediction that all rows of dev have, training rows that contradict "
+        "each other, the length that fits the texts, what was typed; null for runs from before it was recorded",
     )
 
     @property

@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from collections.abc import Mapping
 from datetime import date, time
 from pathlib import Path
 from typing import Any
@@ -91,6 +92,11 @@ def typed_value(key: str, value: Any) -> str:
     if isinstance(value, str) and override_value(key, value) == value:
         return value
     return toml_line("value", value).removeprefix("value = ")
+
+
+def typed_settings(settings: Mapping[str, Any]) -> list[str]:
+    """Settings as they are typed: `label=mark`."""
+    return [f"{key}={typed_value(key, value)}" for key, value in settings.items()]
 
 
 def to_toml(table: dict[str, Any]) -> str:

@@ -33,7 +33,7 @@ WORDS = {
 BY_FOLDS = re.compile(r"by \d+ folds of the ")
 FEW_ROWS = 50  # at 30, up to 7 % of the intervals of F1 leave out no difference where there is none
 FREQUENCIES = "how frequent each token is"
-HELP = {True: "more updates or a higher learning rate", False: "a lower learning rate or another seed"}
+HELP = " (more updates or a higher learning rate may help)"  # of pre-training; else a diagnosis says what does
 TOO_FEW_SEEDS = "use 3 or more: of two, an interval is too wide to tell anything"
 
 
@@ -216,7 +216,7 @@ def _judged(found: Verdict, records: Sequence[RunRecord]) -> str:
     failures = _failures(records, found.split)
     if found.baseline in CONSTANT and not records[0].is_pretraining and metric.rank(found.difference or 0) <= 0:
         failures = failures if len(records) > 1 else ""  # the baseline is that prediction
-    failures += f" ({HELP[records[0].is_pretraining]} may help)" if failures else ""
+    failures += HELP if failures and records[0].is_pretraining else ""
     if not found.difference or not math.isfinite(found.difference):
         return "; ".join(filter(None, [text, failures]))
     if found.difference_interval is not None:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from pathlib import PurePosixPath, PureWindowsPath
+from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
 from finetune.data.paths import from_here
@@ -28,6 +28,10 @@ def without_folders(record: RunRecord) -> RunRecord:
             "model": names_only(record.model),
             "recipe": names_only(record.recipe),
             "options": names_only(record.options),
+            "observed": record.observed
+            and record.observed.model_copy(
+                update={"typed": [without_own_folders(word) for word in record.observed.typed]}
+            ),
             "data_origin": names_only(record.data_origin),
             "notes": [note(text) for text in record.notes],
         }
@@ -52,6 +56,16 @@ def names_only(value: Any) -> Any:
     if isinstance(value, list):
         return [names_only(inner) for inner in value]
     return _name(value) if isinstance(value, str) and _is_absolute(value) else value
+
+
+def without_own_folders(word: str) -> str:
+    """A word of a command with an absolute path as it is from here, or where that is elsewhere with its last name:
+    `model=bert`.
+    """
+    key, equals, value = word.partition("=")
+    start, path = (f"{key}=", value) if equals and _is_absolute(value) else ("", word)
+    inside = _is_absolute(path) and Path(path).is_relative_to(Path.cwd())
+    return start + (str(Path(path).relative_to(Path.cwd())) if inside else str(names_only(path)))
 
 
 def _strings(value: Any) -> list[str]:

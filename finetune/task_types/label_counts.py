@@ -1,7 +1,8 @@
 """How often each label occurs in a split, for a run's record."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from finetune.data.rows import Row, StreamedRows
 from finetune.runs.whole_record import LONGEST_LABEL, MOST_LABELS
@@ -14,11 +15,23 @@ NONE = "no label"
 
 def frequent_labels(task: Task, rows: Sequence[Row]) -> dict[str, int]:
     """The most frequent labels and their counts; empty for tasks without classes, as a text streamed from disk is."""
-    kind, counts = type_of(task), Counter[str]()
-    if kind is None or isinstance(rows, StreamedRows):
+    if isinstance(rows, StreamedRows):
         return {}
-    for begin in range(0, len(rows), ROWS_AT_ONCE):
-        counts += kind.tally([row.gold for row in rows[begin : begin + ROWS_AT_ONCE]])
+    begins = range(0, len(rows), ROWS_AT_ONCE)
+    return _tallied(task, ([row.gold for row in rows[begin : begin + ROWS_AT_ONCE]] for begin in begins))
+
+
+def frequent_predictions(task: Task, values: Sequence[Any]) -> dict[str, int]:
+    """The same of predictions, which have the form of a label."""
+    return _tallied(task, [values])
+
+
+def _tallied(task: Task, parts: Iterable[Sequence[Any]]) -> dict[str, int]:
+    kind, counts = type_of(task), Counter[str]()
+    if kind is None:
+        return {}
+    for golds in parts:
+        counts += kind.tally(golds)
     if set(counts) == {NONE}:
         return {}
     return {name[:LONGEST_LABEL]: count for name, count in counts.most_common(MOST_LABELS)}

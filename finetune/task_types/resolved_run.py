@@ -20,7 +20,8 @@ class ResolvedRun:
 
     `first` is the run whose encoder it starts from, if its model is a recipe; once that is finished, `encoder` is its
     folder. `teachers` are the runs whose answers it learns, and `plain` is the same run without them, once finished.
-    A run of several tasks has `members`: each task as it would be alone. Its own task has their names.
+    A run of several tasks has `members`: each task as it would be alone. Its own task has their names. `typed` are the
+    words behind `finetune run` that give this run alone; empty where none are known.
     """
 
     name: str
@@ -32,6 +33,7 @@ class ResolvedRun:
     teachers: tuple[Path, ...] = ()
     plain: Path | None = None
     members: "tuple[ResolvedRun, ...]" = ()
+    typed: tuple[str, ...] = ()
 
     @property
     def tasks(self) -> list[Task]:

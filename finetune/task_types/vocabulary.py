@@ -39,6 +39,7 @@ ENCODERS = {  # of languages that have their own
 }
 TRAIN = "Train one on these texts: finetune tokenizer TEXTS -o vocabulary"
 CHOOSE = "Choose an encoder for the language: model="
+MISFIT = "does not fit these texts"  # in the words of a misfit
 COMMON = 0.05  # share of a language's most frequent words in its texts
 
 
@@ -81,7 +82,7 @@ def misfit(texts: Sequence[str], tokenizer: TextTokenizer, model: str) -> Misfit
     size = counts.sum() / (letters if by_letter else len(every))
     unit = "syllable" if shares["Hangul"] > 0.5 else "letter" if by_letter else "word"
     apart = ", which takes syllables apart into jamo," if jamo else ""
-    what = f"the vocabulary of {model}{apart} does not fit these texts: {size:.1f} tokens per {unit}"
+    what = f"the vocabulary of {model}{apart} {MISFIT}: {size:.1f} tokens per {unit}"
     what += f", {percent(unknown)} of the tokens unknown" * (unknown >= SOME_UNKNOWN)
     return Misfit(what=what, remedy=TRAIN if small else _remedy(language_of(every, shares)), unknown=unknown)
 

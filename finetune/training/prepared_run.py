@@ -68,8 +68,8 @@ class PlannedRun:
 
     `data` is the fingerprint of all rows, `default` the task without options, `lineage` that of the encoder,
     `vocabulary` the folder of a new encoder's vocabulary, `pooling` the resolved one, `kept` what `keep_labels`
-    takes from another run, `lessons` what it learns besides labels, and `together` the run of several tasks that it is
-    part of.
+    takes from another run, `lessons` what it learns besides labels, `together` the run of several tasks that it is
+    part of, and `typed` what was typed for it.
     """
 
     recipe: Recipe
@@ -87,6 +87,7 @@ class PlannedRun:
     device: torch.device
     precision: str
     together: TrainedTogether | None = None
+    typed: tuple[str, ...] = ()
 
     @cached_property
     def id(self) -> str:
@@ -202,7 +203,7 @@ def plan_run(
     return PlannedRun(
         recipe=recipe, default=default, task=task, source=source, splits=splits, data=data, weights=weights,
         vocabulary=vocabulary, pooling=pooling, lineage=lineage_at(weights.folder), kept=kept, lessons=lessons,
-        device=where, precision=precision,
+        device=where, precision=precision, typed=resolved.typed,
     )  # fmt: skip
 
 

@@ -35,6 +35,7 @@ from finetune.task_types.prepare import truncated_share
 from finetune.task_types.resampling import margin
 from finetune.training.checkpoints import Progress
 from finetune.training.evaluation import Answers, DevEvaluation, Evaluated
+from finetune.training.observed import observed
 from finetune.training.prepared_run import BuiltRun, PlannedRun
 
 FEW_TO_SCORE = 50  # rows, of which a score of 80 % has an interval of 24 points
@@ -109,6 +110,7 @@ def build_record(
         compared=list(trained.compared),
         learned=list(trained.learned),
         together=planned.together,
+        observed=observed(planned, built, found),
         parameters=parameter_counts(built.model),
         seconds={"total": time.perf_counter() - started, "training": progress.seconds},
     )

@@ -2,7 +2,8 @@
 
 import fnmatch
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from finetune.runs import recipe
 from finetune.runs.grid import expand, full_name, require_different, require_set_once, set_by
 from finetune.runs.lookup import near_files
 from finetune.runs.recipe import Recipe
-from finetune.runs.toml import flat, override_value, read_toml
+from finetune.runs.toml import flat, override_value, read_toml, typed_settings
 from finetune.task_types.options import data_options, option_names
 from finetune.task_types.resolved_run import ResolvedRun, resolved_run, resolved_together
 from finetune.task_types.starting_recipe import starting_recipe
@@ -72,10 +73,25 @@ def expand_targets(
     defaults: dict[str, Task] = {}
     for name in names:
         for origin, loaded in _loaded(name, settings, defaults, checkpoint):
-            every = expand(loaded, seeds=seeds, shares=shares, origin=origin, options=option_names)
-            planned += [_resolved(_name(origin), single, defaults) for single in every]
+            for single in expand(loaded, seeds=seeds, shares=shares, origin=origin, options=option_names):
+                resolved = _resolved(_name(origin), single, defaults)
+                planned.append(replace(resolved, typed=_typed(_target(name, origin), settings, loaded, single)))
     require_different([one.recipe for one in planned])
     return planned
+
+
+def _typed(target: str, settings: Mapping[str, Any], loaded: Recipe, single: Recipe) -> tuple[str, ...]:
+    """What gives one of the runs of a target when it is typed behind `finetune run`; empty where a grid gave it."""
+    if loaded.grid or loaded.together.tasks:
+        return ()
+    before, after = (flat(recipe.model_dump(exclude_unset=True)) for recipe in (loaded, single))
+    changed = {key: value for key, value in after.items() if before.get(key) != value}
+    return (target, *typed_settings({**settings, **changed}))
+
+
+def _target(name: str, origin: str) -> str:
+    """The data or recipe as it is typed; where a pattern named it, the recipe's name."""
+    return name if name == origin or is_file(Path(name)) else Path(origin).stem
 
 
 def _name(origin: str) -> str:

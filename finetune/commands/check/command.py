@@ -15,7 +15,7 @@ from finetune.cli.asking import asking
 from finetune.cli.console import as_plain_text, facts_table, standard_error, standard_output
 from finetune.cli.data_tables import layout_table
 from finetune.cli.libraries import load_libraries, loading
-from finetune.cli.next_commands import GivenOptions, typed_settings
+from finetune.cli.next_commands import GivenOptions
 from finetune.cli.options import note_line, with_options
 from finetune.cli.progress import ProgressDisplay
 from finetune.cli.terminal import echo
@@ -30,6 +30,7 @@ from finetune.errors import UserError
 from finetune.runs.events import unwatched
 from finetune.runs.lookup import find_run, named_run
 from finetune.runs.pace import duration
+from finetune.runs.toml import typed_settings
 from finetune.task_types.first_rows import describe_rows, file_line
 from finetune.task_types.pretraining.own import column_words, is_text
 from finetune.task_types.resolved_run import ResolvedRun

@@ -10,7 +10,7 @@ import typer
 from finetune.cli.arguments import RESULTS, Data, Device, Json, Out, Quiet, Replace
 from finetune.cli.console import standard_output
 from finetune.cli.libraries import load_libraries
-from finetune.cli.next_commands import GivenOptions, typed_settings
+from finetune.cli.next_commands import GivenOptions
 from finetune.cli.options import note_line
 from finetune.cli.progress import watching
 from finetune.cli.terminal import echo, one_line, say
@@ -18,6 +18,7 @@ from finetune.commands.label_next.api import next_rows_of, require_pool
 from finetune.commands.label_next.result import MOST_CHOSEN, RANDOM_SHARE, AskedRows
 from finetune.data.messages import noun, so_many
 from finetune.errors import UserError
+from finetune.runs.toml import typed_settings
 from finetune.training.targets import split_arguments
 
 

@@ -12,6 +12,8 @@ from pathlib import Path
 from jinja2 import Environment
 from markupsafe import Markup
 
+from finetune.analysis.diagnosis.cause import Diagnosis
+from finetune.analysis.diagnosis.diagnose import diagnosis_of
 from finetune.analysis.pages.templates import templates_of
 from finetune.commands.report import comparison
 from finetune.commands.report.blocks import Section
@@ -22,9 +24,11 @@ from finetune.data.messages import noun, so_many
 from finetune.runs.record_files import all_records, load_record
 from finetune.runs.seeds import same_but_seeds
 from finetune.runs.verdict import Verdict, baseline_words, verdict_of
+from finetune.runs.without_folders import without_own_folders
 from finetune.storage.stored import data_name_of
 from finetune.task_types.marked_text import cut
 
+RESULTS = "results"  # the folder of runs, where no other is named
 MOST_BYTES = 4_500_000
 DEEP = 4  # sections of a page whose contents name the blocks too
 TOO_LONG = "Left out, because the page would be too large: make a separate report of this run."
@@ -66,7 +70,9 @@ def _hash(script: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Headline:
-    """The verdict on a run or on seeds: `level` is better, unclear, worse or alone. `facts` are (name, value)."""
+    """The verdict on a run or on seeds: `level` is better, unclear, worse or alone. `facts` are (name, value), and
+    `diagnosis` is why the model is bad.
+    """
 
     level: str
     sentence: str
@@ -74,6 +80,7 @@ class Headline:
     under: str
     facts: Sequence[tuple[str, str]]
     link: str
+    diagnosis: Diagnosis
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,7 +125,17 @@ def headline(group: Sequence[RunFiles], *, link: str) -> Headline:
     return Headline(
         level=found.level, sentence=cut(found.sentence), score=found.metric.shown(found.score), under=_under(found),
         facts=[(name, cut(value)) for name, value in facts.items() if value], link=link,
+        diagnosis=_diagnosis(group[0]),
     )  # fmt: skip
+
+
+def _diagnosis(run: RunFiles) -> Diagnosis:
+    """Of a run, its commands without the folders of this machine."""
+    home = run.folder.path.parents[1]
+    found = diagnosis_of(run.record, run.folder)
+    found = found if home == Path(RESULTS) else found.followed_by("--out", str(home))
+    causes = [replace(one, words=tuple(map(without_own_folders, one.words))) for one in found.causes]
+    return Diagnosis(causes=tuple(causes))
 
 
 def _under(found: Verdict) -> str:

@@ -14,6 +14,7 @@ from finetune.cli.arguments import RESULTS, Data, Device, Json, Out, Quiet, comp
 from finetune.cli.asking import asking
 from finetune.cli.console import Terminal, as_plain_text, standard_error, standard_output
 from finetune.cli.data_tables import layout_table
+from finetune.cli.diagnosis_card import print_diagnoses
 from finetune.cli.fitted_table import FittedTable, columns
 from finetune.cli.libraries import load_libraries, loading
 from finetune.cli.next_commands import GivenOptions
@@ -115,12 +116,12 @@ def run_command(
     load_libraries("" if silent else loading(planned), "finetune.training.run_many")
     with ProgressDisplay(standard_error()) as display:
         records, failures = execute(planned, options, watch=unwatched if silent else display, executor=executor)
+    kept = GivenOptions(out=out, data=data, device=device)
     if first_process():
         _print_records(records, failures, as_json=as_json, short=quiet or bool(shares), noted=display.noted)
     if first_process() and records and not as_json:
-        _print_conclusions(records, curves_in=out if shares else None, quiet=quiet)
+        _print_conclusions(records, kept, curves=bool(shares), quiet=quiet)
     if first_process() and records and not silent:
-        kept = GivenOptions(out=out, data=data, device=device)
         standard_output().print_next(*next_commands(records, kept, settings), piped=True)
     print_errors(failures)
     if failures:
@@ -184,14 +185,15 @@ def _print_records(
             console.print_line(text)
 
 
-def _print_conclusions(records: list[RunRecord], *, curves_in: Path | None, quiet: bool) -> None:
-    """Prints what the scores are worth, and the learning curves of runs in a folder."""
+def _print_conclusions(records: list[RunRecord], kept: GivenOptions, *, curves: bool, quiet: bool) -> None:
+    """Prints why a model is bad, what the scores are worth, and the learning curves of runs."""
     console = standard_output()
     if not quiet:
         console.print()
+        print_diagnoses(console, records, kept)
         print_verdicts(console, records)
-    if curves_in is not None:
-        print_curves(console, runs_of_records(records, out=curves_in).learning_curves)
+    if curves:
+        print_curves(console, runs_of_records(records, out=kept.out).learning_curves)
 
 
 def print_curves(console: Terminal, curves: Sequence[SizeCurve]) -> None:

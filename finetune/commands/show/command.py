@@ -10,6 +10,7 @@ from rich.text import Text
 
 from finetune.cli.arguments import RESULTS, Json, Out
 from finetune.cli.console import as_plain_text, facts_table, standard_output
+from finetune.cli.diagnosis_card import print_diagnoses
 from finetune.cli.fitted_table import Column, FittedTable
 from finetune.cli.next_commands import GivenOptions, results_of
 from finetune.cli.run_facts import every_fact, print_verdicts, six_facts
@@ -74,10 +75,11 @@ def _print_run(found: RunFolder, predictions: int, out: Path, *, every: bool, as
     if as_json:
         echo(record.model_dump_json())
         return
-    console = standard_output()
+    console, kept = standard_output(), GivenOptions(out=results_of(found.path, out))
+    told = print_diagnoses(console, [record], kept)
     print_verdicts(console, [record])
     console.print()
-    print_record(console, record)
+    print_record(console, record, printed=set(told))
     console.print(facts_table("facts", six_facts(found, record)))
     if every:
         console.print(facts_table("record", every_fact(record)))
@@ -87,7 +89,6 @@ def _print_run(found: RunFolder, predictions: int, out: Path, *, every: bool, as
         marked = ", wrong ones marked x" * (view is None or view.bounded)
         console.print_line(f"first {so_many(predictions, 'prediction')} of {split}{marked}")
         console.print(_predictions_table(lines, view))
-    kept = GivenOptions(out=results_of(found.path, out))
     fine_tuning = [kept.command("run", "FILE", f"model={record.id}")] * record.is_pretraining
     facts = [kept.command("show", record.id, "--all")] * (not every)
     console.print_next(kept.command("report", record.id), *fine_tuning, *facts)

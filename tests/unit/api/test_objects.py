@@ -32,7 +32,7 @@ def test_a_run_shows_its_score_and_baselines(run: finetune.Run) -> None:
     assert f"{run.id}, dev macro f1" in repr(run)
     page = run._repr_html_()
     assert "tfidf-logistic" in page and str(run.folder) in page
-    assert page.startswith(f"<p>{html.escape(run.verdict.sentence)}</p>")
+    assert f"<p>{html.escape(run.verdict.sentence)}</p>" in page and run.diagnosis.cause in page.partition("</p>")[0]
     accuracy = run.record.scores["dev"]["accuracy"]
     assert f"{100 * accuracy:.1f}" in page
     assert run.predictions.loc[0, "gold"] in ("bad", "good")

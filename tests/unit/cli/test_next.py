@@ -12,11 +12,14 @@ from support.cli import Finetune
 from support.records import run
 from support.runs import FAST, FinishedRun, as_csv
 
+from finetune.analysis.diagnosis.diagnose import diagnosis_of
 from finetune.cli.console import Terminal
-from finetune.cli.next_commands import GivenOptions, typed_settings
+from finetune.cli.next_commands import GivenOptions
 from finetune.cli.run_facts import next_commands
 from finetune.cli.run_tables import print_record
 from finetune.runs.record import RunRecord, SavedMetric
+from finetune.runs.toml import typed_settings
+from finetune.task_types.vocabulary import MISFIT
 from finetune.training.targets import split_arguments
 
 RUN_SETTINGS = {**FAST, "train.epochs": 1, "text": "body text", "label": "mark"}
@@ -121,11 +124,12 @@ def test_a_run_that_is_named_by_its_folder_is_found_again(
         assert here(*command).returncode == 0
 
 
-def test_show_has_the_verdict_first_then_scores_and_six_facts(here: Finetune, finished_run: FinishedRun) -> None:
+def test_show_has_card_and_verdict_first_then_scores_and_six_facts(here: Finetune, finished_run: FinishedRun) -> None:
     run = finished_run("sentence")
     short, whole = here("show", run).stdout.splitlines(), here("show", run, "--all").stdout.splitlines()
-    assert " than " in short[0] and short[1].startswith("  Dev ")
-    assert "│ dev   │ this run" in "\n".join(short[:10]) and "majority" in "\n".join(short[:10])
+    assert short[0] == "diagnosis: dev too small to tell" and short[2].startswith("  finetune run ")
+    assert " than " in short[3] and short[4].startswith("  Dev ")
+    assert "│ dev   │ this run" in "\n".join(short[:13]) and "majority" in "\n".join(short[:13])
     facts = short[short.index("facts") + 2 :]
     assert [line.split()[1] for line in facts[:6]] == ["model", "settings", "rows", "data", "trained", "folder"]
     assert "peak_memory_bytes" in "\n".join(whole) and "peak_memory_bytes" not in "\n".join(short)
@@ -153,16 +157,17 @@ def test_seeds_of_one_setting_are_reported_and_only_settings_are_compared() -> N
     assert after(*named(*"abcdefghijk")) == ["show a"]
 
 
-def test_a_run_that_is_worse_than_its_baseline_is_followed_by_another_encoder(
+def test_a_run_that_is_worse_than_its_baseline_is_followed_by_a_check_unless_its_card_knows_better(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "my reviews.csv").write_text("text,label\n")
     worse = run(0.4, task="my reviews.csv")
     assert after(worse, label="a b") == ["report 1", "check 'my reviews.csv' 'label=a b'"]
-    note = "it does not fit. Choose an encoder for the language: model=klue/bert-base, or beomi/kcbert-base"
+    note = f"the vocabulary {MISFIT}. Choose an encoder for the language: model=klue/bert-base, or beomi/kcbert-base"
     suggested = worse.model_copy(update={"notes": [note]})
-    assert after(suggested, model="minilm", label="mark")[1] == ("run 'my reviews.csv' model=klue/bert-base label=mark")
+    assert after(suggested, model="minilm", label="mark") == ["report 1"]
+    assert diagnosis_of(suggested).command.endswith("model=klue/bert-base")
     assert after(run(0.9, task="my reviews.csv"))[1] == "predict 1 FILE"
 
 

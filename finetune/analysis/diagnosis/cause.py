@@ -1,0 +1,62 @@
+"""Cause and Diagnosis: what a card says of a run."""
+
+import shlex
+from dataclasses import dataclass, replace
+
+Words = tuple[str, ...]  # of a command, behind `finetune`
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cause:
+    """A reason why a model is bad: its `name`, `evidence` in a sentence with the figures that show it, and the command
+    that comes next, in words behind `finetune`. The card says what `notes` of the record say.
+    """
+
+    name: str
+    evidence: str
+    words: Words = ()
+    notes: Words = ()
+
+    @property
+    def command(self) -> str:
+        """The next command, quoted for a shell; empty where the record does not tell enough to write one."""
+        return shlex.join(["finetune", *self.words]) if self.words else ""
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.evidence}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Diagnosis:
+    """The causes that a run's record shows, the most certain first; none for a run with which nothing is wrong.
+
+    Example: `print(run.diagnosis); run.diagnosis.command`
+    """
+
+    causes: tuple[Cause, ...] = ()
+
+    @property
+    def cause(self) -> str:
+        """The name of the first cause; empty without one."""
+        return self.causes[0].name if self.causes else ""
+
+    @property
+    def command(self) -> str:
+        """The command that the first cause asks for; empty without one."""
+        return self.causes[0].command if self.causes else ""
+
+    @property
+    def notes(self) -> frozenset[str]:
+        """The notes of the record that the card of the first cause says too."""
+        return frozenset(self.causes[0].notes if self.causes else ())
+
+    def followed_by(self, *options: str) -> "Diagnosis":
+        """With options at the end of each command, such as those of another results folder."""
+        causes = [replace(one, words=(*one.words, *options) if one.words else ()) for one in self.causes]
+        return Diagnosis(causes=tuple(causes))
+
+    def __bool__(self) -> bool:
+        return bool(self.causes)
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.causes)) or "no cause found"

@@ -1,0 +1,82 @@
+"""The commands of a diagnosis: what was typed for a run, with one thing changed."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from finetune.analysis.diagnosis.cause import Words
+from finetune.data.files import is_data
+from finetune.runs.folder import RunFolder
+from finetune.runs.recipe import load_recipe
+from finetune.runs.recipe_diff import DEFAULTS, settings_of
+from finetune.runs.record import RunRecord
+from finetune.runs.several_tasks import has_several_tasks
+from finetune.runs.toml import flat, typed_settings
+from finetune.task_types.own_data import OPTIONS
+
+OPTION = "options."
+RECIPES = Path(__file__).parents[2] / "recipes"
+
+
+def run_again(
+    record: RunRecord, folder: RunFolder | None, changes: Mapping[str, Any], *, without: Sequence[str] = ()
+) -> Words:
+    """The words that give the run again with these settings changed, and `without` others; empty where its recipe
+    cannot be named.
+
+    They are what was typed for it; where a grid gave it, or it is older, its own recipe file or its data with all
+    settings that differ from their defaults.
+    """
+    words = _typed(record, folder)
+    kept = [word for word in words[1:] if _key(word) not in {*changes, *without}]
+    return ("run", words[0], *kept, *typed_settings(changes)) if words else ()
+
+
+def checked(record: RunRecord) -> Words:
+    """The words that list what is wrong with the rows: of the user's data `check`, else `label-errors`."""
+    task = str(record.recipe["task"])
+    if not is_data(task) or has_several_tasks(record.recipe):
+        return ("label-errors", record.id)
+    return ("check", task, *typed_settings(_data_options(record)))
+
+
+def given_option(record: RunRecord, name: str) -> bool:
+    """Whether an option of the data was given."""
+    return bool((record.recipe.get("options") or {}).get(name))
+
+
+def _typed(record: RunRecord, folder: RunFolder | None) -> Words:
+    if record.observed is not None and record.observed.typed:
+        return tuple(record.observed.typed)
+    file = None if folder is None else folder.path / "recipe.toml"
+    if file is not None and file.is_file():
+        return (str(file),)
+    if has_several_tasks(record.recipe) or "soup" in record.recipe:
+        return ()
+    task, settings = str(record.recipe["task"]), {one.key: one.values[0] for one in settings_of([record])}
+    target, base = (task, DEFAULTS) if is_data(task) else _shipped(task)
+    changed = {key: value for key, value in settings.items() if value not in (None, base.get(key, DEFAULTS.get(key)))}
+    return (target, *typed_settings(changed)) if target else ()
+
+
+def _shipped(task: str) -> tuple[str, dict[str, Any]]:
+    """A built-in recipe for a task, by its name and with its settings; nothing where there is none."""
+    for file in sorted(RECIPES.glob("*.toml")):
+        recipe = load_recipe(file)
+        if recipe.task == task and not recipe.grid and not recipe.together.tasks:
+            return file.stem, flat(recipe.model_dump(exclude={"grid", "task"}))
+    return "", {}
+
+
+def _data_options(record: RunRecord) -> dict[str, Any]:
+    """The options that describe the data: those that were typed, of an older run all."""
+    options = {name: value for name, value in (record.recipe.get("options") or {}).items() if name in OPTIONS}
+    typed = record.observed.typed if record.observed is not None else []
+    if not typed:
+        return options
+    given = {_key(word) for word in typed[1:]}
+    return {name: value for name, value in options.items() if name in given}
+
+
+def _key(word: str) -> str:
+    return word.partition("=")[0].removeprefix(OPTION)

@@ -1,0 +1,30 @@
+"""The card of a diagnosis, as `run` and `show` print it."""
+
+from collections.abc import Sequence
+
+from finetune.analysis.diagnosis.cause import Diagnosis
+from finetune.analysis.diagnosis.diagnose import diagnosis_of
+from finetune.cli.console import Terminal
+from finetune.cli.next_commands import GivenOptions
+from finetune.cli.run_facts import best_of_tasks
+from finetune.runs.folder import RunFolder
+from finetune.runs.record import RunRecord
+
+
+def print_diagnoses(console: Terminal, records: Sequence[RunRecord], given: GivenOptions) -> frozenset[str]:
+    """Prints a card for each task whose best run has a cause; returns the notes of records that the cards say too."""
+    told = set[str]()
+    for whose, group in best_of_tasks(records):
+        found = diagnosis_of(group[0], RunFolder.of(given.out, group[0].task, group[0].id))
+        _print_card(console, whose, found, given)
+        told |= found.notes
+    return frozenset(told)
+
+
+def _print_card(console: Terminal, whose: str, found: Diagnosis, given: GivenOptions) -> None:
+    """Cause, evidence and command of the first cause; the command is not broken, so that it can be pasted."""
+    for cause in found.causes[:1]:
+        console.print_line(f"diagnosis: {whose}{cause.name}", style="bold yellow")
+        console.print_line(f"  {cause.evidence}")
+        if cause.words:
+            console.print_command(given.command(*cause.words))
