@@ -47,6 +47,9 @@ bench: install
 		--out results/benchmarks/against_trainer.json
 	$(BIN)/python benchmarks/against_trainer.py --only finetune trainer-grouped-bf16 --updates 3 --rounds 1 \
 		--out results/benchmarks/against_trainer_bf16.json
+	$(BIN)/python benchmarks/against_trainer.py --updates 16 \
+		--only finetune finetune-bf16 trainer-grouped-fp32 trainer-grouped-bf16 \
+		--out results/benchmarks/against_trainer_avx512.json # where the processor computes bf16
 	$(BIN)/python benchmarks/cpu_parts.py --out results/benchmarks/cpu_parts.json
 	$(BIN)/python benchmarks/squad_postprocessing.py --out results/benchmarks/squad_postprocessing.json
 

@@ -94,6 +94,7 @@ def blocks() -> dict[str, str]:
             "shapes": record_tables.shapes_table(every, _benchmark("rates.json")["rates"]),
             "spans": benchmark_tables.spans_table(_benchmark("squad_postprocessing.json")),
             "speed": benchmark_tables.speed_table(*speed),
+            "speed-half": benchmark_tables.speed_table(_benchmark("against_trainer_avx512.json")),
             "ablations": record_tables.ablations_table(every),
             "pretraining-growth": pretraining_tables.growth_table(every),
             "pretraining-korean": pretraining_tables.korean_table(every),
