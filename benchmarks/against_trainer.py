@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
-from comparing import compare
+from comparing import Contestants, compare
 from datasets import Dataset
 from measuring import MAX_LENGTH, MRPC, Job, Measurement, Meter, as_in_a_run, sample, train_ours
 from torch import Tensor
@@ -128,7 +128,7 @@ def train_ours_in_bf16(job: Job) -> Measurement:
     return train_ours(as_in_a_run, replace(job, train=job.train.model_copy(update={"precision": "bf16"})))
 
 
-CONTESTANTS = {
+CONTESTANTS: Contestants = {
     "finetune": partial(train_ours, as_in_a_run),
     "finetune-bf16": train_ours_in_bf16,
     "trainer-padded-fp32": partial(train_theirs, grouped=False, bf16=False),

@@ -39,7 +39,13 @@ SETS: dict[str, tuple[str, dict[str, Any]]] = {  # the recipe, and its settings
     "stsb": ("glue-stsb", TEXTS),
     "cola": ("glue-cola", TEXTS),
     "conll-2003": ("conll-2003", TAGS),
+    "conll-2003, temperature 1": ("conll-2003", TAGS),
+    "conll-2003, 10 epochs": ("conll-2003", TAGS),
     "squad-v1-by-article": ("squad-v1", SPANS),
+}
+OF_STUDENT: dict[str, dict[str, Any]] = {  # settings that its teacher does not have
+    "conll-2003, temperature 1": {"distil.temperature": 1},
+    "conll-2003, 10 epochs": {"train.epochs": 10},
 }
 STUDENTS = {"1,3,5": [1, 3, 5], "2,5": [2, 5]}
 STUDENT_RATE = 2e-4
@@ -68,6 +74,7 @@ def measured(name: str, seed: int, student: str, work: Path) -> dict[str, Any]:
     recipe, settings = SETS[name]
     teacher = trained(recipe, out, seed=seed, **settings)
     own = settings | {"train.learning_rate": max(STUDENT_RATE, settings["train.learning_rate"])}
+    own |= OF_STUDENT.get(name, {})
     taught = {"distil.teacher": str(RunFolder.of(out, teacher.task, teacher.id).path), "distil.weak": True}
     text = {"distil.text": str(texts(work / "sst2.csv"))} if name.endswith("text") else {}
     record = trained(recipe, out, seed=seed, keep_layers=STUDENTS[student], **own, **taught, **text)
