@@ -24,7 +24,7 @@ def say_first(doing: str, arguments: list[str]) -> None:
 def _is_there(name: str) -> bool:
     """Whether data, a file of a recipe or a built-in recipe has that name; another is an error later."""
     try:
-        return Path(name).exists() or (RECIPES / f"{name}.toml").is_file()
+        return bool(name) and (Path(name).exists() or (RECIPES / f"{name}.toml").is_file())
     except (OSError, ValueError):  # too long for a name, or with a zero byte
         return False
 

@@ -1,7 +1,6 @@
 """What a finished run saw of its rows and of its own predictions, for its record."""
 
 import math
-import re
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from finetune.runs.observed import MOST_COMPARED, MOST_WORDS, Observed
 from finetune.task_types.label_counts import frequent_predictions
 from finetune.task_types.parts import Answer
 from finetune.task_types.task import Task
+from finetune.task_types.types import type_of
 from finetune.training.evaluation import Evaluated
 from finetune.training.prepared_run import BuiltRun, PlannedRun
 
@@ -26,7 +26,6 @@ NEARLY_ALL = 0.95  # share of the training rows that the advised length does not
 SAMPLE_ROWS = 2_000  # whose tokens are counted
 STEP = 64  # the advised length is a multiple of it
 LEAST_SPREAD = 0.01  # of predicted numbers, as a share of that of the labels: less is one number
-SIGNS = re.compile(r"[\W_]+")
 
 
 def observed(planned: PlannedRun, built: BuiltRun, found: Evaluated) -> Observed:
@@ -63,14 +62,16 @@ def _in_words(value: Any) -> str:
 
 
 def _contradicted(task: Task, rows: Sequence[Row]) -> int:
-    """The rows whose text, but for signs and capitals, another row has with a different label; of numbers, with one
-    that is more than their standard deviation away.
+    """The rows whose text another row has with a different label, as `check` finds them; of numbers, with one that is
+    more than their standard deviation away. Of one text several may be written.
     """
-    if isinstance(rows, StreamedRows) or not all(isinstance(row, OwnRow) for row in rows):
+    kind = type_of(task)
+    if kind is None or isinstance(rows, StreamedRows) or not all(isinstance(row, OwnRow) for row in rows):
         return 0
     labels: dict[str, list[Any]] = defaultdict(list)
     for row, label in zip(rows, task.scoring.labels(rows), strict=True):
-        labels[SIGNS.sub(" ", same_text(row.input)).strip() or row.input].append(label.value)
+        if kind.closed_labels or not isinstance(label.value, str):
+            labels[same_text(row.input)].append(label.value)
     numbers = [value for some in labels.values() for value in some if isinstance(value, float)]
     apart = float(np.std(numbers)) if len(numbers) == len(rows) else 0.0
     return sum(len(some) for some in labels.values() if _differ(some, apart))

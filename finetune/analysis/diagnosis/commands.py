@@ -21,22 +21,25 @@ RECIPES = Path(__file__).parents[2] / "recipes"
 def run_again(
     record: RunRecord, folder: RunFolder | None, changes: Mapping[str, Any], *, without: Sequence[str] = ()
 ) -> Words:
-    """The words that give the run again with these settings changed, and `without` others; empty where its recipe
-    cannot be named.
+    """The words that give the run again with these settings changed, and `without` others, `train.` all of a table's;
+    empty where its recipe cannot be named.
 
     They are what was typed for it; where a grid gave it, or it is older, its own recipe file or its data with all
     settings that differ from their defaults.
     """
-    words = _typed(record, folder)
-    kept = [word for word in words[1:] if _key(word) not in {*changes, *without}]
+    words, dropped = _typed(record, folder), (*changes, *without)
+    kept = [word for word in words[1:] if not any(_is_named(_key(word), name) for name in dropped)]
     return ("run", words[0], *kept, *typed_settings(changes)) if words else ()
 
 
 def checked(record: RunRecord) -> Words:
-    """The words that list what is wrong with the rows: of the user's data `check`, else `label-errors`."""
+    """The words that list what is wrong with the rows: of the user's data `check`, else the report, which has the rows
+    of dev whose labels may be wrong.
+    """
     task = str(record.recipe["task"])
-    if not is_data(task) or has_several_tasks(record.recipe):
-        return ("label-errors", record.id)
+    own = is_data(task) or given_option(record, "shape")  # from another folder its file is not seen
+    if not own or has_several_tasks(record.recipe):
+        return ("report", record.id)
     return ("check", task, *typed_settings(_data_options(record)))
 
 
@@ -74,8 +77,14 @@ def _data_options(record: RunRecord) -> dict[str, Any]:
     typed = record.observed.typed if record.observed is not None else []
     if not typed:
         return options
+    if typed[0] != str(record.recipe["task"]):  # a recipe's file, which has some of them
+        return options
     given = {_key(word) for word in typed[1:]}
     return {name: value for name, value in options.items() if name in given}
+
+
+def _is_named(key: str, name: str) -> bool:
+    return key == name or (name.endswith(".") and key.startswith(name))
 
 
 def _key(word: str) -> str:

@@ -5,7 +5,6 @@ from finetune.analysis.diagnosis.commands import checked, given_option, run_agai
 from finetune.analysis.diagnosis.figures import Figures
 from finetune.data.messages import first_of, noun, percent, so_many
 from finetune.metrics.metric import Metric
-from finetune.models.encoder_sizes import LONG
 from finetune.runs.observed import MOST_COMPARED
 from finetune.runs.recipe_tables import BY_LABELS
 from finetune.runs.record import RunRecord
@@ -21,6 +20,8 @@ RARE, RARE_SHARE = 25, 0.05  # rows that are few for a label that has less than 
 TOO_FEW_TO_TELL = 20  # rows of dev, of which the interval of a score is wider than 30 points
 WIDE = 0.1  # of half an interval that tells little
 TIMES_LARGER = 2  # than a dev file is one that is drawn instead
+MOST_CONTRASTED = 2_000  # training rows that a contrastive first step is for
+LONGEST = 512  # tokens, of an encoder whose record does not say
 SEEDS = "5"  # of a run whose dev cannot be enlarged
 
 
@@ -54,15 +55,15 @@ def texts_cut(found: Figures) -> Cause | None:
     if record.is_pretraining or share < (MANY_CUT if found.is_better else SOME_CUT):
         return None
     length, seen = record.recipe.get("max_length", 0), record.observed
-    wanted = (seen.fitting_length if seen is not None else 0) or 2 * length
-    most = (seen.longest_length if seen is not None else 0) or 512
-    changes = {"max_length": min(wanted, most)}
-    if length >= most:  # an encoder that reads more
-        changes = {"model": next(iter(LONG)), "max_length": min(max(wanted, 2 * length), min(LONG.values()))}
+    fitting, most = (0, LONGEST) if seen is None else (seen.fitting_length, seen.longest_length or LONGEST)
     evidence = f"{percent(share)} of the texts are longer than max_length {length}"
-    evidence += f"; nearly all have at most {wanted:,} tokens" * bool(seen is not None and seen.fitting_length)
     notes = found.noted(f"longer than max_length {length}")
-    return Cause(name="texts cut", evidence=evidence, words=run_again(record, found.folder, changes), notes=notes)
+    if length >= most:
+        evidence += ", which is all that this encoder reads: choose one for longer texts"
+        return Cause(name="texts cut", evidence=evidence, notes=notes)
+    evidence += f"; nearly all have at most {fitting:,} tokens" * (fitting > length)
+    words = run_again(record, found.folder, {"max_length": min(fitting if fitting > length else 2 * length, most)})
+    return Cause(name="texts cut", evidence=evidence, words=words, notes=notes)
 
 
 def few_rows_of_a_class(found: Figures) -> Cause | None:
@@ -76,7 +77,7 @@ def few_rows_of_a_class(found: Figures) -> Cause | None:
         return None
     named = first_of([f"'{name}' ({so_many(counts.get(name, 0), 'row')} of {every:,})" for name in few], 3)
     evidence = f"{named}: none of {noun(len(few), 'its', 'their')} rows in {split} was found"
-    words = run_again(record, found.folder, {"preset": "few-labels"}) if _contrasts(record) else checked(record)
+    words = _contrasted(found) if _contrasts(record) and every <= MOST_CONTRASTED else checked(record)
     return Cause(name="too few rows of a class", evidence=evidence, words=words)
 
 
@@ -107,9 +108,16 @@ def _larger_dev(found: Figures) -> tuple[str, ...]:
     if given_option(record, "dev") and drawn >= max(TOO_FEW_TO_TELL, TIMES_LARGER * found.dev_rows):
         return run_again(record, found.folder, {}, without=["dev"])
     if _contrasts(record) and "test" not in record.scores and not given_option(record, "dev"):
-        return run_again(record, found.folder, {"preset": "few-labels"})
+        return _contrasted(found)
+    if not found.trains_by_updates:  # each seed gives the same
+        return checked(record)
     again = run_again(record, found.folder, {})
     return (*again, "--seeds", SEEDS) if again else ()
+
+
+def _contrasted(found: Figures) -> tuple[str, ...]:
+    """The run again with the preset, which sets how it is trained."""
+    return run_again(found.record, found.folder, {"preset": "few-labels"}, without=["train.", "distil."])
 
 
 def _contrasts(record: RunRecord) -> bool:

@@ -25,7 +25,7 @@ LEARNED = 0.7  # share of the first epoch's loss on the training rows that is le
 def no_step(found: Figures) -> Cause | None:
     """The learning rate is so low that no weight can have moved."""
     rate, updates = found.rate, found.updates
-    if rate is None or not found.losses or rate * updates >= NO_STEP or found.is_better:
+    if rate is None or not found.losses or rate * updates >= NO_STEP or found.is_better or found.is_right:
         return None
     moved = f"{updates:,} updates with train.learning_rate {rate:g} move no weight by more than {rate * updates:.1g}"
     evidence = f"{moved}{_from_to(found, '; the loss went')}"
@@ -58,7 +58,7 @@ def one_class(found: Figures) -> Cause | None:
 def loss_never_fell(found: Figures) -> Cause | None:
     """No epoch had a lower loss than the first."""
     losses = found.losses
-    if len(losses) < 2 or found.is_better or min(losses) < (1 - FLAT) * losses[0]:
+    if len(losses) < 2 or found.is_better or found.is_right or min(losses) < (1 - FLAT) * losses[0]:
         return None
     rate, usual = found.rate, found.usual_rate
     if found.updates < FEW_UPDATES and rate is not None and rate >= usual / FAR:
@@ -70,10 +70,14 @@ def loss_never_fell(found: Figures) -> Cause | None:
 
 
 def over_fitted(found: Figures) -> Cause | None:
-    """The loss on dev rose after an epoch while that of training fell, and the saved weights are of a later one."""
+    """The loss on dev rose after an epoch while that of training fell, and the saved weights are of a later one, though
+    those of an earlier one scored better.
+    """
     dev, losses, last = found.dev_losses, found.losses, found.record.selected_epoch
     if len(dev) != len(losses) or not 1 < last <= len(dev):
         return None
+    if found.record.recipe.get("train", {}).get("select") == "best" or max(found.ranks[:last]) <= found.ranks[last - 1]:
+        return None  # `select=best` would keep the same weights
     best = min(range(last), key=lambda epoch: dev[epoch]) + 1
     rose, lost = dev[last - 1] / max(dev[best - 1], 1e-9), _lost(found, best, last)
     if best == last or losses[last - 1] > LEARNED * losses[0] or dev[last - 1] - dev[best - 1] < RISE_TO_SEE * dev[0]:
@@ -149,13 +153,18 @@ def _from_to(found: Figures, verb: str) -> str:
 
 
 def _with_rate(found: Figures, name: str, evidence: str, rate: float = 0.0) -> Cause:
-    """The run again with another learning rate, by default that which is usual."""
+    """The run again with another learning rate, by default that which is usual; no command where the number has
+    another meaning.
+    """
     changes = {"train.learning_rate": rate or found.usual_rate}
-    return Cause(name=name, evidence=evidence, words=run_again(found.record, found.folder, changes))
+    words = () if found.rate is None else run_again(found.record, found.folder, changes)
+    return Cause(name=name, evidence=evidence, words=words)
 
 
 def _longer(found: Figures) -> tuple[str, ...]:
-    """The run again, three times as long or more, in the unit that its length has."""
+    """The run again, three times as long or more, in the unit that its length has; nothing where it has none."""
+    if not found.trains_by_updates:
+        return ()
     train, updates = found.record.recipe.get("train", {}), found.updates
     wanted = max(TIMES * updates, ENOUGH_UPDATES)
     if train.get("updates"):

@@ -41,7 +41,7 @@ class AttentionPasses:
     epsilon: float
 
     def forward(self, states: Tensor, mask: Tensor | None, weights: Sequence[Tensor]) -> tuple[Tensor, Saved]:
-        """`mask` is added to scores, `(batch, 1, 1, length)`."""
+        """`mask` is added to scores, `(batch, 1, 1 or queries, length)`."""
         wq, bq, wk, bk, wv, bv, wo, bo, *norm = weights
         batch, length, width = states.shape
         every, first = states.reshape(-1, width), states[:, : self.queries].reshape(-1, width)

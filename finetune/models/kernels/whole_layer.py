@@ -88,7 +88,7 @@ def _attend(
         dropout=attention.output.dropout.p if layer.training else 0.0,
         epsilon=attention.output.LayerNorm.eps,
     )
-    mask = None if attention_mask is None else attention_mask[:, :, :1].clamp(min=cpu.MASKED)
+    mask = None if attention_mask is None else attention_mask[:, :, : passes.queries].clamp(min=cpu.MASKED)
     return _Part.apply(passes, hidden_states, mask, *_weights(_attention_parts(layer))), None  # type: ignore[no-untyped-call]
 
 

@@ -111,7 +111,7 @@ CASES: dict[str, tuple[RunRecord, str, str]] = {
     "texts cut at the end of the encoder": (
         record(0.6, better=False, truncated={"train": 0.7}, observed={"fitting_length": 900, "longest_length": 64}),
         "texts cut",
-        "model=answerdotai/ModernBERT-base max_length=900",
+        "",
     ),
     "few rows": (
         record(
@@ -167,6 +167,10 @@ def test_contradictions_are_named_by_their_share_and_listed_by_check(
         record(truncated={"train": 0.2, "dev": 0.2}, better=False, score=0.7),
         record(rows={"train": 400, "dev": 30}),
         record(epochs=epochs([0.5], [0.3], [0.9])),
+        record(
+            0.66, better=False, epochs=epochs([0.6, 0.4, 0.1, 0.01], [0.5, 0.45, 0.8, 1.2], [0.6, 0.62, 0.63, 0.66])
+        ),
+        record(0.99, better=False, epochs=epochs([0.02] * 4, [0.02] * 4, [0.99] * 4)),
     ],
 )
 def test_a_run_with_which_nothing_is_wrong_has_no_cause(healthy: RunRecord) -> None:
@@ -212,3 +216,47 @@ def test_undefined_scores_and_losses_raise_nothing() -> None:
 def test_options_follow_each_command() -> None:
     found = diagnosis_of(CASES["a small dev"][0]).followed_by("--out", "my runs")
     assert found.command.endswith("--seeds 5 --out 'my runs'")
+
+
+def test_contradictions_of_a_shipped_task_are_in_its_report_and_of_a_recipe_file_in_the_check_of_its_data() -> None:
+    shipped = record(0.6, observed={"contradicted": 80}, recipe={"task": "mrpc", "seed": 7})
+    assert diagnosis_of(shipped).command == f"finetune report {shipped.id}"
+    options = {"shape": "classification", "label": "stars", "text": "body"}
+    recipe = {"task": "elsewhere.csv", "seed": 7, "options": options}
+    by_file = record(0.6, observed={"contradicted": 80, "typed": ["mine.toml"]}, recipe=recipe)
+    words = diagnosis_of(by_file).command
+    assert words.startswith("finetune check elsewhere.csv ")
+    assert {"label=stars", "text=body"} < {*words.split()}
+
+
+def test_the_preset_takes_the_place_of_all_that_was_typed_of_training_where_rows_are_few() -> None:
+    few: dict[str, Any] = {
+        "labels": {"train": {"good": 300, "odd": 6}, "dev": {"good": 90, "odd": 4}},
+        "scores": {"dev": {"accuracy": 0.9, "good/recall": 1.0, "odd/recall": 0.0}},
+        "recipe": {"task": "a.csv", "seed": 7, "options": {"shape": "classification"}},
+    }
+    typed = ["a.csv", "label=stars", "train.epochs=4", "distil.teacher=0123456789", "seed=7"]
+    found = diagnosis_of(record(0.9, observed={"typed": typed}, **few))
+    assert found.command == "finetune run a.csv label=stars seed=7 preset=few-labels"
+    many = diagnosis_of(record(0.9, observed={"typed": typed}, **few, rows={"train": 5_000, "dev": 100}))
+    assert many.cause == found.cause
+    assert many.command.startswith("finetune check a.csv")
+
+
+def test_what_would_change_nothing_is_not_advised() -> None:
+    """Seeds and epochs of a linear solver, the best epoch where it was kept, and a rate that is not Adam's."""
+    recipe = {"task": "my reviews.csv", "seed": 7, "train": {"solver": "logistic"}, "frozen": True}
+    small = diagnosis_of(record(0.8, better=False, rows={"train": 400, "dev": 12}, recipe=recipe))
+    assert small.cause == "dev too small to tell"
+    assert "--seeds" not in small.command
+    kept = CASES["over-fitted"][0]
+    best = {**kept.recipe, "train": {**kept.recipe["train"], "select": "best"}}
+    assert not diagnosis_of(kept.model_copy(update={"recipe": best}))
+    noam = {**kept.recipe, "train": {**kept.recipe["train"], "schedule": "noam"}}
+    flat = record(**BAD, recipe=noam, epochs=epochs([0.69] * 4, [0.69] * 4, [0.5] * 4))
+    assert (diagnosis_of(flat).cause, diagnosis_of(flat).command) == ("loss never fell", "")
+
+
+def test_texts_that_were_cut_in_test_alone_are_not_cut_shorter() -> None:
+    one = record(0.6, better=False, truncated={"test": 0.7}, observed={"fitting_length": 64})
+    assert diagnosis_of(one).command.endswith("max_length=128")
