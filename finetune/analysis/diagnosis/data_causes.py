@@ -21,7 +21,7 @@ TOO_FEW_TO_TELL = 20  # rows of dev, of which the interval of a score is wider t
 WIDE = 0.1  # of half an interval that tells little
 TIMES_LARGER = 2  # than a dev file is one that is drawn instead
 MOST_CONTRASTED = 2_000  # training rows that a contrastive first step is for
-LONGEST = 512  # tokens, of an encoder whose record does not say
+USUAL_TOKENS = 512  # at most, of an encoder whose record does not say
 SEEDS = "5"  # of a run whose dev cannot be enlarged
 
 
@@ -55,7 +55,7 @@ def texts_cut(found: Figures) -> Cause | None:
     if record.is_pretraining or share < (MANY_CUT if found.is_better else SOME_CUT):
         return None
     length, seen = record.recipe.get("max_length", 0), record.observed
-    fitting, most = (0, LONGEST) if seen is None else (seen.fitting_length, seen.longest_length or LONGEST)
+    fitting, most = (0, USUAL_TOKENS) if seen is None else (seen.fitting_length, seen.longest_length or USUAL_TOKENS)
     evidence = f"{percent(share)} of the texts are longer than max_length {length}"
     notes = found.noted(f"longer than max_length {length}")
     if length >= most:
