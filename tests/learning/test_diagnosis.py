@@ -39,7 +39,9 @@ def planned(words: list[str]) -> dict[str, Any]:
 
 
 def require_kept(found: Run) -> None:
-    """The command of the first cause can be planned, and keeps each setting that it does not change."""
+    """The command of the first cause can be planned, and keeps each setting that it does not change; a preset sets how
+    it is trained.
+    """
     name, *words = found.diagnosis.causes[0].words
     if name != "run":
         return
@@ -48,6 +50,8 @@ def require_kept(found: Run) -> None:
     changed = {word.partition("=")[0] for word in settings[1:] if word not in typed}
     new, old = planned(settings), flat(found.record.recipe)
     kept = {word.partition("=")[0] for word in typed} & {*new} - changed - LENGTHS - {"model"}  # a path in another form
+    if "preset=few-labels" in settings:
+        kept = {key for key in kept if not key.startswith("train.")}
     assert {word for word in typed if word.startswith("model=")} <= {*settings}
     assert {key: new[key] for key in kept} == {key: old[key] for key in kept}
 
