@@ -239,9 +239,12 @@ class Run:
     @property
     def _card(self) -> str:
         """The first cause as HTML; empty without one."""
+        from finetune.storage.stored import STORE
+
         found = self.diagnosis
         shown = [f"<p><strong>{escape(one.name)}</strong>: {escape(one.evidence)}</p>" for one in found.causes[:1]]
-        return "".join(shown) + f"<pre>{escape(found.command)}</pre>" * bool(found.command)
+        typed = found.command if f"{STORE}/" not in found.command else ""  # not of rows that were in memory
+        return "".join(shown) + f"<pre>{escape(typed)}</pre>" * bool(typed)
 
 
 def runs_of_records(records: Sequence[RunRecord], *, out: Path) -> Run:

@@ -86,7 +86,8 @@ def _typed(target: str, settings: Mapping[str, Any], loaded: Recipe, single: Rec
         return ()
     before, after = (flat(recipe.model_dump(exclude_unset=True)) for recipe in (loaded, single))
     changed = {key: value for key, value in after.items() if before.get(key) != value}
-    return (target, *typed_settings({**settings, **changed}))
+    given = {key: value for key, value in {**settings, **changed}.items() if value is not None}
+    return (target, *typed_settings(given))
 
 
 def _target(name: str, origin: str) -> str:

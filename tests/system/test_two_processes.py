@@ -211,8 +211,8 @@ def test_the_command_starts_its_processes_and_ends_with_their_exit_code(
     assert json.loads(record.read_text())["processes"] == 2
     failed = finetune(*settings, "model=no-such-model")
     assert failed.returncode == 2
-    assert [line for line in failed.stderr.splitlines() if not line.startswith("error: ")][1:] == [
-        "finding the encoder's weights"
+    assert [line for line in failed.stderr.splitlines() if not line.startswith("error: ")][2:] == [
+        "finding the encoder's weights",
     ]
     none = finetune("run", "quickstart", "--processes", "0")
     assert (none.returncode, none.stderr) == (2, "error: the number of processes is 0. Give at least 1\n")

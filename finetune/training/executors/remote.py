@@ -29,6 +29,7 @@ class SentJob:
     recipe: Recipe
     task: str
     encoder: Path | None
+    typed: tuple[str, ...]
     options: RunOptions
     pause_after: int | None
     named: bool
@@ -43,7 +44,7 @@ def sent(job: Job, *, place: Place, wait: bool, collect: str = "") -> SentJob:
     """
     planned, options = job.planned, replace(job.options, wait=wait, out=job.options.out.resolve())
     return SentJob(
-        name=planned.name, recipe=planned.recipe, task=planned.task.name, options=options,
+        name=planned.name, recipe=planned.recipe, task=planned.task.name, typed=planned.typed, options=options,
         encoder=None if planned.encoder is None else planned.encoder.resolve(),
         pause_after=job.pause_after, named=job.named, place=place, collect=collect,
     )  # fmt: skip
@@ -76,5 +77,5 @@ def train_sent(job: SentJob, watch: Watcher = unwatched) -> Sent:
 
 def _trained(job: SentJob, watch: Watcher) -> Outcome:
     found = resolved_run(job.recipe, name=job.name).renamed(job.task)
-    planned = replace(found, encoder=job.encoder)
+    planned = replace(found, encoder=job.encoder, typed=job.typed)
     return outcome(Job(planned=planned, options=job.options, pause_after=job.pause_after, named=job.named), watch)
