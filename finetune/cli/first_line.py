@@ -1,5 +1,6 @@
 """What a command prints at once, before its module is imported: that takes most of a second, on a slow machine more."""
 
+import os
 from pathlib import Path
 
 from finetune.cli.terminal import first_process, one_line, say
@@ -13,7 +14,7 @@ def say_first(doing: str, arguments: list[str]) -> None:
     """Prints `reading reviews.csv, 161 MB` on standard error, of the data or recipes that are there among the arguments
     before the first option.
     """
-    if SILENT & {*arguments} or not first_process():
+    if SILENT & {*arguments} or not first_process() or "LOCAL_RANK" in os.environ:  # of several, which one has started
         return
     end = next((place for place, one in enumerate(arguments) if one.startswith("-")), len(arguments))
     found = [_described(name) for name in arguments[:end] if _is_there(name)]
