@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from finetune.api.learning_curve import LearningCurve
     from finetune.api.model import Model
 
-USUAL_OUT = Path("results")
 OURS = "model"  # the method of the trained model, among the baselines
 COLUMNS = ("settings", "split", "metric", "method", "score", "sd", "low", "high", "runs")
 COLUMNS_SHOWN = ("settings", "split", "metric", "method", "score", "sd")
@@ -96,8 +95,7 @@ class Run:
         Of the setting of `record`, for the first of its seeds.
         """
         first = best_group(self.records)[0]
-        found = diagnosis_of(first, RunFolder.of(self.out, first.task, first.id))
-        return found if self.out == USUAL_OUT else found.followed_by("--out", str(self.out))
+        return diagnosis_of(first, RunFolder.of(self.out, first.task, first.id)).for_runs_in(self.out)
 
     @property
     def scores(self) -> "pd.DataFrame":

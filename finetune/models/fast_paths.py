@@ -5,6 +5,7 @@ Encoders that are built like BERT by the names of their layers need not compute 
 attention lost their last LayerNorm to the fast path for the first token.
 """
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -37,10 +38,10 @@ def take_fast_paths(model: EncoderWithHead, *, device: torch.device, precision: 
             notes += _of_other_tokens(model)
     every_token = backbone.bilstm or backbone.left_to_right or backbone.vector == "mean"
     if model.pooled and not sparse and not every_token:
-        notes += _first_token_alone(model, plain)
+        notes += _undone_unless_exact(model, plain, last_layer_for_first_token(encoder), "the first token")
     if device.type == "cpu":
         cpu.speed_up(model, encoder)
-        notes += _whole_layers(model, plain)
+        notes += _undone_unless_exact(model, plain, take_whole_layers(encoder), "whole layers")
     if precision in HALF and not has_own_class(encoder.config):
         with or_refused(model, precision), torch.autocast("cpu", HALF[precision]):
             tried(model)
@@ -60,23 +61,14 @@ def _of_other_tokens(model: EncoderWithHead) -> list[str]:
     return [f"encoders of type '{kind}' read padding, too: each text is encoded with those of its own length alone"]
 
 
-def _first_token_alone(model: EncoderWithHead, plain: Tensor) -> list[str]:
-    """Computes the last layer for the first token alone where that gives the same vector; else a note."""
-    undo = last_layer_for_first_token(model.backbone.encoder)
+def _undone_unless_exact(
+    model: EncoderWithHead, plain: Tensor, undo: Callable[[], object] | None, what: str
+) -> list[str]:
+    """Keeps a fast path where it gives the same vectors; else a note. `undo` is None where there was none to take."""
     if undo is None or _agrees(model, plain):
         return []
     undo()
-    kind = model.backbone.config.model_type
-    return [f"the fast path for the first token is not exact in type '{kind}': not taken"]
-
-
-def _whole_layers(model: EncoderWithHead, plain: Tensor) -> list[str]:
-    """Computes each layer as one function where that gives the same vectors; else a note."""
-    undo = take_whole_layers(model.backbone.encoder)
-    if _agrees(model, plain):
-        return []
-    undo()
-    return [f"the fast path for whole layers is not exact in type '{model.backbone.config.model_type}': not taken"]
+    return [f"the fast path for {what} is not exact in type '{model.backbone.config.model_type}': not taken"]
 
 
 def _sparse_when_long(model: EncoderWithHead) -> bool:

@@ -21,6 +21,7 @@ from finetune.runs.recipe import Recipe
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record, write_record
 
+RESULTS = Path("results")  # the folder of runs, where no other is named
 RECORD = "record.json"
 EXPORT = "export.json"  # in the folder of an exported model
 HOLDER = ".holder"  # who has the lock

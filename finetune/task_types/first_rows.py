@@ -77,6 +77,6 @@ def tokens_of_nearly_all(layout: Layout, columns: Mapping[str, Sequence[Any]]) -
 
 
 def _about_tokens(text: str) -> float:
-    """An upper estimate of a text's tokens: 1.5 per word, and 2 per letter of a non-Latin script."""
+    """An upper estimate of a text's tokens: 1.4 per word, and 2 per letter of a non-Latin script."""
     foreign = 0 if text.isascii() else sum(char > "\u02ff" for char in text)
     return max(1.4 * len(text.split()), (len(text) - foreign) / 4) + 2 * foreign

@@ -1,7 +1,8 @@
 """What is known of a large file of the user's once it was read, kept in the cache: a second start reads no row again.
 
 An entry is found by the content of the files, and of those that name or hold their labels, by the settings and by the
-code: after a change of any of these there is none, and the files are read. Times of files decide nothing.
+code: after a change of any of these there is none, and the files are read. Times of files decide nothing from one
+process to the next.
 """
 
 import hashlib

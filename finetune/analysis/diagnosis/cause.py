@@ -2,6 +2,9 @@
 
 import shlex
 from dataclasses import dataclass, replace
+from pathlib import Path
+
+from finetune.runs.folder import RESULTS
 
 Words = tuple[str, ...]  # of a command, behind `finetune`
 
@@ -50,9 +53,11 @@ class Diagnosis:
         """The notes of the record that the card of the first cause says too."""
         return frozenset(self.causes[0].notes if self.causes else ())
 
-    def followed_by(self, *options: str) -> "Diagnosis":
-        """With options at the end of each command, such as those of another results folder."""
-        causes = [replace(one, words=(*one.words, *options) if one.words else ()) for one in self.causes]
+    def for_runs_in(self, out: Path) -> "Diagnosis":
+        """With commands that name the folder of the runs, where that is not the usual one."""
+        if out == RESULTS:
+            return self
+        causes = [replace(one, words=(*one.words, "--out", str(out)) if one.words else ()) for one in self.causes]
         return Diagnosis(causes=tuple(causes))
 
     def __bool__(self) -> bool:

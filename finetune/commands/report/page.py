@@ -28,7 +28,6 @@ from finetune.runs.without_folders import without_own_folders
 from finetune.storage.stored import data_name_of
 from finetune.task_types.marked_text import cut
 
-RESULTS = "results"  # the folder of runs, where no other is named
 MOST_BYTES = 4_500_000
 DEEP = 4  # sections of a page whose contents name the blocks too
 TOO_LONG = "Left out, because the page would be too large: make a separate report of this run."
@@ -131,9 +130,7 @@ def headline(group: Sequence[RunFiles], *, link: str) -> Headline:
 
 def _diagnosis(run: RunFiles) -> Diagnosis:
     """Of a run, its commands without the folders of this machine."""
-    home = run.folder.path.parents[1]
-    found = diagnosis_of(run.record, run.folder)
-    found = found if home == Path(RESULTS) else found.followed_by("--out", str(home))
+    found = diagnosis_of(run.record, run.folder).for_runs_in(run.folder.path.parents[1])
     causes = [replace(one, words=tuple(map(without_own_folders, one.words))) for one in found.causes]
     return Diagnosis(causes=tuple(causes))
 

@@ -213,9 +213,10 @@ def test_undefined_scores_and_losses_raise_nothing() -> None:
     assert diagnosis_of(one).cause in ("", "collapsed to one class")
 
 
-def test_options_follow_each_command() -> None:
-    found = diagnosis_of(CASES["a small dev"][0]).followed_by("--out", "my runs")
-    assert found.command.endswith("--seeds 5 --out 'my runs'")
+def test_each_command_names_the_folder_of_the_runs_where_it_is_not_the_usual_one() -> None:
+    found = diagnosis_of(CASES["a small dev"][0])
+    assert found.for_runs_in(Path("my runs")).command.endswith("--seeds 5 --out 'my runs'")
+    assert found.for_runs_in(Path("results")) == found
 
 
 def test_contradictions_of_a_shipped_task_are_in_its_report_and_of_a_recipe_file_in_the_check_of_its_data() -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 from finetune.commands.report.blocks import Block, Code
 from finetune.commands.report.run_files import RunFiles
 from finetune.inference.card.calls import architecture, example_inputs, quoted, transformers_code
+from finetune.runs.folder import RESULTS
 
 ORDER = 70
-RESULTS = "results"
 
 
 def blocks(run: RunFiles) -> Iterator[Block]:
@@ -54,14 +54,14 @@ def _fine_tuning(run: RunFiles) -> list[Code]:
 def _command(run: RunFiles, *words: str) -> str:
     """A command on a run, with its results folder."""
     out = _results(run)
-    options = ["--out", out] if out != RESULTS else []
+    options = ["--out", out] if Path(out) != RESULTS else []
     return shlex.join(["finetune", *(word.replace("RUN", run.record.id) for word in words), *options])
 
 
 def _arguments(run: RunFiles) -> str:
     """`"5f0c2d6e1a", out="my runs"`"""
     out = _results(run)
-    return quoted(run.record.id) + (f", out={quoted(out)}" if out != RESULTS else "")
+    return quoted(run.record.id) + (f", out={quoted(out)}" if Path(out) != RESULTS else "")
 
 
 def _results(run: RunFiles) -> str:
