@@ -33,7 +33,7 @@ NOT_OURS = (
 )
 IN_COMMANDS = {  # commands that are shown
     *("about.py", "files.py", "find.py", "forms.py", "known_exports.py", "notes.py", "tracking.py", "use.py"),
-    *("data_causes.py", "page.py", "run.py"),
+    *("cause.py", "data_causes.py"),
 }
 
 
