@@ -29,7 +29,7 @@ from finetune.models.device import build_accelerator, is_out_of_memory
 from finetune.models.families import most_tokens
 from finetune.models.feature import LABEL, Feature, label_counts
 from finetune.models.feature_arrays import lengths, read_positions
-from finetune.models.kernels import cpu
+from finetune.models.kernels import cpu, cuda
 from finetune.models.kernels.malloc import trim_memory
 from finetune.models.model import EncoderWithHead, as_float
 from finetune.runs import interrupts
@@ -43,6 +43,7 @@ TRIMMED = 8  # batches after which memory is returned where logits are many
 def _unpickled(model: EncoderWithHead, device: torch.device, precision: str, pad_id: int) -> "Engine":
     """An engine with what its process lacks if it is a new one."""
     cpu.register()
+    cuda.register()
     return Engine(model=model, accelerator=build_accelerator(device, precision), pad_id=pad_id, watch=unwatched)
 
 
@@ -177,15 +178,22 @@ class Engine:
                 self.watch(Encoded(done=done, total=len(sequences), rate=rate))
 
     def batch(self, features: Sequence[Feature]) -> Batch:
-        """These features as padded tensors on the device, in few shapes where logits are many."""
-        length = reads = 0
-        if self.model.head.vocabulary:
-            length = stepped(max(map(len, features)), most=self.most_tokens)
-            reads = int(stepped_reads(read_positions(features)).max())
+        """These features as padded tensors on the device, in few shapes on a GPU, or where logits are many."""
+        length, reads = self._padded_to(features)
         batch = collate(features, pad_id=self.pad_id, length=length, reads=reads)
         if self.model.head.decodes:
             batch = replace(batch, targets=batch.labels.get(LABEL))
         return batch.to(self.accelerator.device)
+
+    def _padded_to(self, features: Sequence[Feature]) -> tuple[int, int]:
+        """The tokens and the positions that are read to which a batch is padded at least; 0 is to its longest."""
+        device, many = self.accelerator.device.type, bool(self.model.head.vocabulary)
+        if not (many or device == "cuda") or features[0].states is not None:
+            return 0, 0
+        longest = max(len(sequence) for feature in features for sequence in feature.choices or (feature,))
+        by_position = many or (self.model.by_position and features[0].reads is not None)
+        reads = int(stepped_reads(read_positions(features)).max()) if by_position else 0
+        return stepped(longest, most=self.most_tokens, device=device), reads
 
     def _logits(self, features: Sequence[Feature]) -> list[np.ndarray]:
         """Logits of a batch; where memory runs out, of its halves."""

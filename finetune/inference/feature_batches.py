@@ -8,7 +8,8 @@ from finetune.errors import UserError
 
 BATCH_TOKENS = {"cpu": 4_096, "cuda": 65_536}  # of a batch, with padding; small ones fit a CPU's caches
 LOGITS_OF_TOKEN = 2_048  # as many logits take the place of a token of a batch
-LONG_TOKENS, STEP_TOKENS = 32, 4  # tokens: texts longer than LONG_TOKENS are padded to steps where logits are many
+STEPS = {"cpu": (32, 4), "cuda": (0, 8)}  # tokens: longer texts than the first are padded to steps of the second
+LONG_TOKENS = STEPS["cpu"][0]
 READ_STEP = 8  # positions, to whose multiples those that are read are padded there
 
 
@@ -37,11 +38,12 @@ def feature_sizes(lengths: np.ndarray, reads: np.ndarray, *, vocabulary: int) ->
     return np.asarray(-(-np.maximum(lengths, of_logits) // LONG_TOKENS) * LONG_TOKENS)
 
 
-def stepped(longest: int, *, most: int) -> int:
+def stepped(longest: int, *, most: int, device: str = "cpu") -> int:
     """The length to which a batch of text is padded: for texts of all lengths the code that a CPU's library compiles
-    and keeps for each shape in half precision takes several hundred MB.
+    and keeps for each shape in half precision takes several hundred MB. On a GPU a graph is kept for each.
     """
-    return longest if longest <= LONG_TOKENS else min(-(-longest // STEP_TOKENS) * STEP_TOKENS, most)
+    short, step = STEPS.get(device, STEPS["cpu"])
+    return longest if longest <= short else min(-(-longest // step) * step, most)
 
 
 def stepped_reads(reads: np.ndarray) -> np.ndarray:

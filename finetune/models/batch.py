@@ -1,6 +1,6 @@
 """Batches: the tensors of one step, collated from features."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +10,11 @@ from torch import Tensor
 
 from finetune.models.feature import IGNORED, Feature, Ids, labels_by_name
 from finetune.models.padding import padded
+
+TENSORS = (
+    "input_ids", "attention_mask", "token_type_ids", "counts", "positions", "states", "targets", "draws"
+)  # fmt: skip
+"""In the order of the arguments of a model's forward."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +43,19 @@ class Batch:
 
     def to(self, device: torch.device) -> "Batch":
         """The same batch on a device."""
+        return self.mapped(lambda tensor: tensor.to(device, non_blocking=True))
 
-        def moved(tensor: Tensor | None) -> Tensor | None:
-            return None if tensor is None else tensor.to(device, non_blocking=True)
+    def mapped(self, function: Callable[[Tensor], Tensor]) -> "Batch":
+        """A batch of what a function makes of each tensor."""
+        inputs = [None if tensor is None else function(tensor) for tensor in self._tensors()]
+        labels = {name: function(label) for name, label in self.labels.items()}
+        return Batch(*inputs, labels=labels, task=self.task)  # type: ignore[arg-type, misc]
 
-        labels = {name: label.to(device, non_blocking=True) for name, label in self.labels.items()}
-        return Batch(*map(moved, self._tensors()), labels=labels, task=self.task)  # type: ignore[arg-type, misc]
+    def by_name(self) -> dict[str, Tensor]:
+        """All tensors that it has; those of labels by `labels.NAME`."""
+        inputs = zip(TENSORS, self._tensors(), strict=True)
+        labels = {f"labels.{name}": label for name, label in self.labels.items()}
+        return {name: tensor for name, tensor in inputs if tensor is not None} | labels
 
     def for_encoder(self) -> dict[str, Tensor | None]:
         """The arguments of `Backbone.hidden_states`, by name."""
@@ -55,16 +67,7 @@ class Batch:
         return self._tensors() if self.task is None else (*self._tensors(), self.task)
 
     def _tensors(self) -> tuple[Tensor | None, ...]:
-        return (
-            self.input_ids,
-            self.attention_mask,
-            self.token_type_ids,
-            self.counts,
-            self.positions,
-            self.states,
-            self.targets,
-            self.draws,
-        )
+        return tuple(getattr(self, name) for name in TENSORS)
 
 
 def collate(features: Sequence[Feature], *, pad_id: int, length: int = 0, reads: int = 0) -> Batch:

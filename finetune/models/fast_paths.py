@@ -14,7 +14,7 @@ from torch import Tensor
 
 from finetune.errors import THEIRS
 from finetune.models.families import has_own_class
-from finetune.models.kernels import cpu
+from finetune.models.kernels import cpu, cuda
 from finetune.models.kernels.first_token import last_layer_for_first_token
 from finetune.models.kernels.whole_layer import take_whole_layers
 from finetune.models.model import EncoderWithHead
@@ -39,6 +39,8 @@ def take_fast_paths(model: EncoderWithHead, *, device: torch.device, precision: 
     every_token = backbone.bilstm or backbone.left_to_right or backbone.vector == "mean"
     if model.pooled and not sparse and not every_token:
         notes += _undone_unless_exact(model, plain, last_layer_for_first_token(encoder), "the first token")
+    if device.type == "cuda":
+        cuda.speed_up(encoder)
     if device.type == "cpu":
         cpu.speed_up(model, encoder)
         notes += _undone_unless_exact(model, plain, take_whole_layers(encoder), "whole layers")

@@ -27,10 +27,11 @@ from finetune.runs.recipe_tables import Train
 from finetune.training.batching import Batches, batches_of_rows
 from finetune.training.checkpoints import Checkpoints, Progress
 from finetune.training.optimizer import build_optimizer
+from finetune.training.passes import Objective
 from finetune.training.schedules import build_schedule
 from finetune.training.trained_weights import TrainedWeights
 from finetune.training.unfreezing import unfreezing_of
-from finetune.training.updates import Draw, Objective, Updater, as_they_are
+from finetune.training.updates import Draw, Updater, as_they_are
 
 LOSSES_AT_ONCE = 10  # updates between reads of the loss, each of which synchronises a GPU; in an epoch 1, 2, 4 first
 

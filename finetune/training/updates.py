@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,22 +17,22 @@ from finetune.data.messages import first_of
 from finetune.data.rows import Row
 from finetune.inference.engine import Engine
 from finetune.inference.feature_batches import Diverged
-from finetune.models.batch import Batch
 from finetune.models.device import is_out_of_memory
 from finetune.models.feature import Feature, label_counts
 from finetune.models.kernels import dropout
-from finetune.models.model import EncoderWithHead, as_float
+from finetune.models.model import EncoderWithHead
 from finetune.runs import interrupts
 from finetune.runs.events import Note, Updates
 from finetune.runs.recipe_tables import Train
 from finetune.training.batching import share
 from finetune.training.checkpoints import Progress
+from finetune.training.graphs import GraphedPasses
+from finetune.training.passes import Objective, Passes
 from finetune.training.unfreezing import Unfreezing
 
 ROWS_SHOWN = 3
 DRAW = 1_000_003  # follows (data_seed, update) in the seed of what `draw` makes: dropout's is followed by a rank
 Draw = Callable[[Sequence[Feature], np.random.Generator], Sequence[Feature]]
-Objective = Callable[[Any, Batch], dict[str, torch.Tensor]]  # of logits, each loss by the name of its labels
 
 
 def as_they_are(features: Sequence[Feature], _: np.random.Generator) -> Sequence[Feature]:
@@ -130,15 +131,23 @@ class Updater:
         while True:
             parts = min(len(batch), progress.parts[-1][1] if progress.parts else self.settings.accumulation)
             try:
-                return self._backward(batch, progress.update, parts)
+                found = self._backward(batch, progress.update, parts)
+                self._note(progress, *self.passes.notes)
+                return found
             except RuntimeError as error:  # torch's own class for GPUs is one, too
                 if not is_out_of_memory(error) or parts == len(batch) or self.engine.accelerator.num_processes > 1:
                     raise
             self.optimizer.zero_grad(set_to_none=True)
             progress.parts.append((progress.update + 1, 2 * parts))
-            text = f"out of memory at update {progress.update + 1}: batches go through the model in {2 * parts} parts"
-            progress.notes.append(text)
-            self.engine.watch(Note(text))
+            update, now = progress.update + 1, f"batches go through the model in {2 * parts} parts"
+            self._note(progress, f"out of memory at update {update}: {now}")
+
+    def _note(self, progress: Progress, *texts: str) -> None:
+        """Keeps notes for the user, each once."""
+        for text in texts:
+            if text not in progress.notes:
+                progress.notes.append(text)
+                self.engine.watch(Note(text))
 
     def _backward(self, features: Sequence[Feature], update: int, parts: int) -> tuple[torch.Tensor, torch.Tensor]:
         """Backward pass of a batch in `parts`; returns this process's part of the mean loss over the whole batch.
@@ -164,14 +173,10 @@ class Updater:
             # A process without rows still takes part (collectives need it), with a row of weight 0.
             weight, rows = (1.0, [features[i] for i in chosen]) if len(chosen) else (0.0, features[:1])
             with nullcontext() if last else accelerator.no_sync(self.model):
-                with accelerator.autocast():
-                    tensors = self.engine.batch(rows)
-                    logits = as_float(self.model(*tensors.inputs()))
-                    losses = self._losses(logits, tensors)
-                    chances = self._label_chances(logits, tensors)
-                    loss = sum((loss * (weight / counts[name]) for name, loss in losses.items()), torch.tensor(0.0))
-                accelerator.backward(loss * accelerator.num_processes)
-            total += loss.detach()
+                loss, chances = self.passes(
+                    self.engine.batch(rows), {name: weight / count for name, count in counts.items()}
+                )
+            total += loss
             if chances is not None:
                 found = found if len(found) else torch.zeros(len(features), device=accelerator.device)
                 found[torch.as_tensor(chosen, dtype=torch.long, device=accelerator.device)] = chances[
@@ -179,17 +184,17 @@ class Updater:
                 ].float()
         return total, found
 
-    def _losses(self, logits: Any, batch: Batch) -> dict[str, torch.Tensor]:
-        if self.objective is not None:
-            return self.objective(logits, batch)
-        return self.engine.model.head.losses(logits, batch.labels)
+    @cached_property
+    def passes(self) -> Passes:
+        """The passes of a part of a batch."""
+        given = {"engine": self.engine, "model": self.model, "objective": self.objective, "chances": bool(self.rows)}
+        return (GraphedPasses if self._has_graphs() else Passes)(**given)
 
-    @torch.no_grad()
-    def _label_chances(self, logits: Any, batch: Batch) -> torch.Tensor | None:
-        """The probability of each row's label, where all rows have one: those that a teacher teaches may have none."""
-        if not self.rows or self.objective is not None:
-            return None
-        return self.engine.model.head.label_chances(logits, batch.labels)
+    def _has_graphs(self) -> bool:
+        """Whether CUDA graphs hold these passes: not those that change with the epoch, or are computed twice."""
+        accelerator, settings = self.engine.accelerator, self.settings
+        plain = accelerator.num_processes == 1 and accelerator.scaler is None and self.unfreezing is None
+        return accelerator.device.type == "cuda" and plain and not settings.gradient_checkpointing
 
     def _diverged(self, what: str, update: int, rate: float, batch: Sequence[Feature]) -> Diverged:
         """The error that names the update, the learning rate and rows of the batch."""

@@ -59,16 +59,19 @@ def build(
     checkpoint: Path | None = None,
     seeds: tuple[int, int] = (0, 0),
     max_length: int = 32,
+    device: torch.device = CPU,
+    precision: str = "fp32",
     **reading: Any,
 ) -> tuple[Trainer, list[Feature]]:
     """A trainer with a new model, and the features of the training split. `reading` is a recipe's frozen, layers ..."""
     recipe = Recipe(task="any", train=settings, init_seed=seeds[0], data_seed=seeds[1], **reading)
     rows = task.load(Source(), "train").rows
     tokens = task.codec.tokens(rows)
-    model, _ = build_model(folder, task.head, recipe, device=CPU, tokens=tokens)
+    model, _ = build_model(folder, task.head, recipe, device=device, tokens=tokens)
     tokenizer = load_tokenizer(folder)
     add_tokens(tokenizer, tokens)
-    engine = Engine(model=model, accelerator=build_accelerator(CPU, "fp32"), pad_id=tokenizer.pad_token_id, watch=watch)
+    accelerator = build_accelerator(device, precision)
+    engine = Engine(model=model, accelerator=accelerator, pad_id=tokenizer.pad_token_id, watch=watch)
     trainer = Trainer(
         engine=engine,
         settings=settings,
