@@ -29,6 +29,8 @@ from finetune.data.messages import so_many
 
 UPDATES, EPOCHS = 40, 3  # an epoch: the first compiles and makes graphs, the second is timed, the third profiled
 RATE, DEVICE, SEEN = 2e-5, "cuda", torch.profiler.ProfilerActivity.CUDA
+MODEL = "new:12x768"  # of the size of BERT-base
+PARTS = ["checks", "speed", "prediction"]
 PEAK = 8192  # rows and columns of the matrix product whose rate is the device's limit
 
 
@@ -186,7 +188,7 @@ def checked() -> dict[str, Any]:
     """The tests marked `gpu`: how many passed, and the names and first lines of those that did not."""
     with TemporaryDirectory() as scratch:
         report = Path(scratch) / "report.xml"
-        command = [sys.executable, "-m", "pytest", "-q", "-m", "gpu", "tests/gpu", f"--junitxml={report}"]
+        command = [sys.executable, "-m", "pytest", "-q", "-n", "4", "-m", "gpu", "tests/gpu", f"--junitxml={report}"]
         subprocess.run(command, check=False)
         cases = list(ElementTree.parse(report).iter("testcase"))
     bad = {
@@ -239,10 +241,51 @@ def measure(name: str, shapes: list[str]) -> None:
         torch.cuda.empty_cache()
 
 
+def predicted(rows: int = 10_000) -> dict[str, Any]:
+    """Rows a second of a fine-tuned BERT-base with random weights: ours, and `pipeline` by its best batch, in bf16."""
+    import numpy as np
+    import transformers
+
+    import finetune
+    from finetune.models.pretrained import resolve
+    from finetune.models.tokenizers.load import load_tokenizer
+
+    vocabulary = load_tokenizer(resolve("minilm").folder).get_vocab()
+    words = np.array(sorted(word for word in vocabulary if word.isalpha() and len(word) > 3))
+    texts = [" ".join(each) for each in np.random.default_rng(0).choice(words, (rows, 40))]
+    with TemporaryDirectory() as scratch, redirect_stdout(sys.stderr):
+        file = Path(scratch) / "rows.csv"
+        file.write_text("text,label\n" + "".join(f"{text},{'ab'[i % 2]}\n" for i, text in enumerate(texts[:320])))
+        run = finetune.train(
+            str(file),
+            model=MODEL,
+            tokenizer=str(resolve("minilm").folder),
+            out=f"{scratch}/results",
+            train={"epochs": 1},
+        )
+        found: dict[str, list[float]] = {}
+        model = run.model
+        for _ in range(3):
+            found.setdefault("finetune", []).append(_rate(lambda: model.predict(texts), rows))
+            for batch in (64, 256, 1024):
+                pipeline = transformers.pipeline(
+                    "text-classification", model=str(run.folder / "model"), device=0, dtype=torch.bfloat16
+                )
+                name = f"pipeline, batch {batch}"
+                found.setdefault(name, []).append(_rate(lambda p=pipeline, b=batch: p(texts, batch_size=b), rows))
+    return found
+
+
+def _rate(predict: Callable[[], Any], rows: int) -> float:
+    started = time.perf_counter()
+    predict()
+    return rows / (time.perf_counter() - started)
+
+
 def main() -> None:
     """Checks, measures and writes."""
     parser = argparse.ArgumentParser(description="What a GPU must show")
-    parser.add_argument("--only", nargs="+", choices=["checks", "speed"], default=["checks", "speed"])
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS)
     parser.add_argument("--shapes", nargs="+", choices=list(SHAPES), default=list(SHAPES))
     parser.add_argument("--contestants", nargs="+", choices=list(CONTESTANTS), default=["finetune", "trainer"])
     parser.add_argument("--rounds", type=int, default=2)
@@ -258,6 +301,7 @@ def main() -> None:
     parts: dict[str, Callable[[], Any]] = {
         "checks": checked,
         "speed": lambda: speed(options.shapes, options.contestants, options.rounds),
+        "prediction": predicted,
     }
     for name in options.only:
         found = {"about": f"{name} on a GPU: {so_many(UPDATES, 'update')} an epoch", **facts, name: parts[name]()}

@@ -19,6 +19,7 @@ from finetune.inference.feature_batches import (
     feature_sizes,
     require_numbers_only,
     stepped,
+    stepped_on_gpu,
     stepped_reads,
     token_batches,
 )
@@ -193,7 +194,7 @@ class Engine:
         longest = max(len(sequence) for feature in features for sequence in feature.choices or (feature,))
         by_position = many or (self.model.by_position and features[0].reads is not None)
         reads = int(stepped_reads(read_positions(features)).max()) if by_position else 0
-        return stepped(longest, most=self.most_tokens, device=device), reads
+        return (stepped_on_gpu if device == "cuda" else stepped)(longest, most=self.most_tokens), reads
 
     def _logits(self, features: Sequence[Feature]) -> list[np.ndarray]:
         """Logits of a batch; where memory runs out, of its halves."""

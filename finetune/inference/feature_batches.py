@@ -8,8 +8,8 @@ from finetune.errors import UserError
 
 BATCH_TOKENS = {"cpu": 4_096, "cuda": 65_536}  # of a batch, with padding; small ones fit a CPU's caches
 LOGITS_OF_TOKEN = 2_048  # as many logits take the place of a token of a batch
-STEPS = {"cpu": (32, 4), "cuda": (0, 8)}  # tokens: longer texts than the first are padded to steps of the second
-LONG_TOKENS = STEPS["cpu"][0]
+LONG_TOKENS, STEP_TOKENS = 32, 4  # tokens: texts longer than LONG_TOKENS are padded to steps where logits are many
+GPU_STEP, GPU_STEPS = 8, 8  # on a GPU to multiples of 8 tokens, and to one of eight lengths up to each power of two
 READ_STEP = 8  # positions, to whose multiples those that are read are padded there
 
 
@@ -38,12 +38,17 @@ def feature_sizes(lengths: np.ndarray, reads: np.ndarray, *, vocabulary: int) ->
     return np.asarray(-(-np.maximum(lengths, of_logits) // LONG_TOKENS) * LONG_TOKENS)
 
 
-def stepped(longest: int, *, most: int, device: str = "cpu") -> int:
+def stepped(longest: int, *, most: int) -> int:
     """The length to which a batch of text is padded: for texts of all lengths the code that a CPU's library compiles
-    and keeps for each shape in half precision takes several hundred MB. On a GPU a graph is kept for each.
+    and keeps for each shape in half precision takes several hundred MB.
     """
-    short, step = STEPS.get(device, STEPS["cpu"])
-    return longest if longest <= short else min(-(-longest // step) * step, most)
+    return longest if longest <= LONG_TOKENS else min(-(-longest // STEP_TOKENS) * STEP_TOKENS, most)
+
+
+def stepped_on_gpu(longest: int, *, most: int) -> int:
+    """The same on a GPU, where a graph is kept for each shape: padding is an eighth at most."""
+    step = max(GPU_STEP, 2 ** (longest - 1).bit_length() // GPU_STEPS)
+    return min(-(-longest // step) * step, most)
 
 
 def stepped_reads(reads: np.ndarray) -> np.ndarray:

@@ -102,15 +102,15 @@ def _labels(labels: Sequence[Any], *, length: int) -> Tensor:
     if np.isscalar(labels[0]):
         return torch.tensor(labels)
     if np.ndim(labels[0]) == 2:
-        return _padded_tables(labels)
+        return _padded_tables(labels, items=length)
     fractions = any(np.asarray(label).dtype.kind == "f" for label in labels if len(label))
     return _padded(labels, IGNORED, dtype=np.float32 if fractions else np.int64, length=length)
 
 
-def _padded_tables(given: Sequence[Any]) -> Tensor:
-    """Pads tables of `(items, n)` each to `(batch, most items, most n)`, with IGNORED."""
+def _padded_tables(given: Sequence[Any], *, items: int) -> Tensor:
+    """Pads tables of `(items, n)` each to `(batch, most items, most n)`, with IGNORED; to so many items at least."""
     tables = list(map(np.asarray, given))
-    shape = (len(tables), max(len(table) for table in tables), max(table.shape[1] for table in tables))
+    shape = (len(tables), max(items, *map(len, tables)), max(table.shape[1] for table in tables))
     out = np.full(shape, IGNORED, dtype=np.float32)
     for index, table in enumerate(tables):
         out[index, : table.shape[0], : table.shape[1]] = table

@@ -18,7 +18,7 @@ from finetune.models.batch import Batch
 from finetune.training.passes import Passed, Passes
 
 Shape = tuple[Any, ...]
-SEEN_BEFORE = 2  # batches of a shape before a graph is made of the next: making one takes as long as some of them
+SEEN_BEFORE = 1  # batches of a shape before a graph is made of the next: making one takes as long as some of them
 MOST_GRAPHS = 64  # each keeps the launches of its shape
 
 
@@ -63,7 +63,7 @@ class GraphedPasses(Passes):
     def __call__(self, batch: Batch, weights: Mapping[str, float]) -> Passed:
         shape = _shape_of(batch, weights)
         if self.notes or self._with_gradients():  # of an earlier part of this update, to which no graph adds
-            return self.passed(batch, weights)
+            return self._on_stream(batch, weights)
         if shape not in self.graphs:
             self.seen[shape] += 1
             if self.seen[shape] <= SEEN_BEFORE or len(self.graphs) >= MOST_GRAPHS:
@@ -72,7 +72,7 @@ class GraphedPasses(Passes):
         return self.graphs[shape].replay(batch, weights)
 
     def _with_gradients(self) -> list[nn.Parameter]:
-        return [each for each in self.engine.model.parameters() if each.grad is not None]
+        return [each for each in self.parameters if each.grad is not None]
 
     def _first(self, batch: Batch, weights: Mapping[str, float], shape: Shape) -> Passed:
         """The passes of one of a shape's first batches; those that make the CPU wait for the GPU are refused."""
@@ -84,12 +84,12 @@ class GraphedPasses(Passes):
                 raise
             self.notes.append("no CUDA graphs: this model's passes make the CPU wait for the GPU")
             self.engine.model.zero_grad(set_to_none=True)
-            return self.passed(batch, weights)
+            return self._on_stream(batch, weights)
         self.reached[shape] = self._with_gradients()
         return passed
 
     def _on_stream(self, batch: Batch, weights: Mapping[str, float]) -> Passed:
-        """The passes on the stream on which graphs are made, where libraries then have their buffers."""
+        """The passes on the stream on which graphs are made: libraries have their buffers there, autograd its nodes."""
         before = torch.cuda.current_stream()
         self.stream.wait_stream(before)
         with torch.cuda.stream(self.stream):

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from finetune.inference.engine import Engine
 from finetune.models.batch import Batch
@@ -28,6 +29,11 @@ class Passes:
     objective: Objective | None = None
     chances: bool = False
     notes: list[str] = field(default_factory=list)
+
+    @cached_property
+    def parameters(self) -> list[nn.Parameter]:
+        """Those of the model, in a list: going through all modules takes a millisecond."""
+        return list(self.engine.model.parameters())
 
     def __call__(self, batch: Batch, weights: Mapping[str, float]) -> Passed:
         """The loss of a batch, each loss of it multiplied by its weight, and the labels' probabilities."""

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch.nn.utils import get_total_norm
+from torch import nn
+from torch.nn.utils import clip_grad_norm_, get_total_norm
 from torch.optim.lr_scheduler import LRScheduler
 
 from finetune.data.messages import first_of
@@ -20,7 +21,6 @@ from finetune.inference.feature_batches import Diverged
 from finetune.models.device import is_out_of_memory
 from finetune.models.feature import Feature, label_counts
 from finetune.models.kernels import dropout
-from finetune.models.model import EncoderWithHead
 from finetune.runs import interrupts
 from finetune.runs.events import Note, Updates
 from finetune.runs.recipe_tables import Train
@@ -67,6 +67,7 @@ class Updater:
         are scored or saved, and Stopping after the group if a signal has asked to stop, here or in another process.
         """
         started = time.perf_counter()
+        self.model.train()
         losses, norms, rates = list[torch.Tensor](), list[torch.Tensor](), list[float]()
         rows, chances = list[int](), list[torch.Tensor]()
         for batch in batches:
@@ -85,7 +86,7 @@ class Updater:
         asked = torch.tensor(float(interrupts.asked()), device=losses[0].device)
         shared = self.engine.accelerator.reduce(torch.cat([torch.stack([*losses, asked]), *chances]), "sum").cpu()
         *values, asked_anywhere = shared[: len(losses) + 1].tolist()
-        *sizes, weights = torch.stack([*norms, _norm_of_weights(self.engine.model)]).tolist()
+        *sizes, weights = torch.stack([*norms, _norm_of_weights(self.passes.parameters)]).tolist()
         for name, found in (("loss", values), ("gradient's norm", sizes), ("norm of the weights", [weights])):
             if wrong := [index for index, value in enumerate(found) if not math.isfinite(value)]:
                 index = wrong[0] if len(found) > 1 else len(values) - 1
@@ -114,7 +115,8 @@ class Updater:
         accelerator = self.engine.accelerator
         for parameter in () if self.unfreezing is None else self.unfreezing.frozen(epoch):
             parameter.grad = None  # several processes have computed it; without one the optimizer leaves a weight alone
-        norm = accelerator.clip_grad_norm_(self.engine.model.parameters(), self.settings.clip_norm)
+        accelerator.unscale_gradients(self.optimizer)
+        norm = clip_grad_norm_(self.passes.parameters, self.settings.clip_norm)
         before = None if accelerator.scaler is None else accelerator.scaler.get_scale()
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
@@ -159,7 +161,6 @@ class Updater:
         whatever the sizes of processes' and accumulated parts. Several losses are added.
         """
         accelerator = self.engine.accelerator
-        self.model.train()
         _seed(self.data_seed, update, accelerator.process_index)
         counts = {name: max(1, count) for name, count in label_counts(features).items()}
         shares = share(
@@ -213,9 +214,9 @@ def _seed(data_seed: int, update: int, rank: int) -> None:
     dropout.seed(value)
 
 
-def _norm_of_weights(model: EncoderWithHead) -> torch.Tensor:
+def _norm_of_weights(parameters: Sequence[nn.Parameter]) -> torch.Tensor:
     """The norm of all trainable weights; nan if any is nan."""
-    return get_total_norm([p.detach() for p in model.parameters() if p.requires_grad])
+    return get_total_norm([p.detach() for p in parameters if p.requires_grad])
 
 
 def _marked(parts: list[np.ndarray]) -> Iterator[tuple[np.ndarray, bool]]:
