@@ -1,4 +1,4 @@
-"""What a GPU must show: that training on it is right, and how fast it is beside transformers.Trainer at its best.
+"""What a GPU must show: that training on it is right, and how fast it is next to transformers.Trainer at its best.
 
 python benchmarks/gpu.py --out results/gpu
 
@@ -17,6 +17,7 @@ import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -55,7 +56,7 @@ class Watch:
 
     def _read(self, seconds: float) -> None:
         events = self.profiler.events()
-        busy = sum(each.device_time for each in events if each.device_type == torch.autograd.DeviceType.CUDA) / 1e6
+        busy = sum(each.device_time for each in events if each.device_type.name == "CUDA") / 1e6
         launches = sum("Launch" in each.name for each in events)
         self.found = {"launches_an_update": launches / UPDATES, "idle_in_profile": 1 - busy / seconds}
 
@@ -125,7 +126,7 @@ def theirs(shape: Shape, *, compiled: bool = False) -> dict[str, float]:
 
     watch = Watch()
 
-    class Epochs(transformers.TrainerCallback):  # type: ignore[misc, name-defined]
+    class Epochs(transformers.TrainerCallback):  # type: ignore[misc]
         """Marks epochs."""
 
         def on_train_begin(self, *_: Any, **__: Any) -> None:
@@ -214,8 +215,8 @@ def peak() -> float:
     return 10 * 2 * PEAK**3 / (time.perf_counter() - started) / 1e12
 
 
-def speed(shapes: list[str], contestants: list[str], rounds: int) -> dict[str, Any]:
-    """Each contestant on each shape, in a process a round, in alternation."""
+def speed(shapes: list[str], contestants: list[str], rounds: int, keep: Callable[[Any], None]) -> dict[str, Any]:
+    """Each contestant on each shape, in a process a round, in alternation; `keep` gets what there is after each."""
     found: dict[str, dict[str, list[Any]]] = {shape: {name: [] for name in contestants} for shape in shapes}
     for number in range(rounds):
         for name in contestants[:: -1 if number % 2 else 1]:
@@ -227,6 +228,7 @@ def speed(shapes: list[str], contestants: list[str], rounds: int) -> dict[str, A
                 print(f"{shape}  {name}: {figures}", flush=True)
             if done.returncode:
                 print(done.stderr[-1500:], flush=True)
+            keep(found)
     return found
 
 
@@ -261,6 +263,7 @@ def predicted(rows: int = 10_000) -> dict[str, Any]:
             model=MODEL,
             tokenizer=str(resolve("minilm").folder),
             out=f"{scratch}/results",
+            pooling="family",
             train={"epochs": 1},
         )
         found: dict[str, list[float]] = {}
@@ -272,7 +275,7 @@ def predicted(rows: int = 10_000) -> dict[str, Any]:
                     "text-classification", model=str(run.folder / "model"), device=0, dtype=torch.bfloat16
                 )
                 name = f"pipeline, batch {batch}"
-                found.setdefault(name, []).append(_rate(lambda p=pipeline, b=batch: p(texts, batch_size=b), rows))
+                found.setdefault(name, []).append(_rate(partial(pipeline, texts, batch_size=batch), rows))
     return found
 
 
@@ -298,16 +301,20 @@ def main() -> None:
     if not torch.cuda.is_available():
         parser.error("this machine has no GPU that torch can use")
     facts = {**machine.facts(), "device": torch.cuda.get_device_name(), "peak_tflops": peak()}
+
+    def keep(name: str, found: Any) -> None:
+        if options.out is not None:
+            options.out.mkdir(parents=True, exist_ok=True)
+            facts_and = {"about": f"{name} on a GPU: {so_many(UPDATES, 'update')} an epoch", **facts, name: found}
+            (options.out / f"{name}.json").write_text(json.dumps(facts_and, indent=1) + "\n")
+
     parts: dict[str, Callable[[], Any]] = {
         "checks": checked,
-        "speed": lambda: speed(options.shapes, options.contestants, options.rounds),
+        "speed": lambda: speed(options.shapes, options.contestants, options.rounds, partial(keep, "speed")),
         "prediction": predicted,
     }
     for name in options.only:
-        found = {"about": f"{name} on a GPU: {so_many(UPDATES, 'update')} an epoch", **facts, name: parts[name]()}
-        if options.out is not None:
-            options.out.mkdir(parents=True, exist_ok=True)
-            (options.out / f"{name}.json").write_text(json.dumps(found, indent=1) + "\n")
+        keep(name, parts[name]())
 
 
 if __name__ == "__main__":

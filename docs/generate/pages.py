@@ -25,6 +25,7 @@ from encoder_types_table import encoder_types_table, encoder_types_table_ko
 from export_tables import exports_table, serving_table
 from families_table import families_table
 from few_rows_table import few_labels_table, few_rows_table
+from gpu_table import gpu_table
 from heads_charts import heads_charts
 from heads_tables import equal_table, heads_facts, heads_table, off_table
 from label_next_table import label_next_probe, label_next_runs, label_next_short
@@ -94,6 +95,7 @@ def blocks() -> dict[str, str]:
             "shapes": record_tables.shapes_table(every, _benchmark("rates.json")["rates"]),
             "spans": benchmark_tables.spans_table(_benchmark("squad_postprocessing.json")),
             "speed": benchmark_tables.speed_table(*speed),
+            "speed-gpu": gpu_table(json.loads((ROOT / "results" / "gpu" / "speed.json").read_text())),
             "speed-half": benchmark_tables.speed_table(_benchmark("against_trainer_avx512.json")),
             "ablations": record_tables.ablations_table(every),
             "pretraining-growth": pretraining_tables.growth_table(every),

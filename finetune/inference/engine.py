@@ -44,7 +44,7 @@ TRIMMED = 8  # batches after which memory is returned where logits are many
 def _unpickled(model: EncoderWithHead, device: torch.device, precision: str, pad_id: int) -> "Engine":
     """An engine with what its process lacks if it is a new one."""
     cpu.register()
-    cuda.register()
+    cuda.register_attention()
     return Engine(model=model, accelerator=build_accelerator(device, precision), pad_id=pad_id, watch=unwatched)
 
 

@@ -40,7 +40,7 @@ def take_fast_paths(model: EncoderWithHead, *, device: torch.device, precision: 
     if model.pooled and not sparse and not every_token:
         notes += _undone_unless_exact(model, plain, last_layer_for_first_token(encoder), "the first token")
     if device.type == "cuda":
-        cuda.speed_up(encoder)
+        cuda.wait_for_nothing(encoder)
     if device.type == "cpu":
         cpu.speed_up(model, encoder)
         notes += _undone_unless_exact(model, plain, take_whole_layers(encoder), "whole layers")

@@ -5,6 +5,7 @@ batch, so that batches are padded to few shapes. It gives the same gradients, dr
 are drawn from the same generator.
 """
 
+import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -12,27 +13,31 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor, cuda, nn
+from torch.nn.utils import get_total_norm
 
 from finetune.models.batch import Batch
-from finetune.training.passes import Passed, Passes
+from finetune.training.passes import BatchPasses, LossAndChances
 
 Shape = tuple[Any, ...]
+WAITS = "no CUDA graphs: this model's passes make the CPU wait for the GPU"
+DIFFERS = "no CUDA graphs: they do not give this model's loss and gradients"
+MOST_DIFFERENCE = 1e-2  # of a loss, or of the norm of all gradients
 SEEN_BEFORE = 1  # batches of a shape before a graph is made of the next: making one takes as long as some of them
 MOST_GRAPHS = 64  # each keeps the launches of its shape
 
 
 @dataclass(frozen=True, kw_only=True)
-class Graph:
+class BatchGraph:
     """The launches of one shape of a batch; they read `batch` and `weights`, and write `passed` and `gradients`."""
 
     graph: Any
     batch: Batch
     weights: Mapping[str, Tensor]
     gradients: Mapping[nn.Parameter, Tensor]
-    passed: Passed
+    passed: LossAndChances
 
-    def replay(self, batch: Batch, weights: Mapping[str, float]) -> Passed:
+    def replay(self, batch: Batch, weights: Mapping[str, float]) -> LossAndChances:
         """The passes of another batch of this shape."""
         given = batch.by_name()
         for name, mine in self.batch.by_name().items():
@@ -47,20 +52,21 @@ class Graph:
 
 
 @dataclass(kw_only=True)
-class GraphedPasses(Passes):
-    """Passes on a GPU by graphs, in one process; the first batches of a shape go without.
+class GraphedPasses(BatchPasses):
+    """BatchPasses on a GPU by graphs, in one process; the first batches of a shape go without.
 
-    A model whose passes make the CPU wait for the GPU, which a graph cannot hold, goes without for good, with a note.
+    A model whose passes make the CPU wait for the GPU, which a graph cannot hold, goes without for good, with a note,
+    and so does one whose first graph does not give the same.
     """
 
     seen: Counter[Shape] = field(default_factory=Counter)
-    graphs: dict[Shape, Graph] = field(default_factory=dict)
+    graphs: dict[Shape, BatchGraph] = field(default_factory=dict)
     reached: dict[Shape, list[nn.Parameter]] = field(default_factory=dict)  # the weights that have gradients
     gradients: dict[nn.Parameter, Tensor] = field(default_factory=dict)  # one of each, for all graphs
-    stream: Any = field(default_factory=torch.cuda.Stream)
-    pool: Any = field(default_factory=torch.cuda.graph_pool_handle)
+    stream: Any = field(default_factory=lambda: cuda.Stream())  # type: ignore[no-untyped-call]
+    pool: Any = field(default_factory=lambda: cuda.graph_pool_handle())
 
-    def __call__(self, batch: Batch, weights: Mapping[str, float]) -> Passed:
+    def __call__(self, batch: Batch, weights: Mapping[str, float]) -> LossAndChances:
         shape = _shape_of(batch, weights)
         if self.notes or self._with_gradients():  # of an earlier part of this update, to which no graph adds
             return self._on_stream(batch, weights)
@@ -69,12 +75,33 @@ class GraphedPasses(Passes):
             if self.seen[shape] <= SEEN_BEFORE or len(self.graphs) >= MOST_GRAPHS:
                 return self._first(batch, weights, shape)
             self.graphs[shape] = self._captured(batch, weights, shape)
+            if len(self.graphs) == 1 and not self._proven(batch, weights, shape):
+                return self._without(DIFFERS, batch, weights)
         return self.graphs[shape].replay(batch, weights)
+
+    def _without(self, note: str, batch: Batch, weights: Mapping[str, float]) -> LossAndChances:
+        """The passes without a graph, now and from here on."""
+        self.notes.append(note)
+        self.engine.model.zero_grad(set_to_none=True)
+        return self._on_stream(batch, weights)
+
+    def _proven(self, batch: Batch, weights: Mapping[str, float], shape: Shape) -> bool:
+        """Whether a graph gives the loss and the norm of the gradients that passes without it give."""
+        state = cuda.get_rng_state()
+        self.engine.model.zero_grad(set_to_none=True)
+        plain = torch.stack([self._on_stream(batch, weights)[0], self._norm()])
+        cuda.set_rng_state(state)
+        found = torch.stack([self.graphs[shape].replay(batch, weights)[0], self._norm()])
+        cuda.set_rng_state(state)
+        return torch.allclose(found, plain, rtol=MOST_DIFFERENCE, atol=MOST_DIFFERENCE)
+
+    def _norm(self) -> Tensor:
+        return get_total_norm([each.grad for each in self._with_gradients() if each.grad is not None])
 
     def _with_gradients(self) -> list[nn.Parameter]:
         return [each for each in self.parameters if each.grad is not None]
 
-    def _first(self, batch: Batch, weights: Mapping[str, float], shape: Shape) -> Passed:
+    def _first(self, batch: Batch, weights: Mapping[str, float], shape: Shape) -> LossAndChances:
         """The passes of one of a shape's first batches; those that make the CPU wait for the GPU are refused."""
         try:
             with _no_waiting():
@@ -82,44 +109,44 @@ class GraphedPasses(Passes):
         except RuntimeError as error:
             if "synchroniz" not in str(error):
                 raise
-            self.notes.append("no CUDA graphs: this model's passes make the CPU wait for the GPU")
-            self.engine.model.zero_grad(set_to_none=True)
-            return self._on_stream(batch, weights)
+            return self._without(WAITS, batch, weights)
         self.reached[shape] = self._with_gradients()
         return passed
 
-    def _on_stream(self, batch: Batch, weights: Mapping[str, float]) -> Passed:
+    def _on_stream(self, batch: Batch, weights: Mapping[str, float]) -> LossAndChances:
         """The passes on the stream on which graphs are made: libraries have their buffers there, autograd its nodes."""
-        before = torch.cuda.current_stream()
+        before = cuda.current_stream()
         self.stream.wait_stream(before)
-        with torch.cuda.stream(self.stream):
+        with cuda.stream(self.stream):
             passed = self.passed(batch, weights)
         before.wait_stream(self.stream)
         return passed
 
-    def _captured(self, batch: Batch, weights: Mapping[str, float], shape: Shape) -> Graph:
+    def _captured(self, batch: Batch, weights: Mapping[str, float], shape: Shape) -> BatchGraph:
         """The graph of a batch's shape; nothing is computed."""
         batch = batch.mapped(torch.clone)
         scales = {name: batch.attention_mask.new_tensor(value, dtype=torch.float) for name, value in weights.items()}
         for each in self.reached[shape]:
             each.grad = self.gradients.setdefault(each, torch.zeros_like(each))
         gradients = {each: self.gradients[each] for each in self.reached[shape]}
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, pool=self.pool, stream=self.stream):
+        graph = cuda.CUDAGraph()
+        with cuda.graph(graph, pool=self.pool, stream=self.stream):
             torch._foreach_zero_(list(gradients.values()))
             passed = self.passed(batch, scales)
-        return Graph(graph=graph, batch=batch, weights=scales, gradients=gradients, passed=passed)
+        return BatchGraph(graph=graph, batch=batch, weights=scales, gradients=gradients, passed=passed)
 
 
 @contextmanager
 def _no_waiting() -> Iterator[None]:
     """Makes torch raise RuntimeError where the CPU would wait for the GPU."""
-    before = torch.cuda.get_sync_debug_mode()
-    torch.cuda.set_sync_debug_mode("error")
+    before = cuda.get_sync_debug_mode()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that it may miss some
+        cuda.set_sync_debug_mode("error")
     try:
         yield
     finally:
-        torch.cuda.set_sync_debug_mode(before)
+        cuda.set_sync_debug_mode(before)
 
 
 def _shape_of(batch: Batch, weights: Mapping[str, float]) -> Shape:

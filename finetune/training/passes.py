@@ -13,11 +13,13 @@ from finetune.models.batch import Batch
 from finetune.models.model import as_float
 
 Objective = Callable[[Any, Batch], dict[str, Tensor]]  # of logits, each loss by the name of its labels
-Passed = tuple[Tensor, Tensor | None]  # the loss `()`, and the probability of each row's label `(rows,)` where known
+LossAndChances = tuple[
+    Tensor, Tensor | None
+]  # the loss `()`, and the probability of each row's label `(rows,)` where known
 
 
 @dataclass(kw_only=True)
-class Passes:
+class BatchPasses:
     """Adds the gradients of a batch's loss to those of the weights.
 
     `model` is the one that Accelerate prepared, `objective` gives the losses, by default those of the head. `chances`
@@ -35,11 +37,11 @@ class Passes:
         """Those of the model, in a list: going through all modules takes a millisecond."""
         return list(self.engine.model.parameters())
 
-    def __call__(self, batch: Batch, weights: Mapping[str, float]) -> Passed:
+    def __call__(self, batch: Batch, weights: Mapping[str, float]) -> LossAndChances:
         """The loss of a batch, each loss of it multiplied by its weight, and the labels' probabilities."""
         return self.passed(batch, weights)
 
-    def passed(self, batch: Batch, weights: Mapping[str, float | Tensor]) -> Passed:
+    def passed(self, batch: Batch, weights: Mapping[str, float | Tensor]) -> LossAndChances:
         """As a call, with weights that may be tensors."""
         accelerator = self.engine.accelerator
         with accelerator.autocast():

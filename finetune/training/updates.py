@@ -27,7 +27,7 @@ from finetune.runs.recipe_tables import Train
 from finetune.training.batching import share
 from finetune.training.checkpoints import Progress
 from finetune.training.graphs import GraphedPasses
-from finetune.training.passes import Objective, Passes
+from finetune.training.passes import BatchPasses, Objective
 from finetune.training.unfreezing import Unfreezing
 
 ROWS_SHOWN = 3
@@ -123,7 +123,7 @@ class Updater:
         if before is not None and accelerator.scaler.get_scale() < before:
             return torch.zeros_like(norm)
         self.schedule.step()
-        return norm  # type: ignore[no-any-return]
+        return norm
 
     def _loss(self, batch: Sequence[Feature], progress: Progress) -> tuple[torch.Tensor, torch.Tensor]:
         """Backward pass of a batch; where memory runs out, again in twice as many parts, with a note.
@@ -186,16 +186,19 @@ class Updater:
         return total, found
 
     @cached_property
-    def passes(self) -> Passes:
+    def passes(self) -> BatchPasses:
         """The passes of a part of a batch."""
         given = {"engine": self.engine, "model": self.model, "objective": self.objective, "chances": bool(self.rows)}
-        return (GraphedPasses if self._has_graphs() else Passes)(**given)
+        return (GraphedPasses if self._has_graphs() else BatchPasses)(**given)
 
     def _has_graphs(self) -> bool:
-        """Whether CUDA graphs hold these passes: not those that change with the epoch, or are computed twice."""
-        accelerator, settings = self.engine.accelerator, self.settings
+        """Whether CUDA graphs hold these passes: not those that change with the epoch, are computed twice, or go
+        through cuDNN's recurrent layers, whose buffers do not outlive a graph's making (measured: wrong addresses).
+        """
+        accelerator, model = self.engine.accelerator, self.engine.model
         plain = accelerator.num_processes == 1 and accelerator.scaler is None and self.unfreezing is None
-        return accelerator.device.type == "cuda" and plain and not settings.gradient_checkpointing
+        repeated = self.settings.gradient_checkpointing or any(isinstance(each, nn.RNNBase) for each in model.modules())
+        return accelerator.device.type == "cuda" and plain and not repeated
 
     def _diverged(self, what: str, update: int, rate: float, batch: Sequence[Feature]) -> Diverged:
         """The error that names the update, the learning rate and rows of the batch."""

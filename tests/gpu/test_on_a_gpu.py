@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 from support.runs import DATA
-from support.toys import cat_task, labelled_shapes
+from support.toys import cat_task, labelled_shapes, tag_task
 from support.training import CPU, Losses, build, unscored
 
 from finetune import evaluate
@@ -69,6 +69,18 @@ def test_graphs_give_the_losses_of_single_launches(
     assert with_graphs == pytest.approx(losses(cat_task(), tiny_bert, settings, GPU, precision), rel=1e-4)
 
 
+def test_a_bilstm_goes_without_graphs(tiny_bert: Path, captured: list[Any]) -> None:
+    def found(device: torch.device) -> list[float]:
+        values = Losses()
+        given = {"frozen": True, "bilstm": True, "layers": [1, 2]}
+        trainer, features = build(tag_task(), tiny_bert, TWENTY, watch=values, device=device, **given)
+        trainer.fit(features, unscored)
+        return values.values
+
+    assert found(GPU) == pytest.approx(found(CPU), rel=2e-4)
+    assert not captured
+
+
 def test_fp16_skips_the_updates_that_overflow(tiny_bert: Path) -> None:
     found = Losses()
     trainer, features = build(cat_task(), tiny_bert, TWENTY, watch=found, device=GPU, precision="fp16")
@@ -86,7 +98,7 @@ def test_a_model_that_waits_for_the_gpu_goes_without_graphs(
     trainer.model.head.register_forward_hook(lambda _, __, output: output * float(output.isfinite().all()))
     progress, _ = trainer.fit(features, unscored)
     assert not captured
-    assert progress.notes == ["no CUDA graphs: this model's passes make the CPU wait for the GPU"]
+    assert progress.notes == [graphs.WAITS]
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16", "fp16"])

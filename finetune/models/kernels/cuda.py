@@ -13,14 +13,14 @@ from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS, AttentionMa
 ATTENTION = "finetune_cuda"
 
 
-def speed_up(encoder: Any) -> None:
+def wait_for_nothing(encoder: Any) -> None:
     """Sets the attention of an encoder that computes it by torch's fused kernels."""
     if getattr(encoder.config, "_attn_implementation", "") == "sdpa":
-        register()
+        register_attention()
         encoder.set_attn_implementation(ATTENTION)
 
 
-def register() -> None:
+def register_attention() -> None:
     """Gives transformers this attention, under the name that models have in their config."""
     AttentionInterface.register(ATTENTION, sdpa_attention_forward)
     AttentionMaskInterface.register(ATTENTION, _mask)
