@@ -45,8 +45,13 @@ class SplitComparison:
     @property
     def title(self) -> str:
         """The task, the number of rows and the runs of each side."""
+        return f"{self.task}, {so_many(self.rows)} of {self.split}; {self.sides}"
+
+    @property
+    def sides(self) -> str:
+        """`A is 5f0c2d6e1a, B is 9a1b77c2d0 and 2 more`."""
         a, b = (ids[0] if len(ids) == 1 else f"{ids[0]} and {len(ids) - 1} more" for ids in (self.a, self.b))
-        return f"{self.task}, {so_many(self.rows)} of {self.split}; A is {a}, B is {b}"
+        return f"A is {a}, B is {b}"
 
     @property
     def columns(self) -> list[str]:

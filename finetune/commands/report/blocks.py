@@ -1,7 +1,7 @@
 """The content of a page as plain data: blocks with a chart, a table, a matrix, code, or rows with their texts."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from markupsafe import Markup
@@ -111,7 +111,7 @@ class Code:
 class Block:
     """A title, a note on how to read it, and its content. A `wide` block spans the page.
 
-    `hint` follows the note, and is not printed: what a click does.
+    `hint` follows the note, and is not printed: what a click does. A `folded` block is in the rest of its section.
     """
 
     title: str
@@ -125,6 +125,7 @@ class Block:
     points: Sequence[str] = ()
     code: Sequence[Code] = ()
     wide: bool = False
+    folded: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,6 +142,17 @@ class Section:
     level: int = 2
     note: str = ""
     folded: bool = False
+
+    @property
+    def opened(self) -> "Section":
+        """With the blocks that are read first."""
+        return replace(self, blocks=[block for block in self.blocks if not block.folded])
+
+    def rest(self, title: str) -> Iterator["Section"]:
+        """A folded section with the other blocks, if there are any."""
+        blocks = [block for block in self.blocks if block.folded]
+        if blocks:
+            yield replace(self, id=f"{self.id}-rest", title=title, link="", note="", blocks=blocks, folded=True)
 
     @property
     def groups(self) -> list[list[tuple[int, Block]]]:

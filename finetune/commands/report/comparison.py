@@ -29,7 +29,7 @@ def compared(groups: Sequence[Sequence[RunFiles]]) -> SplitComparison | None:
 
 
 def sentence(found: SplitComparison) -> str:
-    """`B is better than A in dev f1: B − A is +1.2 points (95 % +0.3 to +2.1, p 0.01).`"""
+    """`B is better than A in dev f1: B - A is +1.2 points (95 % +0.3 to +2.1, p 0.01).`"""
     name, each = next(iter(found.differences.items()))
     metric = found.metrics[name]
     if not each.value:
@@ -38,7 +38,7 @@ def sentence(found: SplitComparison) -> str:
     word = "better" if metric.rank(each.b) > metric.rank(each.a) else "worse"
     between = f"95 % {_interval(each, metric)}, " if each.interval else ""
     chance = ", which may be chance" if each.p > 0.05 else ""
-    text = f"B is {word} than A in {found.split} {name}{chance}: B − A is {metric.signed(each.value)}{unit}"
+    text = f"B is {word} than A in {found.split} {name}{chance}: B - A is {metric.signed(each.value)}{unit}"
     return f"{text} ({between}p {each.p:.2g})."
 
 

@@ -1,5 +1,7 @@
 """Finds the blocks of a section: each module of a package declares `ORDER`, its position, and `blocks`.
 
+Blocks before REST are what a reader looks at first; the others are in a part of the page that is folded.
+
 `all_runs` has `blocks(page: PageRuns)`, `several` `blocks(group: Group)`, `run` `blocks(run: RunFiles)` and `split`
 `blocks(split: SplitView)`.
 """
@@ -7,6 +9,7 @@
 import importlib
 import pkgutil
 from collections.abc import Iterator
+from dataclasses import replace
 from types import ModuleType
 
 from finetune.commands.report.blocks import Block
@@ -14,13 +17,16 @@ from finetune.commands.report.page_runs import Group, PageRuns
 from finetune.commands.report.run_files import RunFiles
 from finetune.commands.report.split_view import SplitView
 
+REST = 100  # the ORDER from which blocks are folded
+
 Subject = PageRuns | Group | RunFiles | SplitView
 
 
 def blocks_of(folder: ModuleType, given: Subject) -> Iterator[Block]:
     """The blocks of every module of the package, by ORDER; `given` is what the blocks of that package are about."""
     for module in modules_of(folder):
-        yield from module.blocks(given)
+        for block in module.blocks(given):
+            yield replace(block, folded=module.ORDER >= REST)
 
 
 def modules_of(folder: ModuleType) -> list[ModuleType]:

@@ -1,6 +1,6 @@
 // Packs cards into columns, sorts tables, and filters the rows of a split. Texts are set as text, never as markup.
 (() => {
-  const SIZE = 20;
+  const SIZE = 10;
   const [NUMBER, ID, LABEL, PREDICTION, RIGHT, SORT, LENGTH, FACTS, PARTS, PAIRS, SLICES, SUSPECT, WEIGHTS, DOUBT] = Array(14).keys();
   const make = (tag, kind, text) => {
     const made = document.createElement(tag);

@@ -29,7 +29,7 @@ from finetune.storage.stored import data_name_of
 from finetune.task_types.marked_text import cut
 
 MOST_BYTES = 4_500_000
-DEEP = 4  # sections of a page whose contents name the blocks too
+DEEP = 4  # open sections of a page whose contents name the blocks too
 TOO_LONG = "Left out, because the page would be too large: make a separate report of this run."
 MOST_HEADLINES = 6
 
@@ -45,7 +45,7 @@ def render_report(runs: Sequence[RunFiles], weights: WeightsByRow | None = None)
     script = files("finetune.commands.report").joinpath("page.js").read_text(encoding="utf-8")
     return templates.get_template("page.html.j2").render(
         title=runs[0].name if len(runs) == 1 else f"{len(runs)} runs",
-        opening=opening(page), sections=sections, deep=len(sections) <= DEEP,
+        opening=opening(page), sections=sections, deep=sum(not section.folded for section in sections) <= DEEP,
         rendered=_rendered(sections, templates), script=Markup(script), script_hash=_hash(script),
     )  # fmt: skip
 
@@ -104,7 +104,7 @@ def opening(page: PageRuns) -> Headlines:
         headlines=[headline(some, link=f"run-{page.runs.index(some[0]) + 1}") for some in leading[:MOST_HEADLINES]],
         more=max(0, len(leading) - MOST_HEADLINES),
         sentences=[curve.answer for curve in curves]
-        + ([comparison.sentence(found), *other_seeds(page.groups)] if found else []),
+        + ([f"{found.sides}.", comparison.sentence(found), *other_seeds(page.groups)] if found else []),
         letters=found is not None,
     )
 

@@ -30,7 +30,7 @@ def blocks(page: PageRuns) -> Iterator[Block]:
         f"tested: few labels give large ones by chance. {counted}",
         hint="A click on a column's name sorts by it.",
         table=TableBlock(
-            columns=["class", "support", "A", "B", "B − A"],
+            columns=["class", "support", "A", "B", "B - A"],
             rows=[_line(name, a[name], b[name]) for name in names[:MOST_LINES]],
             sorts=True,
         ),

@@ -6,7 +6,7 @@ from finetune.commands.report.blocks import Block
 from finetune.commands.report.page_runs import PageRuns
 from finetune.commands.report.settings import settings_block
 
-ORDER = 40
+ORDER = 140
 
 
 def blocks(page: PageRuns) -> Iterator[Block]:

@@ -13,7 +13,7 @@ from finetune.data.messages import so_many
 from finetune.runs.training_rows import TrainingRows, read_training_rows
 from finetune.task_types.marked_text import unmarked
 
-ORDER = 36
+ORDER = 136
 DOTS = 600
 ROWS_LISTED = 10
 

@@ -11,7 +11,7 @@ from finetune.runs.lineage import lineage_words
 from finetune.storage.stored import data_name_of
 from finetune.task_types.marked_text import cut
 
-ORDER = 50
+ORDER = 150
 
 
 def blocks(run: RunFiles) -> Iterator[Block]:

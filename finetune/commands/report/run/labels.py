@@ -12,7 +12,7 @@ from finetune.commands.report.svg import SERIES
 from finetune.commands.report.text import NAME, shown_of
 from finetune.task_types.marked_text import cut
 
-ORDER = 35
+ORDER = 135
 MOST_BARS = 16
 MOST_LINES = 60
 WIDE = 0.8  # of a line, that the bars of all splits take

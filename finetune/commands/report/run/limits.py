@@ -10,7 +10,7 @@ from finetune.data.messages import so_many
 from finetune.inference.card.limits import about_classes, about_labels, about_rows
 from finetune.task_types.marked_text import cut
 
-ORDER = 60
+ORDER = 160
 MOST_NOTES = 50  # notes
 
 

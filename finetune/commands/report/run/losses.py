@@ -13,7 +13,7 @@ from finetune.commands.report.marks import Mark, line
 from finetune.commands.report.run_files import RunFiles
 from finetune.metrics.metric import Metric
 
-ORDER = 20
+ORDER = 120
 
 
 def blocks(run: RunFiles) -> Iterator[Block]:

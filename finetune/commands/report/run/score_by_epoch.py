@@ -6,7 +6,7 @@ from finetune.commands.report.blocks import Block
 from finetune.commands.report.run_files import RunFiles
 from finetune.commands.report.score_by_epoch import score_by_epoch
 
-ORDER = 30
+ORDER = 130
 
 
 def blocks(run: RunFiles) -> Iterator[Block]:

@@ -6,7 +6,7 @@ from finetune.commands.report.blocks import Block
 from finetune.commands.report.run_files import RunFiles
 from finetune.commands.report.settings import settings_block
 
-ORDER = 40
+ORDER = 140
 
 
 def blocks(run: RunFiles) -> Iterator[Block]:

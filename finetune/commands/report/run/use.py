@@ -10,7 +10,7 @@ from finetune.commands.report.run_files import RunFiles
 from finetune.inference.card.calls import architecture, example_inputs, quoted, transformers_code
 from finetune.runs.folder import RESULTS
 
-ORDER = 70
+ORDER = 170
 
 
 def blocks(run: RunFiles) -> Iterator[Block]:

@@ -14,7 +14,7 @@ from finetune.commands.report.text import NAME, shown_of
 from finetune.task_types.marked_text import cut
 from finetune.task_types.view import ClassScore, View
 
-ORDER = 10
+ORDER = 30
 MOST_CLASSES = 25  # of a chart
 MOST_LINES = 200  # of a table
 AREAS = ("AUC", "AP")

@@ -10,13 +10,14 @@ from markupsafe import Markup
 from finetune.analysis.temperature import Temperature
 from finetune.commands.report.blocks import Block, TableBlock
 from finetune.commands.report.chart import Axis, stacked
-from finetune.commands.report.marks import bars, dots, line
+from finetune.commands.report.marks import Mark, bars, dots, intervals, line
 from finetune.commands.report.split_view import SplitView
 from finetune.metrics.calibration import Bin, brier, cut_off_cells, expected_error, log_loss, reliability
 from finetune.metrics.temperature import highest_with_temperature
 from finetune.task_types.view import View
 
 ORDER = 40
+FEWEST_DECISIONS = 10  # decisions, under which a bin is drawn as an outline
 
 
 def blocks(split: SplitView) -> Iterator[Block]:
@@ -62,21 +63,34 @@ def temperature_words(temperature: Temperature, before: float, after: float) -> 
 
 
 def _chart(bins: Sequence[Bin], after: Sequence[Bin]) -> Markup:
-    """Accuracy over confidence with the diagonal, and below it the number of decisions per bin.
+    """Accuracy over confidence with its intervals and the diagonal, and below it the number of decisions per bin.
 
     `after` are the bins with a temperature, empty without one.
     """
-    upper = [
-        bars([(100 * b.low, 0.0, 100 * b.high, 100 * b.accuracy) for b in bins], name="found"),
-        line([(0, 0), (100, 100)], colour="quiet", dash="6 3", name="calibrated"),
-    ]
+    upper = [*_accuracies(bins), line([(0, 0), (100, 100)], colour="quiet", dash="6 3", name="calibrated")]
     if after:
         points = [(100 * b.confidence, 100 * b.accuracy) for b in after]
         upper.append(dots(points, colour="s2", shape="diamond", name="with temperature"))
     lower = [bars([(100 * b.low, 0.0, 100 * b.high, float(b.count)) for b in bins], colour="quiet")]
-    shares = "; ".join(f"confidence {100 * b.confidence:.0f} %, {100 * b.accuracy:.0f} % right" for b in bins)
+    shares = "; ".join(
+        f"confidence {100 * b.confidence:.0f} %, {100 * b.accuracy:.0f} % right of {b.count}" for b in bins
+    )
     return stacked(
         upper, lower, x=Axis(label="confidence, %", low=0.0, high=100.0),
         ys=[Axis(label="right, %", low=0.0, high=104.0), Axis(label="count", low=0.0, whole=True)],
         says=f"Reliability: {shares}",
     )  # fmt: skip
+
+
+def _accuracies(bins: Sequence[Bin]) -> Iterator[Mark]:
+    """A bar for each bin, those of few decisions as outlines, and their intervals."""
+    for few, colour, name in ((False, "s1", "found"), (True, "few", f"found, under {FEWEST_DECISIONS}")):
+        boxes = [
+            (100 * b.low, 0.0, 100 * b.high, 100 * b.accuracy) for b in bins if (b.count < FEWEST_DECISIONS) == few
+        ]
+        if boxes:
+            yield bars(boxes, colour=colour, name=name)
+    ends = [((50 * (b.low + b.high), 100 * b.interval[0]), (50 * (b.low + b.high), 100 * b.interval[1]))
+            for b in bins if b.interval is not None]  # fmt: skip
+    if ends:
+        yield intervals(ends, colour="ink", name="95 % interval")

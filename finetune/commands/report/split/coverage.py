@@ -11,7 +11,7 @@ from finetune.commands.report.marks import line
 from finetune.commands.report.split_view import SplitView
 from finetune.metrics.selective import coverage_curve, design_effect, risk_threshold
 
-ORDER = 41
+ORDER = 141
 FEWEST_CLAIMS = 20  # claims, of fewer of which a curve says little
 RISKS = (0.01, 0.02, 0.05, 0.1, 0.2)
 

@@ -10,7 +10,7 @@ from finetune.commands.report.split_view import SplitView
 from finetune.metrics.ordinal import steps_between
 from finetune.task_types.view import View
 
-ORDER = 22
+ORDER = 122
 
 
 def blocks(split: SplitView) -> Iterator[Block]:

@@ -13,7 +13,7 @@ from finetune.commands.report.split_view import SplitView
 from finetune.metrics.row_means import mean_interval
 from finetune.task_types.view import View
 
-ORDER = 50
+ORDER = 150
 MOST_BINS = 6  # bins
 FEWEST_ROWS = 10  # rows of a bin
 

@@ -7,7 +7,7 @@ from finetune.commands.report.split_view import SplitView
 from finetune.metrics.scores import accuracy, macro_f1
 from finetune.metrics.tree import at_level, path_of, tree_metrics
 
-ORDER = 24
+ORDER = 124
 
 
 def blocks(split: SplitView) -> Iterator[Block]:

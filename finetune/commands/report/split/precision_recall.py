@@ -10,7 +10,7 @@ from finetune.commands.report.split_view import SplitView
 from finetune.task_types.marked_text import cut
 from finetune.task_types.view import Curve
 
-ORDER = 45
+ORDER = 145
 
 
 def blocks(split: SplitView) -> Iterator[Block]:

@@ -18,7 +18,7 @@ from finetune.commands.report.marks import line
 from finetune.commands.report.split_view import SplitView
 from finetune.task_types.marked_text import cut
 
-ORDER = 44
+ORDER = 144
 
 
 def blocks(split: SplitView) -> Iterator[Block]:

@@ -14,8 +14,8 @@ from finetune.commands.report.split_view import SplitView
 from finetune.data.messages import noun, so_many
 from finetune.task_types.view import View
 
-ORDER = 60
-FIRST_ROWS = 20  # rows that are shown before the script runs
+ORDER = 10
+FIRST_ROWS = 10  # rows that are shown before the script runs
 
 
 def blocks(split: SplitView) -> Iterator[Block]:

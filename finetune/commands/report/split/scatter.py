@@ -11,7 +11,7 @@ from finetune.commands.report.marks import dots, line
 from finetune.commands.report.split_view import SplitView
 from finetune.data.messages import so_many
 
-ORDER = 30
+ORDER = 22
 DOTS = 600
 
 

@@ -14,7 +14,7 @@ from finetune.metrics.row_means import difference_p, mean_interval
 from finetune.metrics.significance import holm
 from finetune.task_types.marked_text import cut
 
-ORDER = 55
+ORDER = 155
 FEWEST_ROWS = 10  # rows of a part whose score is worth a line
 LEVEL = 0.05
 STAR = "\u00a0*"  # on the line of its score

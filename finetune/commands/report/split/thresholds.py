@@ -12,7 +12,7 @@ from finetune.metrics.scores import precision_recall_f1
 from finetune.task_types.marked_text import cut
 from finetune.task_types.view import Curve
 
-ORDER = 46
+ORDER = 146
 OPEN = 3  # labels that are not folded
 OF_ONE = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 OF_SEVERAL = (0.1, 0.3, 0.5, 0.7, 0.9)

@@ -47,6 +47,18 @@ def test_every_shape_has_a_page(shapes: dict[str, Path], tmp_path: Path) -> None
         assert found.tags.count("svg") >= 4
 
 
+def test_a_page_is_in_the_order_of_a_reader(shapes: dict[str, Path], tmp_path: Path) -> None:
+    """Verdict, scores, rows, confusion and calibration are open; the rest follows, folded."""
+    page = report(tmp_path, shapes["toy-cats"])
+    titles = [re.sub("<.*?>", "", title) for title in re.findall(r"<h3>(.*?)</h3>", page)]
+    assert titles[:5] == ["Scores on dev", "Rows", "Confusion", "By class", "Calibration"]
+    assert page.index('class="verdict"') < page.index('class="score"') < page.index("<h3>Scores on dev</h3>")
+    folded = [page.index(summary) for summary in re.findall(r"<details><summary><h2.*?>", page)]
+    assert len(folded) == 2
+    assert page.index("<h3>Calibration</h3>") < folded[0] < page.index("<h3>ROC</h3>") < folded[1]
+    assert folded[1] < min(page.index(f"<h3>{title}</h3>") for title in ("Loss", "Settings", "How to use this model"))
+
+
 def test_every_chart_says_in_words_what_it_shows(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     read(text)
@@ -72,7 +84,7 @@ def test_several_seeds_are_one_group(tmp_path: Path) -> None:
 def test_the_same_run_is_shown_once(shapes: dict[str, Path], tmp_path: Path) -> None:
     folder = shapes["toy-cats"]
     page = report(tmp_path, folder, folder.name, "toy-cats", out=folder.parents[1])
-    assert page.count("<h4>Facts</h4>") == 1
+    assert page.count("<h3>Facts</h3>") == 1
 
 
 def test_markup_in_data_stays_text(tmp_path: Path) -> None:

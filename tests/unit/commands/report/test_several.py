@@ -65,7 +65,7 @@ def test_two_groups_of_seeds_have_titles_that_say_what_differs_and_one_sign(tmp_
     assert "A: not frozen, 2 seeds" in contents
     assert "B: frozen, 2 seeds" in contents
     found = read(page).text
-    assert "B is worse than A in dev accuracy: B − A is -30.0 points (95 % -" in found
+    assert "B is worse than A in dev accuracy: B - A is -30.0 points (95 % -" in found
     assert "sd is the sample standard deviation" in found
     assert "-30.0" in found.partition("rows needed (80")[2][:200]
     assert "this compares models" not in found
@@ -82,7 +82,7 @@ def test_two_settings_are_compared_with_the_rows_that_changed(tmp_path: Path) ->
     folders = saved_runs(tmp_path, *((some, 1, wrong) for some, wrong in zip(rates, (20, 2), strict=True)))
     page = report(tmp_path, *folders)
     found = read(page)
-    assert "B is better than A in dev accuracy: B − A is +30.0 points (95 % +" in found.text
+    assert "B is better than A in dev accuracy: B - A is +30.0 points (95 % +" in found.text
     assert "0 rows that only A has right, 18 that only B has right" in found.text
     assert found.text.count("only B is right") == 18
     assert page.index(">A</a>: ") < page.index("A and B compared")
@@ -104,7 +104,7 @@ def test_two_runs_are_compared_by_class_and_changed_rows_are_sorted_by_confidenc
     page = compared_page(tmp_path, [[0, 2, 4, 6, 20], [9, 11]])
     text = read(page).text
     first, second = find("rte").labels
-    table = page.partition("Difference by class</h4>")[2].partition("</table>")[0]
+    table = page.partition("Difference by class</h3>")[2].partition("</table>")[0]
     found = {row[0]: row[1:] for row in (re.findall(r">([^<>]+)</t[hd]>", line) for line in table.split("<tr>")[2:])}
     a, b = (100 * f1_score([0, 1] * 30, said, average=None) for said in (
         [i % 2 ^ (i in (0, 2, 4, 6, 20)) for i in range(60)], [i % 2 ^ (i in (9, 11)) for i in range(60)]
@@ -123,14 +123,14 @@ def test_classes_of_seeds_are_compared_by_their_means(tmp_path: Path) -> None:
         100 * f1_score([0, 1] * 30, [i % 2 ^ (i in {0, 2, 4, *range(50, 50 + seed)}) for i in range(60)], average=None)
         for seed in range(3)
     ]
-    compared = page.partition("Difference by class</h4>")[2].partition("</table>")[0]
+    compared = page.partition("Difference by class</h3>")[2].partition("</table>")[0]
     assert "mean of the seeds" in compared
     assert all(f">{mean:.1f}<" in compared for mean in np.mean(scores, axis=0))
 
 
 def test_what_all_runs_share_is_in_the_note_of_their_table(tmp_path: Path) -> None:
     page = compared_page(tmp_path, [[0, 2], [9]], seeds=2)
-    note, _, table = page.partition("<h4>Runs</h4>")[2].partition("</table>")[0].partition("</p>")
+    note, _, table = page.partition("<h3>Runs</h3>")[2].partition("</table>")[0].partition("</p>")
     assert "task rte" in note and "headline dev accuracy" in note
     assert re.search(r"finished \d{4}-\d\d-\d\d[,.]", note)
     assert re.findall(r'<th scope="col"[^>]*>([^<]*)<', table) == ["id", "seed", "score", "best baseline"]
