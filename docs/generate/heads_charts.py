@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from heads_tables import LAYERS_OF, TITLES, changes, jobs_of, mean_curve, runs_of, same_layer
 
-from finetune.commands.report.chart import Axis, chart
-from finetune.commands.report.marks import Mark, dots, level, line
+from finetune.analysis.pages.chart import Axis, chart
+from finetune.analysis.pages.marks import Mark, dots, level, line
 
 TASK = "mrpc"
 SPREAD = 0.055  # units of a layer between its heads
@@ -160,7 +160,7 @@ def _layers(words: dict[str, str]) -> Axis:
 
 
 def _file(marks: list[Mark], *, x: Axis, y: Axis, height: float, says: str) -> str:
-    style = files("finetune.commands.report").joinpath("chart.css").read_text(encoding="utf-8")
+    style = files("finetune.analysis.pages").joinpath("chart.css").read_text(encoding="utf-8")
     text = str(chart(marks, x=x, y=y, says=says, height=height))
     text = text.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
     return text.replace("</title>", f"</title><style>{COLOURS}{style}</style>", 1) + "\n"

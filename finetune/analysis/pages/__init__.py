@@ -1,1 +1,1 @@
-"""What HTML pages have in common: templates, colours, JSON in a script, and writing."""
+"""What HTML pages have in common: templates, colours, charts, JSON in a script, and writing."""

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from markupsafe import Markup
 
-from finetune.commands.report.chart import Axis, chart
-from finetune.commands.report.marks import MARKERS, Mark, dots, line
-from finetune.commands.report.svg import DASHES, SERIES
+from finetune.analysis.pages.chart import Axis, chart
+from finetune.analysis.pages.marks import MARKERS, Mark, dots, line
+from finetune.analysis.pages.svg import DASHES, SERIES
 from finetune.task_types.marked_text import cut
 from finetune.task_types.view import Curve
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
+from finetune.analysis.pages.chart import Axis, chart
+from finetune.analysis.pages.marks import MARKERS, Coordinates, level, line
+from finetune.analysis.pages.svg import DASHES, SERIES
 from finetune.commands.report.blocks import Block
-from finetune.commands.report.chart import Axis, chart
-from finetune.commands.report.marks import MARKERS, Coordinates, level, line
-from finetune.commands.report.svg import DASHES, SERIES
 from finetune.commands.report.text import list_text, pairs_text
 from finetune.metrics.metric import Metric
 from finetune.runs.record import RunRecord

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from finetune.analysis.data_sizes import FAILED, ShareOfRows, SizeCurve
+from finetune.analysis.pages.chart import Axis, chart
+from finetune.analysis.pages.marks import Coordinates, dots, intervals, line
 from finetune.commands.report.blocks import Block, TableBlock
-from finetune.commands.report.chart import Axis, chart
-from finetune.commands.report.marks import Coordinates, dots, intervals, line
 from finetune.commands.report.page_runs import PageRuns
 from finetune.data.messages import so_many
 from finetune.runs.record import RunRecord

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import numpy as np
 from markupsafe import Markup
 
+from finetune.analysis.pages.chart import Axis, chart
+from finetune.analysis.pages.marks import dots
 from finetune.commands.report.blocks import Block, ShownRow
-from finetune.commands.report.chart import Axis, chart
-from finetune.commands.report.marks import dots
 from finetune.commands.report.run_files import RunFiles
 from finetune.data.messages import so_many
 from finetune.runs.training_rows import TrainingRows, read_training_rows

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping
 
 from markupsafe import Markup
 
+from finetune.analysis.pages.chart import Axis, chart, names_axis
+from finetune.analysis.pages.marks import bars
+from finetune.analysis.pages.svg import SERIES
 from finetune.commands.report.blocks import Block, TableBlock
-from finetune.commands.report.chart import Axis, chart, names_axis
-from finetune.commands.report.marks import bars
 from finetune.commands.report.run_files import RunFiles
-from finetune.commands.report.svg import SERIES
 from finetune.commands.report.text import NAME, shown_of
 from finetune.task_types.marked_text import cut
 

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
+from finetune.analysis.pages.chart import Axis, chart
+from finetune.analysis.pages.marks import Mark, line
 from finetune.commands.report.blocks import Block
-from finetune.commands.report.chart import Axis, chart
 from finetune.commands.report.curves import POINTS
-from finetune.commands.report.marks import Mark, line
 from finetune.commands.report.run_files import RunFiles
 from finetune.metrics.metric import Metric
 

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping
 
 from markupsafe import Markup
 
+from finetune.analysis.pages.chart import Axis, chart, names_axis
+from finetune.analysis.pages.marks import bars, intervals, words
 from finetune.analysis.published import published_for
 from finetune.commands.report.blocks import Block, TableBlock
-from finetune.commands.report.chart import Axis, chart, names_axis
-from finetune.commands.report.marks import bars, intervals, words
 from finetune.commands.report.run_files import RunFiles
 from finetune.commands.report.text import pairs_text, score_text
 from finetune.data.messages import so_many

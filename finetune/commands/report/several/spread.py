@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from finetune.analysis.pages.chart import Axis, chart, names_axis
+from finetune.analysis.pages.marks import Mark, dots, line
 from finetune.commands.report.blocks import Block, TableBlock
-from finetune.commands.report.chart import Axis, chart, names_axis
-from finetune.commands.report.marks import Mark, dots, line
 from finetune.commands.report.run_files import RunFiles
 from finetune.commands.report.text import list_text, score_text
 from finetune.metrics.metric import Metric

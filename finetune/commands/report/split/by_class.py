@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from markupsafe import Markup
 
+from finetune.analysis.pages.chart import Axis, chart, names_axis
+from finetune.analysis.pages.marks import Mark, dots, line
 from finetune.commands.report.blocks import Block, TableBlock
-from finetune.commands.report.chart import Axis, chart, names_axis
 from finetune.commands.report.curves import steps_of
-from finetune.commands.report.marks import Mark, dots, line
 from finetune.commands.report.split_view import SplitView
 from finetune.commands.report.text import NAME, shown_of
 from finetune.task_types.marked_text import cut

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from markupsafe import Markup
 
+from finetune.analysis.pages.chart import Axis, stacked
+from finetune.analysis.pages.marks import Mark, bars, dots, intervals, line
 from finetune.analysis.temperature import Temperature
 from finetune.commands.report.blocks import Block, TableBlock
-from finetune.commands.report.chart import Axis, stacked
-from finetune.commands.report.marks import Mark, bars, dots, intervals, line
 from finetune.commands.report.split_view import SplitView
 from finetune.metrics.calibration import Bin, brier, cut_off_cells, expected_error, log_loss, reliability
 from finetune.metrics.temperature import highest_with_temperature

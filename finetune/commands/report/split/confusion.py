@@ -3,11 +3,11 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
+from finetune.analysis.pages.svg import text_width
 from finetune.commands.report.blocks import Block, Matrix
 from finetune.commands.report.filters import names_of
 from finetune.commands.report.split.by_class import by_support
 from finetune.commands.report.split_view import SplitView
-from finetune.commands.report.svg import text_width
 from finetune.commands.report.text import NAME, shown_of
 from finetune.task_types.marked_text import cut
 

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from finetune.analysis.pages.chart import Axis, chart
+from finetune.analysis.pages.marks import line
 from finetune.commands.report.blocks import Block, TableBlock
-from finetune.commands.report.chart import Axis, chart
 from finetune.commands.report.curves import some_points
-from finetune.commands.report.marks import line
 from finetune.commands.report.split_view import SplitView
 from finetune.metrics.selective import coverage_curve, design_effect, risk_threshold
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from markupsafe import Markup
 
+from finetune.analysis.pages.chart import Axis, chart
+from finetune.analysis.pages.marks import intervals, line
 from finetune.commands.report.blocks import Block
-from finetune.commands.report.chart import Axis, chart
-from finetune.commands.report.marks import intervals, line
 from finetune.commands.report.split_view import SplitView
 from finetune.metrics.row_means import mean_interval
 from finetune.task_types.view import View

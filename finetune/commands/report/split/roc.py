@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from finetune.analysis.pages.marks import line
 from finetune.commands.report.blocks import Block, TableBlock
 from finetune.commands.report.curves import (
     LEGEND_NAME,
@@ -14,7 +15,6 @@ from finetune.commands.report.curves import (
     drawable,
     threshold_chart,
 )  # fmt: skip
-from finetune.commands.report.marks import line
 from finetune.commands.report.split_view import SplitView
 from finetune.task_types.marked_text import cut
 

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import numpy as np
 from markupsafe import Markup
 
+from finetune.analysis.pages.chart import Axis, chart
+from finetune.analysis.pages.marks import dots, line
 from finetune.commands.report.blocks import Block
-from finetune.commands.report.chart import Axis, chart
-from finetune.commands.report.marks import dots, line
 from finetune.commands.report.split_view import SplitView
 from finetune.data.messages import so_many
 

@@ -11,12 +11,12 @@ from support.records import change_record, save_run
 from support.reports import NASTY, facts_of, read, report, saved_run
 from support.toys import cat_rows, cat_task, labels_task, length_task
 
+from finetune.analysis.pages.chart import MOST_NAME, Axis, chart, names_axis
+from finetune.analysis.pages.marks import dots, line
+from finetune.analysis.pages.svg import WIDTH, fitted, number_text, round_powers, round_steps, text_width
 from finetune.commands.report.blocks import WordWeight
-from finetune.commands.report.chart import MOST_NAME, Axis, chart, names_axis
 from finetune.commands.report.curves import chosen_step, steps_of
-from finetune.commands.report.marks import dots, line
 from finetune.commands.report.run_files import read_run_files
-from finetune.commands.report.svg import WIDTH, fitted, number_text, round_powers, round_steps, text_width
 from finetune.commands.report.write import write_report
 from finetune.data.source import Source
 from finetune.runs.folder import RunFolder

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 from markupsafe import Markup
 
-from finetune.commands.report.marks import Mark
-from finetune.commands.report.svg import (
+from finetune.analysis.pages.marks import Mark
+from finetune.analysis.pages.svg import (
     SIZE,
     WIDTH,
     element,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from finetune.commands.report.svg import element, path, text_at
+from finetune.analysis.pages.svg import element, path, text_at
 
 NOTHING = Markup()
 Coordinates = tuple[float, float]
