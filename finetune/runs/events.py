@@ -169,9 +169,10 @@ class Done(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Ended(Event):
-    """A run ended, finished or not."""
+    """A run ended, finished or not; `failure` is why it failed, empty for one that finished or was stopped."""
 
     name = "end"
+    failure: str = ""
 
 
 Watcher = Callable[[Event], None]  # follows a run: a progress display, the log, a test

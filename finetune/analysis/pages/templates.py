@@ -1,5 +1,7 @@
 """jinja2 templates of HTML pages, with autoescaping."""
 
+import base64
+import hashlib
 from typing import TYPE_CHECKING, Any
 
 from finetune.errors import UserError
@@ -33,6 +35,11 @@ def inline_json(value: Any) -> "Markup":
     from markupsafe import Markup
 
     return Markup(clean(htmlsafe_json_dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)))
+
+
+def script_hash(script: str) -> str:
+    """What a page's Content-Security-Policy allows its own script by."""
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
 def require_jinja2() -> None:

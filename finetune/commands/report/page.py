@@ -2,8 +2,6 @@
 own script, as its Content-Security-Policy says.
 """
 
-import base64
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
@@ -14,7 +12,7 @@ from markupsafe import Markup
 
 from finetune.analysis.diagnosis.cause import Diagnosis
 from finetune.analysis.diagnosis.diagnose import diagnosis_of
-from finetune.analysis.pages.templates import templates_of
+from finetune.analysis.pages.templates import script_hash, templates_of
 from finetune.commands.report import comparison
 from finetune.commands.report.blocks import Section
 from finetune.commands.report.page_runs import PageRuns, page_runs
@@ -46,7 +44,7 @@ def render_report(runs: Sequence[RunFiles], weights: WeightsByRow | None = None)
     return templates.get_template("page.html.j2").render(
         title=runs[0].name if len(runs) == 1 else f"{len(runs)} runs",
         opening=opening(page), sections=sections, deep=sum(not section.folded for section in sections) <= DEEP,
-        rendered=_rendered(sections, templates), script=Markup(script), script_hash=_hash(script),
+        rendered=_rendered(sections, templates), script=Markup(script), script_hash=script_hash(script),
     )  # fmt: skip
 
 
@@ -61,10 +59,6 @@ def _rendered(sections: Sequence[Section], templates: Environment) -> list[Marku
         size += len(text.encode())
         done.append(Markup(text))
     return done
-
-
-def _hash(script: str) -> str:
-    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
 @dataclass(frozen=True, kw_only=True)

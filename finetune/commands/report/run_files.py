@@ -1,15 +1,14 @@
 """Loads a run's record, loss log and predictions for a report; lists missing files."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from finetune.data.messages import so_many
 from finetune.inference.robust.flips import Robustness
-from finetune.runs.events import logged
 from finetune.runs.folder import RunFolder
 from finetune.runs.lookup import require_run
+from finetune.runs.losses import read_losses
 from finetune.runs.predictions import PredictionLine, read_lines
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
@@ -73,34 +72,6 @@ def read_run_files(folder: RunFolder) -> RunFiles:
     )
 
 
-def read_losses(lines: Iterable[str]) -> tuple[list[tuple[int, float]], int]:
-    """(update, loss) of the last training in a log, in order; and the number of lines that are not events.
-
-    A resumed run may have repeated some updates: the later ones count.
-    """
-    losses: dict[int, float] = {}
-    damaged = 0
-    for event in _events(lines):
-        if event is None:
-            damaged += 1
-        elif event["event"] == "training":
-            losses = {update: loss for update, loss in losses.items() if update <= event.get("done", 0)}
-        elif event["event"] == "updates":
-            found = event.get("losses") or []
-            losses |= dict(enumerate(found, start=event["update"] - len(found) + 1))
-    return sorted(losses.items()), damaged
-
-
 def view_of_run(run: RunFiles, split: str) -> View | None:
     """The view of the predictions of a split; None if there are none, or no type fits."""
     return split_view_of(run.record, run.folder, split, run.predictions.get(split, ()))
-
-
-def _events(lines: Iterable[str]) -> Iterator[Mapping[str, Any] | None]:
-    """The logged events; None for a line that is not one, such as the truncated last line of a killed run."""
-    for line in lines:
-        event = logged(line)
-        whole = event is not None
-        if event is not None and event["event"] == "updates":
-            whole = isinstance(event.get("update"), int) and isinstance(event.get("losses"), list)
-        yield event if whole else None

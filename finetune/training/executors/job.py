@@ -62,7 +62,7 @@ class InSequence:
 def outcome(job: Job, watch: Watcher) -> Outcome:
     """Trains the run of a job in this process. Raises what is not the user's to fix, and Interrupted."""
     planned, options = job.planned, job.options
-    first = os.environ.get("RANK", "0") == "0"
+    first, why = os.environ.get("RANK", "0") == "0", ""
     try:
         with tracked(options.track if first else (), watch) as watcher:
             train = run_together if planned.members else run
@@ -73,11 +73,12 @@ def outcome(job: Job, watch: Watcher) -> Outcome:
         failure = _failure(error, planned.name if job.named else "")
         if failure is None:
             raise
+        why = failure.what
         if os.environ.get("WORLD_SIZE", "1") != "1":
             raise failure from error  # the other processes would wait for this one forever
         return failure
     finally:
-        watch(Ended())
+        watch(Ended(failure=why))
 
 
 def _failure(error: Exception, name: str) -> UserError | None:

@@ -9,9 +9,9 @@ from markupsafe import Markup
 from finetune.analysis.pages.chart import Axis, chart
 from finetune.analysis.pages.marks import Mark, line
 from finetune.commands.report.blocks import Block
-from finetune.commands.report.curves import POINTS
 from finetune.commands.report.run_files import RunFiles
 from finetune.metrics.metric import Metric
+from finetune.runs.losses import thinned
 
 ORDER = 120
 
@@ -32,12 +32,6 @@ def blocks(run: RunFiles) -> Iterator[Block]:
         f"{len(epochs)} {part}{'s' * (len(epochs) != 1)}; the weights of {part} {run.record.selected_epoch} were kept."
     )
     yield Block(title="Loss", chart=_chart(points, dev, (unit, part)), note=kept + _overfitting(epochs, run, part))
-
-
-def thinned(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """At most POINTS points, each the mean of about as many neighbours."""
-    parts = np.array_split(np.asarray(points, float), min(POINTS, len(points)))
-    return [(float(part[:, 0].mean()), float(part[:, 1].mean())) for part in parts]
 
 
 def _on_dev(epochs: Sequence[Mapping[str, Any]]) -> list[float | None]:

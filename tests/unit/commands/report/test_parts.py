@@ -17,12 +17,12 @@ from support.toys import cat_rows, cat_task, labelled_shapes
 from finetune.analysis.label_errors import beliefs, suspects
 from finetune.analysis.temperature import Temperature, temperature_of
 from finetune.commands.report.row_order import row_order
-from finetune.commands.report.run_files import read_losses
 from finetune.commands.report.split.calibration import temperature_words
 from finetune.commands.report.split.length_and_score import length_bins
 from finetune.commands.report.split.slices import part_scores
 from finetune.data.source import Source
 from finetune.metrics.row_means import difference_p
+from finetune.runs.losses import read_losses
 from finetune.runs.recipe_diff import settings_of
 from finetune.task_types import SentenceRow
 from finetune.task_types.marked_text import Segment, cut, entities, spans
