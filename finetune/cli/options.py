@@ -24,6 +24,7 @@ OPTIONS = {
     "keep_fp32": "--keep-fp32",
     "kind": "--kind",
     "label": "--label",
+    "live": "--live",
     "machines": "--machines",
     "label_sets": "--label-sets",
     "null_odds": "--null-odds",

@@ -11,6 +11,7 @@ from finetune.api.inputs import in_memory, is_path, recipe_settings
 from finetune.api.planning import execute, executor_of, plan
 from finetune.api.quiet import plainly, quiet
 from finetune.api.run import Run, runs_of_records
+from finetune.commands.run.live import followed, require_here
 from finetune.data.source import source_of
 from finetune.errors import UserError
 from finetune.runs.data_sizes import shares_of
@@ -58,6 +59,7 @@ def train(
     progress: bool | None = None,
     callbacks: Callback | Iterable[Callback] = (),
     track: str | Sequence[str] = (),
+    live: bool = False,
     **settings: Any,
 ) -> Run:
     """Trains, scores and saves; a run that is finished already is returned at once, an interrupted one is resumed.
@@ -97,6 +99,8 @@ def train(
             `on_epoch_done`. A callback that raises an exception is reported by a warning, and not called again.
         track: Names of trackers that the runs are sent to: `tensorboard`, `mlflow`, `wandb`, `trackio` and others of
             Accelerate. One that fails is left out, and the run continues without it.
+        live: Keep a page about the training, `live.html` in the folder of the first run, which renews itself in a
+            browser: losses, scores so far, rate and time left.
         **settings: Settings of a recipe, such as `max_length=256`, `train={"epochs": 5}`, `**{"train.epochs": 5}`.
 
     Returns:
@@ -113,6 +117,8 @@ def train(
     )  # fmt: skip
     wanted = recipe_settings(settings, text=text, label=label, model=model)
     watch = watcher_of(progress, callbacks)
+    if live:
+        require_here(on)
     shares = shares_of(data_sizes) if data_sizes is not None else ()
     with quiet():
         executor = executor_of(
@@ -120,7 +126,8 @@ def train(
             processes=processes, machines=machines,
         )  # fmt: skip
         planned = _planned(data, wanted, seeds=seeds, shares=shares, name=name, out=Path(out))
-        records, failures = execute(planned, options, watch=watch, executor=executor)
+        with followed(watch, planned, live=live) as following:
+            records, failures = execute(planned, options, watch=following, executor=executor)
     _warn_of(failures, raised=not records)
     return runs_of_records(records, out=Path(out))
 

@@ -1,8 +1,7 @@
 """`finetune run`: trains models from recipes or data, and prints their scores."""
 
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,13 +23,13 @@ from finetune.cli.run_facts import next_commands, print_verdicts
 from finetune.cli.run_tables import in_words, print_record, summary_lines, summary_table
 from finetune.cli.terminal import echo, first_process, one_line, print_errors
 from finetune.commands.run.launch import ProcessGroup, in_group, launch
-from finetune.commands.run.live import LivePage
+from finetune.commands.run.live import followed, require_here
 from finetune.data.files import is_data
 from finetune.data.messages import so_many
 from finetune.data.source import source_of
 from finetune.errors import UserError
 from finetune.runs.data_sizes import of_largest_sizes, shares_of
-from finetune.runs.events import Watcher, unwatched
+from finetune.runs.events import unwatched
 from finetune.runs.record import RunRecord
 from finetune.task_types.own_data import own_data
 from finetune.task_types.pretraining.own import own_text, reading_lines
@@ -105,8 +104,8 @@ def run_command(
     group = {name: value for name, value in launched.items() if value != ALONE[name]}
     if on is not None and in_group():
         raise UserError("`on` starts processes, and a launcher has started this one", "Leave one of them out")
-    if on is not None and live:
-        raise UserError("--live follows runs of this process, and `on` starts others", "Leave one of them out")
+    if live:
+        require_here(on)
     if on is None and group and not in_group():
         raise typer.Exit(launch(ProcessGroup(**group), sys.argv[1:]))
     names, settings = split_arguments(targets)
@@ -122,7 +121,8 @@ def run_command(
     expand = expand_together if together else expand_targets
     planned = _planned(names, settings, seeds=seeds, shares=shares, expand=expand, out=out, silent=silent)
     load_libraries("" if silent else loading(planned), "finetune.training.run_many")
-    with ProgressDisplay(standard_error()) as display, _followed(display, planned, live, silent=silent) as watch:
+    display = ProgressDisplay(standard_error())
+    with display, followed(unwatched if silent else display, planned, live=live) as watch:
         records, failures = execute(planned, options, watch=watch, executor=executor)
     kept = GivenOptions(out=out, data=data, device=device)
     if first_process():
@@ -134,17 +134,6 @@ def run_command(
     print_errors(failures)
     if failures:
         raise typer.Exit(2)
-
-
-@contextmanager
-def _followed(display: Watcher, planned: list[ResolvedRun], live: bool, *, silent: bool) -> Iterator[Watcher]:
-    """The watcher of the runs: the display, unless `silent`, and with `live` a page."""
-    watch = unwatched if silent else display
-    if not live or not first_process():
-        yield watch
-        return
-    with LivePage(len(planned), then=watch) as page:
-        yield page
 
 
 def _planned(

@@ -1,19 +1,37 @@
 """`finetune run --live`: a page about the runs of a command, in the folder of the first, renewed while they train."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from types import TracebackType
 
 from finetune.analysis.pages.templates import require_jinja2
+from finetune.cli.terminal import first_process
 from finetune.commands.run.live_run import RUNNING, LiveRun
 from finetune.data.atomic import write_atomically
+from finetune.errors import UserError
 from finetune.runs.events import AlreadyDone, Done, Ended, EpochDone, Event, Note, Started, Training, Watcher
 from finetune.runs.folder import LIVE
+from finetune.task_types.resolved_run import ResolvedRun
 
 EVERY = 2.0  # seconds between two writings, at least
 SHARE = 0.01  # of the time that writing may take
 AT_ONCE = (Started, Training, EpochDone, Done, Ended)  # events that are on the page at once
+
+
+def require_here(on: str | None) -> None:
+    """Raises UserError for a page about runs that an executor starts elsewhere."""
+    if on is not None:
+        raise UserError("`live` follows runs of this process, and `on` starts others", "Leave one of them out")
+
+
+def followed(watch: Watcher, planned: Sequence[ResolvedRun], *, live: bool) -> AbstractContextManager[Watcher]:
+    """The watcher of the runs of a command; with `live` one that keeps a page too, in the first of several processes.
+
+    Raises UserError without jinja2.
+    """
+    return LivePage(len(planned), then=watch) if live and first_process() else nullcontext(watch)
 
 
 class LivePage:

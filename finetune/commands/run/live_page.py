@@ -1,5 +1,6 @@
 """The page of `finetune run --live` as it is now: state, time left, rate, losses, scores, all runs of the command."""
 
+import shlex
 import statistics
 import time
 from collections.abc import Sequence
@@ -19,6 +20,7 @@ from finetune.runs.pace import duration
 RECENT = 20  # updates whose mean loss is written
 WAIT = 3  # seconds after which a browser reads the page again
 STALE = 90  # seconds without news after which the page says so
+LEAST_SPAN = 0.05  # of the axis of scores, of their scale
 PACKAGE = "finetune.commands.run"
 
 
@@ -29,7 +31,8 @@ def live_page(runs: Sequence[LiveRun], planned: int, *, ended: bool) -> str:
     return templates_of(PACKAGE).get_template("live.html.j2").render(
         current=current, facts=facts(current), done=_share(current), loss=loss_chart(current),
         scores=score_chart(runs), runs=runs if planned > 1 or len(runs) > 1 else (), planned=max(planned, len(runs)),
-        finished=sum(one.state == FINISHED for one in runs), ended=ended, duration=duration, wait=WAIT, stale=STALE,
+        finished=[shlex.quote(str(one.folder)) for one in runs if one.state == FINISHED],
+        ended=ended, duration=duration, wait=WAIT, stale=STALE,
         at=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M:%S"), now=round(1000 * time.time()),
         script=Markup(script), script_hash=script_hash(script),
     )  # fmt: skip
@@ -69,7 +72,8 @@ def loss_chart(run: LiveRun) -> Markup | None:
     if dev:
         marks.append(line(dev, colour="s2", marker="square", name="dev", tips=True))
     return chart(
-        marks, x=Axis(label="update", whole=True), y=Axis(label="mean loss of a label", low=0.0),
+        marks, x=Axis(label="update", low=0.0, high=float(run.pace.plan.updates), whole=True),
+        y=Axis(label="mean loss of a label", low=0.0),
         says=f"Training loss by update: first {updates[0][1]:.3f}, last {updates[-1][1]:.3f}",
     )  # fmt: skip
 
@@ -92,7 +96,8 @@ def score_chart(runs: Sequence[LiveRun]) -> Markup | None:
     said = "; ".join(f"{name} {', '.join(f'{score:.4g}' for _, score in points)}" for name, points in curves.items())
     return chart(
         marks, x=Axis(label=_unit(last), low=0.0, high=float(most), whole=True),
-        y=Axis(label=f"dev {metric.name}", logarithmic=metric.magnitudes), says=f"dev {metric.name}: {said}",
+        y=Axis(label=f"dev {metric.name}", span=metric.scaled(LEAST_SPAN), logarithmic=metric.magnitudes),
+        says=f"dev {metric.name}: {said}",
     )  # fmt: skip
 
 
