@@ -1,5 +1,6 @@
 """What a real browser makes of a report."""
 
+import base64
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -9,12 +10,17 @@ from typing import Any
 import numpy as np
 import pytest
 from support.browser import CONTRAST, driven, emulate
+from support.pdf import drawn_on_pages
 from support.records import change_record
 from support.reports import report, saved_run
 from support.toys import cat_task
 
 from finetune.commands.report.blocks import WordWeight
 from finetune.commands.report.write import write_report
+from finetune.commands.run.live import LivePage
+from finetune.metrics.scores import accuracy
+from finetune.runs.events import EpochDone, EpochResult, Started, Training, Updates, unwatched
+from finetune.runs.folder import LIVE
 from finetune.runs.record_files import load_record
 from finetune.task_types import SentenceRow
 from finetune.task_types.parts import Answer
@@ -151,6 +157,20 @@ def seeds(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out / "report.html"
 
 
+@pytest.fixture(scope="module")
+def live_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A page about training that has come to its first evaluation."""
+    folder = tmp_path_factory.mktemp("live") / "reviews.csv" / "5f0c2d6e1a"
+    folder.mkdir(parents=True)
+    result = EpochResult(epoch=1, loss=0.5, headline=0.75, scores={"dev": {"accuracy": 0.75}}, dev_loss=0.4)
+    page = LivePage(2, then=unwatched)
+    page(Started(folder=str(folder), recipe={}, device="cpu"))
+    page(Training(updates=40, done=0, epochs=2, examples=160))
+    page(Updates(update=20, epoch=1, losses=[0.5] * 20, seconds=2.0))
+    page(EpochDone(result=result, best=0.75, metrics=(accuracy,)))
+    return folder / LIVE
+
+
 def show(browser: Any, page: Path, *, width: int, media: str = "", scheme: str = "light") -> None:
     emulate(browser, width=width, scheme=scheme)
     browser.get(page.as_uri())
@@ -174,6 +194,9 @@ for (const [one, a] of cards) for (const [other, b] of cards)
       && a.top < b.bottom - 0.5 && b.top < a.bottom - 0.5)
     found.push(one.textContent.trim().slice(0, 20));
 return [found, cards.length]"""
+VIOLATIONS = """
+const done = arguments[arguments.length - 1];
+axe.run().then(found => done(found.violations.map(one => [one.impact, one.id, one.nodes[0].html])), done);"""
 PAPER = {"A4": 717, "Letter": 739}  # pixels between Chromium's margins
 
 
@@ -204,12 +227,43 @@ def test_what_is_folded_for_reading_is_folded_again_after_printing(browser: Any,
     show(browser, several, width=1400)
     sections, more = "section > details", ".card details"
     count = "return ['[open]', ''].map(kind => document.querySelectorAll(arguments[0] + kind).length)"
-    assert browser.execute_script(count, sections) == [0, 8]
+    assert browser.execute_script(count, sections) == [0, 9]
     browser.execute_script("dispatchEvent(new Event('beforeprint'))")
-    assert browser.execute_script(count, sections) == [8, 8]
+    assert browser.execute_script(count, sections) == [9, 9]
     assert browser.execute_script(count, more)[0] == 0
     browser.execute_script("dispatchEvent(new Event('afterprint'))")
-    assert browser.execute_script(count, sections) == [0, 8]
+    assert browser.execute_script(count, sections) == [0, 9]
+
+
+@pytest.mark.parametrize("name", ["six", "several", "seeds"])
+def test_on_a4_no_page_is_empty_and_what_is_folded_is_printed(
+    browser: Any, request: pytest.FixtureRequest, name: str
+) -> None:
+    show(browser, request.getfixturevalue(name), width=1400)
+    folded = len(browser.find_elements("css selector", "section > details:not([open])"))
+    a4 = {"paperWidth": 8.27, "paperHeight": 11.69, "printBackground": True}
+    pages = drawn_on_pages(base64.b64decode(browser.execute_cdp_cmd("Page.printToPDF", a4)["data"]))
+    assert folded > 1
+    assert min(pages) > 20, pages  # texts and shapes
+    browser.execute_script("for (const one of document.querySelectorAll('section > details')) one.remove()")
+    fewer = drawn_on_pages(base64.b64decode(browser.execute_cdp_cmd("Page.printToPDF", a4)["data"]))
+    assert len(fewer) < len(pages)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", ["toy-cats", "toy-tags-sentence", "toy-spans-1", "toy-labels", "toy-choices", "live"])
+def test_axe_finds_nothing(
+    browser: Any, shapes: dict[str, Path], tmp_path: Path, live_file: Path, name: str, scheme: str
+) -> None:
+    """Nothing at all, also nothing minor, in what axe-core tests by default."""
+    axe = pytest.importorskip("axe_core_python.base", reason="needs axe-core-python, of the extra dev").AXE_FILE_PATH
+    if name != "live":
+        report(tmp_path, shapes[name])
+    show(browser, live_file if name == "live" else tmp_path / "report.html", width=1280, scheme=scheme)
+    browser.execute_script(UNFOLD)
+    browser.set_script_timeout(120)
+    browser.execute_script(Path(axe).read_text(encoding="utf-8"))
+    assert browser.execute_async_script(VIOLATIONS) == []
 
 
 def test_print_says_which_rows_are_shown_and_nothing_of_clicks(browser: Any, six: Path) -> None:
