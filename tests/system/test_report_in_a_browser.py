@@ -174,6 +174,7 @@ def live_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def show(browser: Any, page: Path, *, width: int, media: str = "", scheme: str = "light") -> None:
     emulate(browser, width=width, scheme=scheme)
     browser.get(page.as_uri())
+    assert_becomes(browser, "return document.readyState", "complete")
     if media:  # a page is shown on the screen before it is printed, and a new process of Chromium starts as a screen
         emulate(browser, width=width, scheme=scheme, media=media)
         assert browser.execute_script("return matchMedia(arguments[0]).matches", media)
