@@ -1,8 +1,10 @@
 """The card of a diagnosis, as `run` and `show` print it."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from finetune.analysis.diagnosis.cause import Diagnosis
+from finetune.analysis.diagnosis.commands import DATA
 from finetune.analysis.diagnosis.diagnose import diagnosis_of
 from finetune.cli.console import Terminal
 from finetune.cli.next_commands import GivenOptions
@@ -27,4 +29,5 @@ def _print_card(console: Terminal, whose: str, found: Diagnosis, given: GivenOpt
         console.print_line(f"diagnosis: {whose}{cause.name}", style="bold yellow")
         console.print_line(f"  {cause.evidence}")
         if cause.words:
-            console.print_command(given.command(*cause.words))
+            said = replace(given, data=None) if DATA in cause.words else given
+            console.print_command(said.command(*cause.words))

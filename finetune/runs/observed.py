@@ -21,7 +21,7 @@ class Observed(BaseModel):
     `contradicted` are those of the first training rows whose text another one has with a different label.
     `fitting_length` is the max_length that cuts no more than one in twenty of the training rows, 0 where none was cut,
     and `longest_length` what the encoder has positions for. `typed` are the words behind `finetune run` that give this
-    run, empty where a grid gave several.
+    run, empty where a grid gave several, and `data_folder` is the folder that `--data` named for it.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -31,3 +31,4 @@ class Observed(BaseModel):
     fitting_length: Whole = 0
     longest_length: Whole = 0
     typed: Annotated[list[str], Field(max_length=MOST_WORDS)] = []
+    data_folder: str = ""

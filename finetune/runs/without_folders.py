@@ -30,7 +30,10 @@ def without_folders(record: RunRecord) -> RunRecord:
             "options": names_only(record.options),
             "observed": record.observed
             and record.observed.model_copy(
-                update={"typed": [without_own_folders(word) for word in record.observed.typed]}
+                update={
+                    "typed": [without_own_folders(word) for word in record.observed.typed],
+                    "data_folder": without_own_folders(record.observed.data_folder),
+                }
             ),
             "data_origin": names_only(record.data_origin),
             "notes": [note(text) for text in record.notes],

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from finetune.data.characters import same_text
+from finetune.data.paths import from_here
 from finetune.data.rows import OwnRow, Row, StreamedRows
 from finetune.models.families import most_tokens
 from finetune.models.feature_arrays import truncated_rows
@@ -38,6 +39,7 @@ def observed(planned: PlannedRun, built: BuiltRun, found: Evaluated) -> Observed
         fitting_length=_fitting_length(planned, built),
         longest_length=most_tokens(built.model.backbone.encoder),
         typed=list(planned.typed) if len(planned.typed) <= MOST_WORDS else [],
+        data_folder=from_here(str(planned.source.folder)) if planned.source.explicit else "",
     )
 
 

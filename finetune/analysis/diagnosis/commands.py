@@ -14,7 +14,7 @@ from finetune.runs.several_tasks import has_several_tasks
 from finetune.runs.toml import flat, typed_settings
 from finetune.task_types.own_data import OPTIONS
 
-OPTION = "options."
+OPTION, DATA = "options.", "--data"
 RECIPES = Path(__file__).parents[2] / "recipes"
 
 
@@ -29,7 +29,7 @@ def run_again(
     """
     words, dropped = _typed(record, folder), (*changes, *without)
     kept = [word for word in words[1:] if not any(_is_named(_key(word), name) for name in dropped)]
-    return ("run", words[0], *kept, *typed_settings(changes)) if words else ()
+    return ("run", words[0], *kept, *typed_settings(changes), *_data_folder(record)) if words else ()
 
 
 def checked(record: RunRecord) -> Words:
@@ -69,6 +69,12 @@ def _shipped(task: str) -> tuple[str, dict[str, Any]]:
         if recipe.task == task and not recipe.grid and not recipe.together.tasks:
             return file.stem, flat(recipe.model_dump(exclude={"grid", "task"}))
     return "", {}
+
+
+def _data_folder(record: RunRecord) -> Words:
+    """The option that named the folder of the data."""
+    folder = record.observed.data_folder if record.observed is not None else ""
+    return (DATA, folder) if folder else ()
 
 
 def _data_options(record: RunRecord) -> dict[str, Any]:

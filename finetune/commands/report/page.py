@@ -64,7 +64,7 @@ def _rendered(sections: Sequence[Section], templates: Environment) -> list[Marku
 @dataclass(frozen=True, kw_only=True)
 class Headline:
     """The verdict on a run or on seeds: `level` is better, unclear, worse or alone. `facts` are (name, value), and
-    `diagnosis` is why the model is bad.
+    `diagnosis` is why the model is bad, and `elsewhere` what its command names without the folder.
     """
 
     level: str
@@ -74,6 +74,7 @@ class Headline:
     facts: Sequence[tuple[str, str]]
     link: str
     diagnosis: Diagnosis
+    elsewhere: Sequence[str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,6 +107,7 @@ def opening(page: PageRuns) -> Headlines:
 def headline(group: Sequence[RunFiles], *, link: str) -> Headline:
     """The headline of runs that differ only in seeds."""
     record, found = group[0].record, verdict_of([one.record for one in group])
+    diagnosis, elsewhere = _diagnosis(group[0])
     rows = ", ".join(f"{split} {count:,}" for split, count in record.rows.items())
     facts = {
         "task": record.task,
@@ -118,15 +120,19 @@ def headline(group: Sequence[RunFiles], *, link: str) -> Headline:
     return Headline(
         level=found.level, sentence=cut(found.sentence), score=found.metric.shown(found.score), under=_under(found),
         facts=[(name, cut(value)) for name, value in facts.items() if value], link=link,
-        diagnosis=_diagnosis(group[0]),
+        diagnosis=diagnosis, elsewhere=elsewhere,
     )  # fmt: skip
 
 
-def _diagnosis(run: RunFiles) -> Diagnosis:
-    """Of a run, its commands without the folders of this machine."""
-    found = diagnosis_of(run.record, run.folder).for_runs_in(run.folder.path.parents[1])
+def _diagnosis(run: RunFiles) -> tuple[Diagnosis, Sequence[str]]:
+    """Of a run, its commands without the folders of this machine; and what the first names by its last name alone."""
+    out = run.folder.path.parents[1]
+    found = diagnosis_of(run.record, run.folder).for_runs_in(out)
     causes = [replace(one, words=tuple(map(without_own_folders, one.words))) for one in found.causes]
-    return Diagnosis(causes=tuple(causes))
+    whole = diagnosis_of(run.folder.record() or run.record, run.folder).for_runs_in(out)
+    pairs = zip(whole.causes[0].words, causes[0].words, strict=True) if causes else ()
+    names = [shown.rpartition("=")[2] for word, shown in pairs if shown != word]
+    return Diagnosis(causes=tuple(causes)), [name for name in names if not Path(name).exists()]
 
 
 def _under(found: Verdict) -> str:

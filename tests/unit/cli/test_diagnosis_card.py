@@ -49,6 +49,19 @@ def test_each_place_has_the_same_card_and_its_command_runs(
     assert {one.recipe["train"]["epochs"] for one in records} == {2}
 
 
+def test_the_command_repeats_the_folder_of_the_data_once(
+    here: Finetune, tmp_path: Path, rte: Path, tiny_bert: Path
+) -> None:
+    done = here("run", "glue-rte", "train.epochs=1", "train.learning_rate=1e-9", f"model={tiny_bert}", "--data", rte)
+    command = card(done.stdout)[2]
+    assert shlex.split(command)[-2:] == ["--data", f"./{rte.name}"] and command.count("--data") == 1, done.stdout
+    assert card(here("show", "rte").stdout)[2] == command
+    page = unescape((tmp_path / finetune.open_run("rte").report(tmp_path / "report.html")).read_text(encoding="utf-8"))
+    assert f"--data ./{rte.name}" in page and str(rte) not in page
+    assert f"What to run next, in the folder that has {tiny_bert.name}" in page
+    assert here(*shlex.split(command)[1:]).returncode == 0
+
+
 def test_a_note_that_the_card_says_is_not_printed_again(here: Finetune, finished_run: FinishedRun) -> None:
     shown = here("show", finished_run("sentence")).stdout
     assert card(shown)[0] == "diagnosis: dev too small to tell"
