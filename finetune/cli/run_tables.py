@@ -24,6 +24,7 @@ from finetune.runs.record import RunRecord
 from finetune.runs.seeds import by_setting, differing_settings, failed, shared_encoders, spread_by_seed, summarised
 from finetune.runs.several_tasks import has_several_tasks
 from finetune.runs.verdict import interval_of
+from finetune.task_types.tagging.intent.row import PREFIX
 
 TAG_BASELINE = "most-frequent-tag"  # which every tagging task has
 
@@ -85,7 +86,8 @@ def labels_table(record: RunRecord) -> FittedTable | None:
             names = [f"{label}/{metric}" for metric in metrics]
             shown = (record.metric(name).shown(scores[name]) if name in scores else "" for name in names)
             rows.append((split, label, *shown))
-    kind = "entity type" if any(TAG_BASELINE in given for given in record.baselines.values()) else "label"
+    tagged = any(TAG_BASELINE in given for given in record.baselines.values())
+    kind = "entity type" if tagged and not any(label.startswith(PREFIX) for label in labels) else "label"
     headings = [Column(name="split"), Column(name=kind, names=True), *columns(*metrics, right=metrics)]
     return FittedTable(title=f"by {kind}", columns=headings, rows=rows) if labels else None
 

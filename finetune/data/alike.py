@@ -5,10 +5,11 @@ A file of words gets a column of tags, a labelled line a tab and its prediction,
 
 import codecs
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
+from itertools import tee
 from pathlib import Path
 from typing import IO, Any
 
@@ -50,12 +51,28 @@ def _text(file: IO[bytes], like: FileFormat) -> AbstractContextManager[IO[str]]:
 
 
 def _words(source: Path, like: FileFormat, file: IO[bytes], rows: Iterable[FileRow], output: OutputFormat) -> int:
-    """Every line as it is, a word's with its tag; `O` where a sentence has no prediction."""
-    name = next(iter(output.added), "")
-    tags = (tags_of(row.get(name)) for row in rows)
-    with like.open_text(source) as lines, _text(file, like) as text:
-        text.writelines(with_column(enumerate(lines, start=1), like.layout, name, tags))
+    """Every line as it is, a word's with its tag; `O` where a sentence has no prediction.
+
+    Of a prediction with parts, such as tags and an intent, each is a column, that of the tags first.
+    """
+    name, form = next(iter(output.added), ""), like.layout
+    seen, cells = tee(row.get(name) for row in rows)
+    first = next((cell for cell in seen if cell is not None), None)
+    parts = sorted(first, key=lambda part: not isinstance(first[part], list)) if isinstance(first, Mapping) else [""]
+    with like.open_text(source) as opened, _text(file, like) as text:
+        lines: Iterable[str] = opened
+        for part, some in zip(parts, tee(cells, len(parts)), strict=True):
+            column = f"{name} {part}".strip()
+            lines = with_column(enumerate(lines, start=1), form, column, map(partial(_of_words, part), some))
+            form = replace(form, names=(*form.names, column))
+        text.writelines(lines)
     return 0
+
+
+def _of_words(part: str, cell: Any) -> Sequence[str]:
+    """What each word of a sentence has of its prediction, or of a part of it; a text is of all words."""
+    found = cell.get(part) if isinstance(cell, Mapping) else cell
+    return found if part and isinstance(found, str) else tags_of(found)
 
 
 def _bracketed(source: Path, like: FileFormat, file: IO[bytes], rows: Iterable[FileRow], output: OutputFormat) -> int:

@@ -122,18 +122,20 @@ def _gaps(blank: Sequence[bool]) -> int:
 
 
 def _word_column(columns: Sequence[Sequence[str]], tags: Sequence[int]) -> int | None:
-    """The column of words: single words, not a counter, and the most distinct values."""
+    """The column of words: single words with letters, not a counter, and the most distinct values."""
     best: tuple[int, int] | None = None
     for place, cells in enumerate(columns):
-        if place in tags or not _single(cells) or _is_running_number(cells):
+        if place in tags or not _single(cells) or _is_running_number(cells) or not _has_letters(cells):
             continue
         distinct = len(set(cells))
         if best is None or distinct > 1.5 * best[0]:
             best = distinct, place
-    if best is None:
-        return None
-    letters = sum(any(map(str.isalpha, cell)) for cell in columns[best[1]])
-    return best[1] if letters >= 0.3 * len(columns[best[1]]) else None
+    return None if best is None else best[1]
+
+
+def _has_letters(cells: Sequence[str]) -> bool:
+    """Whether enough cells have letters, as words do and numbers of sentences do not."""
+    return sum(any(map(str.isalpha, cell)) for cell in cells) >= 0.3 * len(cells)
 
 
 def _is_running_number(cells: Sequence[str]) -> bool:

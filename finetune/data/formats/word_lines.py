@@ -58,7 +58,9 @@ def sentences(lines: Iterable[tuple[int, str]], form: WordLines) -> Iterator[Sen
 def with_column(
     lines: Iterable[tuple[int, str]], form: WordLines, name: str, columns: Iterable[Sequence[str]]
 ) -> Iterator[str]:
-    """Yields numbered lines as they are, those of words with a further cell: `columns` has a list for each sentence."""
+    """Yields numbered lines as they are, those of words with a further cell: `columns` has a list for each sentence,
+    or a text that each of its words has.
+    """
     reader, cells, waiting = _Reader(form), iter(columns), list[tuple[int, str]]()
     for number, line in lines:
         header = reader.header
@@ -75,6 +77,7 @@ def with_column(
 def _extended(
     lines: Iterable[tuple[int, str]], sentence: SentenceCells, cells: Sequence[str], form: WordLines
 ) -> Iterator[str]:
+    cells = [cells] * sentence.length if isinstance(cells, str) else cells
     cells = cells if len(cells) == sentence.length else ["O"] * sentence.length
     given = iter(cells)
     for number, line in lines:

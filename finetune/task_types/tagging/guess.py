@@ -1,5 +1,6 @@
 """Guesses which columns hold words and their tags, or a text and its entities as character spans."""
 
+import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import islice
@@ -57,6 +58,10 @@ def tag_layout(
     if len(tags) > 1:
         raise Ambiguous(f"{file}: {len(tags)} columns hold tags", [(f"label={n}", _kinds(columns[n])) for n in tags])
     form = forms.get(tags[0], TagForm())
+    others = [name for name in columns if name not in (words, *tags) and _may_be_intent(columns[name])]
+    more = [
+        f"; {name} has one value a sentence ({_kinds(columns[name])}): {_both(name, tags[0])}" for name in others[:1]
+    ]
     return Layout(
         shape="tagging",
         text=(words,),
@@ -64,8 +69,32 @@ def tag_layout(
         tag_form=form.form,
         outside=form.outside,
         characters=_are_characters(columns[words]),
-        reasons={"shape": f"a column of words and one of tags such as {_kinds(columns[tags[0]])}"},
+        reasons={"shape": f"a column of words and one of tags such as {_kinds(columns[tags[0]])}" + "".join(more)},
     )
+
+
+def one_value(cell: Any) -> Any:
+    """The value of all words of a list, as files with one word per line have an intent; else the cell itself."""
+    items = set(cell) if isinstance(cell, list) and all(isinstance(item, str) for item in cell) else set()
+    return items.pop() if len(items) == 1 else cell
+
+
+def one_value_each(cells: Sequence[Any]) -> bool:
+    """Whether cells are lists of a value for each word, and these are equal in each of them."""
+    some = [cell for cell in islice(cells, ROWS_LOOKED_AT) if not is_missing(cell)]
+    return any(isinstance(cell, list) and len(cell) > 1 for cell in some) and not any(
+        isinstance(one_value(cell), list) for cell in some
+    )
+
+
+def _may_be_intent(cells: Sequence[Any]) -> bool:
+    """Whether a column of a file with one word per line has one of a few values for each sentence."""
+    some = list(islice(cells, ROWS_LOOKED_AT))
+    return one_value_each(some) and 2 <= len(set(map(str, map(one_value, some)))) <= len(some) / 2
+
+
+def _both(intent: str, tags: str) -> str:
+    return f"{shlex.quote(f'label={intent},{tags}')} reads both"
 
 
 def span_layout(

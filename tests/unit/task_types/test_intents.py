@@ -125,6 +125,7 @@ def test_what_is_not_clearly_an_intent_leaves_a_tagger(
         (renamed(intent="domain"), {"shape": BOTH}, "cannot infer"),
         (lambda n: {**asked(n), "domain": "ab"[n % 2]}, {"shape": BOTH, "label": "intent,domain"}, "neither column"),
         (lambda n: {**asked(n), "intent": ["a", "b"]}, {"label": "intent,slots"}, "'intent' holds lists"),
+        (lambda n: {**asked(n), "intent": "V D A N N C"}, {"label": "intent,slots"}, "each word ('V D A N N C')"),
     ],
 )
 def test_columns_that_do_not_fit_are_refused(tmp_path: Path, make: Any, settings: Fields, named: str) -> None:
@@ -249,6 +250,8 @@ def test_scores_are_of_whole_rows_of_intents_and_of_slots() -> None:
     assert (scores["exact match"], scores["intent accuracy"]) == (pytest.approx(1 / 3), pytest.approx(2 / 3))
     assert (scores["slot precision"], scores["slot recall"], scores["slot f1"]) == (pytest.approx(2 / 3), 1.0, 0.8)
     assert list(scores) == list(task.metric_names)
+    assert scores["intent: go/recall"] == 1.0 and scores["intent: go/precision"] == pytest.approx(2 / 3)
+    assert scores["intent: stop/f1"] == 0.0 and scores["b/f1"] == 1.0
     assert task.scoring.score(task.scoring.labels(rows), rows)["exact match"] == 1.0
 
 
@@ -315,3 +318,58 @@ def test_label_next_is_refused_in_one_line(
     code, _, err = in_process("label-next", str(run), "pool.jsonl", "-o", "next.csv", data="")
     assert code == 2
     assert_error(err, "intent and slots", "label=")
+
+
+def one_word_a_line(path: Path, *, intent: bool = True) -> str:
+    """A file in CoNLL's form, of words, tags and the sentence's intent at each word or a part of speech."""
+    made = []
+    for number in range(40):
+        row = asked(number)
+        words = [*row["text"].split()[:-1], "abcdefghij"[number % 10]]
+        third = [row["intent"]] * len(words) if intent else ["V", "D", "A", "N", "N", "C"]
+        made.append("\n".join(map(" ".join, zip(words, row["slots"].split(), third, strict=True))))
+    path.write_text("\n\n".join(made) + "\n")
+    return str(path)
+
+
+def test_a_third_column_with_one_value_a_sentence_is_named_and_can_be_the_intent(tmp_path: Path) -> None:
+    path = one_word_a_line(tmp_path / "a.conll")
+    layout = own_task(path).read.layout  # type: ignore[attr-defined]
+    assert (layout.shape, layout.label) == ("tagging", ("tags",))
+    assert (
+        "column 3 has one value a sentence (book, music): 'label=column 3,tags' reads both" in layout.reasons["shape"]
+    )
+    task = own_task(path, {"label": "column 3,tags"})
+    assert isinstance(task, IntentTask) and task.intents == ("book", "music")
+    rows = task.load(Source(), "train").rows
+    assert {row.gold[0] for row in rows} == {"book", "music"} and {row.gold[1][2] for row in rows} == {"B-thing"}
+    speech = own_task(one_word_a_line(tmp_path / "b.conll", intent=False)).read.layout  # type: ignore[attr-defined]
+    assert "column 3" not in speech.reasons["shape"]
+
+
+def test_predictions_of_such_a_file_have_the_tags_and_the_intent(
+    tmp_path: Path, in_process: InProcess, tiny_bert: Path
+) -> None:
+    one_word_a_line(tmp_path / "a.conll")
+    settings = (
+        "label=column 3,tags",
+        f"model={tiny_bert}",
+        "train.epochs=6",
+        "train.learning_rate=3e-3",
+        "max_length=32",
+    )
+    code, _, err = in_process("run", "a.conll", *settings, "train.batch_size=4", data="")
+    assert code == 0, err
+    code, _, err = in_process("predict", "a.conll", "a.conll", "-o", "out.conll", data="")
+    assert code == 0, err
+    lines = [line.split() for line in (tmp_path / "out.conll").read_text().splitlines()]
+    given, answered = ([tuple(line[at] for at in places) for line in lines if line] for places in ((1, 2), (3, 4)))
+    assert answered == given and len(lines) == 40 * 7 - 1
+
+
+def test_a_tag_is_explained_for_a_word_that_is_named(copied_run: Callable[[str], Path], in_process: InProcess) -> None:
+    run = copied_run("intent")
+    for label in ("B-PET", "PET"):
+        code, _, err = in_process("explain", str(run), "play the cat now", "--label", label, data="")
+        assert code == 2
+        assert_error(err, f"'{label}'", "--word", "B-PET")

@@ -7,6 +7,7 @@ from unicodedata import normalize
 
 import numpy as np
 import pytest
+from support.own_data import own_task
 from support.published import PUBLISHED
 from support.toys import tag_task
 from transformers import AutoTokenizer
@@ -157,3 +158,10 @@ def test_the_baseline_gives_each_word_its_most_frequent_tag() -> None:
     rows = [TaggingRow(id="", words=("cat", "cat", "cat", "a"), gold=("O", "B-ANIMAL", "B-ANIMAL", "O"))]
     (answer,) = tag_task().baselines.predictions(rows, [TaggingRow(id="", words=("cat", "new"))])["most-frequent-tag"]
     assert answer.value == ["B-ANIMAL", "O"]
+
+
+def test_numbers_of_sentences_are_not_the_words_where_these_are_few(tmp_path: Path) -> None:
+    lines = [f"{n},{word},{tag}" for n in range(30) for word, tag in (("the", "O"), (("cat", "dog")[n % 2], "B-PET"))]
+    (tmp_path / "a.csv").write_text("\n".join(["sentence,word,tag", *lines]))
+    rows = own_task(str(tmp_path / "a.csv")).load(Source(), "train").rows
+    assert rows and {row.words for row in rows} <= {("the", "cat"), ("the", "dog")}

@@ -22,6 +22,7 @@ from finetune.task_types.parts import Answer
 from finetune.task_types.row_issues import NoRow, unusable
 from finetune.task_types.tagging import findings
 from finetune.task_types.tagging.columns import Tagging
+from finetune.task_types.tagging.guess import one_value
 from finetune.task_types.tagging.intent.guess import BOTH, NAME, intent_layout
 from finetune.task_types.tagging.intent.row import INTENT, PREFIX, SLOTS, IntentAndTags, IntentRow, intent_label
 from finetune.task_types.tagging.intent.task import IntentTask, slots_of, with_intent
@@ -158,7 +159,8 @@ class IntentAndSlots(WordsType):
         if not layout.label:
             return bare
         slots, column = layout.label[0], layout.label[-1]
-        intent = cell_at(values, column)
+        cell = cell_at(values, column)
+        intent = one_value(cell) if isinstance(cell, list) and len(cell) == len(bare.words) else cell
         if isinstance(intent, list | dict):
             raise NoRow(f"has several values in the column '{column}'; a row has one {INTENT}")
         missing = layout.lacks(intent)
@@ -215,4 +217,4 @@ def _are_slots(layout: Layout, columns: Mapping[str, Sequence[Any]], name: str) 
 
 def _name(cell: Any) -> str:
     """The name of an intent in a cell."""
-    return as_text(cell).strip()
+    return as_text(one_value(cell)).strip()

@@ -2,15 +2,20 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from finetune.data.column_types import ColumnFacts
+from finetune.data.messages import shown
+from finetune.data.values import as_list, as_text, is_missing
 from finetune.data.words.lists import word_list
 from finetune.errors import UserError
 from finetune.task_types.candidates import Ambiguous
 from finetune.task_types.column_names import named
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import Evidence
+from finetune.task_types.tagging.guess import one_value_each
 from finetune.task_types.tagging.overlapping.columns import is_often, overlaps
+from finetune.task_types.words.columns import are_tags_of
 
 NAME = "intent-and-slots"
 OF_FILES = ("seq.in", "seq.out", "label")  # the files of ATIS and SNIPS: words, tags, intents
@@ -52,9 +57,18 @@ def _of_named(evidence: Evidence, tags_in: TagsIn, label: Sequence[str]) -> Layo
         layout = tags_in(_without(intent, replace(evidence, chosen={**evidence.chosen, "label": [tags]})))
         if layout is not None:
             found.append((layout, intent))
+    alike = [(layout, intent) for layout, intent in found if one_value_each(evidence.columns[intent])]
+    found = alike if len(alike) == 1 else found  # a value for each word may be a tag, unless a sentence has one alone
     if len(found) == 1:
         ((layout, intent),) = found
-        if evidence.facts[intent].kind == "list":
+        cells, words = evidence.columns[intent], evidence.columns[layout.text[0]]
+        if not layout.spans and are_tags_of(words, cells) and not one_value_each(cells):
+            raise UserError(
+                f"{evidence.file}: the column '{intent}' has a value for each word ({_first_of(cells)}), and a row has "
+                "one intent",
+                "Name a column with one intent a row, or leave it out of label=",
+            )
+        if evidence.facts[intent].kind == "list" and not one_value_each(cells):
             raise UserError(
                 f"{evidence.file}: the column '{intent}' holds lists, and a row has one intent",
                 "Name a column with one intent a row, or leave it out of label=",
@@ -67,6 +81,12 @@ def _of_named(evidence: Evidence, tags_in: TagsIn, label: Sequence[str]) -> Layo
         f"{evidence.file}: {which} tags for each word, or character spans (label={','.join(label)})",
         "Name one of them and one with an intent a row: label=INTENT,SLOTS; the words with text=COLUMN",
     )
+
+
+def _first_of(cells: Sequence[Any]) -> str:
+    """The first cell, as it is shown."""
+    cell = next(cell for cell in cells if not is_missing(cell))
+    return shown(" ".join(map(as_text, as_list(cell) or [cell])))
 
 
 def _without(column: str, evidence: Evidence) -> Evidence:

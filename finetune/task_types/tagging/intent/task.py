@@ -9,7 +9,9 @@ import numpy as np
 
 from finetune.data.rows import Rows
 from finetune.data.source import Source
+from finetune.errors import UserError
 from finetune.metrics.metric import Metric
+from finetune.metrics.scores import class_metric
 from finetune.metrics.sums import Counted, mean_counted
 from finetune.models.feature import Feature
 from finetune.task_types import baselines
@@ -143,7 +145,9 @@ class IntentScoring(Scoring["IntentTask"]):
         found = {EXACT: mean_counted(right), ACCURACY: mean_counted(hits)}
         tagged = self.task.tagger.scoring.sums(list(map(slots_of, answers)), [row.tagged for row in rows])
         slots = {OF_SLOTS.get(name, name): counted for name, counted in tagged.items()}
-        return found | {name: counted for name, counted in slots.items() if name in self.task.metric_names}
+        found |= {name: counted for name, counted in slots.items() if name in self.task.metric_names}
+        sides = [[value.value[INTENT] for value in side] for side in (self.labels(rows), answers)]
+        return found | {metric.name: metric.sums(*sides) for metric in self.task.metrics if metric.sums is not None}
 
     def notes(self, answers: Sequence[Answer], rows: Sequence[IntentRow]) -> list[str]:
         """As in tagging: how many tags continue an entity that no tag began."""
@@ -188,6 +192,11 @@ class IntentExplainer(Explainer["IntentTask"]):
                 for one in found.targets
             ]
             return replace(found, targets=bare)
+        if asked.label not in self.task.intents and asked.label in (*self.task.tagger.labels, *self.task.types):
+            raise UserError(
+                f"`label` '{asked.label}' is of the slots, and a tag is explained for one word",
+                f"Name the word with `word` and its tag, such as B-{self.task.types[0]}, or leave `label` out",
+            )
         name = asked.one_of(self.task.intents) or answer.value[INTENT]
         place = 0, len(self.task.tagger.labels) + self.task.intents.index(name)
         picks = [Pick(feature=n, place=place, weight=1 / len(features)) for n in range(len(features))]
@@ -212,6 +221,7 @@ class IntentTask(Task):
     running_text: bool = False
     signs_apart: bool = False
     metrics: tuple[Metric, ...] = ()
+    version: int = 2
     row_type = IntentRow
     codec_class = IntentCodec
     scoring_class = IntentScoring
@@ -221,7 +231,9 @@ class IntentTask(Task):
     def __post_init__(self) -> None:
         by_type = (f"{kind}/{part}" for kind in self.types for part in OF_SLOTS)
         whole = (Metric(name, per_row=True) for name in (EXACT, ACCURACY))
-        object.__setattr__(self, "metrics", (*whole, *map(Metric, (*OF_SLOTS.values(), *by_type))))
+        of_intents = (class_metric(name, part) for name in self.intents for part in OF_SLOTS)
+        named = (replace(metric, name=intent_label(metric.name)) for metric in of_intents)
+        object.__setattr__(self, "metrics", (*whole, *map(Metric, (*OF_SLOTS.values(), *by_type)), *named))
         super().__post_init__()
 
     @property
