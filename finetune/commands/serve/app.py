@@ -29,8 +29,9 @@ from starlette.responses import Response
 
 from finetune.commands.serve.bodies import Bodies
 from finetune.commands.serve.guard import Access, Guard
-from finetune.commands.serve.model_paths import PATHS, ModelPaths
+from finetune.commands.serve.model_paths import ModelPaths
 from finetune.commands.serve.refused import Refused, json_response
+from finetune.commands.serve.served_model import PATHS
 from finetune.commands.serve.served_models import ServedModels
 from finetune.commands.serve.server_paths import ServerPaths
 from finetune.version import __version__

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from finetune.commands.serve.served_model import ServedModel
+from finetune.commands.serve.served_model import PATHS, ServedModel
 from finetune.errors import UserError
 from finetune.inference.exported.find import model_for_engine
 from finetune.inference.model_source import ModelSource
@@ -21,13 +21,15 @@ NOT_IN_A_PATH = re.compile(r"[^\w.-]+")
 
 
 def load_models(sources: Sequence[ModelSource], *, engine: str | None = None, watch: Watcher) -> list[ServedModel]:
-    """The models, named by their task, and where several have the same, by their folder.
+    """The models, named by their task, and where several have the same, by their folder; one that would be called as
+    a path of the server, such as `predict`, is `predict-model`.
 
     Raises UserError for one that cannot be loaded, and for two of the same name.
     """
     loaded = [load_one(source, "", engine=engine, watch=watch) for source in sources]
     tasks = Counter(_task_name(one.predictor) for one in loaded)
     names = [name if tasks[name := _task_name(one.predictor)] == 1 else _folder_name(one.predictor) for one in loaded]
+    names = list(map(free_name, names))
     if twice := [name for name, count in Counter(names).items() if count > 1]:
         raise UserError(f"two models are called '{twice[0]}'", "Serve each once, or rename the folder of one")
     return [replace(one, name=name) for name, one in zip(names, loaded, strict=True)]
@@ -49,6 +51,11 @@ def load_one(source: ModelSource, name: str, *, engine: str | None = None, watch
     with suppress(UserError):  # of an export whose run is elsewhere
         run = named_run(source.model, out) or named_run(named, out)
     return ServedModel(name=name, source=source, predictor=predictor, run=run, wanted=engine)
+
+
+def free_name(name: str) -> str:
+    """The name of a model, or with an addition where it would be called as a path of the server."""
+    return f"{name}-model" if f"/{name}" in PATHS else name
 
 
 def _task_name(predictor: Predictor) -> str:

@@ -26,7 +26,6 @@ from finetune.inference.answer_rows import ERROR
 
 JSON, CSV = "application/json", "text/csv"
 LogRows = Callable[[Sequence[Any]], None]
-PATHS = ("/predict", "/explain", "/file", "")
 
 
 class ModelPaths:

@@ -7,6 +7,7 @@ from finetune.commands.serve.served_model import ServedModel
 from finetune.errors import UserError
 from finetune.inference.dev_claims import claims_with
 from finetune.metrics.calibration import reliability
+from finetune.task_types.choice.task import ChoiceTask
 from finetune.task_types.options import option_values
 
 FEWEST_IN_BIN = 5  # dev predictions of a confidence, of fewer of which a share says nothing
@@ -14,7 +15,8 @@ FEWEST_IN_BIN = 5  # dev predictions of a confidence, of fewer of which a share 
 
 def page_facts(model: ServedModel) -> dict[str, Any]:
     """JSON values: `calibration`, the options of the task (such as thresholds) by name, the `mask` of the tokenizer,
-    how many `contexts` come before the choices of a row, the columns of `marked` spans, and the `check` of an export.
+    how many `contexts` come before the choices of a row, the number of the `first_choice` in predictions, the columns
+    of `marked` spans, and the `check` of an export.
 
     `calibration` has for each tenth of confidence with dev predictions their number and the share that was right.
     """
@@ -24,9 +26,17 @@ def page_facts(model: ServedModel) -> dict[str, Any]:
         "options": option_values(model.predictor.task),
         "mask": getattr(model.predictor.tokenizer, "mask_token", None) or "",  # an export's own tokenizer has none
         "contexts": 1 if layout is None else layout.contexts,
+        "first_choice": _first_choice(model),
         "marked": [] if layout is None else list(layout.marked),
         "check": _check(model),
     }
+
+
+def _first_choice(model: ServedModel) -> int:
+    """The number of the first choice in predictions; 1 where choices have other names, or a row has none."""
+    task = model.predictor.task
+    name = task.named(0) if isinstance(task, ChoiceTask) else ""
+    return int(name) if str(name).isdecimal() else 1
 
 
 def _check(model: ServedModel) -> dict[str, Any] | None:

@@ -69,7 +69,7 @@ function choicesForm(model) {
 
   function changed() {
     choices.forEach((field, place) => {
-      const name = columns.length > 1 && place < columns.length ? columns[place] : words("choice", place + 1);
+      const name = columns.length > 1 && place < columns.length ? columns[place] : words("choice", place + (model.first_choice ?? 1));
       field.label.textContent = name;
       field.remove.setAttribute("aria-label", words("removeChoice", name));
       field.remove.disabled = choices.length <= 2;

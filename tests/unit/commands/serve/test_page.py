@@ -9,7 +9,7 @@ from importlib.resources import files
 import pytest
 from support.runs import FinishedRun
 
-from finetune.commands.serve.loading import load_one
+from finetune.commands.serve.loading import free_name, load_one
 from finetune.commands.serve.page.build import SCRIPTS, served_page
 from finetune.commands.serve.page.facts import page_facts
 from finetune.inference.model_source import ModelSource
@@ -74,3 +74,19 @@ def test_thresholds_and_the_mask_are_those_of_the_model(finished_run: FinishedRu
     facts = page_facts(model)
     assert facts["options"]["thresholds"] == list(model.predictor.task.thresholds)  # type: ignore[attr-defined]
     assert (facts["mask"], facts["contexts"]) == ("[MASK]", 1)
+
+
+@pytest.mark.parametrize(("kind", "first"), [("choice", 1), ("choice by letter", 1), ("sentence", 1)])
+def test_choices_are_counted_as_predictions_count_them(finished_run: FinishedRun, kind: str, first: int) -> None:
+    model = load_one(ModelSource(model=str(finished_run(kind))), "ends")
+    assert page_facts(model)["first_choice"] == first
+    if kind == "choice":
+        task = replace(model.predictor.task, counted_from=0)  # type: ignore[type-var]
+        assert page_facts(replace(model, predictor=replace(model.predictor, task=task)))["first_choice"] == 0
+        assert "place + (model.first_choice ?? 1)" in text_of("forms.js")
+
+
+def test_a_model_is_not_called_as_a_path_of_the_server() -> None:
+    assert [free_name(name) for name in ("predict", "file", "explain", "predictions")] == [
+        *("predict-model", "file-model", "explain-model", "predictions"),
+    ]  # fmt: skip
