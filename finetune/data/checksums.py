@@ -17,8 +17,15 @@ ABOUT = "README.md"  # tells about the others, and may be written again
 
 def sha256_of(file: Path) -> str:
     """The SHA-256 of a file's content, in hexadecimal; cached until the file changes."""
+    return _sha256(file, *state_of(file))
+
+
+def state_of(file: Path) -> tuple[int, ...]:
+    """Numbers that differ once a file was changed in this process's time: a copy may keep size and time of change, but
+    not its place on the disk and the time that the system notes.
+    """
     stat = file.stat()
-    return _sha256(file, stat.st_mtime_ns, stat.st_size)
+    return stat.st_mtime_ns, stat.st_size, stat.st_ctime_ns, stat.st_ino
 
 
 @lru_cache(maxsize=256)

@@ -10,10 +10,11 @@ import numpy as np
 
 from finetune.commands.check.shift_words import Change, changes
 from finetune.data.messages import percent, shown, so_many
-from finetune.data.paths import exists
+from finetune.data.paths import exists, is_file
 from finetune.data.reading import first_rows, records
 from finetune.data.records import Record
 from finetune.data.rows import Row
+from finetune.data.source import content_hash
 from finetune.errors import UserError, nearest
 from finetune.inference.predict_plan import SAMPLE_ROWS, known_type, layout_for, require_settings
 from finetune.inference.predictor import Predictor, load_predictor
@@ -21,6 +22,7 @@ from finetune.inference.shift.alike import ENOUGH, Tested, compared_to, distance
 from finetune.inference.shift.measures import Measures, row_parts
 from finetune.inference.shift.reference import (
     MOST_ROWS,
+    PREDICTIONS,
     STATES,
     Measurer,
     Reference,
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
 UNUSABLE = 0.05  # share of rows that cannot be predicted, above which it is a shift
 FARTHEST = 5
 CHARS_SHOWN = 80
+OWN_FILE = "the model was trained on this file: its texts alone are compared, not how sure the model is of them"
 SPARE = 4  # rows read for each that is compared: some share a context
 
 
@@ -159,6 +162,9 @@ def shift_of(
     chosen = sample(predictor.task, read.rows)
     rows = [read.rows[index] for index in chosen]
     measures = measurer.of_rows(rows, reference.labels)
+    known = is_trained_on(model, file, out)
+    if known:  # of these rows the model is surer than of any other, which is no change of the rows
+        measures = {name: values for name, values in measures.items() if name not in (STATES, PREDICTIONS)}
     old = compared_to(reference)
     every = shift_tests(old, measures)
     places = [(read.records[index].row, read.records[index].line) for index in chosen]
@@ -167,8 +173,16 @@ def shift_of(
         file=str(file), rows=len(rows), reference=reference.rows, level=level,
         changes=tuple(changes(every, old, measures, reference.labels)),
         farthest=tuple(_farthest(reference, measures, places, texts)),
-        notes=tuple(_notes(read, rows, reference, every, old, measures, level)), unusable=read.unusable,
+        notes=(*[OWN_FILE] * known, *_notes(read, rows, reference, every, old, measures, level)),
+        unusable=0.0 if known else read.unusable,
     )  # fmt: skip
+
+
+def is_trained_on(model: str, file: Path, out: Path) -> bool:
+    """Whether a file is the one that a model was trained on, as the record of its run knows it."""
+    run = named_run(model, out)
+    record = None if run is None else run.record()
+    return record is not None and is_file(file) and record.data_files.get("train") == content_hash(file)
 
 
 def measurer_of(predictor: Predictor) -> Measurer:
@@ -248,8 +262,10 @@ def _drawn(coming: Iterator[Record], most: int) -> list[Record]:
 def _farthest(
     reference: Reference, new: Measures, places: Sequence[tuple[int, int]], texts: Sequence[str]
 ) -> Iterator[FarRow]:
-    """The rows with the most distant hidden states, the farthest first; none where those of dev are not known."""
-    if STATES not in reference.dev:
+    """The rows with the most distant hidden states, the farthest first; none where those of dev or of the rows are not
+    known.
+    """
+    if STATES not in reference.dev or STATES not in new:
         return
     far = distances(reference.dev[STATES], new[STATES])
     for index in np.argsort(-far, kind="stable")[:FARTHEST].tolist():

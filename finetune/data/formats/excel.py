@@ -14,6 +14,7 @@ from typing import IO, Any
 from zipfile import ZipFile
 
 from finetune.data.bounds import require_expanded
+from finetune.data.checksums import state_of
 from finetune.data.file_format import FileFormat, FileRow, Format, OutputFormat
 from finetune.data.file_start import FileStart
 from finetune.data.messages import shown, so_many
@@ -77,8 +78,7 @@ def sheets_of(path: Path) -> dict[str, int]:
     start = FileStart(path)
     if not is_file(path) or start.head[:4] != b"PK\x03\x04" or b"xl/" not in start.head + path.name.encode():
         return {}
-    stat = path.stat()
-    return _sheets(path, start.compression, stat.st_mtime_ns, stat.st_size)
+    return _sheets(path, start.compression, *state_of(path))
 
 
 @lru_cache(maxsize=8)

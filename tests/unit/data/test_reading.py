@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import random
 import unicodedata
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 from support.files import as_csv, cells, write
 from support.own_data import own_task
 
+from finetune.data.checksums import sha256_of
 from finetune.data.formats.dialect import Dialect
 from finetune.data.formats.registry import BY_SUFFIX
 from finetune.data.reading import first_rows, read_table, survey
@@ -325,3 +327,12 @@ def test_a_sign_between_digits_alone_is_no_delimiter(tmp_path: Path) -> None:
     assert next(iter(read_table(tmp_path / "a.csv").columns.values()))[-1] == "the man saw"
     (tmp_path / "b.csv").write_text("1,2\n3,4\n")
     assert list(read_table(tmp_path / "b.csv").columns.values()) == [["1", "3"], ["2", "4"]]
+
+
+def test_a_file_of_the_same_size_and_time_is_read_again(tmp_path: Path) -> None:
+    file = tmp_path / "a.csv"
+    file.write_text("text,label\na,1\n")
+    before, times = sha256_of(file), file.stat()
+    file.write_text("text,label\nb,0\n")
+    os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert sha256_of(file) != before

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from support.cli import InProcess, assert_error
 from support.predicted_files import predict, written
-from support.runs import REVIEWS, FinishedRun
+from support.runs import REVIEWS, FinishedRun, as_csv
 
 import finetune
 from finetune.commands.check import shift
@@ -68,9 +68,11 @@ def test_rows_like_those_of_training_exit_with_0(in_process: InProcess, reviews:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_each_task_type_is_compared(finished_run: FinishedRun, kind: str) -> None:
+def test_each_task_type_is_compared(finished_run: FinishedRun, tmp_path: Path, kind: str) -> None:
     run = finished_run(kind)
-    (data,) = (file for file in run.parents[2].iterdir() if file.is_file())
+    (file,) = (file for file in run.parents[2].iterdir() if file.is_file())
+    data = tmp_path / file.name
+    data.write_text(file.read_text() + "\n")  # other than the file of training, of which less is compared
     found = shift_of(str(run), data, {}, out=Path("results"), level=0.05)
     names = {change.name for change in found.changes}
     assert {"length", "predictions", "hidden states"} <= names
@@ -173,3 +175,19 @@ def test_a_damaged_reference_stops_check_and_not_predict(copied_run: FinishedRun
     (folder / FILE).write_bytes(b"nothing")
     with pytest.raises(UserError, match=rf"{FILE}: is damaged"):
         load_reference(folder)
+
+
+def test_the_file_that_a_model_was_trained_on_is_no_shift(
+    in_process: InProcess, tmp_path: Path, tiny_bert: Path
+) -> None:
+    """Of its rows the model is surer, and those that cannot be used were there in training."""
+    rows = [
+        (f"the {'cat' if n % 2 else 'dog'} sat {n}" if n % 7 else "", "good" if n % 3 else "bad") for n in range(90)
+    ]
+    (tmp_path / "mine.csv").write_text(as_csv(("text", "label"), *rows))
+    train = ("train.epochs=1", "max_length=16", f"model={tiny_bert}")
+    assert in_process("run", "mine.csv", *train, data="")[0] == 0
+    code, out, _ = in_process("check", "mine.csv", "mine.csv", data="")
+    assert code == 0 and "trained on this file" in out and "predictions" not in out
+    (tmp_path / "other.csv").write_text(as_csv(("text", "label"), *rows, rows[1]))
+    assert in_process("check", "mine.csv", "other.csv", data="")[0] == 3
