@@ -180,7 +180,7 @@ def test_a_damaged_reference_stops_check_and_not_predict(copied_run: FinishedRun
 def test_the_file_that_a_model_was_trained_on_is_no_shift(
     in_process: InProcess, tmp_path: Path, tiny_bert: Path
 ) -> None:
-    """Of its rows the model is surer, and those that cannot be used were there in training."""
+    """On its rows the model is more confident, and those that cannot be used were there in training."""
     rows = [
         (f"the {'cat' if n % 2 else 'dog'} sat {n}" if n % 7 else "", "good" if n % 3 else "bad") for n in range(90)
     ]
