@@ -83,18 +83,27 @@ def nearly_repeated(parts: Sequence[SplitFile]) -> Iterator[FileFinding]:
         (second, row), (first, like) = owners[later], owners[earlier]
         found.setdefault((first, second), []).append((row, like))
     for (first, second), pairs in sorted(found.items()):
-        yield _near(parts[first], parts[second], sorted(pairs), sampled)
+        yield _near(parts[first], parts[second], sorted(pairs), sampled, draws_dev=len(parts) == 1)
 
 
-def _near(first: SplitFile, second: SplitFile, pairs: list[tuple[int, int]], sampled: str) -> FileFinding:
+def _near(
+    first: SplitFile, second: SplitFile, pairs: list[tuple[int, int]], sampled: str, *, draws_dev: bool
+) -> FileFinding:
     rows, there = [row for row, _ in pairs], first.table.rows[pairs[0][1]]
     if first is second:
         what = f"{second.thing} nearly equal to an earlier one{sampled}; that of the first row resembles row {there}"
-        return second.found(NEAR_DUPLICATE, rows, what=what)
+        return second.found(NEAR_DUPLICATE, rows, what=what, remedy=_remedy(second, draws_dev=draws_dev))
     what = (
         f"{second.thing} nearly equal to some in {first.file}{sampled}; that of the first row resembles its row {there}"
     )
     return second.found(NEAR_LEAK, rows, what=what, remedy=NEAR_LEAK.remedy.format(split=second.split))
+
+
+def _remedy(part: SplitFile, *, draws_dev: bool) -> str:
+    """That of the issue where dev is drawn from the file; else what a column of splits, or the user, decides."""
+    if part.by_column:
+        return f"Check whether both should stay; in '{part.by_column}' both should be of one split"
+    return NEAR_DUPLICATE.remedy if draws_dev else "Check whether both should stay"
 
 
 CHECKS = (

@@ -76,9 +76,13 @@ def chart(marks: Sequence[Mark], *, x: Axis, y: Axis, says: str, height: float =
     return image(body, height=height + around, says=says)
 
 
-def stacked(first: Sequence[Mark], second: Sequence[Mark], *, x: Axis, ys: Sequence[Axis], says: str) -> Markup:
-    """Two charts, one over the other, with the same horizontal axis and one legend."""
-    above, below = 170.0, 48.0
+def stacked(
+    first: Sequence[Mark], second: Sequence[Mark], *, x: Axis, ys: Sequence[Axis], says: str, below: float = 48.0
+) -> Markup:
+    """Two charts, one over the other, with the same horizontal axis and one legend; `below` is the height of the second
+    between its axes.
+    """
+    above = 170.0
     names = [mark for mark in (*first, *second) if mark.name]
     left = max(_left(marks, y, height) for marks, y, height in ((first, ys[0], above), (second, ys[1], below)))
     body = [*area(first, x=replace(x, label=""), y=ys[0], top=0.0, height=above, legend=False, left=left)]

@@ -163,7 +163,7 @@ def shift_of(
     rows = [read.rows[index] for index in chosen]
     measures = measurer.of_rows(rows, reference.labels)
     known = is_trained_on(model, file, out)
-    if known:  # on these rows the model is more confident than on others, which is no change of the rows
+    if known:  # on these rows the model is more confident than on others, which the rows have not caused
         measures = {name: values for name, values in measures.items() if name not in (STATES, PREDICTIONS)}
     old = compared_to(reference)
     every = shift_tests(old, measures)

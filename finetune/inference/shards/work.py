@@ -17,6 +17,7 @@ from finetune.inference.shards.plan import Busy, InputFile, Marked, Plan, all_un
 from finetune.inference.shards.predict import model_hash, predict_shard, write_output
 from finetune.runs.events import Event, Note, RowsPredicted, Watcher
 
+NO_RANKS = "scores alone, without `rank`: rows of one query may be in several files; of one file predict writes both"
 WAIT = 0.5  # seconds, while other processes have all shards that are left
 Failures = dict[str, str]  # what is wrong, by the key of the shard
 Reporter = Callable[[str, int], None]  # told the key of a shard, and how many of its rows are predicted
@@ -83,6 +84,7 @@ def predict_files(
     task, sample = predictor.task, sample_of(stored)
     layout, notes = layout_for(known_type(task), predictor.layout, sample, options, inputs=task.inputs)
     notes += predictor.unsure.notes if predictor.unsure else ()
+    notes += [NO_RANKS] * known_type(task).ranked
     plan = begin(stored, output, layout=layout, model=model_hash(predictor, layout))
     left = plan.left()
     before = plan.rows - sum(shard.rows for shard in left)

@@ -39,6 +39,23 @@ def test_of_very_many_texts_a_sample_is_searched_and_that_is_said(
     assert 15 < finding.count < 30
 
 
+def test_what_to_do_is_of_the_split_that_the_file_has(tmp_path: Path, check: Check) -> None:
+    near = {i: text[:-1] + "#" for i, text in enumerate(texts(30), 31)}
+
+    def remedy(**settings: str) -> str:
+        path = reviews(tmp_path / "a.csv", text=near)
+        lines = path.read_text().splitlines()
+        parts = ["part", *("dev" if i % 5 == 0 else "train" for i in range(1, len(lines)))]
+        cells = parts if "split" in settings else [f"n{i}" for i in range(len(lines))]
+        path.write_text("\n".join(f"{line},{part}" for line, part in zip(lines, cells, strict=True)))
+        return next(one.remedy for one in check(path, **settings).findings if one.code == "near-duplicate")
+
+    assert "sampled dev split" in remedy()
+    assert "sampled" not in remedy(split="part") and "'part'" in remedy(split="part")
+    reviews(tmp_path / "dev.csv")
+    assert remedy(dev=str(tmp_path / "dev.csv")) == "Check whether both should stay"
+
+
 def test_long_texts_are_looked_at_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     many = texts(40, words=30)
     whole, near = census(many), near_pairs([*many, many[3] + "!"])

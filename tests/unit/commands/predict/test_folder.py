@@ -3,10 +3,12 @@
 import json
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support.cli import InProcess, assert_error
 from support.parquet_folders import is_complete, write_folder
+from support.runs import as_csv
 
 from finetune.commands.predict import files as predict_files
 
@@ -83,3 +85,21 @@ def test_before_anything_is_loaded(
     assert (code, out) == (2, "")
     assert_error(err, *words)
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_of_a_ranking_the_folder_has_scores_and_says_so(in_process: InProcess, tmp_path: Path, tiny_bert: Path) -> None:
+    rows = [(f"where is cat {i}", f"the animal {i} of {k} sat", int(k == i % 4)) for i in range(12) for k in range(4)]
+    (tmp_path / "asked.csv").write_text(as_csv(("query", "passage", "relevance"), *rows))
+    settings = ("shape=ranking", "train.epochs=1", "max_length=32", f"model={tiny_bert}")
+    code, _, err = in_process("run", "asked.csv", *settings, data="")
+    assert code == 0, err
+    (tmp_path / "pool").mkdir()
+    queries, passages, _ = zip(*rows, strict=True)
+    for name in ("a", "b"):
+        pq.write_table(pa.table({"query": queries, "passage": passages}), tmp_path / "pool" / f"{name}.parquet")
+    code, out, err = in_process("predict", "asked.csv", "pool", "-o", "out", data="")
+    assert code == 0 and "without `rank`" in out + err
+    assert "rank" not in pq.read_schema(tmp_path / "out" / "a.parquet").names
+    code, out, err = in_process("predict", "asked.csv", "pool/a.parquet", "-o", "one.parquet", data="")
+    assert code == 0 and "without `rank`" not in out + err
+    assert "rank" in pq.read_schema(tmp_path / "one.parquet").names
