@@ -18,8 +18,10 @@ from finetune.runs.record import RunRecord
 from finetune.task_types.columns import Layout
 from finetune.task_types.row_builder import row_of
 from finetune.task_types.row_issues import NoRow
+from finetune.task_types.run_task import trained_on
 from finetune.task_types.task import Task
 from finetune.task_types.trained_form import form_for
+from finetune.training.old_model import OldModel
 
 MOST_BYTES = 1_000_000_000  # of a split.json, which has the ids of all rows
 
@@ -88,6 +90,25 @@ def labelled_texts(
         return texts, f"{where} is not here: its rows are neither left out nor written; start where the run was started"
     changed = own is not None and record.data_files.get("train") not in (None, content_hash(own.path))
     return texts, f"{own.path} has changed since the run: its rows are those of now" if own and changed else ""
+
+
+def earlier_texts(folder: RunFolder, record: RunRecord, source: Source) -> tuple[list[str], str]:
+    """The inputs of all rows of the runs whose labels `keep_labels` kept; a note where some are lost."""
+    texts, lost = list[str](), list[str]()
+    while record.kept is not None and record.lineage is not None:
+        folder = RunFolder.of(folder.path.parents[1], record.lineage.task, record.kept.run)
+        before = folder.record()
+        if before is None:
+            lost.append(f"run {record.kept.run} is not there")
+            break
+        record = before
+        old = OldModel(folder=folder, record=record, task=trained_on(folder))
+        for read in (lambda old=old: old.training_rows(source)[1].rows, lambda old=old: old.dev()[0]):
+            try:
+                texts += [row.input for row in read()]
+            except UserError as error:
+                lost.append(error.what)
+    return texts, f"old rows are not left out where the pool has them ({'; '.join(lost)})" if lost else ""
 
 
 def _own_origins(record: RunRecord) -> dict[str, str]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from finetune.commands.label_next.candidates import PoolCandidate, PoolRows, pool_key, read_pool
 from finetune.commands.label_next.choose import SPREAD_AMONG, interleaved, spread, without_copies
-from finetune.commands.label_next.labelled_rows import OwnRows, labelled_texts, own_rows
+from finetune.commands.label_next.labelled_rows import OwnRows, earlier_texts, labelled_texts, own_rows
 from finetune.commands.label_next.outputs import TABLE, Item, LabellingTarget, require_tool, tool_of, write_items
 from finetune.commands.label_next.result import AskedRows, NextRows
 from finetune.data.messages import noun, so_many
@@ -64,7 +64,9 @@ def write_next_rows(
     own = own_rows(folder, record, predictor.layout)
     require_replaceable_output(output, reads=[pool, *([own.path] if own else [])], force=force)
     texts, note = labelled_texts(record, predictor.task, predictor.layout, own, source)
-    notes += [note] if note else []
+    earlier, lost = earlier_texts(folder, record, source)
+    texts += earlier
+    notes += [each for each in (note, lost) if each]
     found = read_pool(
         predictor,
         layout,
