@@ -6,7 +6,7 @@ Files have made-up texts of 14 to 26 words with two labels, the encoder is tiny 
 that what is measured is all but its products. Each command is a process of its own with an empty cache: `run` trains
 one epoch, `predict` takes a model of 1,000 rows, `label errors` trains five folds for two epochs, `search` two settings
 for one. Seconds are CPU seconds, which other work on the machine changes little. A size that would take more of them
-than `--longest` by what the one before took is left out.
+than `--longest` by what the one before took is left out; `--out` adds to what was measured of others.
 """
 
 import argparse
@@ -132,7 +132,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, nargs="+", default=ROWS, help="rows of the files, the fewest first")
     parser.add_argument("--commands", nargs="+", default=list(COMMANDS), choices=COMMANDS, help="what to measure")
     parser.add_argument("--longest", type=float, default=LONGEST, help="CPU seconds that a command may take")
-    parser.add_argument("--out", type=Path, help="JSON file to write")
+    parser.add_argument("--out", type=Path, help="JSON file to write, or to add to")
     options = parser.parse_args()
     facts, found = machine.facts(), list[dict[str, Any]]()
     with tempfile.TemporaryDirectory() as name:
@@ -155,10 +155,14 @@ def main() -> None:
 
 
 def write(out: Path | None, measured: dict[str, Any]) -> None:
-    """Writes what was measured so far, if a file was named."""
-    if out is not None:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(json.dumps({"about": "time and memory by rows", **measured}, indent=1) + "\n")
+    """Writes what was measured so far, if a file was named, next to what it has of other commands and sizes."""
+    if out is None:
+        return
+    before = json.loads(out.read_text())["measured"] if out.is_file() else []
+    every = {(each["command"], each["rows"]): each for each in (*before, *measured["measured"])}
+    out.parent.mkdir(parents=True, exist_ok=True)
+    facts = {"about": "time and memory by rows", **measured, "measured": list(every.values())}
+    out.write_text(json.dumps(facts, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ that begins with one would be HTML).
 import json
 import re
 import sys
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from export_tables import exports_table, serving_table
 from families_table import families_table
 from few_rows_table import few_labels_table, few_rows_table
 from gpu_table import gpu_table
+from growth_chart import growth_chart, growth_table
 from heads_charts import heads_charts
 from heads_tables import equal_table, heads_facts, heads_table, off_table
 from label_next_table import label_next_probe, label_next_runs, label_next_short
@@ -45,7 +46,7 @@ from finetune.runs.record_files import all_records
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "results" / "benchmarks"
-CHARTS = {"en": ROOT / "docs" / "explanation", "ko": ROOT / "docs" / "ko" / "explanation"}  # of the pages on heads
+CHARTS = {"en": ROOT / "docs" / "explanation", "ko": ROOT / "docs" / "ko" / "explanation"}  # of charts in each language
 SCALE = {
     "distil": ("distil.json", distil_table),
     "soups": ("soups.json", soups_table),
@@ -54,6 +55,8 @@ SCALE = {
     "serving-export": ("serving_export.json", serving_table),
     "families-speed": ("families.json", families_table),
     "short-runs": ("short_runs.json", short_runs_table),
+    "growth": ("growth.json", growth_table),
+    "growth-ko": ("growth.json", partial(growth_table, language="ko")),
     "keep-labels": ("keep_labels.json", again_tables.keep_labels_table),
     "robust": ("robust.json", again_tables.robust_table),
     "lora": ("lora.json", benchmark_tables.lora_table),
@@ -179,6 +182,8 @@ if __name__ == "__main__":
         chart = memory_chart(_benchmark("memory_by_rows.json"))
         (ROOT / "docs" / "explanation" / "memory-by-rows.svg").write_text(chart, encoding="utf-8")
         for language, folder in CHARTS.items():
+            growth = growth_chart(_benchmark("growth.json"), language)
+            (folder / "growth.svg").write_text(growth, encoding="utf-8")
             for name, chart in heads_charts(_benchmark("heads.json"), language).items():
                 (folder / name).write_text(chart, encoding="utf-8")
     for document in (*ROOT.glob("README*.md"), ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")):
