@@ -8,6 +8,7 @@ from finetune.api.names import model_name
 from finetune.api.page import show_page
 from finetune.api.quiet import plainly, quiet
 from finetune.api.run import Run
+from finetune.commands.view.captions import page_language
 from finetune.commands.view.page import write_inside
 from finetune.data.outputs import PAGE, require_replaceable_output
 
@@ -21,6 +22,7 @@ def view(
     word: str | None = None,
     sentences: str | Path | Sequence[str] | None = None,
     path: str | Path = "view.html",
+    lang: str | None = None,
     out: str | Path = "results",
     force: bool = False,
 ) -> Path:
@@ -35,6 +37,7 @@ def view(
         word: The word whose vectors are shown in many sentences; default: bank, or a word of the text.
         sentences: Sentences with the word, or their file: each is a sentence, or a meaning, a tab and a sentence.
         path: The file to write.
+        lang: The language in which the page opens, `en` or `ko`; default: `FINETUNE_LANG`, else that of the browser.
         out: The folder of the runs that are named.
         force: Replace a file that we did not write.
 
@@ -44,7 +47,7 @@ def view(
     Raises:
         UserError: Without the extra `report`, for an unknown model, a text that is too long, and too few sentences.
     """
-    file = Path(path)
+    file, language = Path(path), page_language(lang)
     reads = [str(model), *([sentences] if isinstance(sentences, str | Path) else [])]
     require_replaceable_output(file, endings=PAGE, reads=reads, force=force)
     with quiet():
@@ -55,6 +58,6 @@ def view(
         chosen = word_of(typed) if word is None else word
         found = [*sentences_of(chosen, sentences), *typed_sentences(chosen, typed)]
         encoder = loaded_encoder(model_name(model), out=Path(out))
-        write_inside(look(encoder, typed or default_texts(encoder), chosen, found), file)
+        write_inside(look(encoder, typed or default_texts(encoder), chosen, found), file, language=language)
     show_page(file)
     return file

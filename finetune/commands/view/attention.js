@@ -1,5 +1,5 @@
 // Part 1: a grid of heads, and the tokens of one head.
-const chosen = {layer: 0, head: 0, token: null};
+const chosen = {layer: data.opens[0], head: data.opens[1], token: null};
 
 function grid() {
   const n = data.tokens.length, place = one("#grid");
@@ -49,7 +49,8 @@ function choose(layer, head) {
 
 // Lines from each token that looks (left) to those that it attends to (right).
 function pairs() {
-  const n = data.tokens.length, step = 22, width = 360, left = 130, right = 230;
+  lookers();
+  const n = data.tokens.length, step = 22, width = 380, left = 130, right = 230;
   const drawn = svg("svg", {viewBox: `0 0 ${width} ${n * step + 8}`, role: "img", "aria-label": say("pairs")});
   for (let from = 0; from < n; from++) {
     if (chosen.token !== null && chosen.token !== from) continue;
@@ -62,19 +63,28 @@ function pairs() {
     }
   }
   for (let index = 0; index < n; index++) {
-    const y = index * step + 18, token = data.tokens[index];
-    const name = svg("text", {x: left - 6, y, "text-anchor": "end", tabindex: 0, role: "button", class: `token segment${data.segments[index]}${chosen.token === index ? " is-chosen" : ""}`}, token);
-    const toggle = () => { chosen.token = chosen.token === index ? null : index; pairs(); };
-    name.addEventListener("click", toggle);
-    name.addEventListener("keydown", event => {
-      if (event.key !== "Enter" && event.key !== " ") return;
-      event.preventDefault();
-      toggle();
-      one("#pairs").querySelectorAll("[role=button]")[index].focus();
-    });
+    const y = index * step + 18, token = data.tokens[index], kind = `token segment${data.segments[index]}`;
+    const name = svg("text", {x: left - 6, y, "text-anchor": "end", class: `${kind}${chosen.token === index ? " is-chosen" : ""}`}, token);
+    name.addEventListener("click", () => look(index));
     const share = chosen.token === null ? "" : ` ${weight(chosen.layer, chosen.head, chosen.token, index).toFixed(3)}`;
-    drawn.append(name, svg("text", {x: right + 6, y, class: `token segment${data.segments[index]}`}, token + share));
+    drawn.append(name, svg("text", {x: right + 6, y, class: kind}, token + share));
   }
   one("#pairs").replaceChildren(drawn);
+}
+
+// The tokens as buttons, and in words where the chosen one looks.
+function lookers() {
+  chips(one("#pair-chips"), data.tokens.map((token, index) => ({text: token, label: say("token-button", token, index)})), chosen.token, look);
+  one("#pair-text").textContent = chosen.token === null ? say("looks-all") : say("looks-at", data.tokens[chosen.token], lookedAt(chosen.token));
+}
+
+function lookedAt(from) {
+  const found = data.tokens.map((token, to) => [weight(chosen.layer, chosen.head, from, to), token, to]).sort((a, b) => b[0] - a[0]);
+  return found.slice(0, 3).map(([value, token]) => `${token} ${value.toFixed(3)}`).join(", ");
+}
+
+function look(index) {
+  chosen.token = chosen.token === index ? null : index;
+  pairs();
 }
 grid();

@@ -1,14 +1,18 @@
 """The texts of the page in each language."""
 
+import os
 import tomllib
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from finetune.errors import UserError
+
 if TYPE_CHECKING:
     from markupsafe import Markup
 
 LANGUAGES = ("en", "ko")
+VARIABLE = "FINETUNE_LANG"
 Captions = dict[str, dict[str, dict[str, str]]]
 
 
@@ -21,6 +25,17 @@ def captions() -> Captions:
 def script_captions() -> dict[str, dict[str, str]]:
     """What the scripts say, by language and by name."""
     return {language: {name: text[language] for name, text in captions()["script"].items()} for language in LANGUAGES}
+
+
+def page_language(asked: str | None) -> str | None:
+    """The language in which a page opens: the one that is asked for, else that of FINETUNE_LANG; None for the browser's.
+
+    Raises UserError for another.
+    """
+    if asked is not None and asked not in LANGUAGES:
+        raise UserError(f"`lang` is '{asked}'", f"Choose {' or '.join(LANGUAGES)}")
+    chosen = asked or os.environ.get(VARIABLE, "")[:2].lower()
+    return chosen if chosen in LANGUAGES else None
 
 
 def filled(text: str, **values: Any) -> "Markup":

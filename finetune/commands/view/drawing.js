@@ -53,5 +53,17 @@ function row(cells, tag = "td") {
   return made;
 }
 
+// Buttons in a row, of which one is pressed (or none: null); `choose` gets the number of the one that is clicked.
+function chips(place, items, pressed, choose) {
+  const focused = [...place.children].indexOf(document.activeElement);
+  place.replaceChildren(...items.map(({text, label, small}, index) => {
+    const chip = element("button", {type: "button", class: "chip", "aria-pressed": index === pressed, "aria-label": small ? `${label}: ${small}` : label});
+    chip.append(element("b", {dir: "auto"}, text), ...(small ? [element("small", {}, small)] : []));
+    chip.addEventListener("click", () => { chip.focus(); choose(index); });
+    return chip;
+  }));
+  if (focused >= 0) place.children[focused]?.focus();
+}
+
 const repaint = [];  // canvases have fixed colours: they are drawn again when the scheme changes
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => repaint.forEach(draw => draw()));

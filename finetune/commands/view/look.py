@@ -8,12 +8,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from transformers import EncoderDecoderModel, PreTrainedModel
+from transformers.convert_slow_tokenizer import bytes_to_unicode
 
+from finetune.commands.view.before_training import before_training
 from finetune.commands.view.decoder import load_pair, written_text
+from finetune.commands.view.hidden_words import hidden_words
 from finetune.commands.view.masks import masked_batch, under_masks
 from finetune.commands.view.parts import Attention, Embeddings, Inside, MarkedSentence, Outputs
 from finetune.commands.view.recording import EAGER, attention_steps
+from finetune.commands.view.run_head import run_head
 from finetune.commands.view.stream import residual_stream
+from finetune.commands.view.token_inputs import token_inputs
 from finetune.commands.view.word_vectors import word_vectors
 from finetune.data.characters import shown_jamo
 from finetune.errors import UserError
@@ -29,6 +34,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 
+PART = "\ufffd"  # what a decoder gives for bytes that are a part of a character
 MOST_TOKENS = 64
 MOST_WEIGHTS = 600_000  # attention weights on a page
 MOST_POSITIONS = 64
@@ -39,14 +45,16 @@ FIRST, SECOND = "The ferry left the bank of the river.", "It carried money to th
 
 @dataclass(frozen=True, kw_only=True)
 class Encoder:
-    """An encoder with its tokenizer, in evaluation mode on the CPU; `untrained` are weights that its files lack, and
-    `pair` the encoder-decoder of which it is a part.
+    """An encoder with its tokenizer, in evaluation mode on the CPU; `untrained` are weights that its files lack,
+    `out` is the folder of runs, and `pair` the encoder-decoder of which it is a part.
     """
 
     name: str
+    folder: "Path"
     model: PreTrainedModel
     tokenizer: "PreTrainedTokenizerBase"
     untrained: Sequence[str]
+    out: "Path"
     pair: EncoderDecoderModel | None = None
 
 
@@ -57,10 +65,12 @@ def loaded_encoder(name: str, *, out: "Path") -> Encoder:
     config = load_config(folder)
     if config.model_type == EncoderDecoderModel.config_class.model_type:
         pair, missing = load_pair(folder, config)
-        return Encoder(name=name, model=pair.encoder, tokenizer=tokenizer, untrained=missing, pair=pair)
+        return Encoder(
+            name=name, folder=folder, model=pair.encoder, tokenizer=tokenizer, untrained=missing, out=out, pair=pair
+        )
     model, untrained = load_encoder(folder)
     model.set_attn_implementation(EAGER)  # the only one that returns weights
-    return Encoder(name=name, model=model, tokenizer=tokenizer, untrained=untrained)
+    return Encoder(name=name, folder=folder, model=model, tokenizer=tokenizer, untrained=untrained, out=out)
 
 
 def default_texts(encoder: Encoder) -> list[str]:
@@ -88,13 +98,22 @@ def look(encoder: Encoder, texts: Sequence[str], word: str, sentences: Sequence[
     batch, real = masked_batch(encoder.model, encoder.tokenizer, texts)
     tokens_of = partial(shown_tokens, encoder.tokenizer)
     rows = [tokens_of(row) for row in batch["input_ids"].tolist()]
+    read = token_inputs(encoder.model, encoder.tokenizer, texts, inputs)
     return Inside(
         model=encoder.name,
         family=FAMILIES[kind].title if kind in FAMILIES else kind,
         left_to_right=is_left_to_right(encoder.model.config),
         tokens=tokens_of(ids),
         token_segments=inputs["token_type_ids"][0].tolist() if "token_type_ids" in inputs else [0] * len(ids),
-        attention=Attention(weights=weights, separators=np.array(ids) == encoder.tokenizer.sep_token_id),
+        inputs=read,
+        hidden=hidden_words(encoder, inputs, read.numbers, tokens_of),
+        before=before_training(encoder, inputs, output),
+        head=run_head(encoder.name, texts, encoder.out),
+        attention=Attention(
+            weights=weights,
+            separators=np.array(ids) == encoder.tokenizer.sep_token_id,
+            special=np.array(read.numbers) < 0,
+        ),
         steps=attention_steps(encoder.model, inputs),
         stream=residual_stream(encoder.model, inputs),
         masks=under_masks(encoder.model, batch, real, rows),
@@ -121,11 +140,27 @@ def encode_text(encoder: Encoder, texts: Sequence[str]) -> dict[str, Any]:
 
 
 def shown_tokens(tokenizer: "PreTrainedTokenizerBase", ids: Sequence[int]) -> list[str]:
-    """Tokens as a reader knows them: the bytes of byte-level BPE as characters, `▁` and `Ġ` for the space before."""
-    tokens = [shown_jamo(str(token)) for token in tokenizer.convert_ids_to_tokens(list(ids))]
-    if not any(token.startswith("Ġ") for token in tokens):
-        return tokens
-    return [tokenizer.decode([number]).replace(" ", "Ġ") for number in ids]
+    """Tokens as a reader knows them: the bytes of byte-level BPE as characters, `▁` and `Ġ` for the space before, and
+    bytes that are a part of a character as `<F0 9F>`.
+    """
+    tokens = [str(token) for token in tokenizer.convert_ids_to_tokens(list(ids))]
+    if not _is_byte_level(tokenizer):
+        return [shown_jamo(token) for token in tokens]
+    decoded = [tokenizer.decode([number]) for number in ids]
+    return [
+        _bytes_of(token) if PART in text else shown_jamo(text.replace(" ", "Ġ"))
+        for token, text in zip(tokens, decoded, strict=True)
+    ]
+
+
+def _is_byte_level(tokenizer: "PreTrainedTokenizerBase") -> bool:
+    """Whether its tokens are bytes, written as letters: the newline is Ċ."""
+    return tokenizer.is_fast and '"ByteLevel"' in tokenizer.backend_tokenizer.to_str()
+
+
+def _bytes_of(token: str) -> str:
+    codes = {letter: code for code, letter in bytes_to_unicode().items()}
+    return f"<{' '.join(f'{codes[letter]:02X}' if letter in codes else letter for letter in token)}>"
 
 
 def _embeddings(encoder: Encoder) -> Embeddings:

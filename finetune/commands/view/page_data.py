@@ -7,7 +7,17 @@ from typing import Any
 import numpy as np
 
 from finetune.commands.view.captions import script_captions
-from finetune.commands.view.parts import AttentionSteps, Inside, Masks, ResidualStream, WordVectors, WrittenText
+from finetune.commands.view.parts import (
+    AttentionSteps,
+    Guess,
+    Inside,
+    Masks,
+    ResidualStream,
+    StartCompared,
+    TokenInputs,
+    WordVectors,
+    WrittenText,
+)
 
 SCALE = 1_000
 YOURS = "yours"
@@ -23,9 +33,16 @@ def page_data(inside: Inside) -> dict[str, Any]:
     return {
         "tokens": list(inside.tokens),
         "segments": list(inside.token_segments),
+        "special": attention.special.tolist(),
+        "inputs": _inputs(inside.inputs),
+        "hidden": [[_guess(one) for one in word] for word in inside.hidden.words],
+        "before": None if inside.before is None or inside.before.compared is None else _before(inside.before.compared),
+        "reads": [] if inside.head is None else list(inside.head.reads),
         "layers": layers,
         "heads": heads,
+        "opens": list(attention.telling),
         "weights": thousandths(attention.weights),
+        "choice": thousandths(attention.choice),
         "entropy": thousandths(attention.entropy),
         "distance": thousandths(attention.distance),
         "separators": thousandths(attention.on_separators),
@@ -44,6 +61,41 @@ def thousandths(values: np.ndarray) -> list[int]:
     """The values times 1000, rounded, flat."""
     found: list[int] = np.rint(values * SCALE).astype(int).ravel().tolist()
     return found
+
+
+def _inputs(inputs: TokenInputs) -> dict[str, Any]:
+    shown = [*inputs.vectors, *([inputs.vectors.sum(0)] if len(inputs.vectors) > 1 else []), inputs.given]
+    count = min(FIRST_NUMBERS, *(each.shape[-1] for each in shown))
+    return {
+        "ids": list(inputs.ids),
+        "numbers": list(inputs.numbers),
+        "words": list(inputs.words),
+        "unknown": list(inputs.unknown),
+        "positions": None if inputs.positions is None else list(inputs.positions),
+        "parts": [*inputs.parts, *["sum"] * (len(inputs.parts) > 1), "given"],
+        "lengths": [thousandths(np.linalg.norm(each, axis=-1)) for each in shown],
+        "first": [thousandths(each[:, :count]) for each in shown],
+        "count": count,
+    }
+
+
+def _guess(guess: Guess) -> dict[str, Any]:
+    return {
+        "place": guess.place,
+        "tokens": list(guess.tokens),
+        "probabilities": [float(f"{share:.3g}") for share in guess.probabilities],
+        "probability": None if guess.probability is None else float(f"{guess.probability:.3g}"),
+        "rank": guess.rank,
+    }
+
+
+def _before(before: StartCompared) -> dict[str, Any]:
+    return {
+        "layers": list(before.layers),
+        "weights": thousandths(before.weights),
+        "moved": thousandths(before.moved),
+        "cosines": thousandths(before.cosines),
+    }
 
 
 def _steps(steps: AttentionSteps) -> dict[str, Any]:

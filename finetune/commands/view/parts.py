@@ -10,11 +10,12 @@ import numpy as np
 class Attention:
     """Attention weights `(layers, heads, tokens, tokens)`: a row is a token that looks, and sums to 1.
 
-    `separators` marks the tokens that are [SEP].
+    `separators` marks the tokens that are [SEP], `special` all that the tokenizer put around the text.
     """
 
     weights: np.ndarray
     separators: np.ndarray
+    special: np.ndarray
 
     @property
     def entropy(self) -> np.ndarray:
@@ -36,6 +37,29 @@ class Attention:
         """Mean share of the weights on [SEP], `(layers, heads)`, 0 to 1."""
         found: np.ndarray = self.weights[..., self.separators].sum(-1).mean(-1)
         return found
+
+    @property
+    def choice(self) -> np.ndarray:
+        """How far tokens of the text choose one other token of it, `(layers, heads)`, 0 to 1.
+
+        Of each token the largest weight on a token that is neither special nor next to it, less the mean weight that
+        all give to that one; a mean over tokens. It is near 0 for a head that spreads its weight evenly, and for one
+        in which all look at the same token, at themselves or at a neighbour.
+        """
+        count, own = len(self.special), ~self.special
+        apart = np.abs(np.subtract.outer(np.arange(count), np.arange(count)))
+        allowed = own[:, None] & own[None] & (apart >= (2 if own.sum() > 2 else 1))
+        if not allowed.any():
+            return np.zeros(self.weights.shape[:2])
+        more = self.weights - self.weights[:, :, own].mean(2, keepdims=True)
+        found: np.ndarray = np.where(allowed, more, 0).max(-1)[..., allowed.any(1)].mean(-1)
+        return found
+
+    @property
+    def telling(self) -> tuple[int, int]:
+        """Layer and head, from 0, with the largest `choice`."""
+        layer, head = np.unravel_index(int(self.choice.argmax()), self.choice.shape)
+        return int(layer), int(head)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,6 +165,86 @@ class Embeddings:
 
 
 @dataclass(frozen=True, kw_only=True)
+class TokenInputs:
+    """What each token is before the first layer.
+
+    `numbers` has for each token the place of its word in `words`, -1 for a token that the tokenizer added. `vectors`
+    `(parts, tokens, width)` are those that are added for a token, by the names in `parts`: `token`, `segment` and
+    `position`, of which a family may lack some, and which are empty where the input is no such sum. `positions` are
+    numbers from 0, and `given` `(tokens, width)` is what the first layer gets.
+    """
+
+    ids: Sequence[int]
+    numbers: Sequence[int]
+    words: Sequence[str]
+    unknown: Sequence[bool]
+    positions: Sequence[int] | None
+    parts: Sequence[str]
+    vectors: np.ndarray
+    given: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True)
+class Guess:
+    """What is predicted for a hidden token: the most probable tokens, best first; the probability and the rank (from 1)
+    of the token that is hidden, None where the text itself has the mask.
+    """
+
+    place: int
+    tokens: Sequence[str]
+    probabilities: Sequence[float]
+    probability: float | None
+    rank: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class HiddenWords:
+    """For each word of a text, all of whose tokens are hidden at once, the guesses of its tokens.
+
+    `why_not` is the name of a reason where a model cannot guess, and there are no words then.
+    """
+
+    words: Sequence[Sequence[Guess]] = ()
+    why_not: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StartCompared:
+    """The encoder with which a run began, on the same tokens as the trained one.
+
+    In some `layers` (from 1) its attention `weights` `(layers, heads, tokens, tokens)`. Of all layers `moved`, the
+    share of each head's attention that is elsewhere after training, `(layers, heads)`, and the `cosines` of a token's
+    vectors before and after, `(layers + 1, tokens)`, of which the first is the input of layer 1.
+    """
+
+    layers: Sequence[int]
+    weights: np.ndarray
+    moved: np.ndarray
+    cosines: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True)
+class BeforeTraining:
+    """The name of the encoder with which a run began, whether its weights were random, and the comparison; `why_not` is
+    the name of a reason where there is none.
+    """
+
+    start: str
+    random: bool = False
+    compared: StartCompared | None = None
+    why_not: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunHead:
+    """The head of a run: its task, the outputs that it reads (`pooled`, `sequence`), and what it answers, by column."""
+
+    task: str
+    reads: Sequence[str]
+    answer: Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True, kw_only=True)
 class MarkedSentence:
     """A sentence with the characters of a word in it, and the word's meaning if known; `yours` for a typed sentence."""
 
@@ -166,13 +270,19 @@ class WordVectors:
 
 @dataclass(frozen=True, kw_only=True)
 class Inside:
-    """An encoder's inside for the tokens of a sentence or a pair; `token_segments` has the segment of each token."""
+    """An encoder's inside for the tokens of a sentence or a pair; `token_segments` has the segment of each token,
+    and `head` and `before` are None for a model that is no run.
+    """
 
     model: str
     family: str
     left_to_right: bool
     tokens: Sequence[str]
     token_segments: Sequence[int]
+    inputs: TokenInputs
+    hidden: HiddenWords
+    before: BeforeTraining | None
+    head: RunHead | None
     attention: Attention
     steps: AttentionSteps | None
     stream: ResidualStream | None

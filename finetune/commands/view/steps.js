@@ -34,9 +34,9 @@ function strip(values, most = Math.max(...values.map(Math.abs), 1e-9)) {
   return made;
 }
 
-function named(name, values, text) {
+function named(name, values, text, most) {
   const made = element("div", {class: "vector"});
-  made.append(element("b", {}, name), strip(values), element("small", {}, text));
+  made.append(element("b", {}, name), strip(values, most), element("small", {}, text));
   return made;
 }
 

@@ -44,10 +44,10 @@ def residual_stream(encoder: PreTrainedModel, inputs: dict[str, Any]) -> Residua
 
 def post_norm_steps(call: LayerCall) -> Sequence[Tensor] | None:
     """The steps of POST in a layer that is LayerNorm(x + attention), and LayerNorm(x + feed-forward); else None."""
-    if len(call.norms) != 2 or not _close(call.norms[1][1], call.output[0]):
+    if len(call.norms) != 2 or not is_close(call.norms[1][1], call.output[0]):
         return None
     (first, middle), (second, after) = call.norms
-    if _close(first, call.given):  # normalised first, and again at the end
+    if is_close(first, call.given):  # normalised first, and again at the end
         return None
     return call.given, first - call.given, first, middle, second - middle, second, after
 
@@ -58,7 +58,7 @@ def pre_norm_steps(call: LayerCall) -> Sequence[Tensor] | None:
     ModernBERT's first layer has no LayerNorm before its attention.
     """
     norms = call.norms if len(call.norms) != 1 else [(call.given, call.given), *call.norms]
-    if len(norms) != 2 or not _close(norms[0][0], call.given) or _close(norms[1][1], call.output[0]):
+    if len(norms) != 2 or not is_close(norms[0][0], call.given) or is_close(norms[1][1], call.output[0]):
         return None
     (_, read), (middle, normed) = norms
     return call.given, read, middle - call.given, middle, normed, call.output[0] - middle, call.output[0]
@@ -90,5 +90,6 @@ def watched_layers(encoder: PreTrainedModel) -> Iterator[list[LayerCall]]:
             hook.remove()
 
 
-def _close(one: Tensor, other: Tensor) -> bool:
+def is_close(one: Tensor, other: Tensor) -> bool:
+    """Whether two are of one shape and equal, up to rounding."""
     return one.shape == other.shape and float((one - other).abs().max()) <= CLOSE * float(other.abs().max())

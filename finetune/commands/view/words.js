@@ -8,7 +8,6 @@ function words() {
   slider.min = 1;
   slider.max = slider.value = data.word.points.length - 1;
   slider.addEventListener("input", shown);
-  if (!data.word.explained[0][0]) one("#free").closest(".columns").className = "";  // one point: the caption says so, and the other plot has the room
   if (data.word.neighbours.at(-1) === null) one("#apart-table").remove();
   if (!data.word.close) one("#close-table").remove();
   tell(worded);
@@ -25,11 +24,13 @@ function worded() {
     return made;
   }));
   one("#sentences").replaceChildren(...data.word.sentences.map(([before, word, after], index) => {
-    const made = element("li", {"data-index": index});
-    made.append(`${data.word.meanings[index] ? `${meaningName(data.word.meanings[index])}: ` : ""}${before}`, element("b", {}, word), after);
+    const made = element("li", {"data-index": index}), button = element("button", {type: "button", "aria-pressed": "false", dir: "auto"});
+    made.append(button);
+    button.addEventListener("click", () => show(index));
+    button.append(`${data.word.meanings[index] ? `${meaningName(data.word.meanings[index])}: ` : ""}${before}`, element("b", {}, word), after);
     return made;
   }));
-  if (data.word.explained[0][0]) one("#free").replaceChildren(scatter(0));
+  one("#free").replaceChildren(scatter(0));
   one("#free-note").textContent = `${stages[0]}: ${variance(0)}`;
   if (data.word.neighbours.at(-1) !== null) one("#apart").replaceChildren(...stages.map((name, stage) => row([name,
     data.word.neighbours[stage] === null ? "–" : `${Math.round(100 * data.word.neighbours[stage])} %`,
@@ -65,7 +66,8 @@ function scatter(stage) {
   const kinds = [...new Set(data.word.meanings)];
   const drawn = svg("svg", {viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": say("vectors-of", data.word.word, stageName(stage))});
   drawn.append(svg("line", {x1: 0, x2: width, y1: height / 2, y2: height / 2, class: "axis"}), svg("line", {x1: width / 2, x2: width / 2, y1: 0, y2: height, class: "axis"}));
-  for (let index = 0; index < count; index++) {
+  const same = flat.every(value => value === 0);  // a mark for each would hide all but the last
+  for (let index = 0; index < count && !same; index++) {
     const x = width / 2 + flat[2 * index] / most * (width / 2 - margin), y = height / 2 - flat[2 * index + 1] / most * (height / 2 - margin);
     const point = mark(kinds.indexOf(data.word.meanings[index]), x, y);
     point.append(svg("title", {}, data.word.sentences[index].join("")));
@@ -73,11 +75,16 @@ function scatter(stage) {
     point.dataset.index = index;
     drawn.append(point);
   }
+  if (same) drawn.append(svg("circle", {cx: width / 2, cy: height / 2, r: 9, class: "mark all-one"}), svg("text", {x: width / 2 + 16, y: height / 2 - 8, class: "token"}, say("all-one", count)));
   return drawn;
 }
 
 function show(index) {
-  [...one("#sentences").children].forEach((item, number) => item.classList.toggle("is-chosen", number === index));
+  [...one("#sentences").children].forEach((item, number) => {
+    item.classList.toggle("is-chosen", number === index);
+    item.firstChild.setAttribute("aria-pressed", number === index);
+  });
+  document.querySelectorAll(".mark[data-index]").forEach(point => point.classList.toggle("is-picked", +point.dataset.index === index));
   one("#sentences").children[index].scrollIntoView({block: "nearest"});
 }
 words();

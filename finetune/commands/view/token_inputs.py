@@ -1,0 +1,120 @@
+"""What each token is before the first layer: its word, its id, and the vectors that are added for it.
+
+BERT adds the embeddings of token, segment and position (Devlin et al. 2019, figure 2); other families add fewer.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+from transformers import PreTrainedModel
+
+from finetune.commands.view.parts import TokenInputs
+from finetune.commands.view.stream import is_close
+from finetune.models.families import POSITIONS, positions_before
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+SEGMENTS = "token_type_embeddings"
+
+
+def token_inputs(
+    model: PreTrainedModel, tokenizer: "PreTrainedTokenizerBase", texts: Sequence[str], inputs: dict[str, Any]
+) -> TokenInputs:
+    """The words and the added vectors of a text or a pair, whose tensors are `inputs`."""
+    ids = inputs["input_ids"][0]
+    with looked_up(model) as found, torch.inference_mode():
+        given = model(**inputs, output_hidden_states=True).hidden_states[0][0, : len(ids)]
+    parts = added(found, len(ids), given)
+    rows = found.get("position", (None, None))[0] if "position" in parts else None
+    before = positions_before(_table(model, POSITIONS))
+    numbers, words = words_of(tokenizer, texts)
+    return TokenInputs(
+        ids=ids.tolist(),
+        numbers=numbers,
+        words=words,
+        unknown=[number == tokenizer.unk_token_id for number in ids.tolist()],
+        positions=None if rows is None else (rows.flatten()[: len(ids)] - before).tolist(),
+        parts=list(parts),
+        vectors=torch.stack(list(parts.values())).numpy() if parts else given.new_zeros(0, len(ids), 1).numpy(),
+        given=given.numpy(),
+    )
+
+
+def words_of(tokenizer: "PreTrainedTokenizerBase", texts: Sequence[str]) -> tuple[list[int], list[str]]:
+    """For each token the number of its word, from 0 and -1 for a token of the model's own; and the words."""
+    encoded = tokenizer(*texts, verbose=False)
+    if not encoded.is_fast:
+        return _words_of_tokens(tokenizer, encoded["input_ids"])
+    places: dict[tuple[int, int], list[int]] = {}
+    for token, (text, word) in enumerate(zip(encoded.sequence_ids(), encoded.word_ids(), strict=True)):
+        if text is not None and word is not None:
+            places.setdefault((text, word), []).append(token)
+    numbers, words = [-1] * len(encoded["input_ids"]), []
+    for number, ((text, _), tokens) in enumerate(places.items()):
+        spans = [span for token in tokens if (span := encoded.token_to_chars(token)) is not None]
+        start, end = min((span.start for span in spans), default=0), max((span.end for span in spans), default=0)
+        words.append(texts[text][start:end].strip())
+        for token in tokens:
+            numbers[token] = number
+    return numbers, words
+
+
+def _words_of_tokens(tokenizer: "PreTrainedTokenizerBase", ids: Sequence[int]) -> tuple[list[int], list[str]]:
+    """Each token as a word, for a tokenizer that does not say what its tokens are of."""
+    around = set(tokenizer.all_special_ids) - {tokenizer.unk_token_id, tokenizer.mask_token_id}
+    own = [place for place, number in enumerate(ids) if number not in around]
+    numbers = [own.index(place) if place in own else -1 for place in range(len(ids))]
+    return numbers, [tokenizer.decode([ids[place]]) for place in own]
+
+
+@contextmanager
+def looked_up(model: PreTrainedModel) -> Iterator[dict[str, tuple[Any, Tensor]]]:
+    """Within it, a forward pass of one sequence writes down, by name, which rows of a table were asked for and what
+    it gave; and as `sum` what the first LayerNorm gets.
+    """
+    found: dict[str, tuple[Any, Tensor]] = {}
+
+    def keep(name: str) -> Any:
+        def hook(_module: nn.Module, given: tuple[Any, ...], output: Tensor) -> None:
+            found.setdefault(name, (given[0], output if output.ndim == 2 else output[0]))
+
+        return hook
+
+    def norm(_module: nn.Module, given: tuple[Any, ...], _output: Tensor) -> None:
+        found.setdefault("sum", (None, given[0][0]))
+
+    tables = {"token": model.get_input_embeddings(), "segment": _table(model, (SEGMENTS,)),
+              "position": _table(model, POSITIONS)}  # fmt: skip
+    hooks = [table.register_forward_hook(keep(name)) for name, table in tables.items() if table is not None]
+    hooks += [part.register_forward_hook(norm) for part in model.modules() if type(part).__name__.endswith("Norm")]
+    try:
+        yield found
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def added(found: dict[str, tuple[Any, Tensor]], tokens: int, given: Tensor) -> dict[str, Tensor]:
+    """Those of the vectors `(tokens, width)` of each table whose sum is what the encoder goes on with; none if none is."""
+    vectors = {name: found[name][1][:tokens] for name in ("token", "segment", "position") if name in found}
+    sums = [given, *(one[:tokens] for _, one in [found["sum"]] if one.ndim == 2)] if "sum" in found else [given]
+    for count in range(len(vectors), 0, -1):
+        for names in combinations(vectors, count):
+            parts = {name: vectors[name].expand(tokens, -1) for name in names}
+            total = torch.stack(list(parts.values())).sum(0)
+            if any(is_close(total, one) for one in sums):
+                return parts
+    return {}
+
+
+def _table(model: PreTrainedModel, names: Sequence[str]) -> nn.Embedding | None:
+    """The first table of this name outside the layers."""
+    for name, part in model.named_modules():
+        if name.rpartition(".")[2] in names and isinstance(part, nn.Embedding):
+            return part
+    return None
