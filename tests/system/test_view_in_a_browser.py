@@ -31,7 +31,7 @@ const found = {heads: all("#grid button").length};
 all("#grid button")[3].click();
 found.head = q("#head").textContent;
 found.linesOfAll = all("#pairs line").length;
-q("#pairs [role=button]").dispatchEvent(new Event("click"));
+q("#pair-chips button").click();
 found.linesOfOne = all("#pairs line").length;
 found.weights = all("#pairs text").map(t => t.textContent.match(/ (\\d\\.\\d{3})$/)).filter(Boolean).map(m => +m[1]);
 q("#measure").value = "entropy"; q("#measure").dispatchEvent(new Event("change"));

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from finetune.commands.view.look import Encoder
 
 MOST_BEFORE = 150_000  # attention weights of the starting encoder on a page
+OF_START = ("task", "model", "seed", "init_seed")  # settings that decide random weights
 GONE, OTHER_SHAPE = "gone", "other-shape"
 
 
@@ -67,13 +68,14 @@ def starting_encoder(run: RunFolder, record: RunRecord, out: Path) -> PreTrained
     try:
         if is_new(record.model):
             config = encoder_config(load_config(run.require_model()))
-            return untrained_encoder(config, Recipe.model_validate(record.recipe))
+            settings = {name: record.recipe[name] for name in OF_START if name in record.recipe}
+            return untrained_encoder(config, Recipe(**settings))
         if record.lineage is not None:
             earlier = find_run(record.lineage.run, out)
             return None if earlier is None else load_encoder(earlier.require_model())[0]
         files = pretrained.resolve(record.model)
         return load_encoder(files.folder)[0] if files.fingerprint == record.weights else None
-    except (UserError, ValueError):
+    except UserError:
         return None
 
 

@@ -53,6 +53,25 @@ function row(cells, tag = "td") {
   return made;
 }
 
+// A vector as a row of coloured cells.
+function strip(values, most = Math.max(...values.map(Math.abs), 1e-9)) {
+  const made = element("div", {class: "strip"});
+  made.append(...values.map(value => {
+    const cell = element("i", {title: value.toFixed(3)});
+    cell.style.background = shade(value / most);
+    return cell;
+  }));
+  return made;
+}
+
+function named(name, values, text, most) {
+  const made = element("div", {class: "vector"});
+  made.append(element("b", {}, name), strip(values, most), element("small", {}, text));
+  return made;
+}
+
+const start = values => `${values.slice(0, 4).map(value => value.toFixed(2)).join(", ")} ...`;
+
 // Buttons in a row, of which one is pressed (or none: null); `choose` gets the number of the one that is clicked.
 function chips(place, items, pressed, choose) {
   const focused = [...place.children].indexOf(document.activeElement);

@@ -2,8 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+
+TELLING = 0.1  # of `choice`: below, a head shows little
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,17 +41,24 @@ class Attention:
         found: np.ndarray = self.weights[..., self.separators].sum(-1).mean(-1)
         return found
 
-    @property
+    @cached_property
+    def least_apart(self) -> int:
+        """How far a token is at least from those of which `choice` speaks: 2, or 1 where no head chooses further."""
+        return 2 if self._choice(2).max() >= TELLING else 1
+
+    @cached_property
     def choice(self) -> np.ndarray:
         """How far tokens of the text choose one other token of it, `(layers, heads)`, 0 to 1.
 
-        Of each token the largest weight on a token that is neither special nor next to it, less the mean weight that
-        all give to that one; a mean over tokens. It is near 0 for a head that spreads its weight evenly, and for one
-        in which all look at the same token, at themselves or at a neighbour.
+        Of each token the largest weight on a token that is not special and `least_apart` away, less the mean weight
+        that all of the text give to that one; a mean over tokens. It is near 0 for a head that spreads its weight
+        evenly, and for one in which all look at the same token or at themselves.
         """
-        count, own = len(self.special), ~self.special
-        apart = np.abs(np.subtract.outer(np.arange(count), np.arange(count)))
-        allowed = own[:, None] & own[None] & (apart >= (2 if own.sum() > 2 else 1))
+        return self._choice(self.least_apart)
+
+    def _choice(self, least: int) -> np.ndarray:
+        own, places = ~self.special, np.arange(len(self.special))
+        allowed = own[:, None] & own[None] & (np.abs(places[:, None] - places[None]) >= least)
         if not allowed.any():
             return np.zeros(self.weights.shape[:2])
         more = self.weights - self.weights[:, :, own].mean(2, keepdims=True)

@@ -24,24 +24,6 @@ function vector(name, layer, head, token, width = data.steps.width) {
   return data.steps[name].slice(start, start + width).map(value => value / 1000);
 }
 
-function strip(values, most = Math.max(...values.map(Math.abs), 1e-9)) {
-  const made = element("div", {class: "strip"});
-  made.append(...values.map(value => {
-    const cell = element("i", {title: value.toFixed(3)});
-    cell.style.background = shade(value / most);
-    return cell;
-  }));
-  return made;
-}
-
-function named(name, values, text, most) {
-  const made = element("div", {class: "vector"});
-  made.append(element("b", {}, name), strip(values, most), element("small", {}, text));
-  return made;
-}
-
-const start = values => `${values.slice(0, 4).map(value => value.toFixed(2)).join(", ")} ...`;
-
 function compute() {
   const layer = +one("#step-layer").value, head = +one("#step-head").value, token = +one("#step-token").value;
   const n = data.tokens.length, d = data.steps.width, at = data.steps.layers[layer] - 1;

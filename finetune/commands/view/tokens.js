@@ -28,11 +28,11 @@ function inputStrips() {
   const {parts, first, lengths, ids, positions, count} = data.inputs;
   chips(one("#input-chips"), data.tokens.map((token, index) => ({text: token, label: say("token-button", token, index)})), fed, index => { fed = index; inputStrips(); });
   const numbers = first.map(each => each.slice(count * fed, count * (fed + 1)).map(value => value / 1000));
-  const most = Math.max(...numbers.flat().map(Math.abs), 1e-9);
+  const most = Math.max(...numbers.slice(0, -1).flat().map(Math.abs), 1e-9);  // of the sum and its parts; what LayerNorm makes of it is much larger
   const rows = {token: ids[fed], segment: data.segments[fed], position: positions?.[fed]};
   one("#input-strips").replaceChildren(...parts.map((part, index) => {
     const name = part in rows ? say(`row-of-${part}`, rows[part]) : say(`of-${part}`);
-    return named(name, numbers[index], `${start(numbers[index])} ${say("length", (lengths[index][fed] / 1000).toFixed(2))}`, most);
+    return named(name, numbers[index], `${start(numbers[index])} ${say("length", (lengths[index][fed] / 1000).toFixed(2))}`, part === "given" ? undefined : most);
   }));
 }
 tokens();

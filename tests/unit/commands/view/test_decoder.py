@@ -76,7 +76,7 @@ def test_the_page_has_the_search_and_the_encoder_says_that_it_has_no_pooler(tiny
     assert inside.outputs.pooled is None
     page = render_view(inside)
     assert "cross-attention" in page
-    assert 'id="part-8"' in page
+    assert 'id="part-decoder"' in page
 
 
 @pytest.mark.parametrize("texts", [[TEXT, "a dog"]])

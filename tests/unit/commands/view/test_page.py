@@ -8,21 +8,30 @@ from importlib.resources import files
 import numpy as np
 import pytest
 
-from finetune.commands.view.captions import LANGUAGES, captions
+from finetune.commands.view.captions import LANGUAGES, captions, page_language
 from finetune.commands.view.page import SCRIPTS, render_view
 from finetune.commands.view.page_data import cosines, project
 from finetune.commands.view.parts import (
     Attention,
     AttentionSteps,
+    BeforeTraining,
     Embeddings,
+    Guess,
+    HiddenWords,
     Inside,
     MarkedSentence,
     Masks,
     Outputs,
     ResidualStream,
+    RunHead,
+    StartCompared,
+    TokenInputs,
     WordVectors,
 )
 from finetune.commands.view.stream import POST
+from finetune.errors import UserError
+
+BUILT = ("title-", "hidden-", "own-head-", "before-")  # names that the template puts together
 
 
 def test_projection_is_that_of_scikit_learn() -> None:
@@ -71,7 +80,30 @@ def large(layers: int, heads: int, tokens: int, width: int) -> Inside:
         left_to_right=False,
         tokens=["[CLS]", *["</script>"] * (tokens - 1)],
         token_segments=[0] * tokens,
-        attention=Attention(weights=weights, separators=np.arange(tokens) == tokens - 1),
+        inputs=TokenInputs(
+            ids=range(tokens),
+            numbers=[-1, *range(tokens - 1)],
+            words=["</script>"] * (tokens - 1),
+            unknown=[False, True] + [False] * (tokens - 2),
+            positions=range(tokens),
+            parts=["token", "position"],
+            vectors=generator.normal(size=(2, tokens, width)),
+            given=generator.normal(size=(tokens, width)),
+        ),
+        hidden=HiddenWords(words=[[Guess(place=1, tokens=["<i>"], probabilities=[1], probability=0.1, rank=2)]]),
+        before=BeforeTraining(
+            start="<start>",
+            compared=StartCompared(
+                layers=[1],
+                weights=weights[:1],
+                moved=generator.random((layers, heads)),
+                cosines=generator.random((layers + 1, tokens)),
+            ),
+        ),
+        head=RunHead(task="<task>", reads=["pooled"], answer=[("<column>", "<b>")]),
+        attention=Attention(
+            weights=weights, separators=np.arange(tokens) == tokens - 1, special=np.arange(tokens) == 0
+        ),
         steps=steps,
         stream=ResidualStream(stages=POST, vectors=generator.normal(size=(layers, len(POST), tokens, width))),
         masks=masks,
@@ -91,8 +123,9 @@ def test_the_page_of_a_base_model_is_under_5_mb_and_asks_for_nothing() -> None:
     assert "https://" not in page
     assert "default-src 'none'" in page
     assert "&lt;big&gt;" in page
-    assert "&lt;BERT&gt;" in page
-    assert "<BERT>" not in page
+    for name in ("BERT", "start", "task", "column"):
+        assert f"&lt;{name}&gt;" in page
+        assert f"<{name}>" not in page
     assert page.count("</script>") == 2
     data = json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1])  # type: ignore[index]
     assert data["tokens"][1] == "</script>"
@@ -119,8 +152,74 @@ def test_every_text_is_used() -> None:
     folder = files("finetune.commands.view")
     template = (folder / "page.html.j2").read_text(encoding="utf-8")
     for name in captions()["page"]:
-        assert f'"{name}"' in template or name.startswith("part-"), name
+        assert f'"{name}"' in template or name.startswith(BUILT), name
     scripts = template + "".join((folder / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS)
-    built = ("mask-", "stream-", "first-vector", "mean-vector", "pooled-vector", "kept", "finished", "dropped")
+    built = (
+        *("mask-", "stream-", "first-vector", "mean-vector", "pooled-vector", "kept", "finished", "dropped"),
+        *("of-", "row-of-", "head-", "reads-"),
+    )
     for name in captions()["script"]:
         assert f'"{name}"' in scripts or name.startswith(built), name
+
+
+def test_what_a_page_cannot_show_it_says() -> None:
+    """One sentence each: why, and what would."""
+    inside = large(2, 2, 5, 8)
+    for why, named in (("no-layer", "corpus.txt"), ("left-to-right", "objective=mlm"), ("no-mask", "corpus.txt")):
+        page = render_view(replace(inside, hidden=HiddenWords(why_not=why)))
+        part = page[page.index('id="part-hidden"') : page.index('id="part-attention"')]
+        assert named in part
+        assert "hidden-chips" not in part
+    for why, named in (("gone", "are not here any more"), ("other-shape", "other layers, heads or tokens")):
+        page = render_view(replace(inside, before=BeforeTraining(start="minilm", why_not=why)))
+        assert named in page
+        assert "before-canvas" not in page[: page.index("<script")]
+    page = render_view(replace(inside, before=None, head=None))
+    assert 'id="part-before"' not in page
+    empty = replace(inside.inputs, parts=[], vectors=np.zeros((0, 5, 1)))
+    assert "is not such a sum" in render_view(replace(inside, inputs=empty))
+
+
+def test_parts_are_numbered_without_gaps() -> None:
+    for inside in (large(2, 2, 5, 8), replace(large(2, 2, 5, 8), before=None)):
+        page = render_view(inside)
+        titles = re.findall(r'<h2 id="title-\w+">(\d+) ', page)
+        assert titles == [str(number) for number in range(1, len(titles) + 1)]
+        links = re.findall(r'href="#(part-\w+)">(\d+) ', page)
+        assert [number for _, number in links] == titles
+        assert all(f'<section id="{name}"' in page for name, _ in links)
+
+
+def test_a_page_opens_in_a_language(monkeypatch: pytest.MonkeyPatch) -> None:
+    inside = large(2, 2, 5, 8)
+    data = re.search(r'id="data">(.*?)</script>', render_view(inside, language="ko"), re.DOTALL)
+    assert data is not None
+    assert json.loads(data[1])["language"] == "ko"
+    monkeypatch.delenv("FINETUNE_LANG", raising=False)
+    assert page_language(None) is None
+    monkeypatch.setenv("FINETUNE_LANG", "ko_KR.UTF-8")
+    assert (page_language(None), page_language("en")) == ("ko", "en")
+    with pytest.raises(UserError, match="fr"):
+        page_language("fr")
+
+
+def test_it_opens_on_the_head_whose_tokens_choose() -> None:
+    """Not on one that is even, that looks at itself, at [SEP], at one word, or at what is next to it."""
+    n = 8
+    even, own, after = np.full((n, n), 1 / n), np.eye(n), np.roll(np.eye(n), 1, axis=1)
+    last, third = np.zeros((n, n)), np.zeros((n, n))
+    last[:, -1], third[:, 3] = 1, 1
+    chosen = np.eye(n)[[0, 4, 5, 6, 1, 2, 3, 7]]
+    special = np.isin(np.arange(n), (0, n - 1))
+
+    def attention(*heads: np.ndarray) -> Attention:
+        weights = np.stack(heads)[None]
+        return Attention(weights=weights, separators=np.arange(n) == n - 1, special=special)
+
+    found = attention(even, own, last, third, after, chosen)
+    assert (found.telling, found.least_apart) == ((0, 5), 2)
+    assert found.choice[0, :4] == pytest.approx(0, abs=1e-9)
+    near = attention(even, own, last, third, after)
+    assert (near.telling, near.least_apart) == ((0, 4), 1)  # where no head chooses further
+    nothing = Attention(weights=even[None, None], separators=special, special=np.ones(n, bool))
+    assert nothing.telling == (0, 0)
