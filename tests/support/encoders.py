@@ -15,6 +15,7 @@ from transformers import (
     AutoModel,
     AutoTokenizer,
     BertConfig,
+    BertForMaskedLM,
     BertLMHeadModel,
     BertModel,
     DistilBertConfig,
@@ -93,6 +94,17 @@ def write_bert(folder: Path) -> None:
     size = wordpiece(folder, "BertTokenizer")
     torch.manual_seed(0)
     BertModel(BertConfig(vocab_size=size, max_position_embeddings=128, **SIZES)).save_pretrained(folder)
+
+
+@pytest.fixture(scope="session")
+def tiny_masked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A random BERT with its layer for masked words."""
+    folder = tmp_path_factory.mktemp("tiny-masked")
+    size = wordpiece(folder, "BertTokenizer")
+    torch.manual_seed(0)
+    config = BertConfig(**SIZES | {"vocab_size": size, "max_position_embeddings": 128, "initializer_range": 0.5})
+    BertForMaskedLM(config).save_pretrained(folder)
+    return folder
 
 
 @pytest.fixture(scope="session")

@@ -40,8 +40,12 @@ def test_a_model_and_a_run_give_a_page(view: View, tiny_bert: Path, finished_run
     assert "no trained pooler" in (tmp_path / "mine.html").read_text()
 
 
+def whole_data_of(page: Path) -> Any:
+    return json.loads(re.findall(r'id="data">(.*?)</script>', page.read_text(encoding="utf-8"), re.DOTALL)[0])
+
+
 def data_of(page: Path) -> Any:
-    return json.loads(re.findall(r'id="data">(.*?)</script>', page.read_text(encoding="utf-8"), re.DOTALL)[0])["word"]
+    return whole_data_of(page)["word"]
 
 
 def test_your_own_sentences_are_points_with_their_cosine_by_layer(view: View, tiny_bert: Path, tmp_path: Path) -> None:
@@ -66,7 +70,28 @@ def test_without_a_word_it_is_one_of_the_text(text: str, word: str) -> None:
     assert word_of([text]) == word
 
 
+def test_a_korean_encoder_of_ones_own_shows_korean_pieces(
+    in_process: InProcess, view: View, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A vocabulary and an encoder of Korean text: words and pieces, no jamo, and what is behind [MASK]."""
+    monkeypatch.setenv("FINETUNE_LANG", "ko")
+    texts = ["영화가 정말 재미있다", "배우들 연기가 좋았다", "영화는 지루했다", "배우가 정말 좋다"]
+    (tmp_path / "korean.txt").write_text("\n".join(f"{one} {number % 9}" for one in texts for number in range(80)))
+    settings = ("model=new:1x64", "tokenizer=300", "max_length=32", "train.updates=3", "--quiet")
+    assert in_process("run", "korean.txt", *settings, data="")[0] == 0
+    assert view("korean.txt", "영화가 정말 좋다", "-o", "own.html")[0] == 0
+    data = whole_data_of(tmp_path / "own.html")
+    assert data["language"] == "ko"
+    assert data["tokens"][1:3] == ["영화가", "정말"]
+    assert not any("\u1100" <= letter <= "\u11ff" or "\u3131" <= letter <= "\u318e" for letter in "".join(data["tokens"]))
+    assert [word[0]["place"] for word in data["hidden"]][:2] == [1, 2]
+    assert data["before"]["moved"]
+    assert view("korean.txt", "--lang", "en", "-o", "english.html")[0] == 0
+    assert whole_data_of(tmp_path / "english.html")["language"] == "en"
+
+
 MISTAKES = [
+    (["the cat", "--lang", "fr"], "fr"),
     (["", "--word", "bank"], None),
     ([" "], "empty"),
     (["the cat", ""], "empty"),

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from support.browser import CONTRAST, in_a_browser
+from support.runs import FinishedRun
 
 from finetune.commands.view.look import loaded_encoder, look
 from finetune.commands.view.page import write_inside
@@ -39,6 +40,7 @@ found.entropy = q("#grid span").textContent;
 found.stepHead = q("#step-head").value;
 found.shares = all("#step-rows tr").map(tr => +tr.dataset.share);
 const centre = p => { const b = p.getBoundingClientRect(); return Math.round(b.x + b.width / 2); };
+found.freeText = q("#free text").textContent;
 found.free = new Set(all("#free polygon, #free circle").map(centre)).size;
 q("#stage").value = 1; q("#stage").dispatchEvent(new Event("input"));
 found.first = q("#stage-name").textContent;
@@ -49,6 +51,8 @@ found.close = [q("#close td").textContent, all("#close tr").length];
 found.points = all("#scatter circle, #scatter polygon").length;
 q("#scatter polygon").dispatchEvent(new Event("click"));
 found.sentence = q("#sentences .is-chosen").textContent;
+all("#sentences button")[0].click();
+found.picked = [all("#sentences [aria-pressed=true]").length, q("#scatter .is-picked").dataset.index];
 found.strips = all("#strips .strip").length;
 found.segments = all("#segments tr").length;
 const change = (id, value) => { q(id).value = value; q(id).dispatchEvent(new Event("change")); };
@@ -89,13 +93,15 @@ def test_a_student_can_click_through_it(page: Path, tmp_path: Path) -> None:
     assert sum(found["shares"]) == pytest.approx(1, abs=0.03)
     assert float(found["entropy"]) > 0
     assert found["stepHead"] == "1"
-    assert found["free"] == 0  # of one word all points would be one
+    assert found["free"] == 1  # without context a word is one point
+    assert found["freeText"] == "22 sentences, one point"
     assert found["first"].startswith("after the embeddings")
     assert found["last"].startswith("layer 2")
     assert found["points"] == 22
     assert found["number"] == "2"
     assert found["close"] == ["1.000", 4]
     assert "bank" in found["sentence"]
+    assert found["picked"] == [1, "0"]
     assert (found["strips"], found["segments"]) == (3, 3)
 
 
@@ -126,6 +132,118 @@ def test_it_is_whole_and_readable(page: Path, width: int, dark: bool, tmp_path: 
     assert found["wide"] <= width
     assert 0 < found["weight"] <= width  # without scrolling
     assert found["contrast"]["ratio"] >= 4.5, found
+
+
+TOKENS = """
+const q = selector => document.querySelector(selector), all = selector => [...document.querySelectorAll(selector)];
+const cells = selector => all(selector).map(r => [...r.children].map(c => c.textContent));
+const found = {head: cells("#token-table thead tr")[0], rows: cells("#token-table tbody tr")};
+const strips = () => all("#input-strips .vector").map(e => [e.querySelector("b").textContent, +e.textContent.match(/length (.*)/)?.[1]]);
+all("#input-chips button")[2].click();
+found.strips = strips();
+found.focus = document.activeElement.textContent;
+found.pressed = all("#input-chips [aria-pressed=true]").map(e => e.textContent);
+all("#hidden-chips button")[1].click();
+found.hiddenText = q("#hidden-text").textContent;
+found.guesses = cells("#hidden-guesses tr");
+found.guessed = q("#hidden-guesses .note").textContent;
+const at = name => { all("#head-buttons button").find(b => b.textContent === name).click();
+  return [all("#head-drawing .reads").length, q("#head-reads").textContent]; };
+found.label = at("Label of a text or pair"); found.tags = at("Tags of words"); found.span = at("Answer in a text");
+found.opens = all("#grid button").findIndex(b => b.getAttribute("aria-pressed") === "true");
+found.says = q("#part-attention").innerText.match(/It opens on layer (\\d+), head (\\d+)/)?.slice(1);
+return found;
+"""
+KEYBOARD = """
+const q = selector => document.querySelector(selector), all = selector => [...document.querySelectorAll(selector)];
+const found = {};
+found.unreachable = all("[role=img] :is(a, button, [tabindex], [role=button])").length;
+const name = e => e.getAttribute("aria-label") || e.textContent.trim() || e.labels?.[0]?.textContent || "";
+found.nameless = all("button, select, input, a").filter(e => !name(e)).map(e => e.outerHTML.slice(0, 80));
+found.unnamedPictures = all("svg:not([aria-hidden]), canvas[role=img]").filter(e =>
+  !e.getAttribute("aria-label") && !q(`#${e.getAttribute("aria-labelledby") || "none"}`)?.textContent).length;
+found.unpressed = all(".chips button, #grid button, #sentences button").filter(e => !e.hasAttribute("aria-pressed")).length;
+const ids = all("[id]").map(e => e.id);
+found.twice = ids.filter((id, index) => ids.indexOf(id) !== index);
+const chip = all("#pair-chips button")[2];
+chip.focus(); chip.click();
+found.focused = [...q("#pair-chips").children].indexOf(document.activeElement);
+found.text = q("#pair-text").textContent;
+document.activeElement.blur(); all("#pair-chips button")[2].focus({focusVisible: true});
+found.outline = getComputedStyle(document.activeElement).outlineStyle;
+return found;
+"""
+
+
+@pytest.fixture(scope="module")
+def pretrained_page(tmp_path_factory: pytest.TempPathFactory, tiny_masked: Path) -> Path:
+    """A page of a model with a layer for hidden words, of a pair with a word that its vocabulary lacks."""
+    file = tmp_path_factory.mktemp("masked") / "view.html"
+    texts = ["the cat sat 🐶", "a dog"]
+    write_inside(look(loaded_encoder(str(tiny_masked), out=file.parent), texts, "bank", sentences_of("bank", None)), file)
+    return file
+
+
+def test_tokens_hidden_words_and_heads(pretrained_page: Path, tmp_path: Path) -> None:
+    found: Any = in_a_browser(pretrained_page, TOKENS, tmp_path)
+    assert found["head"][:5] == ["position", "word", "piece", "id", "segment"]
+    words, pieces, segments = ([row[index] for row in found["rows"]] for index in (1, 2, 4))
+    assert pieces == ["[CLS]", "the", "cat", "sat", "[UNK]", "[SEP]", "a", "dog", "[SEP]"]
+    assert words == ["added", "1 the", "2 cat", "3 sat", "4 🐶", "added", "5 a", "6 dog", "added"]
+    assert segments == ["0"] * 6 + ["1"] * 3
+    assert [name.split(",")[0] for name, _ in found["strips"]] == [
+        *("token embedding", "+ segment embedding", "+ position embedding", "= sum", "input of layer 1")
+    ]
+    assert [float(cell) for cell in found["rows"][2][5:]] == [length for _, length in found["strips"]]
+    assert (found["focus"], found["pressed"]) == ("cat", ["cat"])
+    assert found["hiddenText"] == "[CLS] the [MASK] sat [UNK] [SEP] a dog [SEP]"
+    assert len(found["guesses"]) == 5
+    shares = [float(row[1]) for row in found["guesses"]]
+    assert shares == sorted(shares, reverse=True)
+    assert "cat" in found["guessed"]
+    assert found["label"][0] == 2  # from [CLS] to the pooled output, and on to the head
+    assert (found["tags"][0], found["span"][0]) == (6, 6)
+    assert "6 of 9 vectors" in found["tags"][1]
+    assert found["says"] == [str(found["opens"] // 2 + 1), str(found["opens"] % 2 + 1)]
+
+
+def test_it_is_used_by_keyboard_and_read_aloud(pretrained_page: Path, tmp_path: Path) -> None:
+    found: Any = in_a_browser(pretrained_page, KEYBOARD, tmp_path)
+    assert (found["unreachable"], found["unnamedPictures"], found["unpressed"]) == (0, 0, 0)
+    assert (found["nameless"], found["twice"]) == ([], [])
+    assert found["focused"] == 2
+    assert found["text"].startswith("“cat” looks most at ")
+    assert found["outline"] == "solid"
+
+
+BEFORE = """
+const q = selector => document.querySelector(selector), all = selector => [...document.querySelectorAll(selector)];
+const pixels = id => [...q(id).getContext("2d").getImageData(0, 0, q(id).width, q(id).height).data].join();
+const found = {moved: q("#before-moved").textContent, rows: all("#before-table tbody tr").map(r => [...r.children].map(c => c.textContent))};
+found.differ = pixels("#before-canvas") !== pixels("#after-canvas");
+q("#before-head").value = 1; q("#before-head").dispatchEvent(new Event("change"));
+found.other = q("#before-moved").textContent;
+found.answer = all("#part-before > table th").map(e => e.textContent);
+found.lang = document.documentElement.lang;
+found.title = q("h1").innerText.trim();
+found.english = all(".said[lang=en]").filter(e => e.getClientRects().length).length;
+return found;
+"""
+
+
+def test_a_run_is_shown_next_to_its_start(finished_run: FinishedRun, tmp_path: Path) -> None:
+    run, file = str(finished_run("sentence")), tmp_path / "view.html"
+    inside = look(loaded_encoder(run, out=tmp_path), ["a fine film"], "bank", sentences_of("bank", None))
+    write_inside(inside, file, language="ko")
+    found: Any = in_a_browser(file, BEFORE, tmp_path)
+    assert found["moved"].startswith(("1층", "2층"))
+    assert "헤드 2" in found["other"]
+    assert found["differ"]
+    assert len(found["rows"]) == 3
+    assert all(-1 <= float(row[-1]) < 1 for row in found["rows"][1:])  # the vectors turned
+    assert "prediction" in found["answer"]
+    assert (found["lang"], found["english"]) == ("ko", 0)
+    assert found["title"].endswith("들여다보기")
 
 
 DECODER = (

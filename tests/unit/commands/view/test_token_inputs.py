@@ -1,19 +1,114 @@
-"""What `finetune view` shows of tokens before the first layer, in every family."""
+"""What `finetune view` shows of tokens before the first layer, in every family and for odd texts."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pytest
 import torch
 import transformers
 
-from finetune.commands.view.look import encode_text, loaded_encoder
-from finetune.commands.view.token_inputs import token_inputs
+from finetune.commands.view.look import encode_text, loaded_encoder, look, shown_tokens
+from finetune.commands.view.page import render_view
+from finetune.commands.view.sentences import sentences_of
+from finetune.commands.view.token_inputs import token_inputs, words_of
 
 PAIR = ["the cat sat on the road", "a dog ran"]
+BANK = sentences_of("bank", None)[8:12]
+WITHOUT_SEGMENTS = {"distilbert", "modernbert", "mpnet", "eurobert", "deberta", "deberta-v2", "esm"}
+WITHOUT_POSITIONS = {"modernbert", "deberta-v2", "roformer", "eurobert"}
 
 
-def test_the_parts_of_each_family(tiny_encoder: Path) -> None:
-    encoder = loaded_encoder(str(tiny_encoder), out=Path("results"))
+def seen_inputs(folder: Path, texts: list[str]) -> tuple[Any, Any]:
+    encoder = loaded_encoder(str(folder), out=Path("results"))
+    inputs = encode_text(encoder, texts)
+    return encoder, token_inputs(encoder.model, encoder.tokenizer, texts, inputs)
+
+
+def test_the_parts_of_each_family_add_up(tiny_encoder: Path) -> None:
+    """Rows of the tables of transformers' own model, and what its first layer gets."""
+    encoder, found = seen_inputs(tiny_encoder, PAIR)
+    kind = encoder.model.config.model_type
+    model = transformers.AutoModel.from_pretrained(tiny_encoder, attn_implementation="eager").eval()
     inputs = encode_text(encoder, PAIR)
-    found = token_inputs(encoder.model, encoder.tokenizer, PAIR, inputs)
-    print("FAM", encoder.model.config.model_type, found.parts, found.vectors.shape, found.given.shape, found.positions and found.positions[:3], found.words, found.numbers)
+    with torch.no_grad():
+        states = model(**inputs, output_hidden_states=True).hidden_states
+    tokens = len(found.ids)
+    assert np.abs(found.given - states[0][0, :tokens].numpy()).max() < 1e-6
+    parts = dict(zip(found.parts, found.vectors, strict=True))
+    table = model.get_input_embeddings().weight[inputs["input_ids"][0]].detach().numpy()
+    assert np.abs(parts["token"] - table).max() < 1e-6
+    assert ("segment" in parts) == (kind not in WITHOUT_SEGMENTS), kind
+    assert ("position" in parts) == (kind not in WITHOUT_POSITIONS), kind
+    assert (found.positions is None) == ("position" not in parts)
+    if found.positions is not None:
+        assert list(found.positions) == list(range(tokens))
+    assert [word for word in found.words if word] == " ".join(PAIR).split()
+    assert found.numbers[0] == -1
+    assert sorted({*found.numbers}) == list(range(-1, len(found.words)))
+
+
+def test_a_wrong_part_is_not_shown(tiny_bert: Path) -> None:
+    """The table of positions, of which another row is added than was looked up."""
+    encoder, found = seen_inputs(tiny_bert, PAIR)
+    assert list(found.parts) == ["token", "segment", "position"]
+    encoder.model.embeddings.LayerNorm.register_forward_pre_hook(lambda _module, given: (given[0] + 1,))
+    wrong = token_inputs(encoder.model, encoder.tokenizer, PAIR, encode_text(encoder, PAIR))
+    assert (list(wrong.parts), wrong.vectors.shape[0]) == ([], 0)
+
+
+def test_words_and_their_pieces(tiny_bert: Path) -> None:
+    encoder, found = seen_inputs(tiny_bert, ["The \N{DOG FACE} unlocked, cat", "배가"])
+    assert list(found.words) == ["The", "\N{DOG FACE}", "unlocked", ",", "cat", "배가"]
+    tokens = shown_tokens(encoder.tokenizer, found.ids)
+    of_word = [token for token, number in zip(tokens, found.numbers, strict=True) if number == 2]
+    assert "".join(token.removeprefix("##") for token in of_word) == "unlocked"
+    assert [found.words[number] for number, unknown in zip(found.numbers, found.unknown, strict=True) if unknown] == [
+        *("\N{DOG FACE}", "배가")
+    ]
+
+
+ODD = {
+    "emoji": ["the \N{DOG FACE}\N{ZERO WIDTH JOINER}\N{BLACK HEART} cat \U0001f468\u200d\U0001f469\u200d\U0001f467"],
+    "right to left": ["שלום עולם", "مرحبا بالعالم"],
+    "one letter": ["a"],
+    "punctuation": ["!?"],
+    "controls": ["the\u200b cat\x07 sat"],
+    "mask in the text": ["the [MASK] sat"],
+    "markup": ["<b>the</b> & </script> cat"],
+    "korean": ["배가 고프다", "밥을 먹었다"],
+}
+
+
+@pytest.mark.parametrize("texts", ODD.values(), ids=ODD)
+@pytest.mark.parametrize("family", ["tiny_masked", "tiny_roberta", "tiny_albert"])
+def test_odd_texts_give_a_page(texts: list[str], family: str, request: pytest.FixtureRequest) -> None:
+    encoder = loaded_encoder(str(request.getfixturevalue(family)), out=Path("results"))
+    inside = look(encoder, texts, "bank", BANK)
+    assert len(inside.tokens) == len(inside.inputs.numbers) == len(inside.inputs.ids)
+    assert not any("\ufffd" in token for token in inside.tokens)
+    page = render_view(inside)
+    assert page.count("</script>") == 2
+    assert 'id="token-table"' in page
+
+
+def test_bytes_that_are_a_part_of_a_character_are_shown_as_bytes(tiny_roberta: Path) -> None:
+    tokenizer = loaded_encoder(str(tiny_roberta), out=Path("results")).tokenizer
+    ids = tokenizer(" \N{DOG FACE}")["input_ids"][1:-1]
+    shown = shown_tokens(tokenizer, ids)
+    found = "".join(token for token in shown if token != "Ġ").replace("Ġ", "")
+    assert bytes.fromhex(found.replace("<", " ").replace(">", " ")).endswith("\N{DOG FACE}".encode())
+
+
+def test_a_tokenizer_that_does_not_say_what_its_tokens_are_of() -> None:
+    class Slow:
+        all_special_ids = (0, 1, 2, 3)
+        unk_token_id, mask_token_id = 0, 3
+
+        def __call__(self, *_texts: str, **_: Any) -> Any:
+            return transformers.BatchEncoding({"input_ids": [1, 7, 0, 3, 2]})
+
+        def decode(self, ids: list[int]) -> str:
+            return f"word {ids[0]}"
+
+    assert words_of(Slow(), ["a text"]) == ([-1, 0, 1, 2, -1], ["word 7", "word 0", "word 3"])  # type: ignore[arg-type]
