@@ -103,7 +103,7 @@ def _signed(pairs: Sequence[tuple[float, float]], metric: Metric) -> str:
 
 
 def _pretraining(records: Sequence[RunRecord]) -> str:
-    (first,) = (one for one in records if one.task == SOURCE)
+    first = encoders(records)[-1]
     minutes, recipe = first.seconds["total"] / 60, first.recipe
     updates, batch = recipe["train"]["updates"], recipe["train"]["batch_size"]
     return (
@@ -112,6 +112,29 @@ def _pretraining(records: Sequence[RunRecord]) -> str:
         f"{100 * first.scores['dev']['masked accuracy']:.1f} % of masked words right. The intervals do not cover "
         "another one."
     )
+
+
+def encoders(records: Sequence[RunRecord]) -> list[RunRecord]:
+    """The pre-trainings on NSMC's reviews by the recipe `korean-encoder`, the shortest first."""
+    found = [one for one in records if one.task == SOURCE]
+    return sorted(found, key=lambda one: int(one.recipe["train"]["updates"]))
+
+
+def minutes_table(records: Sequence[RunRecord], *, korean: bool = False) -> str:
+    """How long a small Korean encoder takes, and how many hidden words it finds."""
+    heads = {
+        False: ["updates", "minutes", "hidden words that it finds"],
+        True: ["업데이트", "분", "가린 단어를 맞힌 비율"],
+    }
+    rows = [
+        [
+            f"{one.recipe['train']['updates']:,}",
+            f"{one.seconds['total'] / 60:.0f}",
+            f"{100 * one.scores['dev']['masked accuracy']:.1f} %",
+        ]
+        for one in encoders(records)
+    ]
+    return markdown_table(heads[korean], rows)
 
 
 def _tuning(runs: dict[str, list[RunRecord]]) -> str:

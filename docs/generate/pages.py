@@ -105,6 +105,8 @@ def blocks() -> dict[str, str]:
             "pretraining-korean": pretraining_tables.korean_table(every),
             "korean-published": korean_tables.published_table(),
             "korean-encoder": korean_tables.encoder_table(every),
+            "korean-minutes": korean_tables.minutes_table(every),
+            "korean-minutes-ko": korean_tables.minutes_table(every, korean=True),
             "pretraining-curve": pretraining_tables.curve_table(every),
             **{
                 name: pretraining_tables.recipe_table(name, ROOT / "results")

@@ -116,8 +116,9 @@ class Reader:
         arguments = [self._here(argument, arguments[0]) for argument in arguments]
         compares = arguments[0] == "check" and arguments[2:3] == ["new.csv"]  # with the rows of a run
         if arguments[0] in ("run", "check") and not compares:
-            own = any(argument.startswith(("model=new:", "keep_labels=")) for argument in arguments)
-            arguments += [*([] if own else [f"model={self.encoder}"]), *SMALL]
+            own = any(argument.startswith(("model=new:", "keep_labels=", "korean-encoder")) for argument in arguments)
+            updates = any(argument.startswith("train.updates=") for argument in arguments)
+            arguments += [*([] if own else [f"model={self.encoder}"]), *SMALL[updates:]]
             arguments += ["distil.weak=true"] * any(one.startswith("distil.teacher=") for one in arguments)
         if arguments[0] == "search":  # whose spaces have numbers of epochs
             arguments += [f"model={self.encoder}", "limit=16", "max_length=64"]
@@ -151,6 +152,8 @@ class Reader:
             return f"model={self.encoder}"
         if argument == "distil.teacher=RUN":
             return f"distil.teacher={self._runs('reviews.csv')[0]['id']}"
+        if argument.startswith("train.updates="):
+            return "train.updates=2"
         if argument.startswith("keep_layers="):
             return "keep_layers=[1,3]"
         if argument == "minilm":

@@ -247,11 +247,14 @@ class BeforeTraining:
 
 @dataclass(frozen=True, kw_only=True)
 class RunHead:
-    """The head of a run: its task, the outputs that it reads (`pooled`, `sequence`), and what it answers, by column."""
+    """The head of a run: its task, the outputs that it reads (`pooled`, `sequence`), what it answers, by column, and
+    whether weights of the run began at random, as those of a new head do.
+    """
 
     task: str
     reads: Sequence[str]
     answer: Sequence[tuple[str, str]]
+    began_random: bool
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,14 +14,21 @@ MOST_CHARACTERS = 80  # of an answer
 
 def run_head(name: str, texts: Sequence[str], out: Path) -> RunHead | None:
     """The head of a run and its answer for a text or a pair; None for a model of no run."""
-    if named_run(name, out) is None:
+    run = named_run(name, out)
+    record = None if run is None else run.record()
+    if record is None:
         return None
     try:
         predictor = load_predictor(name, out=out)
     except UserError:  # its task is in a file that is not here
         return None
     head = predictor.torch_engine.model.head
-    return RunHead(task=predictor.task.name, reads=sorted(head.inputs), answer=_answer(predictor, texts))
+    return RunHead(
+        task=predictor.task.name,
+        reads=sorted(head.inputs),
+        answer=_answer(predictor, texts),
+        began_random=bool(record.new_weights),
+    )
 
 
 def _answer(predictor: Predictor, texts: Sequence[str]) -> list[tuple[str, str]]:

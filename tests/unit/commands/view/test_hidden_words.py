@@ -100,7 +100,7 @@ def test_a_run_moved_from_its_start(kind: str, finished_run: FinishedRun, tiny_b
     first = torch.cosine_similarity(theirs.last_hidden_state[0], torch.tensor(inside.outputs.sequence), dim=-1)
     assert before.compared.cosines[-1] == pytest.approx(first.numpy(), abs=1e-5)
     assert inside.head is not None
-    assert inside.head.reads == READS[kind]
+    assert (inside.head.reads, inside.head.began_random) == (READS[kind], True)
     assert ("prediction" in dict(inside.head.answer)) == (kind not in ("span", "choice"))  # which need more than a text
 
 

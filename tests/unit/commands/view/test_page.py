@@ -100,7 +100,7 @@ def large(layers: int, heads: int, tokens: int, width: int) -> Inside:
                 cosines=generator.random((layers + 1, tokens)),
             ),
         ),
-        head=RunHead(task="<task>", reads=["pooled"], answer=[("<column>", "<b>")]),
+        head=RunHead(task="<task>", reads=["pooled"], answer=[("<column>", "<b>")], began_random=True),
         attention=Attention(
             weights=weights, separators=np.arange(tokens) == tokens - 1, special=np.arange(tokens) == 0
         ),

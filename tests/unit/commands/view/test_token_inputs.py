@@ -16,7 +16,7 @@ from finetune.commands.view.token_inputs import token_inputs, words_of
 PAIR = ["the cat sat on the road", "a dog ran"]
 BANK = sentences_of("bank", None)[8:12]
 WITHOUT_SEGMENTS = {"distilbert", "modernbert", "mpnet", "eurobert", "deberta", "deberta-v2", "esm"}
-WITHOUT_POSITIONS = {"modernbert", "deberta-v2", "roformer", "eurobert"}
+WITHOUT_POSITIONS = {"modernbert", "deberta", "deberta-v2", "roformer", "eurobert", "nomic_bert", "gte"}
 
 
 def seen_inputs(folder: Path, texts: list[str]) -> tuple[Any, Any]:
