@@ -45,10 +45,10 @@ def before_training(encoder: "Encoder", inputs: dict[str, Any], after: Any) -> B
         before = start(**inputs, output_attentions=True, output_hidden_states=True)
     old, new = (torch.cat(one.attentions).numpy() for one in (before, after))
     chosen = spread_layers(len(old), MOST_BEFORE // old[0].size)
-    return BeforeTraining(start=name, random=is_new(name), compared=compared(before, after, ids.shape[1]))
+    return BeforeTraining(start=name, random=is_new(name), compared=both_encoders(before, after, ids.shape[1]))
 
 
-def compared(before: Any, after: Any, tokens: int) -> StartCompared:
+def both_encoders(before: Any, after: Any, tokens: int) -> StartCompared:
     """Attention and vectors of two encoders on the same tokens."""
     old, new = (torch.cat(one.attentions).numpy() for one in (before, after))
     chosen = spread_layers(len(old), MOST_BEFORE // old[0].size)

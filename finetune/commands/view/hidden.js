@@ -1,6 +1,7 @@
 // Part "hidden": a word behind [MASK], and what is predicted there.
 const MASK = "[MASK]";
-let covered = Math.max(0, data.hidden.findIndex(word => word.some(one => one.rank === 1)));  // the first word that is guessed
+const wanted = rank => data.hidden.findIndex(word => word.some(one => one.rank === rank));
+let covered = Math.max(0, wanted(null) < 0 ? wanted(1) : wanted(null));  // [MASK] in the text, else the first word that is guessed
 
 function hidden() {
   if (data.hidden.length) tell(guessed);

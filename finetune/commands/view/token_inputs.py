@@ -32,7 +32,7 @@ def token_inputs(
     parts = added(found, len(ids), given)
     rows = found.get("position", (None, None))[0] if "position" in parts else None
     before = positions_before(_table(model, POSITIONS))
-    numbers, words = words_of(tokenizer, texts)
+    numbers, words = words_of_tokens(tokenizer, texts)
     return TokenInputs(
         ids=ids.tolist(),
         numbers=numbers,
@@ -45,11 +45,11 @@ def token_inputs(
     )
 
 
-def words_of(tokenizer: "PreTrainedTokenizerBase", texts: Sequence[str]) -> tuple[list[int], list[str]]:
+def words_of_tokens(tokenizer: "PreTrainedTokenizerBase", texts: Sequence[str]) -> tuple[list[int], list[str]]:
     """For each token the number of its word, from 0 and -1 for a token of the model's own; and the words."""
     encoded = tokenizer(*texts, verbose=False)
     if not encoded.is_fast:
-        return _words_of_tokens(tokenizer, encoded["input_ids"])
+        return _each_token_a_word(tokenizer, encoded["input_ids"])
     places: dict[tuple[int, int], list[int]] = {}
     for token, (text, word) in enumerate(zip(encoded.sequence_ids(), encoded.word_ids(), strict=True)):
         if text is not None and word is not None:
@@ -64,7 +64,7 @@ def words_of(tokenizer: "PreTrainedTokenizerBase", texts: Sequence[str]) -> tupl
     return numbers, words
 
 
-def _words_of_tokens(tokenizer: "PreTrainedTokenizerBase", ids: Sequence[int]) -> tuple[list[int], list[str]]:
+def _each_token_a_word(tokenizer: "PreTrainedTokenizerBase", ids: Sequence[int]) -> tuple[list[int], list[str]]:
     """Each token as a word, for a tokenizer that does not say what its tokens are of."""
     around = set(tokenizer.all_special_ids) - {tokenizer.unk_token_id, tokenizer.mask_token_id}
     own = [place for place, number in enumerate(ids) if number not in around]

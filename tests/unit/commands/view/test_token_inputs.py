@@ -11,7 +11,7 @@ import transformers
 from finetune.commands.view.look import encode_text, loaded_encoder, look, shown_tokens
 from finetune.commands.view.page import render_view
 from finetune.commands.view.sentences import sentences_of
-from finetune.commands.view.token_inputs import token_inputs, words_of
+from finetune.commands.view.token_inputs import token_inputs, words_of_tokens
 
 PAIR = ["the cat sat on the road", "a dog ran"]
 BANK = sentences_of("bank", None)[8:12]
@@ -111,4 +111,4 @@ def test_a_tokenizer_that_does_not_say_what_its_tokens_are_of() -> None:
         def decode(self, ids: list[int]) -> str:
             return f"word {ids[0]}"
 
-    assert words_of(Slow(), ["a text"]) == ([-1, 0, 1, 2, -1], ["word 7", "word 0", "word 3"])  # type: ignore[arg-type]
+    assert words_of_tokens(Slow(), ["a text"]) == ([-1, 0, 1, 2, -1], ["word 7", "word 0", "word 3"])  # type: ignore[arg-type]
