@@ -83,7 +83,9 @@ def test_a_korean_encoder_of_ones_own_shows_korean_pieces(
     data = whole_data_of(tmp_path / "own.html")
     assert data["language"] == "ko"
     assert data["tokens"][1:3] == ["영화가", "정말"]
-    assert not any("\u1100" <= letter <= "\u11ff" or "\u3131" <= letter <= "\u318e" for letter in "".join(data["tokens"]))
+    assert not any(
+        "\u1100" <= letter <= "\u11ff" or "\u3131" <= letter <= "\u318e" for letter in "".join(data["tokens"])
+    )
     assert [word[0]["place"] for word in data["hidden"]][:2] == [1, 2]
     assert data["before"]["moved"]
     assert view("korean.txt", "--lang", "en", "-o", "english.html")[0] == 0

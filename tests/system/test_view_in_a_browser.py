@@ -7,7 +7,8 @@ import pytest
 from support.browser import CONTRAST, in_a_browser
 from support.runs import FinishedRun
 
-from finetune.commands.view.look import loaded_encoder, look
+from finetune.commands.view.encoder import loaded_encoder
+from finetune.commands.view.look import look
 from finetune.commands.view.page import write_inside
 from finetune.commands.view.sentences import sentences_of, typed_sentences
 
@@ -138,7 +139,8 @@ TOKENS = """
 const q = selector => document.querySelector(selector), all = selector => [...document.querySelectorAll(selector)];
 const cells = selector => all(selector).map(r => [...r.children].map(c => c.textContent));
 const found = {head: cells("#token-table thead tr")[0], rows: cells("#token-table tbody tr")};
-const strips = () => all("#input-strips .vector").map(e => [e.querySelector("b").textContent, +e.textContent.match(/length (.*)/)?.[1]]);
+const strips = () => all("#input-strips .vector")
+  .map(e => [e.querySelector("b").textContent, +e.textContent.match(/length (.*)/)?.[1]]);
 all("#input-chips button")[2].click();
 found.strips = strips();
 found.focus = document.activeElement.textContent;
@@ -162,7 +164,8 @@ const name = e => e.getAttribute("aria-label") || e.textContent.trim() || e.labe
 found.nameless = all("button, select, input, a").filter(e => !name(e)).map(e => e.outerHTML.slice(0, 80));
 found.unnamedPictures = all("svg:not([aria-hidden]), canvas[role=img]").filter(e =>
   !e.getAttribute("aria-label") && !q(`#${e.getAttribute("aria-labelledby") || "none"}`)?.textContent).length;
-found.unpressed = all(".chips button, #grid button, #sentences button").filter(e => !e.hasAttribute("aria-pressed")).length;
+const toggles = all(".chips button, #grid button, #sentences button");
+found.unpressed = toggles.filter(e => !e.hasAttribute("aria-pressed")).length;
 const ids = all("[id]").map(e => e.id);
 found.twice = ids.filter((id, index) => ids.indexOf(id) !== index);
 const chip = all("#pair-chips button")[2];
@@ -180,7 +183,9 @@ def pretrained_page(tmp_path_factory: pytest.TempPathFactory, tiny_masked: Path)
     """A page of a model with a layer for hidden words, of a pair with a word that its vocabulary lacks."""
     file = tmp_path_factory.mktemp("masked") / "view.html"
     texts = ["the cat sat 🐶", "a dog"]
-    write_inside(look(loaded_encoder(str(tiny_masked), out=file.parent), texts, "bank", sentences_of("bank", None)), file)
+    write_inside(
+        look(loaded_encoder(str(tiny_masked), out=file.parent), texts, "bank", sentences_of("bank", None)), file
+    )
     return file
 
 
@@ -219,7 +224,8 @@ def test_it_is_used_by_keyboard_and_read_aloud(pretrained_page: Path, tmp_path: 
 BEFORE = """
 const q = selector => document.querySelector(selector), all = selector => [...document.querySelectorAll(selector)];
 const pixels = id => [...q(id).getContext("2d").getImageData(0, 0, q(id).width, q(id).height).data].join();
-const found = {moved: q("#before-moved").textContent, rows: all("#before-table tbody tr").map(r => [...r.children].map(c => c.textContent))};
+const found = {moved: q("#before-moved").textContent};
+found.rows = all("#before-table tbody tr").map(r => [...r.children].map(c => c.textContent));
 found.differ = pixels("#before-canvas") !== pixels("#after-canvas");
 q("#before-head").value = 1; q("#before-head").dispatchEvent(new Event("change"));
 found.other = q("#before-moved").textContent;

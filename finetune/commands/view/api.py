@@ -51,7 +51,8 @@ def view(
     reads = [str(model), *([sentences] if isinstance(sentences, str | Path) else [])]
     require_replaceable_output(file, endings=PAGE, reads=reads, force=force)
     with quiet():
-        from finetune.commands.view.look import default_texts, loaded_encoder, look
+        from finetune.commands.view.encoder import loaded_encoder
+        from finetune.commands.view.look import default_texts, look
         from finetune.commands.view.sentences import sentences_of, typed_sentences, word_of
 
         typed = [] if not text and second is None else [text] if second is None else [text, second]

@@ -1,12 +1,13 @@
 """The encoder with which a run began, on the tokens that the trained one reads."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
 from transformers import PreTrainedModel
 
+from finetune.commands.view.encoder import Encoder
 from finetune.commands.view.parts import BeforeTraining, StartCompared
 from finetune.commands.view.recording import EAGER, spread_layers
 from finetune.errors import UserError
@@ -19,15 +20,12 @@ from finetune.runs.lookup import find_run, named_run
 from finetune.runs.recipe import Recipe, is_new
 from finetune.runs.record import RunRecord
 
-if TYPE_CHECKING:
-    from finetune.commands.view.look import Encoder
-
 MOST_BEFORE = 150_000  # attention weights of the starting encoder on a page
 OF_START = ("task", "model", "seed", "init_seed")  # settings that decide random weights
 GONE, OTHER_SHAPE = "gone", "other-shape"
 
 
-def before_training(encoder: "Encoder", inputs: dict[str, Any], after: Any) -> BeforeTraining | None:
+def before_training(encoder: Encoder, inputs: dict[str, Any], after: Any) -> BeforeTraining | None:
     """The start of a run, compared with its trained encoder, whose output is `after`; None for a model of no run."""
     run = named_run(encoder.name, encoder.out)
     record = None if run is None else run.record()
@@ -43,8 +41,6 @@ def before_training(encoder: "Encoder", inputs: dict[str, Any], after: Any) -> B
     start.eval().set_attn_implementation(EAGER)
     with torch.inference_mode():
         before = start(**inputs, output_attentions=True, output_hidden_states=True)
-    old, new = (torch.cat(one.attentions).numpy() for one in (before, after))
-    chosen = spread_layers(len(old), MOST_BEFORE // old[0].size)
     return BeforeTraining(start=name, random=is_new(name), compared=both_encoders(before, after, ids.shape[1]))
 
 

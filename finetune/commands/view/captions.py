@@ -28,7 +28,7 @@ def script_captions() -> dict[str, dict[str, str]]:
 
 
 def page_language(asked: str | None) -> str | None:
-    """The language in which a page opens: the one that is asked for, else that of FINETUNE_LANG; None for the browser's.
+    """The language in which a page opens: that asked for, else that of FINETUNE_LANG; None for the browser's.
 
     Raises UserError for another.
     """

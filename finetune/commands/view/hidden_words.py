@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 from transformers import AutoModelForMaskedLM, PreTrainedModel
 
+from finetune.commands.view.encoder import Encoder
 from finetune.commands.view.parts import Guess, HiddenWords
 from finetune.commands.view.recording import EAGER
 from finetune.errors import UserError
@@ -19,7 +20,6 @@ from finetune.models.weight_files import from_pretrained
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-    from finetune.commands.view.look import Encoder
 
 BEST = 5  # predictions of a hidden token
 MOST_LOGITS = 16_000_000  # at a time: 64 MB
@@ -27,7 +27,7 @@ LEFT_TO_RIGHT, NO_MASK, NO_LAYER = "left-to-right", "no-mask", "no-layer"
 
 
 def hidden_words(
-    encoder: "Encoder", inputs: dict[str, Any], numbers: Sequence[int], tokens_of: Callable[[Sequence[int]], list[str]]
+    encoder: Encoder, inputs: dict[str, Any], numbers: Sequence[int], tokens_of: Callable[[Sequence[int]], list[str]]
 ) -> HiddenWords:
     """What the model predicts for each word; `numbers` has for each token the number of its word, -1 for none."""
     tokenizer = encoder.tokenizer

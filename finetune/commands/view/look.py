@@ -1,36 +1,29 @@
 """Looks inside an encoder: read this file first."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from transformers import EncoderDecoderModel, PreTrainedModel
 from transformers.convert_slow_tokenizer import bytes_to_unicode
 
 from finetune.commands.view.before_training import before_training
-from finetune.commands.view.decoder import load_pair, written_text
+from finetune.commands.view.decoder import written_text
+from finetune.commands.view.encoder import Encoder
 from finetune.commands.view.hidden_words import hidden_words
 from finetune.commands.view.masks import masked_batch, under_masks
 from finetune.commands.view.parts import Attention, Embeddings, Inside, MarkedSentence, Outputs
-from finetune.commands.view.recording import EAGER, attention_steps
+from finetune.commands.view.recording import attention_steps
 from finetune.commands.view.run_head import run_head
 from finetune.commands.view.stream import residual_stream
 from finetune.commands.view.token_inputs import token_inputs
 from finetune.commands.view.word_vectors import word_vectors
 from finetune.data.characters import shown_jamo
 from finetune.errors import UserError
-from finetune.inference.predictor import saved
 from finetune.models.families import FAMILIES, is_left_to_right, positions_before, takes_segments
-from finetune.models.loading import load_encoder
-from finetune.models.model_config import load_config
-from finetune.models.tokenizers.load import load_tokenizer
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from transformers import PreTrainedTokenizerBase
 
 
@@ -41,36 +34,6 @@ MOST_POSITIONS = 64
 
 
 FIRST, SECOND = "The ferry left the bank of the river.", "It carried money to the bank."
-
-
-@dataclass(frozen=True, kw_only=True)
-class Encoder:
-    """An encoder with its tokenizer, in evaluation mode on the CPU; `untrained` are weights that its files lack,
-    `out` is the folder of runs, and `pair` the encoder-decoder of which it is a part.
-    """
-
-    name: str
-    folder: "Path"
-    model: PreTrainedModel
-    tokenizer: "PreTrainedTokenizerBase"
-    untrained: Sequence[str]
-    out: "Path"
-    pair: EncoderDecoderModel | None = None
-
-
-def loaded_encoder(name: str, *, out: "Path") -> Encoder:
-    """The encoder of a model, or of a run without its head. Raises UserError where there is none."""
-    folder = saved(name, out=out).trained_folder
-    tokenizer = load_tokenizer(folder)
-    config = load_config(folder)
-    if config.model_type == EncoderDecoderModel.config_class.model_type:
-        pair, missing = load_pair(folder, config)
-        return Encoder(
-            name=name, folder=folder, model=pair.encoder, tokenizer=tokenizer, untrained=missing, out=out, pair=pair
-        )
-    model, untrained = load_encoder(folder)
-    model.set_attn_implementation(EAGER)  # the only one that returns weights
-    return Encoder(name=name, folder=folder, model=model, tokenizer=tokenizer, untrained=untrained, out=out)
 
 
 def default_texts(encoder: Encoder) -> list[str]:

@@ -180,7 +180,7 @@ class TokenInputs:
 
     `numbers` has for each token the place of its word in `words`, -1 for a token that the tokenizer added. `vectors`
     `(parts, tokens, width)` are those that are added for a token, by the names in `parts`: `token`, `segment` and
-    `position`, of which a family may lack some, and which are empty where the input is no such sum. `positions` are
+    `position`, of which a family may lack some, and which are empty where the input is not such a sum. `positions` are
     numbers from 0, and `given` `(tokens, width)` is what the first layer gets.
     """
 
@@ -284,7 +284,7 @@ class WordVectors:
 @dataclass(frozen=True, kw_only=True)
 class Inside:
     """An encoder's inside for the tokens of a sentence or a pair; `token_segments` has the segment of each token,
-    and `head` and `before` are None for a model that is no run.
+    and `head` and `before` are None for a model that is not a run.
     """
 
     model: str

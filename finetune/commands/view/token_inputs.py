@@ -19,6 +19,7 @@ from finetune.models.families import POSITIONS, positions_before
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
+ADDED: tuple[str, ...] = ("token", "segment", "position")
 SEGMENTS = "token_type_embeddings"
 
 
@@ -100,8 +101,8 @@ def looked_up(model: PreTrainedModel) -> Iterator[dict[str, tuple[Any, Tensor]]]
 
 
 def added(found: dict[str, tuple[Any, Tensor]], tokens: int, given: Tensor) -> dict[str, Tensor]:
-    """Those of the vectors `(tokens, width)` of each table whose sum is what the encoder goes on with; none if none is."""
-    vectors = {name: found[name][1][:tokens] for name in ("token", "segment", "position") if name in found}
+    """Those of the vectors `(tokens, width)` of each table whose sum is what the encoder reads; none if none is."""
+    vectors: dict[str, Tensor] = {name: found[name][1][:tokens] for name in ADDED if name in found}
     sums = [given, *(one[:tokens] for _, one in [found["sum"]] if one.ndim == 2)] if "sum" in found else [given]
     for count in range(len(vectors), 0, -1):
         for names in combinations(vectors, count):

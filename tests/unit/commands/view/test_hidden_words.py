@@ -11,7 +11,8 @@ from support.runs import FinishedRun, as_csv, trained_run
 
 from finetune.commands.view import hidden_words as module
 from finetune.commands.view.before_training import starting_encoder
-from finetune.commands.view.look import Encoder, encode_text, loaded_encoder, look
+from finetune.commands.view.encoder import Encoder, loaded_encoder
+from finetune.commands.view.look import encode_text, look
 from finetune.commands.view.sentences import sentences_of
 from finetune.runs.folder import RunFolder
 

@@ -8,7 +8,8 @@ import torch
 import transformers
 from support.runs import FinishedRun, as_csv, trained_run
 
-from finetune.commands.view.look import encode_text, loaded_encoder, look
+from finetune.commands.view.encoder import loaded_encoder
+from finetune.commands.view.look import encode_text, look
 from finetune.commands.view.sentences import built_in_words, sentences_of
 from finetune.commands.view.word_vectors import word_vectors
 from finetune.errors import UserError

@@ -11,7 +11,8 @@ import torch
 import transformers
 from torch import nn
 
-from finetune.commands.view.look import encode_text, loaded_encoder
+from finetune.commands.view.encoder import loaded_encoder
+from finetune.commands.view.look import encode_text
 from finetune.commands.view.masks import masked_batch, under_masks
 from finetune.commands.view.stream import residual_stream
 from finetune.models.families import FAMILIES

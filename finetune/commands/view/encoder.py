@@ -1,0 +1,48 @@
+"""The encoder that a page shows: of a model, of a run without its head, or of an encoder-decoder."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from transformers import EncoderDecoderModel, PreTrainedModel
+
+from finetune.commands.view.decoder import load_pair
+from finetune.commands.view.recording import EAGER
+from finetune.inference.predictor import saved
+from finetune.models.loading import load_encoder
+from finetune.models.model_config import load_config
+from finetune.models.tokenizers.load import load_tokenizer
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+
+@dataclass(frozen=True, kw_only=True)
+class Encoder:
+    """An encoder with its tokenizer, in evaluation mode on the CPU; `untrained` are weights that its files lack,
+    `out` is the folder of runs, and `pair` the encoder-decoder of which it is a part.
+    """
+
+    name: str
+    folder: Path
+    model: PreTrainedModel
+    tokenizer: "PreTrainedTokenizerBase"
+    untrained: Sequence[str]
+    out: Path
+    pair: EncoderDecoderModel | None = None
+
+
+def loaded_encoder(name: str, *, out: Path) -> Encoder:
+    """The encoder of a model, or of a run without its head. Raises UserError where there is none."""
+    folder = saved(name, out=out).trained_folder
+    tokenizer = load_tokenizer(folder)
+    config = load_config(folder)
+    if config.model_type == EncoderDecoderModel.config_class.model_type:
+        pair, missing = load_pair(folder, config)
+        return Encoder(
+            name=name, folder=folder, model=pair.encoder, tokenizer=tokenizer, untrained=missing, out=out, pair=pair
+        )
+    model, untrained = load_encoder(folder)
+    model.set_attn_implementation(EAGER)  # the only one that returns weights
+    return Encoder(name=name, folder=folder, model=model, tokenizer=tokenizer, untrained=untrained, out=out)
