@@ -9,11 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from finetune.analysis.pages.form import Form
 from finetune.commands.report.text import score_text
 from finetune.commands.table.columns import score_words
 from finetune.commands.table.declaration import load_table
 from finetune.commands.table.files import Cells, markdown_rows, markdown_table
-from finetune.commands.table.forms import Form
 from finetune.commands.table.lines import lines_of
 from finetune.commands.table.paper_form import SIMPLE, paper_form
 from finetune.runs.recipe import Recipe

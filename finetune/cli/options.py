@@ -5,6 +5,7 @@ import re
 OPTIONS = {
     "address": "--address",
     "bits": "--bits",
+    "board": "--board",
     "cased": "--cased",
     "collect": "--collect",
     "cost": "--cost",

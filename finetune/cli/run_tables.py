@@ -1,5 +1,6 @@
 """Tables of runs: one run's scores, a list of runs, groups of seeds, the best of several settings."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from rich.text import Text
@@ -107,7 +108,21 @@ def old_and_new_table(found: OldAndNew) -> FittedTable | None:
     return FittedTable(title=title, columns=headings, rows=list(found.cells)) if found.cells else None
 
 
-def runs_table(runs: Sequence[ListedRun]) -> FittedTable:
+def latest_table(runs: Sequence[ListedRun]) -> FittedTable:
+    """A table with one line per task: how many runs it has, and the latest of them."""
+    latest = {run.task: run for run in sorted(runs, key=lambda run: run.finished)}
+    count = Counter(run.task for run in runs)
+    rows = [
+        (task, str(count[task]), run.id, run.model, _listed_scores(run), run.finished)
+        for task, run in sorted(latest.items(), key=lambda one: one[1].finished)
+    ]
+    finished = Column(name="finished", short=_to_the_minute)
+    headings = [Column(name="task", names=True), *columns("runs", "latest", right=["runs"]), MODEL, *columns("score")]
+    note = "all runs of a task: `finetune ls TASK`; its models and settings compared: `finetune ls TASK --board`"
+    return FittedTable(title="runs by task", columns=[*headings, finished], rows=rows, notes=[note])
+
+
+def runs_table(runs: Sequence[ListedRun], *, title: str = "runs") -> FittedTable:
     """A table with one line per run; its settings are those in which the runs of a task differ."""
     rows = [
         (
@@ -126,7 +141,7 @@ def runs_table(runs: Sequence[ListedRun]) -> FittedTable:
     first = [Column(name="task", names=True), Column(name="id"), MODEL]
     words = [Column(name="encoder", words=True), Column(name="settings", words=True)]
     headings = [*first, *words, *columns("seed", "score"), finished]
-    return FittedTable(title="runs", columns=headings, rows=rows)
+    return FittedTable(title=title, columns=headings, rows=rows)
 
 
 def _listed_scores(run: ListedRun) -> str:

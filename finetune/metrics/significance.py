@@ -97,7 +97,7 @@ def paired_bootstrap(
     means = [spacing.mean([each.score for each in side]) for side in (a, b)]
     scores = [np.array(spacing.values([each.score for each in side])) for side in (a, b)]
     by_rows = drawn_scores[1].mean(1) - drawn_scores[0].mean(1)
-    by_seeds, freedom = _chance_of_seeds([_spread(*side) for side in zip(scores, drawn_scores, strict=True)])
+    by_seeds, freedom = chance_of_seeds([seed_variance(*side) for side in zip(scores, drawn_scores, strict=True)])
     drawn = _widened(by_rows, a[0].size) + by_seeds * generator.standard_t(freedom, resamples)
     step = float(scores[1].mean() - scores[0].mean())
     extreme = int((~(np.abs(drawn - by_rows.mean()) < abs(step) - NO_SPREAD)).sum())
@@ -106,7 +106,7 @@ def paired_bootstrap(
         b=means[1],
         interval=spacing.differences(_interval(drawn), *means),
         p=max((1 + extreme) / (1 + resamples), 2.0 ** (1 - min(a[0].size, 1_000))),
-        rows_needed=_rows_needed(step, rows=a[0].size, by_rows=float(by_rows.var(ddof=1)), by_seeds=by_seeds),
+        rows_needed=minimal_rows(step, rows=a[0].size, by_rows=float(by_rows.var(ddof=1)), by_seeds=by_seeds),
     )
 
 
@@ -138,19 +138,19 @@ def half_over_seeds(scores: Sequence[float], by_rows: Sequence[float], sketches:
     As in `paired_bootstrap`: the row sampling variance of the mean, and the seeds' variance net of what rows explain,
     as noise from Student's t. Where a sketch is missing, rows are taken to change all seeds alike: that is wider.
     """
-    normal, student = _quantiles(len(scores) - 1)
+    normal, student = quantiles(len(scores) - 1)
     columns = [np.frombuffer(bytes.fromhex(one), np.int8).astype(float) for one in sketches]
     known = all(len(column) and column.std() for column in columns)
     drawn = np.stack(columns if known else [normal] * len(scores), axis=1)
     drawn = (drawn - drawn.mean(0)) / drawn.std(0) * np.asarray(by_rows)
-    rows, (variance, _) = float(drawn.mean(1).std()), _spread(np.asarray(scores), drawn)
+    rows, (variance, _) = float(drawn.mean(1).std()), seed_variance(np.asarray(scores), drawn)
     if not variance:
         return Z * rows
     return float(np.quantile(rows * normal[:, None] + math.sqrt(variance) * student, 0.975))
 
 
 @lru_cache
-def _quantiles(freedom: int) -> tuple[np.ndarray, np.ndarray]:
+def quantiles(freedom: int) -> tuple[np.ndarray, np.ndarray]:
     """Evenly spread quantiles of the normal distribution and of Student's t, each `(LEVELS,)`."""
     from scipy.special import ndtri, stdtrit  # in half the time that scipy.stats takes to import
 
@@ -217,7 +217,7 @@ def _weights(rows: int, resamples: int, generator: np.random.Generator) -> Itera
         yield np.bincount(drawn.ravel(), minlength=count * rows).reshape(count, rows).astype(float)
 
 
-def _spread(scores: np.ndarray, drawn: np.ndarray) -> tuple[float, int]:
+def seed_variance(scores: np.ndarray, drawn: np.ndarray) -> tuple[float, int]:
     """(variance of the mean over seeds, net of row sampling variance; seeds), from the scores `(seeds,)` and those of
     resamples, `drawn` `(resamples, seeds)`.
     """
@@ -229,7 +229,7 @@ def _spread(scores: np.ndarray, drawn: np.ndarray) -> tuple[float, int]:
     return max(0.0, float(scores.var(ddof=1)) - by_rows) / count, count
 
 
-def _chance_of_seeds(spreads: Sequence[tuple[float, int]]) -> tuple[float, float]:
+def chance_of_seeds(spreads: Sequence[tuple[float, int]]) -> tuple[float, float]:
     """(standard error of the difference, Welch's degrees of freedom, unused where the variance is zero)."""
     total = sum(variance for variance, _ in spreads)
     if not total:
@@ -237,7 +237,7 @@ def _chance_of_seeds(spreads: Sequence[tuple[float, int]]) -> tuple[float, float
     return math.sqrt(total), total**2 / sum(variance**2 / (count - 1) for variance, count in spreads if variance)
 
 
-def _rows_needed(difference: float, *, rows: int, by_rows: float, by_seeds: float) -> int | None:
+def minimal_rows(difference: float, *, rows: int, by_rows: float, by_seeds: float) -> int | None:
     """Rows that detect the difference: more rows reduce row sampling variance, but not seed variance."""
     left = (difference / Z_BOTH) ** 2 - by_seeds**2
     return math.ceil(rows * by_rows / left) if difference and left > 0 else None

@@ -7,11 +7,15 @@ from typing import TYPE_CHECKING
 
 from finetune.api.html import html_table
 from finetune.api.quiet import plainly
+from finetune.commands.ls.board import Leaderboard, leaderboard_of
+from finetune.data.files import is_data
 from finetune.data.messages import so_many
 from finetune.metrics.scores import plain_metrics
 from finetune.runs import recipe as recipes
+from finetune.runs.folder import data_name, folder_name
 from finetune.runs.interrupted import InterruptedRun, interrupted_runs
 from finetune.runs.listed_run import ListedRun
+from finetune.runs.lookup import no_run, runs_of
 from finetune.runs.recipe_diff import listed_differences
 from finetune.runs.record_files import listed_runs
 from finetune.task_types.options import option_names
@@ -36,12 +40,24 @@ class Listing:
         tasks: The metrics of each task, by name.
         finished: The finished runs, by task and time.
         unfinished: The interrupted runs, and those that another process trains.
+        out: The folder of runs.
     """
 
     recipes: dict[str, str]
     tasks: dict[str, list[str]]
     finished: Sequence[ListedRun]
     unfinished: Sequence[InterruptedRun]
+    out: Path
+
+    @plainly
+    def board(self, task: str | Path) -> Leaderboard:
+        """The leaderboard of a task, or of a data file: its models and settings, each compared with the best.
+
+        Example: `finetune.ls().board("mrpc").frame`
+
+        Raises UserError where it has no finished run.
+        """
+        return leaderboard_of(str(task), self.out)
 
     @property
     def runs(self) -> "pd.DataFrame":
@@ -77,21 +93,41 @@ class Listing:
 
 
 @plainly
-def ls(out: str | Path = "results") -> Listing:
+def ls(out: str | Path = "results", *, task: str | Path | None = None) -> Listing:
     """Lists recipes, tasks, finished runs and interrupted ones.
 
-    Example: `finetune.ls().runs.query("task == 'mrpc'")`
+    Example: `finetune.ls(task="mrpc").runs`
 
     Args:
         out: The folder of runs.
+        task: List only the runs of this task, or of this data file.
 
     Returns:
         The lists; a damaged record is left out with a warning.
+
+    Raises:
+        UserError: For a task without runs.
     """
     found = {name: recipes.load_recipe(file, options=option_names) for name, file in recipe_files().items()}
+    finished, unfinished = listed_runs(Path(out)), interrupted_runs(Path(out))
+    if task is not None:
+        finished, unfinished = _of_task(str(task), Path(out), finished, unfinished)
     return Listing(
         recipes={name: f"{one.task} with {one.model}" for name, one in found.items()},
         tasks={name: list(plain_metrics(task.metric_names)) for name, task in sorted(available().items())},
-        finished=listed_runs(Path(out)),
-        unfinished=interrupted_runs(Path(out)),
+        finished=finished,
+        unfinished=unfinished,
+        out=Path(out),
     )
+
+
+def _of_task(
+    name: str, out: Path, finished: Sequence[ListedRun], unfinished: Sequence[InterruptedRun]
+) -> tuple[Sequence[ListedRun], Sequence[InterruptedRun]]:
+    """The runs of a task or of data. Raises UserError where there is none of either."""
+    ids = {folder.path.name for folder in runs_of(name, out)}
+    folder = folder_name(data_name(name) if is_data(name) else name)
+    mine = [one for one in finished if one.id in ids], [one for one in unfinished if one.task == folder]
+    if not any(mine):
+        raise no_run(name, out)
+    return mine

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from finetune.analysis.pages.form import Form
 from finetune.api.html import html_list, html_table
 from finetune.api.quiet import plainly
 from finetune.commands.table.columns import Columns
 from finetune.commands.table.declaration import PaperTable, load_table
 from finetune.commands.table.files import COST_NUMBERS, PAIRED_NUMBERS, SUFFIXES, as_csv, write_table
-from finetune.commands.table.forms import Form, paired_form, runs_form
+from finetune.commands.table.forms import paired_form, runs_form
 from finetune.commands.table.lines import TableLine, left_out, lines_of, shared_limit
 from finetune.commands.table.pairs import PlannedPoint, Point, missing, paired_lines, point_of_recipe
 from finetune.commands.table.paper_form import paper_form
@@ -87,7 +88,7 @@ class ResultTable:
 
     @plainly
     def write(self, file: str | Path, *, form: str | None = None, force: bool = False) -> Path:
-        """Writes a .md, .csv or .html file, and returns its path; CSV has the numbers of `runs`.
+        """Writes a .md, .csv, .html or .tex file, and returns its path; CSV has the numbers of `runs`.
 
         With `force` it replaces a file that we did not write. Raises UserError for another suffix.
         """

@@ -8,18 +8,14 @@ import typer
 
 from finetune.cli.arguments import RESULTS, Json, Out, Replace
 from finetune.cli.console import facts_table, standard_output
-from finetune.cli.fitted_table import CellRow, Column, FittedTable
+from finetune.cli.form_table import as_table
 from finetune.cli.next_commands import GivenOptions
 from finetune.cli.options import note_line
-from finetune.cli.run_tables import short_model
 from finetune.cli.terminal import echo_rows, one_line, say
 from finetune.commands.table import api as tables
 from finetune.commands.table.declaration import load_table, table_files
 from finetune.commands.table.files import SUFFIXES
-from finetune.commands.table.forms import Form
 from finetune.data.outputs import require_replaceable_output
-
-WORDS = ("runs", "published dev", "verdict", "published test")  # columns whose cells may be wrapped
 
 
 class TableForm(StrEnum):
@@ -38,7 +34,9 @@ def table_command(
         typer.Option(help="paper: systems as rows, tasks as columns (default of glue); runs: spread and verdict."),
     ] = None,
     cost: Annotated[bool, typer.Option("--cost", help="Also show device time and memory of runs.")] = False,
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="File to write: .md, .csv or .html.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="File to write: .md, .csv, .html or .tex.")
+    ] = None,
     force: Replace = False,
     out: Out = RESULTS,
     as_json: Json = False,
@@ -66,22 +64,3 @@ def table_command(
     else:
         found.write(output, form=form, force=force)
         say(f"{output}: {found.table.title}", err=True)
-
-
-def as_table(form: Form) -> FittedTable:
-    """For the terminal; groups of rows are below their titles."""
-    headings = [
-        Column(
-            name=name,
-            right=number >= form.left,
-            words=name in WORDS,
-            names=name in ("model", "system"),
-            short=short_model if name in ("model", "system") else None,
-        )
-        for number, name in enumerate(form.header)
-    ]
-    rows: list[CellRow | str] = list(form.rows)
-    if form.grouped:
-        headings = headings[1:]
-        rows = [line for title, some in form.groups() for line in (title, *some)]
-    return FittedTable(title=form.title, columns=headings, rows=rows, notes=form.notes)

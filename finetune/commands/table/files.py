@@ -1,4 +1,4 @@
-"""The files of `finetune table`: Markdown, as in results/tables, HTML, and CSV with one number a column, in points."""
+"""The files of `finetune table`: Markdown, as in results/tables, HTML, LaTeX, and CSV: a number a column, in points."""
 
 import csv
 import io
@@ -6,16 +6,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
-from finetune.analysis.pages.templates import templates_of
+from finetune.analysis.pages.form import Form, as_html, as_latex
 from finetune.analysis.published import Anchor
 from finetune.commands.table.columns import Cell, Columns, cost_cell, half_of_difference, version_words
-from finetune.commands.table.forms import Form
 from finetune.commands.table.lines import TableLine
 from finetune.data.outputs import output_file
 from finetune.runs.cost import Cost
 from finetune.runs.seeds import Summary
 
-SUFFIXES = (".md", ".csv", ".html")
+SUFFIXES = (".md", ".csv", ".html", ".tex")
 Cells = Sequence[object]  # of a row
 NO_MORE: Columns = MappingProxyType({})
 
@@ -38,22 +37,17 @@ def markdown_table(head: Cells, rows: Sequence[Cells]) -> str:
     return "\n".join([f"| {first} |", f"{'|---' * len(head)}|", *(f"| {line} |" for line in others)])
 
 
-def as_html(form: Form) -> str:
-    """A complete HTML page. Raises UserError without jinja2."""
-    template = templates_of("finetune.commands.table").get_template("page.html.j2")
-    header, left = (form.header[1:], form.left - 1) if form.grouped else (form.header, form.left)
-    return template.render(
-        title=form.title, header=header, left=left, groups=form.groups(), notes=[*form.notes, *form.behind]
-    )
-
-
 def write_table(file: Path, name: str, form: Form, lines: Sequence[TableLine], more: Columns = NO_MORE) -> None:
     """Writes in the format of the file's suffix, one of SUFFIXES; CSV has the numbers of the lines, and `more` columns.
 
     Raises UserError if it cannot be written.
     """
-    suffix = file.suffix
-    text = as_csv(lines, more) if suffix == ".csv" else as_html(form) if suffix == ".html" else as_markdown(name, form)
+    written = {
+        ".csv": lambda: as_csv(lines, more),
+        ".html": lambda: as_html(form),
+        ".tex": lambda: as_latex(form, made=f"Generated: finetune table {name}{form.option} -o {file.name}"),
+    }
+    text = written.get(file.suffix.lower(), lambda: as_markdown(name, form))()
     with output_file(file, remedy="Name another file") as scratch:
         scratch.write_text(text, encoding="utf-8")
 

@@ -1,9 +1,8 @@
 """The forms of a table as it is printed: a row a model and task, or a row a system of a recipe on each score."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import groupby
 
+from finetune.analysis.pages.form import Form
 from finetune.commands.table.columns import COST, HIDDEN, Columns, paired_columns, runs_columns, sources
 from finetune.commands.table.declaration import PaperTable
 from finetune.commands.table.lines import TableLine
@@ -16,30 +15,6 @@ COST_NOTE = (
     "Cost: device time (seconds times devices) is the mean of a run, memory is the most of any run. "
     "Blank without a GPU, and where a record has none."
 )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Form:
-    """A table as it is printed: headings, cells, notes below it, and for files the runs `behind` it.
-
-    `option` is that of the command that chooses this form. The first `left` columns are not numbers; with `grouped`,
-    rows with the same first cell belong together.
-    """
-
-    title: str
-    header: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    notes: Sequence[str]
-    behind: Sequence[str]
-    left: int
-    option: str = ""
-    grouped: bool = False
-
-    def groups(self) -> list[tuple[str, list[Sequence[str]]]]:
-        """(title, rows) of rows that belong together, without the cell that is their title; else all under no title."""
-        if not self.grouped:
-            return [("", list(self.rows))]
-        return [(title, [row[1:] for row in some]) for title, some in groupby(self.rows, key=lambda row: row[0])]
 
 
 def runs_form(table: PaperTable, lines: Sequence[TableLine], *, cost: bool = False) -> Form:

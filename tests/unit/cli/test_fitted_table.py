@@ -15,13 +15,14 @@ from rich.table import Table
 from support.paths import ROOT
 from support.records import run as made
 
+from finetune.analysis.pages.form import Form
 from finetune.cli.console import Terminal, facts_table
 from finetune.cli.fitted_table import Column, FittedTable, columns
 from finetune.cli.run_tables import record_table, runs_table, short_model, summary_table
 from finetune.commands.table.command import as_table
 from finetune.commands.table.declaration import PaperTable as PaperTable
 from finetune.commands.table.declaration import load_table, table_files
-from finetune.commands.table.forms import Form, runs_form
+from finetune.commands.table.forms import runs_form
 from finetune.commands.table.lines import TableLine, lines_of
 from finetune.commands.table.paper_form import paper_form
 from finetune.runs.listed_run import ListedRun

@@ -10,8 +10,9 @@ from support.cli import Finetune, assert_error
 from support.paths import ROOT
 from support.records import BASE, run
 
+from finetune.analysis.pages.form import as_html
 from finetune.commands.table.declaration import PaperTable, load_table
-from finetune.commands.table.files import as_csv, as_html, as_markdown, markdown_table
+from finetune.commands.table.files import as_csv, as_markdown, markdown_table
 from finetune.commands.table.forms import runs_form
 from finetune.commands.table.lines import lines_of
 from finetune.runs.record_files import DamagedRecord, all_records

@@ -3,9 +3,9 @@
 import pytest
 from support.records import BASE, run
 
+from finetune.analysis.pages.form import Form, as_html
 from finetune.commands.table.declaration import load_table
-from finetune.commands.table.files import as_html, as_markdown
-from finetune.commands.table.forms import Form
+from finetune.commands.table.files import as_markdown
 from finetune.commands.table.lines import lines_of
 from finetune.commands.table.paper_form import DEV, OURS, TEST, paper_form
 from finetune.errors import UserError

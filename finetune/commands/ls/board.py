@@ -1,0 +1,106 @@
+"""The leaderboard of a task: `finetune ls TASK --board`, `finetune.ls().board(task)`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from finetune.analysis.board_files import BOARD_FILES, write_board
+from finetune.analysis.board_form import board_form, board_numbers
+from finetune.analysis.leaderboard import Board, leaderboards
+from finetune.analysis.pages.form import Form
+from finetune.api.html import html_list, html_table
+from finetune.api.quiet import plainly
+from finetune.data.files import is_data
+from finetune.data.messages import noun, so_many
+from finetune.data.outputs import require_replaceable_output
+from finetune.runs.folder import data_name, folder_name
+from finetune.runs.interrupted import InterruptedRun
+from finetune.runs.lookup import no_run, runs_of
+from finetune.runs.record import RunRecord
+from finetune.runs.record_files import all_records, load_record, readable_records
+from finetune.runs.several_tasks import has_several_tasks, records_of_tasks
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, kw_only=True)
+class Leaderboard:
+    """What `finetune.ls().board(task)` returns: the runs of a task, those that differ only in seeds as one line.
+
+    Example: `finetune.ls().board("mrpc").frame`
+
+    Attributes:
+        name: The task, or the data file.
+        boards: For each version of the data the lines of its runs, the best first.
+    """
+
+    name: str
+    boards: Sequence[Board]
+
+    @property
+    def form(self) -> Form:
+        """The cells and notes as they are printed."""
+        return board_form(self.boards)
+
+    @property
+    def frame(self) -> "pd.DataFrame":
+        """A row for each line; scores and differences as computed, 0.843 for 84.3 points."""
+        import pandas as pd
+
+        return pd.DataFrame(board_numbers(self.boards))
+
+    @plainly
+    def write(self, file: str | Path, *, force: bool = False) -> Path:
+        """Writes a .html, .tex or .csv file, and returns its path.
+
+        With `force` it replaces a file that we did not write. Raises UserError for another suffix.
+        """
+        require_replaceable_output(Path(file), endings=BOARD_FILES, reads=[self.name], force=force)
+        write_board(Path(file), self.boards, made=f"Generated: finetune ls {self.name} --board -o {Path(file).name}")
+        return Path(file)
+
+    def __repr__(self) -> str:
+        return f"<Leaderboard {self.form.title}>"
+
+    def _repr_html_(self) -> str:
+        form = self.form
+        return html_table(form.header, form.rows, title=form.title) + html_list(form.notes)
+
+
+def records_of(name: str, out: Path) -> list[RunRecord]:
+    """The records of the finished runs of a task, or of a data file, those of several tasks together included; damaged
+    ones are left out with a warning. Raises UserError where there is none.
+    """
+    files = [folder.record_file for folder in runs_of(name, out)]
+    task = data_name(name) if is_data(name) else name
+    found = [record for _, record in readable_records(files, load_record)]
+    found = [*found, *records_of_tasks(out)] if any(_is_of(task, record) for record in found) else _every(out)
+    if not (mine := [record for record in found if _is_of(task, record)]):
+        raise no_run(name, out)
+    return sorted(mine, key=lambda record: record.finished)
+
+
+def _is_of(task: str, record: RunRecord) -> bool:
+    """Whether a run is of the task, and not one of several, each of which has a record of its own."""
+    return folder_name(record.task) == folder_name(task) and not has_several_tasks(record.recipe)
+
+
+def _every(out: Path) -> Sequence[RunRecord]:
+    """All records, for the runs of a task that lie in a folder of another name, as those of several tasks do."""
+    return [*all_records(out), *records_of_tasks(out)]
+
+
+def leaderboard_of(name: str, out: Path) -> Leaderboard:
+    """The leaderboard of a task, or of a data file. Raises UserError where there is no finished run."""
+    return Leaderboard(name=name, boards=leaderboards(records_of(name, out)))
+
+
+def unfinished_words(runs: Sequence[InterruptedRun]) -> str:
+    """That runs without scores are left out, in words; empty without any."""
+    under_way = sum(run.running for run in runs)
+    if not runs:
+        return ""
+    now = f", {under_way} of them trained now" * bool(under_way)
+    return f"{so_many(len(runs), 'run')} without scores yet {noun(len(runs), 'is', 'are')} left out{now}"
