@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from finetune.commands.card.api import card
     from finetune.commands.check.api import Findings, check, check_new
     from finetune.commands.check.shift import ShiftReport
-    from finetune.commands.compare.api import Comparison, compare
+    from finetune.commands.compare.api import Comparison, Comparisons, compare
     from finetune.commands.evaluate.api import evaluate
     from finetune.commands.export.api import export
     from finetune.commands.export.result import Export
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from finetune.commands.label_next.api import label_next
     from finetune.commands.label_next.result import NextRows
     from finetune.commands.ls.api import Listing, ls
+    from finetune.commands.ls.board import Leaderboard
     from finetune.commands.push.api import push
     from finetune.commands.report.api import report
     from finetune.commands.run.api import FailedRun, train
@@ -42,12 +43,14 @@ if TYPE_CHECKING:
 __all__ = [
     "CallbackFailed",
     "Comparison",
+    "Comparisons",
     "Evaluation",
     "Explanations",
     "Export",
     "FailedRun",
     "Features",
     "Findings",
+    "Leaderboard",
     "LearningCurve",
     "Listing",
     "Model",
@@ -93,7 +96,7 @@ _HOMES = {  # modules with what they give, imported when a name is first used, s
     "commands.card.api": ("card",),
     "commands.check.api": ("Findings", "check", "check_new"),
     "commands.check.shift": ("ShiftReport",),
-    "commands.compare.api": ("Comparison", "compare"),
+    "commands.compare.api": ("Comparison", "Comparisons", "compare"),
     "commands.evaluate.api": ("evaluate",),
     "commands.export.api": ("export",),
     "commands.export.result": ("Export",),
@@ -102,6 +105,7 @@ _HOMES = {  # modules with what they give, imported when a name is first used, s
     "commands.label_next.api": ("label_next",),
     "commands.label_next.result": ("NextRows",),
     "commands.ls.api": ("Listing", "ls"),
+    "commands.ls.board": ("Leaderboard",),
     "commands.push.api": ("push",),
     "commands.report.api": ("report",),
     "commands.run.api": ("FailedRun", "train"),

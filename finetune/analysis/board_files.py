@@ -31,24 +31,26 @@ def write_board(file: Path, boards: Sequence[Board], *, made: str) -> None:
 
 def _page(boards: Sequence[Board]) -> str:
     require_jinja2()
-    return as_html(board_form(boards), [_chart(board) for board in boards if len(board.lines) > 1])
+    charts = [(board.title, board_chart(board)) for board in boards if len(board.lines) > 1]
+    return as_html(board_form(boards), charts)
 
 
-def _chart(board: Board) -> "Markup":
+def board_chart(board: Board) -> "Markup":
+    """The score of each line with its interval, its seeds and the best baseline; of very many lines the first."""
     from finetune.analysis.pages.scores_chart import ScoredModel, scores_chart
 
     shown = board.lines[:MOST_DRAWN]
     several = len({line.model for line in shown}) > 1
     models = [
         ScoredModel(
-            name=", ".join(filter(None, [line.model * (several or not line.settings), line.settings])),
+            name=f"{place} " + ", ".join(filter(None, [line.model * (several or not line.settings), line.settings])),
             score=line.score, interval=line.interval, seeds=[record.score for record in line.records],
             baseline=None if line.baseline is None else line.baseline[1],
         )
-        for line in shown
+        for place, line in enumerate(shown, start=1)
     ]  # fmt: skip
-    first = f"the first {MOST_DRAWN} of {len(board.lines)}: " * (len(board.lines) > MOST_DRAWN)
-    return scores_chart(models, board.metric, title=f"{first}{board.title}")
+    first = f", the first {MOST_DRAWN} of {len(board.lines)}" * (len(board.lines) > MOST_DRAWN)
+    return scores_chart(models, board.metric, title=f"{board.split} {board.metric.name}{first}")
 
 
 def _csv(boards: Sequence[Board]) -> str:

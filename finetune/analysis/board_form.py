@@ -18,7 +18,7 @@ AGAINST: dict[Level, str] = {
     "unclear": "unclear against ",
     "alone": "",
 }
-WORDS = ("data", "model", "settings")
+WORDS = ("data", "", "model", "settings")
 
 
 def board_form(boards: Sequence[Board]) -> Form:
@@ -26,15 +26,16 @@ def board_form(boards: Sequence[Board]) -> Form:
     splits = list(dict.fromkeys(name for board in boards for line in board.lines for name in line.others))
     numbers = ["seeds", "score", "95 % interval", "to the best", "p (Holm)", "against baseline", *splits]
     header = [*WORDS, *numbers, "parameters", "MB", "seconds", "rows/s"]
-    titles = _titles(boards)
+    rows = [
+        [title, str(place), *_cells(line, board, splits)]
+        for board, title in zip(boards, _titles(boards), strict=True)
+        for place, line in enumerate(board.lines, start=1)
+    ]
+    filled = [at for at in range(len(header)) if at < len(WORDS) or any(row[at] for row in rows)]
     return Form(
         title=f"{boards[0].task}: {_counted(boards)}",
-        header=header,
-        rows=[
-            [title, *_cells(line, board, splits)]
-            for board, title in zip(boards, titles, strict=True)
-            for line in board.lines
-        ],
+        header=[header[at] for at in filled],
+        rows=[[row[at] for at in filled] for row in rows],
         notes=list(_notes(boards)),
         behind=[f"{_named(line)}: {_runs(line)}" for board in boards for line in board.lines],
         left=len(WORDS),
@@ -107,7 +108,8 @@ def _baseline(line: BoardLine, metric: Metric) -> str:
     if line.baseline is None:
         return ""
     name, score = line.baseline
-    return f"{AGAINST[line.verdict.level]}{name} {metric.shown(score)}"
+    tested = line.verdict.level != "unclear" or line.verdict.difference_interval is not None
+    return f"{AGAINST[line.verdict.level] * tested}{name} {metric.shown(score)}"
 
 
 def _notes(boards: Sequence[Board]) -> Iterator[str]:

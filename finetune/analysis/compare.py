@@ -43,10 +43,12 @@ def compare_runs(
     split: str | None = None,
     task: Task | None = None,
     names: tuple[str, str] | None = None,
+    letters: tuple[str, str] = ("A", "B"),
 ) -> SplitComparison:
     """Compares the saved predictions of two groups of runs, each of which differ only in seeds.
 
-    Runs after the first without predictions are left out, with a note. `names` are those of the groups in messages.
+    Runs after the first without predictions are left out, with a note. `names` are those of the groups in messages,
+    `letters` in notes.
     `task` is needed for a task in a file, since code named by a run's folder is not executed. Raises UserError for runs
     of different tasks or rows, and if predictions are not available.
     """
@@ -68,7 +70,7 @@ def compare_runs(
     task = trained_on(folders[0][0], task=task)
     rows, left = _side(task, folders[0], split, rows=None)
     _, right = _side(task, folders[1], split, rows=rows)
-    notes = _notes(left, right, split=split, rows=len(rows))
+    notes = _notes({letters[0]: left, letters[1]: right}, split=split, rows=len(rows))
     if left_out := len(a) + len(b) - sum(map(len, folders)):
         notes.append(f"seeds left out because their predictions are not available: {left_out}")
     return _compared(task, rows, left, right, split=split, notes=notes)
@@ -107,8 +109,9 @@ def _unlike(rows: Sequence[Row], others: Sequence[Row]) -> str:
     return f"its row {index + 1} (id {others[index].id!r}) differs from that of the other run"
 
 
-def _notes(left: Side, right: Side, *, split: str, rows: int) -> list[str]:
-    notes = _shortfalls(left, right, split)
+def _notes(sides: Mapping[str, Side], *, split: str, rows: int) -> list[str]:
+    left, right = sides.values()
+    notes = _shortfalls(sides, split)
     if left.records[0].data != right.records[0].data:
         notes.append("the runs were trained on different data; they predicted the same rows")
     objectives = [side.records[0].options.get("objective") for side in (left, right)]
@@ -116,9 +119,9 @@ def _notes(left: Side, right: Side, *, split: str, rows: int) -> list[str]:
         notes.append(
             f"{objectives[0]} and {objectives[1]} predict from different context, so perplexities do not compare"
         )
-    for name, side in (("A", left), ("B", right)):
+    for name, side in sides.items():
         notes += [f"{name}: {note}"] if (note := shared_encoders(side.records)) else []
-    notes += _lineages(left.records[0].lineage, right.records[0].lineage)
+    notes += _lineages({name: side.records[0].lineage for name, side in sides.items()})
     if rows < FEW_ROWS:
         notes.append(f"only {so_many(rows)}: the bootstrap's interval is too narrow for so few, most of all for F1")
     if len(left.records) < 2 or len(right.records) < 2:
@@ -128,19 +131,21 @@ def _notes(left: Side, right: Side, *, split: str, rows: int) -> list[str]:
     return notes
 
 
-def _shortfalls(left: Side, right: Side, split: str) -> list[str]:
+def _shortfalls(sides: Mapping[str, Side], split: str) -> list[str]:
     """A line on the sides that failed, or are worse than their best baseline."""
-    sides = {name: shortfall(side.records, split=split) for name, side in (("A", left), ("B", right))}
-    if words := [f"{name}: {words}" for name, words in sides.items() if words]:
-        return ["; ".join(words) + f" ({split} {left.records[0].headline}): a difference to such a run says little"]
+    found = {name: shortfall(side.records, split=split) for name, side in sides.items()}
+    headline = next(iter(sides.values())).records[0].headline
+    if words := [f"{name}: {words}" for name, words in found.items() if words]:
+        return ["; ".join(words) + f" ({split} {headline}): a difference to such a run says little"]
     return []
 
 
-def _lineages(a: Lineage | None, b: Lineage | None) -> list[str]:
+def _lineages(lineages: Mapping[str, Lineage | None]) -> list[str]:
     """From what each side's first run started, where these are encoders of different runs, and not only in seeds."""
+    a, b = lineages.values()
     if (a and a.but_seeds) == (b and b.but_seeds):
         return []
-    return [f"{name}: the encoder is {side.words}" for name, side in (("A", a), ("B", b)) if side is not None]
+    return [f"{name}: the encoder is {side.words}" for name, side in lineages.items() if side is not None]
 
 
 def _compared(

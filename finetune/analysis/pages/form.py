@@ -52,8 +52,8 @@ class Form:
         return [(title, [row[1:] for row in some]) for title, some in groupby(self.rows, key=lambda row: row[0])]
 
 
-def as_html(form: Form, charts: Sequence["Markup"] = ()) -> str:
-    """A complete HTML page, with charts below its title. Raises UserError without jinja2."""
+def as_html(form: Form, charts: Sequence[tuple[str, "Markup"]] = ()) -> str:
+    """A complete HTML page, with charts (title, picture) above the table. Raises UserError without jinja2."""
     template = templates_of(__package__).get_template("table.html.j2")
     return template.render(
         title=form.title, header=form.headings, left=form.words, groups=form.groups(),

@@ -1,16 +1,18 @@
-"""`finetune compare`: two runs, or two groups of seeds, on the same rows."""
+"""`finetune compare`: runs, or groups of seeds, on the same rows."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from finetune.analysis.comparison import Changed, SplitComparison
+from finetune.analysis.several_comparison import SeveralComparisons
 from finetune.api.run import open_run
 from finetune.cli.arguments import RESULTS, Json, Out, TaskOf
 from finetune.cli.console import as_plain_text, standard_output
-from finetune.cli.fitted_table import Column, FittedTable, columns
+from finetune.cli.fitted_table import CellRow, Column, FittedTable, columns
 from finetune.cli.next_commands import GivenOptions, results_of
 from finetune.cli.options import note_line
 from finetune.cli.terminal import echo, one_line
@@ -25,6 +27,7 @@ NOT_TEXT = ("id", "gold", "answers", "start", "title", "document")  # of a row's
 def compare_command(
     a: Annotated[str, typer.Argument(help="A run (folder, id, or its task), or an export.")],
     b: Annotated[str, typer.Argument(help="Another of the same task.")],
+    others: Annotated[list[str] | None, typer.Argument(help="More of them: each is compared with the first.")] = None,
     seeds: Annotated[bool, typer.Option("--seeds", help="Use all runs that differ from each only in seeds.")] = False,
     split: Annotated[str | None, typer.Option(help="Default: the task's first dev split.")] = None,
     changed: Annotated[int, typer.Option(min=0, help="Show N rows that only one side has right.")] = 5,
@@ -32,29 +35,53 @@ def compare_command(
     out: Out = RESULTS,
     as_json: Json = False,
 ) -> None:
-    """Prints the difference in each metric, and some rows that only one side has right."""
-    found = compared(a, b, out=out, split=split, seeds=seeds, task=task)
+    """Prints the difference in each metric, and of two some rows that only one side has right."""
+    given = (a, b, *(others or ()))
+    found = compared(*given, out=out, split=split, seeds=seeds, task=task)
     if as_json:
         echo(json.dumps(found.as_json(), default=str))
         return
     console = standard_output()
-    console.print(_comparison_table(found))
+    console.print(_comparison_table(found) if isinstance(found, SplitComparison) else _several_table(found))
     for note in found.notes:
         console.print_line(note_line(note))
-    if changed and found.changed:
+    if isinstance(found, SplitComparison) and changed and found.changed:
         console.print(_changed_table(found, changed))
+    if any(map(is_export, given)):
+        return
     kept = GivenOptions(out=results_of(a, out))
     options = [*(["--split", split] if split else []), *(["--task", task] if task else [])]
-    if any(map(is_export, (a, b))):
-        return
-    with_seeds = [kept.command("compare", a, b, "--seeds", *options)] * (not seeds and _has_seeds(a, b, out))
-    console.print_next(kept.command("report", *found.a, *found.b), *with_seeds)
+    with_seeds = [kept.command("compare", *given, "--seeds", *options)] * (not seeds and _has_seeds(given, out))
+    console.print_next(kept.command("report", *_ids(found)), *with_seeds)
 
 
-def _has_seeds(a: str, b: str, out: Path) -> bool:
-    """Whether there are other seeds of one of two runs that differ in more than those."""
-    first, second = ({run.id for run in open_run(one, seeds=True, out=out).runs} for one in (a, b))
-    return not first & second and len(first | second) > 2
+def _ids(found: SplitComparison | SeveralComparisons) -> list[str]:
+    """The runs of all sides."""
+    sides = (found.a, found.b) if isinstance(found, SplitComparison) else found.runs.values()
+    return [run for side in sides for run in side]
+
+
+def _has_seeds(given: Sequence[str], out: Path) -> bool:
+    """Whether there are other seeds of one of the runs, which all differ in more than those."""
+    sides = [{run.id for run in open_run(one, seeds=True, out=out).runs} for one in given]
+    every = set().union(*sides)
+    return len(every) == sum(map(len, sides)) > len(given)
+
+
+def _several_table(found: SeveralComparisons) -> FittedTable:
+    """For each metric a line for each side."""
+    letter, runs, settings, *numbers = found.columns
+    several = any(found.settings.values())
+    words = [Column(name=settings, words=True)] * several
+    rows: list[CellRow | str] = []
+    for title, lines in found.cells:
+        rows += [title, *([*line[:2], *[one_line(line[2])] * several, *line[3:]] for line in lines)]
+    return FittedTable(
+        title=one_line(found.title),
+        columns=[Column(name=letter), Column(name=runs, words=True), *words, *columns(*numbers, right=numbers)],
+        rows=rows,
+        notes=[found.tests],
+    )
 
 
 def _comparison_table(found: SplitComparison) -> FittedTable:

@@ -3,10 +3,11 @@
 import json
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from finetune.analysis.pages.templates import require_jinja2
 from finetune.api.planning import executor_of
 from finetune.cli.arguments import RESULTS, Data, Device, Json, Out, Quiet, complete, pairs
 from finetune.cli.asking import asking
@@ -19,9 +20,9 @@ from finetune.cli.progress import ProgressDisplay
 from finetune.cli.terminal import echo, one_line, say
 from finetune.commands.search.execute import SEEDS, TRIALS, execute_search
 from finetune.commands.search.plan import plan_search
-from finetune.commands.search.result import Search, plain_setting, summary_of
+from finetune.commands.search.result import Search, trial_rows
 from finetune.data.messages import so_many
-from finetune.data.outputs import output_file, require_replaceable_output
+from finetune.data.outputs import PAGE, output_file, require_replaceable_output
 from finetune.data.paths import exists, is_file, read_small_text
 from finetune.data.source import source_of
 from finetune.errors import UserError
@@ -29,9 +30,6 @@ from finetune.runs.events import unwatched
 from finetune.runs.toml import MOST_BYTES
 from finetune.training.run_options import RunOptions
 from finetune.training.targets import split_arguments
-
-if TYPE_CHECKING:
-    from finetune.commands.search.trial import Trial
 
 BEST = Path("best.toml")
 MARK = "# Found by: finetune search"  # the start of the second line of a file that this command wrote
@@ -61,6 +59,7 @@ def search_command(
     folds: Annotated[int, typer.Option(help="Also search on N folds, each winner scored on rows held out.")] = 0,
     output: Annotated[Path, typer.Option("-o", "--output", help="Write the best recipe.")] = BEST,
     force: Annotated[bool, typer.Option("--force", help="Replace that file.")] = False,
+    page: Annotated[Path | None, typer.Option(help="Also write a page of the trials, an HTML file.")] = None,
     data: Data = None,
     out: Out = RESULTS,
     device: Device = None,
@@ -84,6 +83,9 @@ def search_command(
             f"{output} already exists, and is not of this search",
             "Name another file with -o, or replace it with --force",
         )
+    if page is not None:
+        require_jinja2()
+        require_replaceable_output(page, endings=PAGE, reads=names, force=force)
     silent = quiet or as_json
     plan = asking(lambda given: plan_search(names[0], given, *names[1:], out=out), settings)
     load_libraries("" if silent else loading([plan.base]), "finetune.commands.search.study")
@@ -98,6 +100,9 @@ def search_command(
     else:
         _print(found)
     _write(found, output, mark, force=force)
+    if page is not None:
+        found.page(page, force=force)
+        say(f"{page}: the trials, a page for a browser", err=True)
     if not as_json:
         kept = GivenOptions(out=out, data=data, device=device)
         standard_output().print_next(kept.command("run", str(output), "--seeds", str(seeds)))
@@ -113,22 +118,10 @@ def _print(found: Search) -> None:
 
 def trials_table(found: Search) -> FittedTable:
     """The trials, the best first."""
-    rows = []
-    for trial in found.ranked:
-        summary = summary_of(trial, found.metric)
-        scores = ["", "", ""] if summary is None else [found.metric.shown(summary.mean), "", str(summary.n)]
-        if summary is not None and summary.sd is not None:
-            scores[1] = found.metric.shown(summary.sd)
-        rows.append([*(plain_setting(trial.settings[key]) for key in found.space), *scores, _end(trial)])
-    headings = [Column(name=key.rpartition(".")[2], right=True) for key in found.space]
-    facts = [Column(name=name, right=True) for name in (f"{found.split} {found.metric.name}", "sd", "n")]
-    return FittedTable(title="trials", columns=[*headings, *facts, Column(name="pruned at")], rows=rows)
-
-
-def _end(trial: "Trial") -> str:
-    if trial.failure:
-        return "failed"
-    return "" if trial.pruned_at is None else f"epoch {trial.pruned_at}"
+    header, rows = trial_rows(found)
+    *numbers, end = header
+    headings = [Column(name=name, right=True) for name in numbers]
+    return FittedTable(title="trials", columns=[*headings, Column(name=end)], rows=list(map(tuple, rows)))
 
 
 def _failures(found: Search) -> list[str]:

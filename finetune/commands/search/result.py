@@ -7,9 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from finetune.api.html import html_list, html_table
+from finetune.api.page import show_page
+from finetune.api.quiet import plainly
 from finetune.api.run import Run, runs_of_records
 from finetune.commands.search.space import Space
 from finetune.data.messages import so_many
+from finetune.data.outputs import PAGE, require_replaceable_output
 from finetune.metrics.metric import Metric
 from finetune.runs.recipe import Recipe
 from finetune.runs.seeds import Summary, summarised
@@ -126,6 +129,20 @@ class Search:
         again = f"; these rows have now scored {found.winners} winners" if found.winners > 1 else ""
         return f"; {shown(summary.mean)} on {found.share:.0%} of the training rows, held out{spread}{again}"
 
+    @plainly
+    def page(self, path: str | Path = "search.html", *, force: bool = False) -> Path:
+        """Writes a page with the trials as parallel coordinates and as a table, and in a notebook shows it.
+
+        With `force` it replaces a file that we did not write. Raises UserError without the extra `report`, and if the
+        file cannot be written.
+        """
+        from finetune.commands.search.page import write_search_page
+
+        require_replaceable_output(Path(path), endings=PAGE, force=force)
+        write_search_page(self, Path(path))
+        show_page(Path(path))
+        return Path(path)
+
     def __repr__(self) -> str:
         return f"<Search of {self.best.task}: {self.sentence}>"
 
@@ -146,6 +163,25 @@ def summary_of(trial: "Trial", metric: Metric) -> Summary | None:
     if trial.pruned_at is not None:
         return Summary(n=len(trial.runs), mean=trial.by_epoch[trial.pruned_at], best=trial.by_epoch[trial.pruned_at])
     return summarised(trial.scores, metric)
+
+
+def trial_rows(found: Search) -> tuple[list[str], list[list[str]]]:
+    """The headings and the cells of the trials, the best first."""
+    rows = []
+    for trial in found.ranked:
+        summary = summary_of(trial, found.metric)
+        scores = ["", "", ""] if summary is None else [found.metric.shown(summary.mean), "", str(summary.n)]
+        if summary is not None and summary.sd is not None:
+            scores[1] = found.metric.shown(summary.sd)
+        rows.append([*(plain_setting(trial.settings[key]) for key in found.space), *scores, _end(trial)])
+    settings = [key.rpartition(".")[2] for key in found.space]
+    return [*settings, f"{found.split} {found.metric.name}", "sd", "n", "pruned at"], rows
+
+
+def _end(trial: "Trial") -> str:
+    if trial.failure:
+        return "failed"
+    return "" if trial.pruned_at is None else f"epoch {trial.pruned_at}"
 
 
 def plain_setting(value: Any) -> str:

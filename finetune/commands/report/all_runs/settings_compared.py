@@ -1,0 +1,37 @@
+"""Three or more models or settings of a task: the score of each with its interval, and the difference to the best."""
+
+from collections.abc import Iterator
+
+from finetune.analysis.board_files import board_chart
+from finetune.analysis.board_form import board_form
+from finetune.analysis.leaderboard import Board, leaderboards
+from finetune.commands.report.blocks import Block, TableBlock
+from finetune.commands.report.page_runs import PageRuns
+
+ORDER = 12
+FEWEST = 3  # of two settings the page has a comparison of A and B
+
+
+def blocks(page: PageRuns) -> Iterator[Block]:
+    """A block for each task and data with at least FEWEST settings; none where the page is about sizes of the data."""
+    if page.curves:
+        return
+    tasks = dict.fromkeys(one.record.task for one in page.runs)
+    for task in tasks:
+        for board in leaderboards([one.record for one in page.runs if one.record.task == task]):
+            if len(board.lines) >= FEWEST:
+                yield _block(board)
+
+
+def _block(board: Board) -> Block:
+    form = board_form([board])
+    notes = " ".join(f"{note[:1].upper()}{note[1:]}." for note in form.notes)
+    return Block(
+        title=f"Settings of {board.task} compared",
+        note=f"{board.title[:1].upper()}{board.title[1:]}. {notes}",
+        chart=board_chart(board),
+        table=TableBlock(
+            columns=form.headings, rows=[row[1:] for row in form.rows], left=form.words, strong=[0], sorts=True
+        ),
+        wide=True,
+    )
