@@ -15,13 +15,12 @@ from finetune.metrics.significance import Difference, holm
 from finetune.metrics.sketched import SketchedScores, sketched_difference
 from finetune.metrics.spacing import Interval
 from finetune.runs.lineage import PREFIX, SEEDS
-from finetune.runs.recipe_diff import DEFAULTS, applied
+from finetune.runs.recipe_diff import applied, typed_settings
 from finetune.runs.record import RunRecord
 from finetune.runs.seeds import by_setting, differing_settings, shared_encoders, summarised
 from finetune.runs.verdict import FEW_ROWS, Verdict, baseline_words, verdict_of
 
 FP32 = 4  # bytes of a weight
-ON_A_LINE = ("model", "task")  # what other columns say
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,14 +116,19 @@ class Board:
 
 
 def leaderboards(records: Sequence[RunRecord]) -> list[Board]:
-    """A board for each data that runs of a task were scored on, the one with the most training rows first."""
+    """A board for each data that runs of a task were scored on, the one with the most rows first."""
     found: dict[tuple[object, ...], list[list[RunRecord]]] = {}
     for group in by_setting(records):
         first = group[0]
         data = frozenset(record.data for record in group)
         found.setdefault((first.task_version, data, first.first_split, first.headline), []).append(group)
     boards = [_board(groups) for groups in found.values()]
-    return sorted(boards, key=lambda board: -max(_train_rows(line.records[0]) for line in board.lines))
+    return sorted(boards, key=_size, reverse=True)
+
+
+def _size(board: Board) -> tuple[int, int, int]:
+    """The most training rows, the rows that are scored, and the lines."""
+    return max(_train_rows(line.records[0]) for line in board.lines), board.rows, len(board.lines)
 
 
 def _train_rows(record: RunRecord) -> int:
@@ -151,7 +155,7 @@ def _settings(groups: Sequence[Sequence[RunRecord]]) -> list[str]:
     words = []
     for record, given in zip(firsts, differing_settings(firsts), strict=True):
         own = {key: value for key, value in given.items() if not key.startswith(PREFIX)}
-        words.append(", ".join([*_encoder(record, earlier.get(id(record), {})), *_typed(own)]))
+        words.append(", ".join([*_encoder(record, earlier.get(id(record), {})), *typed_settings(own)]))
     return [
         ", ".join(filter(None, [text, _facts(record, firsts, words)]))
         for text, record in zip(words, firsts, strict=True)
@@ -162,17 +166,10 @@ def _encoder(record: RunRecord, differing: Mapping[str, object]) -> list[str]:
     """From which run the encoder is: `encoder trained on simplewiki (updates=8000)`; nothing where it is of none."""
     if record.lineage is None:
         return []
-    theirs = _typed({key.rpartition(PREFIX)[2]: value for key, value in differing.items() if key.startswith(PREFIX)})
+    theirs = typed_settings(
+        {key.rpartition(PREFIX)[2]: value for key, value in differing.items() if key.startswith(PREFIX)}
+    )
     return [f"encoder trained on {record.lineage.task}" + f" ({', '.join(theirs)})" * bool(theirs)]
-
-
-def _typed(settings: Mapping[str, object]) -> list[str]:
-    """The settings that are not at their default, with the last part of their names: `learning_rate=0.0002`."""
-    return [
-        f"{key.rpartition('.')[2]}={str(value).lower() if isinstance(value, bool) else value}"
-        for key, value in settings.items()
-        if key not in ON_A_LINE and value is not None and value != DEFAULTS.get(key)
-    ]
 
 
 def _common(lines: Sequence[BoardLine]) -> str:
@@ -180,7 +177,7 @@ def _common(lines: Sequence[BoardLine]) -> str:
     every = applied([line.records[0] for line in lines])
     same = {key: value for key, value in every[0].items() if all(one.get(key) == value for one in every)}
     kept = {key: value for key, value in same.items() if key not in SEEDS and not key.startswith((PREFIX, "options."))}
-    return ", ".join(_typed(kept))
+    return ", ".join(typed_settings(kept))
 
 
 def _facts(record: RunRecord, others: Sequence[RunRecord], words: Sequence[str]) -> str:

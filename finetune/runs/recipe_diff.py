@@ -58,6 +58,17 @@ def settings_of(records: Sequence[RunRecord]) -> list[Setting]:
     ]
 
 
+def typed_settings(settings: Mapping[str, Any]) -> list[str]:
+    """The settings that are not at their default, by the last part of their names: `learning_rate=0.0002`; those that
+    other columns of a list show are left out.
+    """
+    return [
+        f"{key.rpartition('.')[2]}={str(value).lower() if isinstance(value, bool) else value}"
+        for key, value in settings.items()
+        if key not in LISTED_APART and value is not None and value != DEFAULTS.get(key)
+    ]
+
+
 def listed_differences(runs: Sequence[ListedRun]) -> list[dict[str, Any]]:
     """For each run of a list the settings (dotted keys) in which the runs of its task differ; seeds and model left out.
 

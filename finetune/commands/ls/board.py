@@ -102,5 +102,5 @@ def unfinished_words(runs: Sequence[InterruptedRun]) -> str:
     under_way = sum(run.running for run in runs)
     if not runs:
         return ""
-    now = f", {under_way} of them trained now" * bool(under_way)
+    now = f" ({under_way} trained now)" * bool(under_way)
     return f"{so_many(len(runs), 'run')} without scores yet {noun(len(runs), 'is', 'are')} left out{now}"

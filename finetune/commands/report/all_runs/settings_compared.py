@@ -7,18 +7,17 @@ from finetune.analysis.board_form import board_form
 from finetune.analysis.leaderboard import Board, leaderboards
 from finetune.commands.report.blocks import Block, TableBlock
 from finetune.commands.report.page_runs import PageRuns
+from finetune.runs.data_sizes import of_largest_sizes
 
 ORDER = 12
 FEWEST = 3  # of two settings the page has a comparison of A and B
 
 
 def blocks(page: PageRuns) -> Iterator[Block]:
-    """A block for each task and data with at least FEWEST settings; none where the page is about sizes of the data."""
-    if page.curves:
-        return
-    tasks = dict.fromkeys(one.record.task for one in page.runs)
-    for task in tasks:
-        for board in leaderboards([one.record for one in page.runs if one.record.task == task]):
+    """A block for each task and data with at least FEWEST settings; of several sizes of the data the largest counts."""
+    records = of_largest_sizes([one.record for one in page.runs])
+    for task in dict.fromkeys(record.task for record in records):
+        for board in leaderboards([record for record in records if record.task == task]):
             if len(board.lines) >= FEWEST:
                 yield _block(board)
 
