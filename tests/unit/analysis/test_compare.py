@@ -13,7 +13,7 @@ from support.cli import assert_error
 from support.records import save_run
 from support.toys import choice_task, every_shape, span_task
 
-from finetune.commands.compare.api import compare
+from finetune.commands.compare.api import Comparisons, compare
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.metrics import scores as metrics
@@ -205,6 +205,50 @@ def test_several_metrics_have_an_adjusted_p(in_process: Any, tmp_path: Path) -> 
     found = json.loads(out)
     assert list(found["holm"]) == ["f1", "em"]
     assert found["holm"]["em"] >= found["differences"]["em"]["p"]
+
+
+def test_more_than_two_are_each_compared_with_the_first(in_process: Any, tmp_path: Path) -> None:
+    rows = sentence_rows(90)
+    wrong = {"a": range(30), "b": [5, 80], "c": range(28)}
+    ids = [
+        saved_run(tmp_path, find("rte"), rows, answered(rows, wrong=some), layers=name) for name, some in wrong.items()
+    ]
+    found = compare(*ids, out=tmp_path)
+    assert isinstance(found, Comparisons)
+    assert (list(found.runs), found.settings["B"]) == (["A", "B", "C"], "layers=b")
+    for pair, adjusted, other in zip(found.pairs, found.holm, ids[1:], strict=True):
+        assert pair.differences == compare(ids[0], other, out=tmp_path).differences
+        assert all(adjusted[name] >= one.p for name, one in pair.differences.items())
+    every = [one.p for pair in found.pairs for one in pair.differences.values()]
+    assert [p for adjusted in found.holm for p in adjusted.values()] == holm(every)
+    assert found.frame["side"].tolist() == [side for side in "BC" for _ in found.pairs[0].differences]
+    assert "layers=c" in found._repr_html_()
+    code, out, err = in_process("compare", *ids, "--out", str(tmp_path), data=tmp_path)
+    assert (code, err) == (0, "")
+    assert "each is compared with A" in out
+    assert "+31.1" in out
+    given = json.loads(in_process("compare", *ids, "--json", "--out", str(tmp_path), data=tmp_path)[1])
+    assert (given["against"], {one["side"] for one in given["differences"]}) == ("A", {"B", "C"})
+    code, _, err = in_process("compare", ids[0], ids[1], ids[0], "--out", str(tmp_path), data=tmp_path)
+    assert code == 2
+    assert_error(err, "runs in common", ids[0])
+    other = saved_run(tmp_path, find("wnli"), rows, answered(rows, wrong=[1]))
+    code, _, err = in_process("compare", *ids, other, "--out", str(tmp_path), data=tmp_path)
+    assert_error(err, f"{other} of wnli")
+
+
+def test_notes_on_a_third_side_have_its_letter(tmp_path: Path) -> None:
+    rows = sentence_rows(90)
+    constant = [Answer(value="not_entailment", probabilities=[0.5, 0.5]) for _ in rows]
+    good, better = answered(rows, wrong=range(10)), answered(rows, wrong=range(5))
+    task, worse = find("rte"), answered(rows, wrong=range(60))
+    ids = [saved_run(tmp_path, task, rows, some, layers=str(n)) for n, some in enumerate((good, better))]
+    bad = save_run(
+        tmp_path, task, rows, worse, baselines={"majority": constant}, recipe={"task": "rte", "seed": 1, "layers": "x"}
+    ).name
+    notes = compare(*ids, bad, out=tmp_path).notes
+    assert any(note.startswith("C: ") for note in notes)
+    assert not any(note.startswith("B: ") for note in notes)
 
 
 def test_what_cannot_be_compared_is_refused_with_the_reason(tmp_path: Path) -> None:

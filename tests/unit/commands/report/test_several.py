@@ -134,3 +134,12 @@ def test_what_all_runs_share_is_in_the_note_of_their_table(tmp_path: Path) -> No
     assert "task rte" in note and "headline dev accuracy" in note
     assert re.search(r"finished \d{4}-\d\d-\d\d[,.]", note)
     assert re.findall(r'<th scope="col"[^>]*>([^<]*)<', table) == ["id", "seed", "score", "best baseline"]
+
+
+def test_three_settings_are_drawn_with_their_intervals(tmp_path: Path) -> None:
+    folders = saved_runs(tmp_path, ({"layers": "a"}, 1, 5), ({"layers": "b"}, 1, 15), ({"layers": "c"}, 1, 25))
+    page = report(tmp_path, *folders)
+    block = page[page.index("Settings of rte compared") :]
+    assert "<svg" in block
+    assert block.index("layers=a") < block.index("layers=b") < block.index("layers=c")
+    assert "Settings of rte compared" not in report(tmp_path, *folders[:2])
