@@ -120,6 +120,7 @@ def compare(
     a: Run | str | Path,
     b: Run | str | Path,
     c: Run | str | Path,
+    /,
     *others: Run | str | Path,
     split: str | None = None,
     seeds: bool = False,

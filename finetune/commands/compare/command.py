@@ -16,6 +16,7 @@ from finetune.cli.fitted_table import CellRow, Column, FittedTable, columns
 from finetune.cli.next_commands import GivenOptions, results_of
 from finetune.cli.options import note_line
 from finetune.cli.terminal import echo, one_line
+from finetune.commands.compare.api import Comparison, Comparisons
 from finetune.commands.compare.api import compare as compared
 from finetune.data.messages import so_many
 from finetune.inference.exported.export_facts import is_export
@@ -37,15 +38,19 @@ def compare_command(
 ) -> None:
     """Prints the difference in each metric, and of two some rows that only one side has right."""
     given = (a, b, *(others or ()))
-    found = compared(*given, out=out, split=split, seeds=seeds, task=task)
+    found: Comparison | Comparisons
+    if others:
+        found = compared(a, b, *others, out=out, split=split, seeds=seeds, task=task)
+    else:
+        found = compared(a, b, out=out, split=split, seeds=seeds, task=task)
     if as_json:
         echo(json.dumps(found.as_json(), default=str))
         return
     console = standard_output()
-    console.print(_comparison_table(found) if isinstance(found, SplitComparison) else _several_table(found))
+    console.print(_comparison_table(found) if isinstance(found, Comparison) else _several_table(found))
     for note in found.notes:
         console.print_line(note_line(note))
-    if isinstance(found, SplitComparison) and changed and found.changed:
+    if isinstance(found, Comparison) and changed and found.changed:
         console.print(_changed_table(found, changed))
     if any(map(is_export, given)):
         return
@@ -55,9 +60,9 @@ def compare_command(
     console.print_next(kept.command("report", *_ids(found)), *with_seeds)
 
 
-def _ids(found: SplitComparison | SeveralComparisons) -> list[str]:
+def _ids(found: Comparison | Comparisons) -> list[str]:
     """The runs of all sides."""
-    sides = (found.a, found.b) if isinstance(found, SplitComparison) else found.runs.values()
+    sides = (found.a, found.b) if isinstance(found, Comparison) else found.runs.values()
     return [run for side in sides for run in side]
 
 

@@ -123,7 +123,7 @@ def ls(out: str | Path = "results", *, task: str | Path | None = None) -> Listin
 
 def _of_task(
     name: str, out: Path, finished: Sequence[ListedRun], unfinished: Sequence[InterruptedRun]
-) -> tuple[Sequence[ListedRun], Sequence[InterruptedRun]]:
+) -> tuple[list[ListedRun], list[InterruptedRun]]:
     """The runs of a task or of data. Raises UserError where there is none of either."""
     ids = {folder.path.name for folder in runs_of(name, out)}
     folder = folder_name(data_name(name) if is_data(name) else name)

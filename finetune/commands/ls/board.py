@@ -87,7 +87,7 @@ def _is_of(task: str, record: RunRecord) -> bool:
     return folder_name(record.task) == folder_name(task) and not has_several_tasks(record.recipe)
 
 
-def _every(out: Path) -> Sequence[RunRecord]:
+def _every(out: Path) -> list[RunRecord]:
     """All records, for the runs of a task that lie in a folder of another name, as those of several tasks do."""
     return [*all_records(out), *records_of_tasks(out)]
 
