@@ -45,7 +45,14 @@ from finetune.training.targets import expand_targets, split_arguments
 
 SMALL = ["train.epochs=1", "limit=16", "max_length=64"]
 BEFORE = [  # what a reader of any one page has run on others
-    *("run glue-mrpc", "run glue-mrpc frozen=true", "run squad-v1", "run conll-2003", "run reviews.csv"),
+    *(
+        "run glue-mrpc",
+        "run glue-mrpc frozen=true",
+        "run glue-mrpc freeze_layers=1",
+        "run squad-v1",
+        "run conll-2003",
+        "run reviews.csv",
+    ),
 ]
 PROMISES = {"--risk", "--precision", "--label-sets"}  # which a few rows of dev cannot keep
 TOO_FEW = ("cannot be promised from", "dev rows, and there are", "is never predicted on")
@@ -163,8 +170,10 @@ class Reader:
             return self._runs("reviews.csv" if own else "mrpc")[0]["id"]
         if argument == "부정":  # a label of the Korean pages' reviews, which are English here
             return "bad"
-        if argument in ("A", "B"):
-            return next(run["id"] for run in self._runs("mrpc") if run["recipe"]["frozen"] == (argument == "A"))
+        if argument in ("A", "B", "C"):
+            kind = {"A": (True, 0), "B": (False, 0), "C": (False, 1)}[argument]
+            given = {(run["recipe"]["frozen"], run["recipe"]["freeze_layers"]): run["id"] for run in self._runs("mrpc")}
+            return given[kind]
         return argument
 
     def _runs(self, task: str) -> list[dict[str, Any]]:
