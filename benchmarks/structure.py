@@ -88,10 +88,10 @@ def spread(lengths: Sequence[int]) -> dict[str, float]:
 def defined_twice(trees: Mapping[str, ast.Module]) -> list[str]:
     """Public classes and functions whose name is defined in more than one module."""
     found = Counter(
-        node.name
+        name
         for tree in trees.values()
-        for node in tree.body
-        if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_")
+        for name in {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+        if not name.startswith("_")
     )
     return sorted(name for name, count in found.items() if count > 1 and name not in INTERFACES)
 

@@ -15,7 +15,7 @@ from finetune.metrics.significance import Difference, holm
 from finetune.metrics.sketched import SketchedScores, sketched_difference
 from finetune.metrics.spacing import Interval
 from finetune.runs.lineage import PREFIX, SEEDS
-from finetune.runs.recipe_diff import applied, typed_settings
+from finetune.runs.recipe_diff import applied, short_settings
 from finetune.runs.record import RunRecord
 from finetune.runs.seeds import by_setting, differing_settings, shared_encoders, summarised
 from finetune.runs.verdict import FEW_ROWS, Verdict, baseline_words, verdict_of
@@ -155,7 +155,7 @@ def _settings(groups: Sequence[Sequence[RunRecord]]) -> list[str]:
     words = []
     for record, given in zip(firsts, differing_settings(firsts), strict=True):
         own = {key: value for key, value in given.items() if not key.startswith(PREFIX)}
-        words.append(", ".join([*_encoder(record, earlier.get(id(record), {})), *typed_settings(own)]))
+        words.append(", ".join([*_encoder(record, earlier.get(id(record), {})), *short_settings(own)]))
     return [
         ", ".join(filter(None, [text, _facts(record, firsts, words)]))
         for text, record in zip(words, firsts, strict=True)
@@ -166,7 +166,7 @@ def _encoder(record: RunRecord, differing: Mapping[str, object]) -> list[str]:
     """From which run the encoder is: `encoder trained on simplewiki (updates=8000)`; nothing where it is of none."""
     if record.lineage is None:
         return []
-    theirs = typed_settings(
+    theirs = short_settings(
         {key.rpartition(PREFIX)[2]: value for key, value in differing.items() if key.startswith(PREFIX)}
     )
     return [f"encoder trained on {record.lineage.task}" + f" ({', '.join(theirs)})" * bool(theirs)]
@@ -177,7 +177,7 @@ def _common(lines: Sequence[BoardLine]) -> str:
     every = applied([line.records[0] for line in lines])
     same = {key: value for key, value in every[0].items() if all(one.get(key) == value for one in every)}
     kept = {key: value for key, value in same.items() if key not in SEEDS and not key.startswith((PREFIX, "options."))}
-    return ", ".join(typed_settings(kept))
+    return ", ".join(short_settings(kept))
 
 
 def _facts(record: RunRecord, others: Sequence[RunRecord], words: Sequence[str]) -> str:

@@ -11,7 +11,7 @@ from finetune.data.messages import so_many
 from finetune.errors import UserError
 from finetune.metrics.significance import holm
 from finetune.runs.folder import RunFolder
-from finetune.runs.recipe_diff import typed_settings
+from finetune.runs.recipe_diff import short_settings
 from finetune.runs.record_files import load_record
 from finetune.runs.seeds import differing_settings
 from finetune.task_types.task import Task
@@ -128,7 +128,7 @@ def compare_several(
     adjusted = dict(zip(tests, holm([pairs[at].differences[name].p for at, name in tests]), strict=True))
     ids = [pairs[0].a, *(pair.b for pair in pairs)]
     firsts = [load_record(side[0].record_file) for side in sides]
-    words = [", ".join(typed_settings(one)) for one in differing_settings(firsts)]
+    words = [", ".join(short_settings(one)) for one in differing_settings(firsts)]
     letters = ascii_uppercase[: len(sides)]
     return SeveralComparisons(
         runs=dict(zip(letters, ids, strict=True)),

@@ -5,7 +5,6 @@ import re
 OPTIONS = {
     "address": "--address",
     "bits": "--bits",
-    "board": "--board",
     "cased": "--cased",
     "collect": "--collect",
     "cost": "--cost",

@@ -9,7 +9,7 @@ from typing import Any
 from finetune.runs.listed_run import ListedRun
 from finetune.runs.recipe import Recipe
 from finetune.runs.record import RunRecord
-from finetune.runs.toml import flat
+from finetune.runs.toml import flat, typed_settings
 
 DEFAULTS = flat(Recipe(task="any").model_dump(exclude={"grid", "options", "task"}))
 TOGETHER = "together.tasks"
@@ -58,15 +58,12 @@ def settings_of(records: Sequence[RunRecord]) -> list[Setting]:
     ]
 
 
-def typed_settings(settings: Mapping[str, Any]) -> list[str]:
+def short_settings(settings: Mapping[str, Any]) -> list[str]:
     """The settings that are not at their default, by the last part of their names: `learning_rate=0.0002`; those that
     other columns of a list show are left out.
     """
-    return [
-        f"{key.rpartition('.')[2]}={str(value).lower() if isinstance(value, bool) else value}"
-        for key, value in settings.items()
-        if key not in LISTED_APART and value is not None and value != DEFAULTS.get(key)
-    ]
+    changed = {key: value for key, value in settings.items() if value is not None and value != DEFAULTS.get(key)}
+    return typed_settings({key.rpartition(".")[2]: value for key, value in changed.items() if key not in LISTED_APART})
 
 
 def listed_differences(runs: Sequence[ListedRun]) -> list[dict[str, Any]]:

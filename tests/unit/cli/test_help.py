@@ -108,7 +108,7 @@ def test_version_has_the_libraries_and_the_device_in_two_lines(here: Finetune) -
         (["features", "minilm", "x", "--pool", "meen"], ["for '--pool': 'meen' is not one of"]),
         (["run"], ["targets", "`finetune run --help`"]),
         (["run", "x", "--seeds", "many"], ["--seeds", "integer"]),
-        (["ls", "x"], ["x", "`finetune ls --help`"]),
+        (["ls", "x", "y"], ["y", "`finetune ls --help`"]),
         (["table", "glue", "--form", "papre"], ["--form", "paper"]),
     ],
 )

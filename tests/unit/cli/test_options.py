@@ -32,7 +32,17 @@ NOT_OURS = (
     "finetune ",
 )
 IN_COMMANDS = {  # commands that are shown
-    *("about.py", "files.py", "find.py", "forms.py", "known_exports.py", "notes.py", "tracking.py", "use.py"),
+    *(
+        "about.py",
+        "board.py",
+        "files.py",
+        "find.py",
+        "forms.py",
+        "known_exports.py",
+        "notes.py",
+        "tracking.py",
+        "use.py",
+    ),
     *("cause.py", "data_causes.py"),
 }
 

@@ -10,15 +10,15 @@ from finetune.commands.report.page_runs import PageRuns
 from finetune.runs.data_sizes import of_largest_sizes
 
 ORDER = 12
-FEWEST = 3  # of two settings the page has a comparison of A and B
+SETTINGS_NEEDED = 3  # of two settings the page has a comparison of A and B
 
 
 def blocks(page: PageRuns) -> Iterator[Block]:
-    """A block for each task and data with at least FEWEST settings; of several sizes of the data the largest counts."""
+    """A block for each task and data with SETTINGS_NEEDED settings; of several sizes of the data the largest counts."""
     records = of_largest_sizes([one.record for one in page.runs])
     for task in dict.fromkeys(record.task for record in records):
         for board in leaderboards([record for record in records if record.task == task]):
-            if len(board.lines) >= FEWEST:
+            if len(board.lines) >= SETTINGS_NEEDED:
                 yield _block(board)
 
 
