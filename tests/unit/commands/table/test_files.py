@@ -60,6 +60,10 @@ def test_the_command(here: Finetune, tmp_path: Path) -> None:
     for form in ("runs", "paper"):
         assert here("table", "glue", "-o", "out.md", "--form", form).returncode == 0
         assert ("| Avg |" in (tmp_path / "out.md").read_text()) == (form == "paper")
+    assert here("table", "glue", "-o", "out.tex").returncode == 0
+    latex = (tmp_path / "out.tex").read_text(encoding="utf-8")
+    assert "86.1" in latex
+    assert latex.count(r"\begin{tabular}") == latex.count(r"\end{tabular}") == 1
     assert here("table", "glue", "-o", "out.csv").returncode == 0
     assert "dev_mean" in (tmp_path / "out.csv").read_text()
     assert_error(here("table", "squad", "--form", "paper").stderr, "SQuAD", "--form")
