@@ -69,7 +69,7 @@ class Leaderboard:
         return html_table(form.header, form.rows, title=form.title) + html_list(form.notes)
 
 
-def records_of(name: str, out: Path) -> list[RunRecord]:
+def _records_of(name: str, out: Path) -> list[RunRecord]:
     """The records of the finished runs of a task, or of a data file, those of several tasks together included; damaged
     ones are left out with a warning. Raises UserError where there is none.
     """
@@ -94,7 +94,7 @@ def _every(out: Path) -> list[RunRecord]:
 
 def leaderboard_of(name: str, out: Path) -> Leaderboard:
     """The leaderboard of a task, or of a data file. Raises UserError where there is no finished run."""
-    return Leaderboard(name=name, boards=leaderboards(records_of(name, out)))
+    return Leaderboard(name=name, boards=leaderboards(_records_of(name, out)))
 
 
 def unfinished_words(runs: Sequence[InterruptedRun]) -> str:
