@@ -19,8 +19,10 @@ from finetune.runs.recipe_diff import applied, short_settings
 from finetune.runs.record import RunRecord
 from finetune.runs.seeds import by_setting, differing_settings, shared_encoders, summarised
 from finetune.runs.verdict import FEW_ROWS, Verdict, baseline_words, verdict_of
+from finetune.runs.without_folders import names_only
 
 FP32 = 4  # bytes of a weight
+OBJECTIVE = "objective"  # of training on text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +48,7 @@ class BoardLine:
     def model(self) -> str:
         """The encoder's name, and from which runs it comes."""
         first = self.records[0]
-        return first.model if first.lineage is None else first.lineage.checkpoint
+        return str(names_only(first.model if first.lineage is None else first.lineage.checkpoint))
 
     @property
     def score(self) -> float:
@@ -105,12 +107,14 @@ class Board:
         records = [record for line in self.lines for record in line.records]
         given = sorted({_train_rows(record) for record in records})
         train = " to ".join(f"{count:,}" for count in dict.fromkeys([given[0], given[-1]]))
+        objective = records[0].options.get(OBJECTIVE)
         folds, common = len({record.data for record in records}), _common(self.lines)
         lower = "" if self.metric.greater_is_better else " (lower is better)"
         return (
             f"{train} training {noun(given[-1], 'row')}, " * bool(given[-1])
             + f"{self.metric.name}{lower} on {self.rows:,} of {self.split}"
             + f" in {folds} folds" * (folds > 1)
+            + f", objective {objective}" * bool(objective)
             + f"; all with {common}" * bool(common)
         )
 
@@ -119,11 +123,18 @@ def leaderboards(records: Sequence[RunRecord]) -> list[Board]:
     """A board for each data that runs of a task were scored on, the one with the most rows first."""
     found: dict[tuple[object, ...], list[list[RunRecord]]] = {}
     for group in by_setting(records):
-        first = group[0]
-        data = frozenset(record.data for record in group)
-        found.setdefault((first.task_version, data, first.first_split, first.headline), []).append(group)
+        found.setdefault(_measured_on(group), []).append(group)
     boards = [_board(groups) for groups in found.values()]
     return sorted(boards, key=_size, reverse=True)
+
+
+def _measured_on(group: Sequence[RunRecord]) -> tuple[object, ...]:
+    """What runs must have in common to be compared: data, the rows that are scored, the metric, and of encoders trained
+    on text the objective, since perplexities from other contexts do not compare.
+    """
+    first = group[0]
+    rows = frozenset((record.data, record.rows.get(first.first_split)) for record in group)
+    return first.task_version, rows, first.first_split, first.headline, first.options.get(OBJECTIVE)
 
 
 def _size(board: Board) -> tuple[int, int, int]:
@@ -155,7 +166,7 @@ def _settings(groups: Sequence[Sequence[RunRecord]]) -> list[str]:
     words = []
     for record, given in zip(firsts, differing_settings(firsts), strict=True):
         own = {key: value for key, value in given.items() if not key.startswith(PREFIX)}
-        words.append(", ".join([*_encoder(record, earlier.get(id(record), {})), *short_settings(own)]))
+        words.append(", ".join([*_encoder(record, earlier.get(id(record), {})), *short_settings(names_only(own))]))
     return [
         ", ".join(filter(None, [text, _facts(record, firsts, words)]))
         for text, record in zip(words, firsts, strict=True)
@@ -177,13 +188,14 @@ def _common(lines: Sequence[BoardLine]) -> str:
     every = applied([line.records[0] for line in lines])
     same = {key: value for key, value in every[0].items() if all(one.get(key) == value for one in every)}
     kept = {key: value for key, value in same.items() if key not in SEEDS and not key.startswith((PREFIX, "options."))}
-    return ", ".join(short_settings(kept))
+    return ", ".join(short_settings(names_only(kept)))
 
 
 def _facts(record: RunRecord, others: Sequence[RunRecord], words: Sequence[str]) -> str:
     """Precision, weights and scored splits, where a line of the same model and settings has others."""
     mine = words[next(index for index, other in enumerate(others) if other is record)]
-    alike = [other for other, text in zip(others, words, strict=True) if (other.model, text) == (record.model, mine)]
+    model = names_only(record.model)
+    alike = [one for one, text in zip(others, words, strict=True) if (names_only(one.model), text) == (model, mine)]
     facts = {
         "": [one.precision for one in alike],
         "weights ": [one.weights[:8] for one in alike],

@@ -63,7 +63,13 @@ def as_html(form: Form, charts: Sequence[tuple[str, "Markup"]] = ()) -> str:
 
 def as_latex(form: Form, *, made: str) -> str:
     """A `table` for a paper, with the command that `made` it in a comment; it needs booktabs, and nothing else."""
-    return "\n".join([f"% {_comment(made)}", r"% \usepackage{booktabs}", *_table(form)]) + "\n"
+    table = "\n".join(_table(form))
+    letters = (
+        []
+        if table.isascii()
+        else ["% It has letters that pdfLaTeX may lack: use XeLaTeX or LuaLaTeX with a font for them."]
+    )
+    return "\n".join([f"% {_comment(made)}", r"% \usepackage{booktabs}", *letters, table]) + "\n"
 
 
 def _table(form: Form) -> Iterator[str]:

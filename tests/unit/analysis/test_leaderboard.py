@@ -118,3 +118,21 @@ def test_numbers_and_cells_agree() -> None:
     assert shown["to the best"].startswith("-10.0 (")
     assert shown["test"] == "65.0"
     assert shown["parameters"] == "1,000,000"
+
+
+def test_perplexities_of_other_objectives_and_other_dev_rows_are_not_compared() -> None:
+    mlm, ltr = (
+        known(0.8, options={"objective": name}).model_copy(update={"options": {"objective": name}})
+        for name in ("mlm", "ltr")
+    )
+    boards = leaderboards([mlm, ltr])
+    assert [len(board.lines) for board in boards] == [1, 1]
+    assert {board.title.rpartition("objective ")[2] for board in boards} == {"mlm", "ltr"}
+    assert len(leaderboards([known(0.8), known(0.7, rows=300, keep_labels="0123456789")])) == 2
+
+
+def test_no_folder_of_the_machine_is_named() -> None:
+    (board,) = leaderboards([known(0.8, model="/home/me/enc", tokenizer="/home/me/v"), known(0.7, model="m")])
+    form = board_form([board])
+    assert "/home" not in str(form)
+    assert "enc" in str(form.rows)
