@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 BOARD_FILES = (".html", ".tex", ".csv")
-MOST_DRAWN = 60  # lines of a chart
+MOST_DRAWN = 20  # lines of a chart, which is above its table
 
 
 def write_board(file: Path, boards: Sequence[Board], *, made: str) -> None:
