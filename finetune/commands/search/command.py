@@ -20,7 +20,8 @@ from finetune.cli.progress import ProgressDisplay
 from finetune.cli.terminal import echo, one_line, say
 from finetune.commands.search.execute import SEEDS, TRIALS, execute_search
 from finetune.commands.search.plan import plan_search
-from finetune.commands.search.result import Search, trial_rows
+from finetune.commands.search.result import Search
+from finetune.commands.search.trial_rows import trial_rows
 from finetune.data.messages import so_many
 from finetune.data.outputs import PAGE, output_file, require_replaceable_output
 from finetune.data.paths import exists, is_file, read_small_text
@@ -118,7 +119,7 @@ def _print(found: Search) -> None:
 
 def trials_table(found: Search) -> FittedTable:
     """The trials, the best first."""
-    header, rows = trial_rows(found)
+    header, rows = trial_rows(found.space, found.ranked, found.metric, found.split)
     *numbers, end = header
     headings = [Column(name=name, right=True) for name in numbers]
     return FittedTable(title="trials", columns=[*headings, Column(name=end)], rows=list(map(tuple, rows)))

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 from finetune.analysis.pages.form import Form, as_html
 from finetune.analysis.pages.templates import require_jinja2
 from finetune.analysis.pages.write import write_page
-from finetune.commands.search.result import Search, plain_setting, summary_of, trial_rows
-from finetune.commands.search.space import Range
-from finetune.data.messages import so_many
+from finetune.commands.search.space import Range, Space
+from finetune.commands.search.trial_rows import plain_setting, summary_of, trial_rows
+from finetune.data.messages import noun, so_many
+from finetune.metrics.metric import Metric
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -18,41 +19,53 @@ if TYPE_CHECKING:
     from finetune.commands.search.trial import Trial
 
 GOOD = 0.25  # the share of the finished trials that are drawn as the best ones
+HOW_TO_READ = (
+    "A line is a trial: follow it from axis to axis to its score. Orange is the best, blue the best quarter, dashed "
+    "stopped early; the settings are under the pointer."
+)
 
 
-def write_search_page(found: Search, file: Path) -> int:
-    """Writes the page and returns its size in bytes. Raises UserError without jinja2, and if it cannot be written."""
+def write_search_page(
+    file: Path,
+    *,
+    task: str,
+    space: Space,
+    ranked: "Sequence[Trial]",
+    metric: Metric,
+    split: str,
+    notes: Sequence[str],
+) -> int:
+    """Writes the page of trials, the best first, and returns its size in bytes. Raises UserError without jinja2, and if
+    it cannot be written.
+    """
     require_jinja2()
-    header, rows = trial_rows(found)
-    failed = sum(bool(trial.failure) for trial in found.found)
-    notes = [f"{so_many(failed, 'trial')} failed and {'is' if failed == 1 else 'are'} not drawn"] * bool(failed)
+    header, rows = trial_rows(space, ranked, metric, split)
+    drawn = [trial for trial in ranked if not trial.failure]
+    failed = len(ranked) - len(drawn)
+    left_out = [f"{so_many(failed, 'trial')} failed and {noun(failed, 'is', 'are')} not drawn"] * bool(failed)
     form = Form(
-        title=f"Search of {found.best.task}: {so_many(len(found.found), 'trial')}", header=header, rows=rows,
-        notes=[found.sentence, *notes, *found.notes], behind=[], left=0,
+        title=f"Search of {task}: {so_many(len(ranked), 'trial')}", header=header, rows=rows,
+        notes=[*notes, *left_out], behind=[], left=0,
     )  # fmt: skip
-    words = (
-        "A line is a trial: follow it from axis to axis to its score. Orange is the best, blue the best quarter, "
-        "dashed stopped early; the settings are under the pointer."
-    )
-    return write_page(as_html(form, [(words, _chart(found))]), file)
+    chart = _chart(space, drawn, metric, f"{split} {metric.name}")
+    return write_page(as_html(form, [(HOW_TO_READ, chart)]), file)
 
 
-def _chart(found: Search) -> "Markup":
+def _chart(space: Space, drawn: "Sequence[Trial]", metric: Metric, score: str) -> "Markup":
     from finetune.analysis.pages.parallel import ParallelAxis, parallel_chart
 
-    ranked = [trial for trial in found.ranked if not trial.failure]
-    score = ParallelAxis(name=f"{found.split} {found.metric.name}")
-    axes = [*(_setting_axis(found, key, ranked) for key in found.space), score]
-    finished = sum(trial.value is not None for trial in ranked)
-    lines = [_line(found, trial, axes, _kind(place, finished)) for place, trial in enumerate(ranked)]
-    return parallel_chart(axes, lines[::-1], says=found.sentence)
+    axes = [*(_setting_axis(space, key, drawn) for key in space), ParallelAxis(name=score)]
+    finished = sum(trial.value is not None for trial in drawn)
+    lines = [_line(trial, axes, space, metric, _kind(place, finished)) for place, trial in enumerate(drawn)]
+    says = f"{score} of {so_many(len(drawn), 'trial')} by {', '.join(axis.name for axis in axes[:-1])}"
+    return parallel_chart(axes, lines[::-1], says=says)
 
 
-def _setting_axis(found: Search, key: str, trials: "Sequence[Trial]") -> "ParallelAxis":
+def _setting_axis(space: Space, key: str, trials: "Sequence[Trial]") -> "ParallelAxis":
     """A range is an axis of numbers; choices are places, numbers among them in order."""
     from finetune.analysis.pages.parallel import ParallelAxis
 
-    name, axis = key.rpartition(".")[2], found.space[key]
+    name, axis = key.rpartition(".")[2], space[key]
     if isinstance(axis, Range):
         return ParallelAxis(name=name, logarithmic=axis.log, whole=axis.whole)
     given = [*axis.values, *(trial.settings[key] for trial in trials)]
@@ -66,14 +79,14 @@ def _kind(place: int, finished: int) -> "Kind":
     return "good" if place < GOOD * finished else "other"
 
 
-def _line(found: Search, trial: "Trial", axes: "Sequence[ParallelAxis]", kind: "Kind") -> "ParallelLine":
+def _line(trial: "Trial", axes: "Sequence[ParallelAxis]", space: Space, metric: Metric, kind: "Kind") -> "ParallelLine":
     from finetune.analysis.pages.parallel import ParallelLine
 
-    summary, values = summary_of(trial, found.metric), [trial.settings[key] for key in found.space]
+    summary, values = summary_of(trial, metric), [trial.settings[key] for key in space]
     places = [plain_setting(value) if axis.choices else value for axis, value in zip(axes, values, strict=False)]
-    score = None if summary is None else found.metric.scaled(summary.mean)
-    settings = ", ".join(f"{key}={plain_setting(value)}" for key, value in zip(found.space, values, strict=True))
-    shown = "" if summary is None else f": {found.metric.shown(summary.mean)}"
+    settings = ", ".join(f"{key}={plain_setting(value)}" for key, value in zip(space, values, strict=True))
+    score = None if summary is None else metric.scaled(summary.mean)
+    shown = "" if summary is None else f": {metric.shown(summary.mean)}"
     return ParallelLine(
         values=[*places, score], tip=f"{settings}{shown}", kind=kind, dashed=trial.pruned_at is not None
     )

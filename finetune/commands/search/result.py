@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from finetune.api.html import html_list, html_table
 from finetune.api.page import show_page
 from finetune.api.quiet import plainly
 from finetune.api.run import Run, runs_of_records
 from finetune.commands.search.space import Space
+from finetune.commands.search.trial_rows import plain_setting, summary_of
 from finetune.data.messages import so_many
 from finetune.data.outputs import PAGE, require_replaceable_output
 from finetune.metrics.metric import Metric
@@ -139,7 +140,10 @@ class Search:
         from finetune.commands.search.page import write_search_page
 
         require_replaceable_output(Path(path), endings=PAGE, force=force)
-        write_search_page(self, Path(path))
+        write_search_page(
+            Path(path), task=self.best.task, space=self.space, ranked=self.ranked, metric=self.metric, split=self.split,
+            notes=[self.sentence, *self.notes],
+        )  # fmt: skip
         show_page(Path(path))
         return Path(path)
 
@@ -154,36 +158,3 @@ class Search:
         ]
         table = html_table(list(frame.columns), cells, title=self.best.task)
         return f"{table}{html_list([*self.notes, self.sentence])}"
-
-
-def summary_of(trial: "Trial", metric: Metric) -> Summary | None:
-    """The summary of a trial's scores over its seeds; of a pruned one the mean when it stopped; None if it failed."""
-    if trial.failure:
-        return None
-    if trial.pruned_at is not None:
-        return Summary(n=len(trial.runs), mean=trial.by_epoch[trial.pruned_at], best=trial.by_epoch[trial.pruned_at])
-    return summarised(trial.scores, metric)
-
-
-def trial_rows(found: Search) -> tuple[list[str], list[list[str]]]:
-    """The headings and the cells of the trials, the best first."""
-    rows = []
-    for trial in found.ranked:
-        summary = summary_of(trial, found.metric)
-        scores = ["", "", ""] if summary is None else [found.metric.shown(summary.mean), "", str(summary.n)]
-        if summary is not None and summary.sd is not None:
-            scores[1] = found.metric.shown(summary.sd)
-        rows.append([*(plain_setting(trial.settings[key]) for key in found.space), *scores, _end(trial)])
-    settings = [key.rpartition(".")[2] for key in found.space]
-    return [*settings, f"{found.split} {found.metric.name}", "sd", "n", "pruned at"], rows
-
-
-def _end(trial: "Trial") -> str:
-    if trial.failure:
-        return "failed"
-    return "" if trial.pruned_at is None else f"epoch {trial.pruned_at}"
-
-
-def plain_setting(value: Any) -> str:
-    """A setting as it is written in a command: `2.5e-05`, `true`."""
-    return str(value).lower() if isinstance(value, bool) else f"{value:.4g}" if isinstance(value, float) else str(value)
