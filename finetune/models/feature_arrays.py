@@ -98,6 +98,19 @@ def read_positions(features: Sequence[Feature]) -> np.ndarray:
     return np.array([len(feature if feature.reads is None else feature.reads) for feature in features])
 
 
+def used_tokens(features: Sequence[Feature], *, count: int) -> np.ndarray:
+    """Whether each of `count` tokens is in any of the features, `(count,)`."""
+    used = np.zeros(count, dtype=bool)
+    if isinstance(features, ArrayFeatures):
+        for part in features.parts:
+            used[part["input_ids"]] = True
+        return used
+    for feature in features:
+        for sequence in feature.choices or (feature,):
+            used[np.asarray(sequence.input_ids, dtype=np.int64)] = True
+    return used
+
+
 def truncated_rows(features: Sequence[Feature]) -> tuple[np.ndarray, np.ndarray]:
     """The row of each feature, and whether it was truncated, both `(features,)`."""
     if isinstance(features, LazyFeatures):

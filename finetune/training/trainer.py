@@ -19,6 +19,7 @@ from finetune.metrics.metric import Metric
 from finetune.metrics.scores import Scores
 from finetune.models.feature import Feature
 from finetune.models.kernels.malloc import trim_memory
+from finetune.models.kernels.used_rows import used_rows_alone
 from finetune.models.lora import merged
 from finetune.models.model import EncoderWithHead
 from finetune.runs import interrupts
@@ -111,6 +112,11 @@ class Trainer:
         """
         trim_memory()  # that reading the data had
         self.settings = self.settings.lengthened(len(features))
+        with used_rows_alone(self.model, features, pad_id=self.engine.pad_id):
+            return self._fit(features, evaluate)
+
+    def _fit(self, features: Sequence[Feature], evaluate: Callable[[Engine], Result]) -> tuple[Progress, Result]:
+        """The same of the model as it is."""
         optimizer = build_optimizer(self.model, self.settings)
         batches = self.order(features, self.settings, self.data_seed)
         width = self.model.backbone.config.hidden_size

@@ -120,6 +120,35 @@ def test_two_processes_equal_one(
     assert (seen[0] is None) == (seen[1] is None)
 
 
+USED_ROWS = """
+from finetune.models.kernels import used_rows
+from finetune.cli.app import main
+
+class Noted(used_rows.UsedRows):
+    def __init__(self, *given):
+        super().__init__(*given)
+        print("used rows alone")
+
+used_rows.LEAST, used_rows.UsedRows = 1, Noted
+main()
+"""
+
+
+def test_two_processes_train_the_used_rows_of_word_embeddings_as_one_trains_all(
+    finetune: Finetune, tiny_bert: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "used.py").write_text(USED_ROWS)
+    settings = ["quickstart", f"model={tiny_bert}", "limit=40", "train.epochs=2", "train.batch_size=7"]
+    settings += ["train.learning_rate=1e-3", "train.dropout=0.0", "train.precision=fp32", "--device", "cpu"]
+    one = finetune("run", *settings, "--out", "one")
+    two = on_two(tmp_path, "run", *settings, "--out", "two", script="used.py")
+    assert (one.returncode, two.returncode) == (0, 0), one.stderr + two.stderr
+    assert two.stdout.count("used rows alone") == 2
+    (first,), (second,) = (list((tmp_path / out).glob("*/*/model/model.safetensors")) for out in ("one", "two"))
+    expected, found = load_file(first), load_file(second)
+    assert all(torch.allclose(tensor, found[name], atol=1e-4) for name, tensor in expected.items())
+
+
 def test_two_processes_train_several_tasks_as_one(finetune: Finetune, tiny_bert: Path, tmp_path: Path) -> None:
     (tmp_path / "moods.csv").write_text(as_csv(("review", "mark"), *REVIEWS), encoding="utf-8")
     lines = [f"the {'cat' if i % 2 else 'dog'} sat {i % 7},{i % 2 + i % 7 / 7:.2f}" for i in range(60)]
