@@ -2,7 +2,7 @@
 
 Each part ends with dropout, the residual and LayerNorm (Vaswani et al. 2017, figure 1; Devlin et al. 2019). States are
 `(batch, length, width)`. The weights are the matrix and bias of each product in their order, and then the two of the
-LayerNorm, these in single precision. `backward` returns the gradients of the states and of each weight.
+LayerNorm, these in single precision. `backward` returns the gradients of the states, of the mask and of each weight.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from torch.nn.functional import gelu
 from finetune.models.kernels.dropout import kept, masked
 
 Saved = tuple[Any, ...]  # tensors; None where there is no dropout
-Gradients = tuple[Tensor, list[Tensor]]
+Gradients = tuple[Tensor, Tensor | None, list[Tensor]]
 
 
 class Passes(Protocol):
@@ -26,7 +26,7 @@ class Passes(Protocol):
         """The part's output, and what its backward pass needs."""
 
     def backward(self, gradient: Tensor, saved: Saved) -> Gradients:
-        """The gradients of the states and of the weights, of that of the output."""
+        """The gradients of the states, of the mask and of the weights, of that of the output."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +41,7 @@ class AttentionPasses:
     epsilon: float
 
     def forward(self, states: Tensor, mask: Tensor | None, weights: Sequence[Tensor]) -> tuple[Tensor, Saved]:
-        """`mask` is added to scores, `(batch, 1, 1 or queries, length)`."""
+        """`mask` is added to scores, `(batch, 1 or heads, 1 or queries, length)`; its gradient is that of all heads."""
         wq, bq, wk, bk, wv, bv, wo, bo, *norm = weights
         batch, length, width = states.shape
         every, first = states.reshape(-1, width), states[:, : self.queries].reshape(-1, width)
@@ -76,13 +76,15 @@ class AttentionPasses:
         of_wq, of_bq, of_first = _of_linear(_by_token(of_query, batch), first, wq, added=of_first)
         of_states = of_every.view(batch, -1, gradient.shape[-1])
         of_states[:, : self.queries] += of_first.view(gradient.shape)
-        return of_states, [of_wq, of_bq, of_wk, of_bk, of_wv, of_bv, of_wo, of_bo, *of_norm]
+        of_mask = of_scores.view(batch, self.heads, *of_scores.shape[1:])
+        return of_states, of_mask, [of_wq, of_bq, of_wk, of_bk, of_wv, of_bv, of_wo, of_bo, *of_norm]
 
 
 @dataclass(frozen=True, kw_only=True)
 class FeedForwardPasses:
-    """Two products with GELU between them."""
+    """Two products with GELU between them, `approximate` as torch has it."""
 
+    approximate: str
     dropout: float
     epsilon: float
 
@@ -91,7 +93,7 @@ class FeedForwardPasses:
         w1, b1, w2, b2, *norm = weights
         given = states.reshape(-1, states.shape[-1])
         wide = torch.addmm(b1, given, w1.t())
-        bent = gelu(wide)
+        bent = gelu(wide, approximate=self.approximate)
         kept_states, dropped, scale = _dropped(torch.addmm(b2, bent, w2.t()), self.dropout)
         output, *of_norm = _normalised(torch.add(given, dropped, alpha=scale), norm, self.epsilon)
         return output.view(states.shape), (given, wide, bent, kept_states, w1, w2, *of_norm)
@@ -100,9 +102,9 @@ class FeedForwardPasses:
         given, wide, bent, kept_states, w1, w2, *norm = saved
         of_sum, *of_norm = _of_normalised(gradient.reshape(given.shape), norm)
         of_w2, of_b2, of_bent = _of_linear(_of_dropped(of_sum, kept_states, self.dropout), bent, w2)
-        of_wide = torch.ops.aten.gelu_backward(of_bent, wide)
+        of_wide = torch.ops.aten.gelu_backward(of_bent, wide, approximate=self.approximate)
         of_w1, of_b1, of_given = _of_linear(of_wide, given, w1, added=of_sum)
-        return of_given.view(gradient.shape), [of_w1, of_b1, of_w2, of_b2, *of_norm]
+        return of_given.view(gradient.shape), None, [of_w1, of_b1, of_w2, of_b2, *of_norm]
 
 
 def _by_head(tokens: Tensor, batch: int, heads: int) -> Tensor:

@@ -6,104 +6,135 @@ autocast, queries and keys are laid out once for all heads, and a bias's gradien
 another order than those of transformers' layer, nothing else differs.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
-from torch.nn.functional import gelu
 from transformers import PreTrainedModel
-from transformers.activations import GELUActivation
 
 from finetune.models.kernels import cpu
+from finetune.models.kernels.layer_parts import Attention, FeedForward, Layer, attention_of, feed_forward_of
 from finetune.models.kernels.layer_passes import AttentionPasses, FeedForwardPasses, Passes
 
-Layer = Any  # of transformers: `attention`, `intermediate`, `output`
+Forward = Callable[..., Any]
 
 
 def take_whole_layers(encoder: PreTrainedModel) -> Callable[[], None]:
     """Computes the parts of an encoder's layers by this file where they are BERT's; returns what undoes it.
 
-    transformers' layer calls them as before, so that it can compute them again for the backward pass.
+    transformers' code calls them as before, so that it can compute them again for the backward pass.
     """
-    layers = getattr(getattr(encoder, "encoder", None), "layer", None) or []
-    taken = [layer for layer in layers if has_parts(layer)]
-    before = [layer.attention.__dict__.get("forward") for layer in taken]
-    for layer, otherwise in zip(taken, before, strict=True):
-        layer.attention.forward = partial(_attend, layer, otherwise)  # which can be pickled
-        layer.feed_forward_chunk = partial(_feed_forward, layer)
-    return partial(_undo, taken, before)
+    replaced = [each for module in encoder.modules() for each in _replacements(module)]
+    before = [module.__dict__.get("forward") for module, _ in replaced]
+    for (module, forward), otherwise in zip(replaced, before, strict=True):
+        plain = otherwise or partial(type(module).forward, module)
+        module.forward = partial(forward, plain)  # type: ignore[method-assign, assignment]  # which can be pickled
+    return partial(_undo, [module for module, _ in replaced], before)
 
 
-def _undo(layers: Iterable[Layer], before: Iterable[Callable[..., Any] | None]) -> None:
-    for layer, forward in zip(layers, before, strict=True):
-        del layer.attention.forward, layer.feed_forward_chunk
+def _undo(modules: list[nn.Module], before: list[Forward | None]) -> None:
+    for module, forward in zip(modules, before, strict=True):
+        del module.forward
         if forward is not None:
-            layer.attention.forward = forward
+            module.forward = forward  # type: ignore[method-assign, assignment]
 
 
-def has_parts(layer: Layer) -> bool:
-    """Whether a layer has the products and norms of BERT, and not others in their place, as with LoRA."""
-    try:
-        products = [*_attention_parts(layer)[:-1], *_feed_forward_parts(layer)[:-1]]
-        norms = [_attention_parts(layer)[-1], _feed_forward_parts(layer)[-1]]
-        inner, act = layer.attention.self, layer.intermediate.intermediate_act_fn
-        plain = isinstance(act, GELUActivation) and act.act is gelu and bool(inner.scaling)
-    except AttributeError:
-        return False
-    plain = plain and all(type(each) is nn.Linear and each.bias is not None for each in products)
-    return plain and all(type(each) is nn.LayerNorm for each in norms) and not getattr(layer, "is_decoder", False)
-
-
-def _attention_parts(layer: Layer) -> list[Any]:
-    inner, output = layer.attention.self, layer.attention.output
-    return [inner.query, inner.key, inner.value, output.dense, output.LayerNorm]
-
-
-def _feed_forward_parts(layer: Layer) -> list[Any]:
-    return [layer.intermediate.dense, layer.output.dense, layer.output.LayerNorm]
+def _replacements(layer: Layer) -> Iterator[tuple[nn.Module, Forward]]:
+    """The modules of a layer whose forward is replaced, each with a function that is given the one before it."""
+    attention, feed_forward = attention_of(layer), feed_forward_of(layer)
+    if hasattr(layer, "intermediate"):
+        if attention is not None:
+            yield layer.attention, partial(_attend, layer)
+        if feed_forward is not None:
+            yield layer.intermediate, partial(_wait, layer)
+            yield layer.output, partial(_feed_forward, layer)
+    elif attention is not None and feed_forward is not None:
+        yield layer, partial(_attend_and_feed_forward, layer)
 
 
 def _attend(
     layer: Layer,
-    otherwise: Callable[..., Any] | None,
+    plain: Forward,
     hidden_states: Tensor,
     attention_mask: Tensor | None = None,
     *given: Any,
+    position_bias: Tensor | None = None,
     **named: Any,
 ) -> tuple[Tensor, Any]:
     """The output of a layer's attention; where weights are asked for, or texts are long, as it was before."""
-    attention, length = layer.attention, hidden_states.shape[1]
-    inner = attention.self
-    if inner.config._attn_implementation != cpu.ATTENTION or length > cpu.MOST_IN_TWO or not has_parts(layer):
-        plain = otherwise or partial(type(attention).forward, attention)
+    attention = attention_of(layer)
+    if attention is None or named.get("output_attentions") or not _is_taken(attention, hidden_states):
+        named |= {} if position_bias is None else {"position_bias": position_bias}
         return plain(hidden_states, attention_mask, *given, **named)  # type: ignore[no-any-return]
-    passes = AttentionPasses(
-        heads=inner.num_attention_heads,
-        scaling=inner.scaling,
-        queries=1 if getattr(attention, "first_alone", False) else length,
-        weights_dropout=inner.dropout.p if layer.training else 0.0,
-        dropout=attention.output.dropout.p if layer.training else 0.0,
-        epsilon=attention.output.LayerNorm.eps,
-    )
-    mask = None if attention_mask is None else attention_mask[:, :, : passes.queries].clamp(min=cpu.MASKED)
-    return _Part.apply(passes, hidden_states, mask, *_weights(_attention_parts(layer))), None  # type: ignore[no-untyped-call]
+    first = getattr(layer.attention, "first_alone", False)
+    return _attended(layer, attention, hidden_states, attention_mask, first=first, bias=position_bias), None
 
 
-def _feed_forward(layer: Layer, attention_output: Tensor) -> Tensor:
+def _wait(layer: Layer, plain: Forward, hidden_states: Tensor) -> Tensor:
+    """What is left for `_feed_forward` to compute."""
+    return plain(hidden_states) if feed_forward_of(layer) is None else hidden_states  # type: ignore[no-any-return]
+
+
+def _feed_forward(layer: Layer, plain: Forward, wide: Tensor, given: Tensor) -> Tensor:
     """The output of a layer's feed-forward part."""
-    if not has_parts(layer):
-        return type(layer).feed_forward_chunk(layer, attention_output)  # type: ignore[no-any-return]
-    passes = FeedForwardPasses(
-        dropout=layer.output.dropout.p if layer.training else 0.0, epsilon=layer.output.LayerNorm.eps
+    part = feed_forward_of(layer)
+    return plain(wide, given) if part is None else _fed_forward(layer, part, given)  # type: ignore[no-any-return]
+
+
+def _attend_and_feed_forward(
+    layer: Layer, plain: Forward, hidden_states: Tensor, attention_mask: Tensor | None = None, **named: Any
+) -> Tensor:
+    """The output of a layer without a module for each part."""
+    attention, feed_forward = attention_of(layer), feed_forward_of(layer)
+    if attention is None or feed_forward is None or not _is_taken(attention, hidden_states):
+        return plain(hidden_states, attention_mask, **named)  # type: ignore[no-any-return]
+    return _fed_forward(layer, feed_forward, _attended(layer, attention, hidden_states, attention_mask))
+
+
+def _is_taken(attention: Attention, states: Tensor) -> bool:
+    return not attention.recorded and states.shape[1] <= cpu.MOST_IN_TWO
+
+
+def _attended(
+    layer: Layer,
+    part: Attention,
+    states: Tensor,
+    mask: Tensor | None,
+    *,
+    first: bool = False,
+    bias: Tensor | None = None,
+) -> Tensor:
+    """The output of an attention, of the first token alone with `first`. `bias` is added to scores too."""
+    passes = AttentionPasses(
+        heads=part.heads,
+        scaling=part.scaling,
+        queries=1 if first else states.shape[1],
+        weights_dropout=_rate(part.weights_dropout, layer),
+        dropout=_rate(part.dropout, layer),
+        epsilon=part.norm.eps,
     )
-    return _Part.apply(passes, attention_output, None, *_weights(_feed_forward_parts(layer)))  # type: ignore[no-any-return, no-untyped-call]
+    mask = None if mask is None else mask[:, :, : passes.queries].clamp(min=cpu.MASKED)
+    if bias is not None:
+        mask = bias if mask is None else bias + mask
+    return _Part.apply(passes, states, mask, *_weights(part))  # type: ignore[no-any-return, no-untyped-call]
 
 
-def _weights(parts: Iterable[Any]) -> list[Tensor]:
-    return [weight for part in parts for weight in (part.weight, part.bias)]
+def _fed_forward(layer: Layer, part: FeedForward, states: Tensor) -> Tensor:
+    passes = FeedForwardPasses(
+        approximate=part.approximate or "none", dropout=_rate(part.dropout, layer), epsilon=part.norm.eps
+    )
+    return _Part.apply(passes, states, None, *_weights(part))  # type: ignore[no-any-return, no-untyped-call]
+
+
+def _rate(dropout: Any, layer: Layer) -> float:
+    return dropout.p if dropout is not None and layer.training else 0.0
+
+
+def _weights(part: Attention | FeedForward) -> list[Tensor]:
+    return [weight for each in (*part.products, part.norm) for weight in (each.weight, each.bias)]
 
 
 class _Part(torch.autograd.Function):
@@ -120,6 +151,6 @@ class _Part(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        of_states, of_weights = ctx.passes.backward(gradient, ctx.saved_tensors)
-        wanted = zip(of_weights, ctx.needs_input_grad[3:], strict=True)
-        return None, of_states.to(ctx.kind), None, *(each.float() if needs else None for each, needs in wanted)
+        of_states, of_mask, of_weights = ctx.passes.backward(gradient, ctx.saved_tensors)
+        wanted = zip((of_mask, *of_weights), ctx.needs_input_grad[2:], strict=True)
+        return None, of_states.to(ctx.kind), *(each.float() if needs else None for each, needs in wanted)

@@ -9,19 +9,23 @@ import pytest
 import torch
 from support.encoders import SIZES
 from support.toys import cat_task
+from tiny_encoders import tiny
 from torch import Tensor, nn
 from transformers import AutoModel, BertConfig, BertModel
 
 from finetune.models import fast_paths
 from finetune.models.building import load_backbone
+from finetune.models.families import FAMILIES
 from finetune.models.kernels import cpu, dropout, layer_passes
 from finetune.models.kernels.first_token import last_layer_for_first_token
+from finetune.models.kernels.half_precision import stay_in_half_precision
 from finetune.models.kernels.whole_layer import take_whole_layers
 from finetune.models.model import EncoderWithHead
 from finetune.runs.recipe import Recipe
 
 Found = tuple[Tensor, dict[str, Tensor]]
 IDS = torch.arange(5, 41).reshape(3, 12)
+KEY_BIASES = ("key.bias", "key_proj.bias", "k_lin.bias", ".k.bias")
 MASK = torch.ones(3, 12, dtype=torch.long)
 MASK[1, 7:] = MASK[2, 1:] = 0
 
@@ -43,6 +47,7 @@ def encoder(folder: Path, *, whole: bool, first: bool = False, p: float = 0.0) -
 def passed(model: Any, *, half: bool = False) -> Found:
     """The last layer of a padded batch where it is not padding, and the gradients of a loss of it."""
     dropout.seed(1)
+    torch.manual_seed(1)
     with torch.autocast("cpu", torch.bfloat16, enabled=half):
         states = model(input_ids=IDS, attention_mask=MASK).last_hidden_state
     states = states.float() * MASK[:, : states.shape[1], None]
@@ -57,7 +62,7 @@ def distance(found: Found, expected: Found) -> float:
     return max(
         float((ours - theirs).norm() / theirs.norm())
         for name, (ours, theirs) in zip(names, pairs, strict=True)
-        if not name.endswith("key.bias")
+        if not name.endswith(KEY_BIASES)
     )
 
 
@@ -119,15 +124,71 @@ def test_layers_whose_attention_is_recorded_or_long_are_left_alone(
     assert counted == []
 
 
-def test_layers_with_other_parts_are_left_alone(counted: list[int], tmp_path: Path) -> None:
+def test_layers_with_other_parts_are_left_alone(
+    counted: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Another activation, and a product that LoRA has replaced."""
     BertModel(BertConfig(vocab_size=60, hidden_act="relu", **SIZES)).save_pretrained(tmp_path)
-    passed(encoder(tmp_path, whole=True))
+    monkeypatch.delattr(layer_passes.FeedForwardPasses, "forward")
     replaced = encoder(tmp_path, whole=True)
     for layer in replaced.encoder.layer:
         layer.attention.self.query = nn.Sequential(layer.attention.self.query)
     passed(replaced)
     assert counted == []
+
+
+TAKEN = {  # attention, feed-forward, by family
+    **dict.fromkeys(("bert", "roberta", "xlm-roberta", "electra", "camembert", "data2vec-text", "ernie"), "af"),
+    **dict.fromkeys(("distilbert", "albert", "mpnet"), "af"),
+    **dict.fromkeys(("deberta-v2", "big_bird", "rembert", "roformer", "longformer"), "f"),
+}
+
+
+def of_family(kind: str, *, whole: bool, p: float = 0.0) -> Any:
+    """The same tiny encoder of a family each time, with the kernels of a CPU."""
+    torch.manual_seed(0)
+    found = AutoModel.from_config(tiny(kind, padding=1)).train()
+    with torch.no_grad():
+        for parameter in found.parameters():
+            parameter.add_(torch.randn_like(parameter) * 0.1)
+    cpu.speed_up(found, found)
+    for part in found.modules():
+        if isinstance(part, nn.Dropout):
+            part.p = p
+    if whole:
+        take_whole_layers(found)
+    return found
+
+
+@pytest.mark.parametrize("p", [0.0, 0.3])
+@pytest.mark.parametrize("kind", FAMILIES)
+def test_each_family_has_the_vectors_and_gradients_of_its_layers(
+    kind: str, p: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken = set()
+    for name, passes in (("a", layer_passes.AttentionPasses), ("f", layer_passes.FeedForwardPasses)):
+
+        def forward(*given: Any, name: str = name, plain: Any = passes.forward) -> Any:
+            taken.add(name)
+            return plain(*given)
+
+        monkeypatch.setattr(passes, "forward", forward)
+    expected = passed(of_family(kind, whole=False, p=p))
+    assert not taken
+    found = passed(of_family(kind, whole=True, p=p))
+    assert taken == set(TAKEN.get(kind, ""))
+    assert found[1].keys() == expected[1].keys()
+    assert distance(found, expected) < 1e-4
+
+
+@pytest.mark.parametrize("kind", TAKEN)
+def test_each_family_is_about_as_near_in_half_precision_as_its_layers(kind: str) -> None:
+    exact = passed(of_family(kind, whole=False))
+    models = [of_family(kind, whole=whole) for whole in (False, True)]
+    for model in models:
+        stay_in_half_precision(model)
+    theirs, ours = (distance(passed(model, half=True), exact) for model in models)
+    assert 1e-3 < ours < 3 * theirs
 
 
 def test_a_fast_path_that_is_not_exact_is_undone_with_a_note(
