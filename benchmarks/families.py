@@ -1,10 +1,12 @@
 """Each family of encoders, tiny and in the shape of a base model: training, prediction and memory next to Trainer's.
 
-python benchmarks/families.py --data DIR --out results/benchmarks/families.json
+python benchmarks/families.py --data DIR --sizes tiny base --out results/benchmarks/families.json
+python benchmarks/families.py --data DIR --sizes small --rates-alone --out results/benchmarks/families_small.json
 
 The encoders are random, their tokenizer is MiniLM's, the rows are MRPC's. Each measurement is a process, ours and
 Trainer's in alternation; it is added to the file when it is finished, and the same command continues where an earlier
-one stopped. An idle machine is needed: about 25 minutes on 2 cores, as much again where the processor has bf16.
+one stopped. An idle machine is needed: about 25 minutes on 2 cores, as much again where the processor has bf16. On one with
+other work BENCHMARK_CLOCK=cpu OMP_NUM_THREADS=1 counts the seconds that a processor computed.
 """
 
 import argparse
@@ -24,7 +26,7 @@ import machine
 import torch
 from against_trainer import trained_theirs
 from dated import resumed
-from measuring import Job, as_in_a_run, fresh, sample, trained_ours, untrained_ours
+from measuring import CLOCK, Job, as_in_a_run, fresh, sample, seconds, trained_ours, untrained_ours
 from tiny_encoders import config_of, sizes
 from transformers import AutoModel
 
@@ -35,6 +37,7 @@ from finetune.models.device import resolve_precision
 from finetune.models.families import FAMILIES
 from finetune.models.feature import Feature
 from finetune.models.gradient_checkpointing import checkpoint_gradients
+from finetune.models.kernels.layer_parts import attention_of, feed_forward_of
 from finetune.models.kernels.malloc import release_memory
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.recipe_tables import Train
@@ -42,6 +45,7 @@ from finetune.runs.recipe_tables import Train
 ABOUT = "Each family of encoders, random: examples/s of training and prediction, and memory of a batch"
 SHAPES = {
     "tiny": {"width": 128, "inner": 512, "layers": 2, "heads": 2},
+    "small": {"width": 384, "inner": 1536, "layers": 6, "heads": 12},  # MiniLM's
     "base": {"width": 768, "inner": 3072, "layers": 12, "heads": 12},
 }
 RELATIVE = {"relative_attention": True, "pos_att_type": ["c2p", "p2c"], "position_biased_input": False}
@@ -70,7 +74,12 @@ def save_encoder(kind: str, size: str, tokenizer: str, folder: Path) -> str:
 def ours(job: Job) -> dict[str, Any]:
     """Training and prediction as in `finetune run`."""
     measured, engine, features = trained_ours(as_in_a_run, job)
-    return rates(job, measured.tokens_per_second, partial(engine.logits, features))
+    modules = list(engine.model.backbone.encoder.modules())
+    whole = {"attention": attention_of, "feed-forward": feed_forward_of}
+    return {
+        **rates(job, measured.tokens_per_second, partial(engine.logits, features)),
+        "as_functions": [name for name, part_of in whole.items() if any(map(part_of, modules))],
+    }
 
 
 def theirs(job: Job) -> dict[str, Any]:
@@ -82,12 +91,12 @@ def theirs(job: Job) -> dict[str, Any]:
 def rates(job: Job, tokens_per_second: float, predict: Callable[[], Any]) -> dict[str, Any]:
     """Examples/s of training, and of predicting the same rows."""
     rows, tokens = len(sample(job)), mean_tokens(job)
-    began = time.perf_counter()
+    began = seconds()
     predict()
     return {
         # Of timed updates that are few, some are of long rows: tokens are counted, of which an example has the mean.
         "trained_per_second": tokens_per_second / tokens,
-        "predicted_per_second": rows / (time.perf_counter() - began),
+        "predicted_per_second": rows / (seconds() - began),
     }
 
 
@@ -138,7 +147,8 @@ def wanted(options: argparse.Namespace) -> Iterator[dict[str, str]]:
     for size in options.sizes:
         for number, family in enumerate(options.families):
             for precision in options.precisions:
-                names = list(MEASURES) if precision == "fp32" else ["finetune", "Trainer"]
+                every = precision == "fp32" and not options.rates_alone
+                names = list(MEASURES) if every else ["finetune", "Trainer"]
                 for what in names[:: -1 if number % 2 else 1]:
                     yield {"size": size, "family": family, "precision": precision, "what": what}
 
@@ -167,18 +177,21 @@ def main() -> None:
     parser.add_argument("--families", nargs="+", choices=FAMILIES, default=list(FAMILIES))
     parser.add_argument("--sizes", nargs="+", choices=SHAPES, default=list(SHAPES))
     parser.add_argument("--tiny-updates", type=int, default=40, help="timed updates of a tiny encoder")
+    parser.add_argument("--small-updates", type=int, default=20, help="timed updates of one in MiniLM's shape")
     parser.add_argument("--base-updates", type=int, default=4, help="timed updates of one in the shape of a base model")
+    parser.add_argument("--rates-alone", action="store_true", help="no memory")
     parser.add_argument("--precisions", nargs="+", choices=["fp32", "bf16"], default=precisions())
     parser.add_argument("--tokenizer", default="minilm", help="an encoder whose tokenizer is used")
     parser.add_argument("--out", type=Path, required=True, help="JSON file to write")
     options = parser.parse_args()
-    updates = {"tiny": options.tiny_updates, "base": options.base_updates}
+    updates = {size: getattr(options, f"{size}_updates") for size in options.sizes}
     settings = {
         "tokenizer": options.tokenizer,
         "updates": updates,
-        "shapes": SHAPES,
+        "shapes": {size: SHAPES[size] for size in options.sizes},
         "configs": CONFIGS,
         "train": TRAIN,
+        "clock": os.environ.get(CLOCK, "wall"),
     }
     result = resumed(options.out, ABOUT, settings)
     options.out.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""The tables of speed and memory by family, from results/benchmarks/families.json."""
+"""The tables of speed and memory by family, from results/benchmarks/families.json and families_small.json."""
 
 from typing import Any
 
@@ -6,6 +6,7 @@ from finetune.commands.table.files import Cells, markdown_table
 from finetune.models.families import FAMILIES
 
 SHAPE = "{layers} layers of width {width}"
+BUSY = " Seconds that the processor computed, since the machine had other work: waiting is not counted."
 Found = dict[tuple[str, str], dict[str, Any]]  # (precision, what is measured) -> a family's measurement
 
 
@@ -20,24 +21,37 @@ def families_table(measured: dict[str, Any]) -> str:
     updates = " and ".join(f"{count}" for count in settings["updates"].values())
     made = (
         "Examples/s: ours and, after the slash, that of `transformers.Trainer` with rows grouped by length; in front, "
-        "how many times as fast ours is. Memory: what a batch of 32 rows takes beyond weights and gradients, without "
-        "and with `train.gradient_checkpointing=true`, and how many times as long the batch takes with it. Random "
-        f"encoders, MRPC's rows, {updates} updates of {settings['train']['batch_size']} rows, {cpu['threads']} threads "
-        f"({cpu['name']}), {measured['date'][:10]}."
+        f"how many times as fast ours is. {_legend(runs)}Random encoders, MRPC's rows, {updates} updates of "
+        f"{settings['train']['batch_size']} rows, {cpu['threads']} thread{'s' * (cpu['threads'] > 1)} ({cpu['name']}), "
+        f"{measured['date'][:10]}.{BUSY if settings.get('clock') == 'cpu' else ''}"
     )
     return "\n".join([*parts, made])
 
 
+def _legend(runs: list[dict[str, Any]]) -> str:
+    """What the last columns are."""
+    if not _has_memory(runs):
+        return "As one function: which parts of a layer are. "
+    return (
+        "Memory: what a batch of 32 rows takes beyond weights and gradients, without and with "
+        "`train.gradient_checkpointing=true`, and how many times as long the batch takes with it. "
+    )
+
+
+def _has_memory(runs: list[dict[str, Any]]) -> bool:
+    return any(each["what"] == "memory" for each in runs)
+
+
 def _of_size(runs: list[dict[str, Any]]) -> str:
     """A row for each family that was measured."""
-    precisions = list(dict.fromkeys(each["precision"] for each in runs))
+    precisions, memory = list(dict.fromkeys(each["precision"] for each in runs)), _has_memory(runs)
     head = ["family", *(f"{what}, {each}" for each in precisions for what in ("training", "prediction"))]
     lines = list[Cells]()
     for family in (name for name in FAMILIES if any(each["family"] == name for each in runs)):
         found = {(each["precision"], each["what"]): each for each in runs if each["family"] == family}
         rates = [_rates(found, each, f"{what}_per_second") for each in precisions for what in ("trained", "predicted")]
-        lines.append([FAMILIES[family].title, *rates, *_memory(found)])
-    return markdown_table([*head, "memory", "checkpointed"], lines)
+        lines.append([FAMILIES[family].title, *rates, *(_memory(found) if memory else [_parts(found)])])
+    return markdown_table([*head, *(("memory", "checkpointed") if memory else ("as one function",))], lines)
 
 
 def _rates(found: Found, precision: str, measure: str) -> str:
@@ -46,6 +60,12 @@ def _rates(found: Found, precision: str, measure: str) -> str:
         return ""
     ours, theirs = (found[precision, name][measure] for name in ("finetune", "Trainer"))
     return f"{ours / theirs:.2f} ({_figure(ours)} / {_figure(theirs)})"
+
+
+def _parts(found: Found) -> str:
+    """The parts of a layer that are functions of their own."""
+    parts = next((each["as_functions"] for each in found.values() if "as_functions" in each), [])
+    return " and ".join(parts) or "none"
 
 
 def _figure(rate: float) -> str:
