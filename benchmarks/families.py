@@ -5,8 +5,8 @@ python benchmarks/families.py --data DIR --sizes small --rates-alone --out resul
 
 The encoders are random, their tokenizer is MiniLM's, the rows are MRPC's. Each measurement is a process, ours and
 Trainer's in alternation; it is added to the file when it is finished, and the same command continues where an earlier
-one stopped. An idle machine is needed: about 25 minutes on 2 cores, as much again where the processor has bf16. On one with
-other work BENCHMARK_CLOCK=cpu OMP_NUM_THREADS=1 counts the seconds that a processor computed.
+one stopped. An idle machine is needed: about 25 minutes on 2 cores, as much again where the processor has bf16. On one
+that has other work, BENCHMARK_CLOCK=cpu OMP_NUM_THREADS=1 counts the seconds that a processor computed.
 """
 
 import argparse
