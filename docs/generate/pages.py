@@ -33,6 +33,7 @@ from label_next_table import label_next_probe, label_next_runs, label_next_short
 from memory_chart import memory_chart
 from ordinal_table import ordinal_table
 from overlapping_table import overlapping_table
+from pipeline_table import pipeline_table
 from ranking_table import ranking_table
 from sequences_table import beams_table, written_table
 from shift_table import shift_table, shift_table_ko
@@ -54,6 +55,8 @@ SCALE = {
     "serving": ("serving.json", serving_table),
     "serving-export": ("serving_export.json", serving_table),
     "families-speed": ("families.json", families_table),
+    "families-small": ("families_small.json", families_table),
+    "against-pipeline": ("against_pipeline.json", pipeline_table),
     "short-runs": ("short_runs.json", short_runs_table),
     "growth": ("growth.json", growth_table),
     "growth-ko": ("growth.json", partial(growth_table, language="ko")),

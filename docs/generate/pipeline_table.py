@@ -4,7 +4,10 @@ from typing import Any
 
 from finetune.commands.table.files import Cells, markdown_table
 
-NAMES = {"pipeline": "one row at a time, the default", "pipeline, sorted batches": "batches of 32 rows sorted by length"}
+NAMES = {
+    "pipeline": "one row at a time, the default",
+    "pipeline, sorted batches": "batches of 32 rows sorted by length",
+}
 CLOCKS = {
     "wall": "",
     "cpu": " Seconds that the processor computed, since the machine had other work: waiting is not counted.",

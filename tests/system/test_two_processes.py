@@ -121,7 +121,7 @@ def test_two_processes_equal_one(
 
 
 USED_ROWS = """
-from finetune.models.kernels import used_rows
+from finetune.models import used_rows
 from finetune.cli.app import main
 
 class Noted(used_rows.UsedRows):

@@ -15,11 +15,11 @@ from torch import Tensor
 from transformers import AutoModel
 
 from finetune.inference.engine import Engine
+from finetune.models import used_rows
 from finetune.models.families import FAMILIES
 from finetune.models.feature import Feature
 from finetune.models.feature_arrays import ArrayFeatures, to_arrays, used_tokens
-from finetune.models.kernels import used_rows
-from finetune.models.kernels.used_rows import UsedRows
+from finetune.models.used_rows import UsedRows
 from finetune.runs.recipe_tables import Train
 from finetune.training.trainer import Paused
 
