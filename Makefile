@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Python keeps what it has compiled, as it does by default: tests start a thousand processes.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: install demo docs test test-all chaos lint bench clean
+.PHONY: install demo wheel docs test test-all chaos lint bench clean
 
 install: .venv/installed
 
@@ -18,6 +18,10 @@ install: .venv/installed
 demo: install
 	$(BIN)/finetune run quickstart --out build/demo --force
 	$(BIN)/finetune show paraphrase --out build/demo --predictions 5
+
+# The package with its tasks and recipes, in dist/: `pip install` takes it into any environment.
+wheel: install
+	$(BIN)/python -m build --wheel --no-isolation --outdir dist
 
 # The documentation site, in build/site; every link is checked, nothing comes from a network.
 docs: install

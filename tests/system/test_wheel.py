@@ -40,19 +40,42 @@ def test_tasks_recipes_and_data_are_in_the_wheel(wheel: zipfile.ZipFile) -> None
     assert read <= names
 
 
-def test_the_installed_wheel_runs(wheel: zipfile.ZipFile, tmp_path: Path) -> None:
-    wheel.extractall(tmp_path)
+@pytest.fixture(scope="module")
+def installed(wheel: zipfile.ZipFile, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where pip puts the wheel; what it depends on is that of this environment."""
+    folder = tmp_path_factory.mktemp("installed")
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", str(folder)]
+    done = subprocess.run([*pip, str(wheel.filename)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def typed(installed: Path, folder: Path, *arguments: str) -> str:
+    """What a command of the installed wheel prints in a folder without the repository."""
     done = subprocess.run(
-        [sys.executable, "-c", "import finetune.cli.app as c; print(c.__file__); c.main()", "ls"],
-        cwd=tmp_path,
-        env={"PYTHONPATH": str(tmp_path), "PATH": "/usr/bin:/bin"},
+        [sys.executable, "-c", "import finetune.cli.app as c; print(c.__file__); c.main()", *arguments],
+        cwd=folder,
+        env={"PYTHONPATH": str(installed), "PATH": "/usr/bin:/bin", "HOME": str(folder), "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith(str(tmp_path))
-    assert "glue-mrpc" in done.stdout
-    assert "paraphrase" in done.stdout
+    assert done.stdout.startswith(str(installed))
+    return done.stdout
+
+
+def test_the_installed_wheel_lists_tasks_and_recipes(installed: Path, tmp_path: Path) -> None:
+    printed = typed(installed, tmp_path, "ls")
+    assert "glue-mrpc" in printed
+    assert "paraphrase" in printed
+
+
+def test_the_quickstart_runs_in_any_folder_after_pip_install(installed: Path, tmp_path: Path) -> None:
+    """With its report: templates and styles are in the wheel too."""
+    printed = typed(installed, tmp_path, "run", "quickstart", "limit=16", "train.epochs=1")
+    assert "paraphrase, run" in printed
+    typed(installed, tmp_path, "report", "paraphrase", "-o", "report.html")
+    assert "</html>" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
 def test_git_keeps_no_predictions_texts_or_weights() -> None:
