@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Python keeps what it has compiled, as it does by default: tests start a thousand processes.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: install demo wheel docs test test-all chaos lint bench clean
+.PHONY: install demo wheel docs pictures badges test test-all chaos lint bench clean
 
 install: .venv/installed
 
@@ -26,6 +26,17 @@ wheel: install
 # The documentation site, in build/site; every link is checked, nothing comes from a network.
 docs: install
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
+
+# The pictures of the documents: what commands print, and their pages in Chromium; trains the quickstart. Then the tables.
+pictures: install
+	$(BIN)/python docs/generate/pictures.py --write
+	$(BIN)/python docs/generate/pages.py --write > /dev/null
+
+# The tests once, with coverage, for the badges of the README.
+badges: install
+	$(BIN)/python benchmarks/tests_and_coverage.py --out results/benchmarks/tests.json
+	$(BIN)/python docs/generate/pictures.py --write badge
+	$(BIN)/python docs/generate/pages.py --write > /dev/null
 
 # Unit and contract tests, documents, and what else is fast: under 3 minutes on 2 cores.
 test: install

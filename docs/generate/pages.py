@@ -19,6 +19,7 @@ import pretraining_tables
 import record_tables
 import reference
 import scale_tables
+from badges import badges_line
 from decisions import decisions
 from distil_table import distil_table, soups_table
 from encoder_types_table import encoder_types_table, encoder_types_table_ko
@@ -92,8 +93,9 @@ def blocks() -> dict[str, str]:
     return (
         declared.blocks()
         | reference.blocks()
+        | record_tables.demo_blocks(records)
+        | {"badges": badges_line()}
         | {
-            "demo": record_tables.demo_table(records),
             "glue": record_tables.short_glue_table(every),
             "glue-sources": record_tables.whole_glue_table(every),
             "headlines": record_tables.headlines_table(every),

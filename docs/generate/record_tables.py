@@ -10,6 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from finetune.analysis.pages.form import Form
+from finetune.cli.console import Terminal
+from finetune.cli.run_facts import print_verdicts
+from finetune.cli.run_tables import print_record
 from finetune.commands.report.text import score_text
 from finetune.commands.table.columns import score_words
 from finetune.commands.table.declaration import load_table
@@ -20,6 +23,7 @@ from finetune.runs.recipe import Recipe
 from finetune.runs.record import RunRecord
 from finetune.runs.seeds import summarised
 
+DEMO_WIDTH = 96  # columns
 GLUE = {"model": "minilm", "train": {"learning_rate": 2e-4}}
 QUICKSTART = {"model": "minilm", "max_length": 64, "train": {"batch_size": 16, "epochs": 6, "learning_rate": 1e-4}}
 SHAPES: dict[str, dict[str, Any]] = tomllib.loads((Path(__file__).parent / "shapes.toml").read_text(encoding="utf-8"))
@@ -119,16 +123,23 @@ def _without_fold(record: RunRecord) -> dict[str, Any]:
     )
 
 
-def demo_table(records: list[RunRecord]) -> str:
-    """The output of the demo."""
+def demo_blocks(records: list[RunRecord]) -> dict[str, str]:
+    """What the demo prints at its end, and its figures in sentences."""
     run = next(record for record in records if record.task == "paraphrase" and record.recipe["seed"] == 42)
-    rows = {"this run": run.scores["dev"], **run.baselines["dev"]}
-    width = max(map(len, rows))
-    lines = [f"{'dev':<{width}}  " + "  ".join(f"{metric:>8}" for metric in run.scores["dev"])]
-    lines += [
-        f"{name:<{width}}  " + "  ".join(f"{100 * v:8.1f}" for v in scores.values()) for name, scores in rows.items()
-    ]
-    return "```\n" + "\n".join(lines) + "\n```"
+    console = Terminal()
+    console.width = DEMO_WIDTH
+    with console.capture() as printed:
+        print_record(console, run)
+        console.print()
+        print_verdicts(console, [run])
+    score, baseline = run.scores["dev"]["accuracy"], run.best_baseline("dev", "accuracy") or 0.0
+    lines = [line.rstrip() for line in printed.get().splitlines()]
+    return {
+        "demo": "\n".join(["```text", *lines, "```"]),
+        "demo-accuracy": f"{100 * score:.1f}",
+        "demo-gain": f"{100 * (score - baseline):.1f}",
+        "demo-machine": run.device,
+    }
 
 
 def own_data_table(records: list[RunRecord], check: dict[str, Any], predict: list[dict[str, Any]]) -> str:
