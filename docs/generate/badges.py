@@ -1,4 +1,4 @@
-"""Badges of the README: drawn here from pyproject.toml and from the last measured run of the tests, never from a network."""
+"""Badges of the README, drawn from pyproject.toml and the last measured run of the tests, never from a network."""
 
 import json
 import tomllib

@@ -1,48 +1,15 @@
-"""The diagrams of the documents in each language: an encoder with its two outputs and the heads, and the life of a run."""
+"""The diagrams of the documents in each language: an encoder, its two outputs and the heads; the life of a run."""
 
+import tomllib
 from itertools import pairwise
+from pathlib import Path
 
 from drawing import Box, arrow, picture, words
 
 TOKENS = ("[CLS]", "the", "shop", "##keeper", "left", "[SEP]")
-WORDS = {
-    "en": {
-        "encoder": "An encoder turns each token into a vector; the pooled output is one vector, read by heads for labels "
-        "and choices, the sequence output a vector a token, read by heads for tags and spans",
-        "text": "text in pieces", "embeddings": "Embeddings", "sum": "piece + position + segment, one vector a token",
-        "layers": "Layers", "layer": "attention, feed-forward: 6 in MiniLM, 12 in BERT base",
-        "sequence": "Sequence output", "each": "a vector a token", "pooled": "Pooled output", "one": "one vector: [CLS] or the mean",
-        "labels": "Text or pair", "labels-of": "labels, a number", "choice": "Choices", "choice-of": "a score a choice",
-        "tags": "Tags", "tags-of": "a label a word", "span": "Spans", "span-of": "start and end",
-        "run": "The life of a run: read and check, split, train and score after each epoch, choose an epoch, predict, "
-        "write the record; an interrupted run resumes from its checkpoint, a finished one is shown",
-        "file": "Your file or a task", "recipe": "with a recipe: every setting",
-        "read": "Read", "read-of": "format, columns, task type", "check": "Check", "check-of": "errors stop here, in one line",
-        "split": "Split", "split-of": "equal texts stay together", "encode": "Encode", "encode-of": "rows to tokens",
-        "train": "Train an epoch", "train-of": "batch: loss, update", "dev": "Score on dev", "dev-of": "after each epoch",
-        "best": "Choose", "best-of": "the best epoch's weights", "predict": "Predict", "predict-of": "dev and test, and baselines",
-        "record": "Record, last", "record-of": "scores, settings, versions", "checkpoint": "Checkpoint",
-        "checkpoint-of": "every two minutes", "again": "next epoch", "resume": "stopped: the same command resumes",
-        "done": "finished: the same command shows it",
-    },
-    "ko": {
-        "encoder": "인코더는 토큰마다 벡터를 하나씩 냅니다. 풀링 출력은 벡터 하나이며 레이블과 보기 헤드가 읽고, 시퀀스 출력은 토큰마다 하나씩인 벡터이며 태그와 스팬 헤드가 읽습니다",
-        "text": "조각으로 나눈 텍스트", "embeddings": "임베딩", "sum": "조각 + 위치 + 세그먼트, 토큰마다 벡터 하나",
-        "layers": "층", "layer": "어텐션, 피드포워드: MiniLM은 6층, BERT base는 12층",
-        "sequence": "시퀀스 출력", "each": "토큰마다 벡터 하나", "pooled": "풀링 출력", "one": "벡터 하나: [CLS] 또는 평균",
-        "labels": "문장, 문장 쌍", "labels-of": "레이블, 숫자", "choice": "보기", "choice-of": "보기마다 점수 하나",
-        "tags": "태그", "tags-of": "단어마다 레이블 하나", "span": "스팬", "span-of": "시작과 끝",
-        "run": "실행 하나의 과정: 읽고 점검하고 나누고, epoch마다 학습한 뒤 평가하고, epoch을 골라 예측하고, 실행 기록을 씁니다. 중단된 실행은 체크포인트에서 재개하고, 끝난 실행은 결과를 보여 줍니다",
-        "file": "내 파일 또는 과제", "recipe": "레시피: 모든 설정",
-        "read": "읽기", "read-of": "형식, 인코딩, 열, 과제 유형", "check": "점검", "check-of": "오류는 한 줄로, 여기서 멈춤",
-        "split": "분할", "split-of": "같은 텍스트는 한쪽에만", "encode": "인코딩", "encode-of": "행을 토큰으로",
-        "train": "한 epoch 학습", "train-of": "배치마다 손실, 업데이트", "dev": "dev 평가", "dev-of": "epoch마다",
-        "best": "선택", "best-of": "가장 좋은 epoch의 가중치", "predict": "예측", "predict-of": "dev와 test, 베이스라인",
-        "record": "마지막에 실행 기록", "record-of": "점수, 설정, 버전", "checkpoint": "체크포인트",
-        "checkpoint-of": "2분마다", "again": "다음 epoch", "resume": "중단됨: 같은 명령이 재개",
-        "done": "끝남: 같은 명령이 결과를 보여 줌",
-    },
-}  # fmt: skip
+WORDS: dict[str, dict[str, str]] = tomllib.loads(
+    (Path(__file__).parent / "diagram_words.toml").read_text(encoding="utf-8")
+)
 
 
 def diagrams() -> dict[str, str]:

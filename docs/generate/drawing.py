@@ -6,7 +6,8 @@ from html import escape
 from heads_charts import COLOURS
 
 STYLE = """
-text { font: 15px system-ui, "Noto Sans", "Noto Sans KR", "NanumGothic", sans-serif; fill: var(--ink); text-anchor: middle; }
+text { fill: var(--ink); text-anchor: middle; }
+text { font: 15px system-ui, "Noto Sans", "Noto Sans KR", "NanumGothic", sans-serif; }
 .quiet { fill: var(--quiet); font-size: 13px; }
 .name { font-weight: 600; }
 .token { font: 14px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, "NanumGothicCoding", monospace; }
@@ -19,7 +20,8 @@ path.s1 { stroke: var(--series1); } path.s2 { stroke: var(--series2); }
 path.back { stroke-dasharray: 5 4; }
 #end path { fill: var(--quiet); stroke: none; marker-end: none; }
 """
-END = '<marker id="end" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="10" markerHeight="10" markerUnits="userSpaceOnUse" orient="auto">'
+SIZE = 'markerWidth="10" markerHeight="10" markerUnits="userSpaceOnUse"'
+END = f'<marker id="end" viewBox="0 0 8 8" refX="7" refY="4" {SIZE} orient="auto">'
 LINE = 19  # pixels from a line of text to the next
 
 

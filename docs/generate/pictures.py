@@ -77,7 +77,7 @@ def write(names: list[str]) -> None:
 
 
 def keep_record(results: Path) -> None:
-    """The record of the pictured run among those that the documents' figures come from, in the place of its last one."""
+    """The record of the pictured run among those that figures come from, in the place of its last one."""
     run = runs(results)["QUICKSTART"]
     kept = ROOT / "results" / run.task
     for folder in kept.iterdir():

@@ -24,21 +24,23 @@ SHOWN = 0.7  # of that size, at which letters are as large as a page's code
 TEXT = re.compile(r'(<text [^>]*?)textLength="[^"]*"([^>]*>)(.*?)</text>')
 ROWS = 60  # of the terminal; what a command prints may be longer
 COLUMNS = 96  # as many as can be read in a page
+DIM = [(40, 44, 52), (240, 113, 120), (136, 208, 112), (240, 200, 100), (110, 170, 240), (200, 146, 234)]
+BRIGHT = [(130, 136, 148), (255, 140, 140), (160, 230, 130), (255, 220, 130), (140, 190, 255), (220, 170, 250)]
 THEME = TerminalTheme(
-    (24, 27, 34),
-    (222, 225, 230),
-    [(40, 44, 52), (240, 113, 120), (136, 208, 112), (240, 200, 100), (110, 170, 240), (200, 146, 234), (100, 200, 210), (222, 225, 230)],
-    [(130, 136, 148), (255, 140, 140), (160, 230, 130), (255, 220, 130), (140, 190, 255), (220, 170, 250), (130, 220, 230), (255, 255, 255)],
-)  # fmt: skip
+    (24, 27, 34), (222, 225, 230), [*DIM, (100, 200, 210), (222, 225, 230)], [*BRIGHT, (130, 220, 230), (255, 255, 255)]
+)
 # Rich's own form loads a font from a network; here the reader's fonts are used, each run of text fitted to its columns.
 FORM = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img">
 <title>@title@</title>
 <style>
-.{unique_id}-matrix {{ font: {char_height}px/{line_height}px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; }}
+.{unique_id}-matrix {{ font: {char_height}px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; }}
 .{unique_id}-title {{ display: none; }}
 {styles}
 </style>
-<defs><clipPath id="{unique_id}-clip-terminal"><rect width="{terminal_width}" height="{terminal_height}"/></clipPath>{lines}</defs>
+<defs>
+<clipPath id="{unique_id}-clip-terminal"><rect width="{terminal_width}" height="{terminal_height}"/></clipPath>
+{lines}
+</defs>
 {chrome}
 <g transform="translate({terminal_x}, {terminal_y})" clip-path="url(#{unique_id}-clip-terminal)">
 {backgrounds}

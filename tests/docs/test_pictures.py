@@ -10,7 +10,7 @@ import pytest
 from badges import badge_pictures
 from diagrams import diagrams
 from page_pictures import SIGNATURE, headings, headings_in
-from pictures import PAGES, PICTURES, TERMINALS, keep_record, prepare, runs, terminal, typed
+from pictures import PAGES, PICTURES, TERMINALS, prepare, terminal
 from support.pages import KOREAN_PAGES, README, README_KO, SITE, page_name
 from support.paths import ROOT
 from support.runs import FinishedRun
@@ -20,6 +20,7 @@ from finetune.cli import app as cli
 
 SHOWN = re.compile(r"!\[(.*?)\]\((.*?)\)")
 MOST_BYTES, MOST_IN_ALL = 150_000, 1_000_000
+OF_MANY_ROWS = {"Coverage and _", "Length and score"}  # parts that a report of eight rows lacks
 SHORTEST = {False: 30, True: 15}  # characters that tell what a picture shows; in Korean fewer
 WITH_PICTURES = (README, README_KO, *SITE)
 METRICS = r"accuracy|f1|macro[ _-][fF]1|the majority label|different|same|good|bad"  # in headings
@@ -131,7 +132,7 @@ def test_the_pictured_pages_have_the_parts_that_they_have_now(
         assert not ended.value.code
         now = headings(Path(f"{name}.html").read_text(encoding="utf-8"))
         assert len(general(headings_in(picture))) >= 2
-        assert sorted(general(headings_in(picture)) - general(now)) == [], name
+        assert sorted(general(headings_in(picture)) - general(now) - OF_MANY_ROWS) == [], name
 
 
 @pytest.mark.slow
