@@ -98,7 +98,6 @@ def blocks() -> dict[str, str]:
         | {
             "glue": record_tables.short_glue_table(every),
             "glue-sources": record_tables.whole_glue_table(every),
-            "headlines": record_tables.headlines_table(every),
             "measured": record_tables.glue_table(records),
             "shapes": record_tables.shapes_table(every, _benchmark("rates.json")["rates"]),
             "spans": benchmark_tables.spans_table(_benchmark("squad_postprocessing.json")),

@@ -73,16 +73,6 @@ def _glue_form(records: list[RunRecord]) -> Form:
     return paper_form(table, lines_of(table, records))
 
 
-def headlines_table(records: list[RunRecord]) -> str:
-    """One line per task but GLUE's: the first metric on dev, next to the best baseline of the same runs."""
-    head, lines = ["task", "metric", "runs", "fine-tuned", "best baseline"], list[Cells]()
-    for name, shape in SHAPES.items():
-        if runs := _runs_of(records, **shape):
-            metric = runs[0].headline
-            lines.append([name, metric, len(runs), *_ours_and_best(runs, "dev", metric)])
-    return markdown_table(head, lines)
-
-
 def shapes_table(records: list[RunRecord], rates: dict[str, Any]) -> str:
     """One line per setting of SHAPES: the mean of its runs on dev and test, the best baseline, the training rate."""
     head, lines = ["what", "score", "runs", "dev", "baseline", "test", "baseline", "rows/s in training"], list[Cells]()
