@@ -16,6 +16,8 @@ from mkdocs.structure.pages import Page
 KOREAN = "ko/"
 LAST = -200  # of the priorities of plugins
 LESS = 0.1  # of the weight of an English page among Korean ones
+# Of pages in either language: what solves problems is looked for more than its words say, decisions less.
+WEIGHTS = {"how-to/troubleshooting.html": 5.0, "how-to/faq.html": 2.0, "decisions/": 0.1}
 BASE = re.compile(r'(<script id="__config" type="application/json">.*?"base": ")([./]+)"')
 
 
@@ -44,15 +46,20 @@ def on_post_build(config: MkDocsConfig) -> None:
 
 def english(docs: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """All but Korean pages."""
-    return [doc for doc in docs if not _korean(doc["location"])]
+    return [weighted(doc) for doc in docs if not _korean(doc["location"])]
 
 
 def korean(docs: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Korean pages, and with less weight the English ones without a Korean page; places are relative to `ko/`."""
     own = [doc | {"location": doc["location"].removeprefix(KOREAN)} for doc in docs if _korean(doc["location"])]
     pages = {_page(doc) for doc in own}
-    others = [doc for doc in english(docs) if _page(doc) not in pages]
-    return own + [doc | {"location": f"../{doc['location']}", "boost": LESS} for doc in others]
+    others = [doc for doc in docs if not _korean(doc["location"]) and _page(doc) not in pages]
+    return [*map(weighted, own), *(doc | {"location": f"../{doc['location']}", "boost": LESS} for doc in others)]
+
+
+def weighted(doc: dict[str, Any]) -> dict[str, Any]:
+    """A page or a part of one with the weight of its place."""
+    return doc | {"boost": weight for place, weight in WEIGHTS.items() if doc["location"].startswith(place)}
 
 
 def _page(doc: dict[str, Any]) -> str:

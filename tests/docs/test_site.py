@@ -1,5 +1,6 @@
 """The site of `make docs`: it builds strictly, needs no network, and switches between its languages."""
 
+import base64
 import importlib.util
 import json
 import os
@@ -7,17 +8,19 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from inspect import ismodule
+from inspect import isclass, ismodule
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
-from support.browser import dumped
-from support.pages import KOREAN, SITE
+from support.browser import driven, dumped, emulate
+from support.pages import KOREAN, SITE, page_name
 from support.paths import ROOT
 
 import finetune
 
 LOADED = r"<(?:script|img|iframe|link)\b[^>]*?(?:src|href)=[\"']?([^\"'\s>]+)"
+DRAWN_COLUMNS = 100  # that fit a window of 1280 pixels
 
 
 @pytest.fixture(scope="module")
@@ -71,18 +74,92 @@ def test_hangul_breaks_between_words(site: Path) -> None:
 
 
 @pytest.mark.slow
-def test_korean_and_english_are_found_by_search(site: Path) -> None:
-    index = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))
-    assert index["config"]["lang"] == ["en", "ko"]
-    assert {"ko/tutorials/your-data.html", "tutorials/your-data.html"} <= {each["location"] for each in index["docs"]}
+def test_each_language_has_an_index_of_its_pages(site: Path) -> None:
+    places = {}
+    for folder in ("", "ko/"):
+        index = json.loads((site / folder / "search" / "search_index.json").read_text(encoding="utf-8"))
+        assert index["config"]["lang"] == ["en", "ko"]
+        script = (site / folder / "search" / "search_index.js").read_text(encoding="utf-8")
+        assert script.removeprefix("var __index = ") == json.dumps(index, ensure_ascii=False, separators=(",", ":"))
+        places[folder] = {doc["location"].partition("#")[0] for doc in index["docs"]}
+        assert [place for place in places[folder] if not (site / folder / place).is_file()] == []
+    assert "tutorials/your-data.html" in places[""] & places["ko/"]
+    assert not any(place.startswith("ko/") for place in places[""])
+    english_alone = {place for place in places["ko/"] if place.startswith("../")}
+    assert "../reference/settings.html" in english_alone and "../tutorials/your-data.html" not in english_alone
+
+
+FOUND = [  # where the reader is, what is typed, the first page that is found
+    ("index.html", "excel", "how-to/troubleshooting.html"),
+    ("tutorials/first-run.html", "imbalanced", "how-to/troubleshooting.html"),
+    ("index.html", "out of memory", "how-to/troubleshooting.html"),
+    ("ko/index.html", "워드피스", "ko/explanation/how-bert-reads.html"),
+    ("ko/tutorials/first-run.html", "excel", "ko/how-to/troubleshooting.html"),
+    ("ko/index.html", "out of memory", "ko/how-to/troubleshooting.html"),
+]
 
 
 @pytest.mark.slow
-def test_python_is_documented_name_by_name(site: Path) -> None:
+@pytest.mark.parametrize(("page", "asked", "first"), FOUND)
+def test_search_finds_the_page_in_the_language_of_the_reader(
+    page: str, asked: str, first: str, site: Path, tmp_path: Path
+) -> None:
+    shown = dumped(f"{(site / page).as_uri()}?q={quote(asked)}", tmp_path, wait=15_000)
+    found = re.findall(r'<a href="([^"?]*)[^"]*" class="md-search-result__link"', shown)
+    assert found and found[0] == (site / first).as_uri()
+
+
+@pytest.mark.slow
+def test_python_is_documented_name_by_name_and_a_page_a_class(site: Path) -> None:
     text = built(site, ROOT / "docs" / "reference" / "python.md")
-    names = [name for name in getattr(finetune, "__all__", ["load"]) if not ismodule(getattr(finetune, name))]
-    assert [name for name in names if f'id="finetune.{name}"' not in text] == []
+    names = [name for name in finetune.__all__ if not ismodule(getattr(finetune, name))]
+    classes = [name for name in names if isclass(getattr(finetune, name))]
+    assert [name for name in names if f'id="finetune.{name}"' not in text] == classes
+    assert len(classes) > 10
+    for name in classes:
+        assert f'href="python/{name}.html"' in text
+        page = (site / "reference" / "python" / f"{name}.html").read_text(encoding="utf-8")
+        assert page.count(f'id="finetune.{name}') > 0
     assert 'id="finetune.__' not in text
+
+
+OVERFLOWS = "return [...document.querySelectorAll('pre > code')].filter(c => c.scrollWidth > c.clientWidth + 1).length"
+COLUMNS = """
+const code = document.querySelector("pre > code"), line = document.createElement("span"), style = getComputedStyle(code);
+line.textContent = "x".repeat(80);
+code.append(line);
+const wide = line.getBoundingClientRect().width / 80;
+return (code.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight)) / wide;
+"""
+
+
+@pytest.mark.slow
+def test_code_fits_a_window_of_1280_pixels(site: Path, tmp_path: Path) -> None:
+    with driven(tmp_path) as browser:
+        emulate(browser, width=1_280)
+        for page in SITE:
+            address = (site / page.relative_to(ROOT / "docs")).with_suffix(".html")
+            browser.get(address.as_uri())
+            assert browser.execute_script(OVERFLOWS) == 0, page
+        browser.get((site / "tutorials" / "first-run.html").as_uri())
+        assert browser.execute_script(COLUMNS) >= DRAWN_COLUMNS
+
+
+@pytest.mark.parametrize("page", SITE, ids=page_name)
+def test_what_is_drawn_with_letters_needs_no_second_line(page: Path) -> None:
+    """Tables and drawings of the terminal fall apart where a line is continued on the next one."""
+    text = page.read_text(encoding="utf-8")
+    drawn = [block for block in re.findall(r"```(?:text)?\n(.*?)```", text, re.DOTALL) if re.search("[│┃+-]{3}", block)]
+    assert [line for block in drawn for line in block.splitlines() if len(line) > DRAWN_COLUMNS] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", ["how-to/cheat-sheet.html", "ko/how-to/cheat-sheet.html"])
+def test_the_cheat_sheet_is_printed_on_two_sheets(page: str, site: Path, tmp_path: Path) -> None:
+    with driven(tmp_path) as browser:
+        browser.get((site / page).as_uri())
+        printed = browser.execute_cdp_cmd("Page.printToPDF", {"paperWidth": 8.27, "paperHeight": 11.69})
+        assert 1 <= len(re.findall(rb"/Type\s*/Page\b", base64.b64decode(printed["data"]))) <= 2
 
 
 def test_a_notebook_is_a_page_in_its_language() -> None:
