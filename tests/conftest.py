@@ -8,6 +8,7 @@ import pytest
 # Before the libraries that read these are imported:
 os.environ["OMP_NUM_THREADS"] = "1"  # tiny encoders gain nothing from more, and tests run in parallel
 os.environ["HF_HUB_OFFLINE"] = "1"  # no test may need the network; those of the Hub start a server of their own
+os.environ["FINETUNE_LANG"] = "en"  # whatever the locale of who runs them
 
 pytest_plugins = [
     "support.encoders",

@@ -2,10 +2,8 @@
 
 import os
 import re
-import shutil
 import sys
 import traceback
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -15,26 +13,16 @@ from typer.core import TyperCommand, TyperGroup
 
 from finetune.cli.commands import COMMANDS, FIRST, GROUPS, MEANT, command_function, command_module
 from finetune.cli.first_line import say_first
-from finetune.cli.listed import lines
+from finetune.cli.help import HelpContext, example_lines, in_help
 from finetune.cli.terminal import echo, first_process, flowed, let_first_print, print_error, print_warnings, say
 from finetune.errors import UserError, nearest, without_training
+from finetune.languages.chosen import chosen_language
 from finetune.runs import interrupts
 
 UsageError: Any = typer.BadParameter.__mro__[
     2
 ]  # click's error of any kind, of which newer versions of typer have their own
 TAKE_SETTINGS = {name for name, listed in COMMANDS.items() if listed.takes_settings}
-
-
-class HelpContext(typer.Context):
-    """A context whose help fits narrow terminals too: typer's is at least 50 wide, with names of up to 30."""
-
-    def make_formatter(self) -> Any:
-        """What help is written with."""
-        formatter: Any = super().make_formatter()
-        formatter.width = min(formatter.width, shutil.get_terminal_size().columns - 1)
-        formatter.write_dl = partial(formatter.write_dl, col_max=min(30, formatter.width // 3))
-        return formatter
 
 
 class OnDemand(TyperCommand):
@@ -68,7 +56,7 @@ class WithExamples(TyperCommand):
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Writes the examples."""
         with formatter.section("Examples"):
-            formatter.write(f"{lines(COMMANDS[ctx.info_name].examples, formatter.width)}\n")
+            formatter.write(f"{example_lines(COMMANDS[ctx.info_name].examples, formatter.width)}\n")
 
 
 class Commands(TyperGroup):
@@ -90,9 +78,9 @@ class Commands(TyperGroup):
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Writes the first examples, and where there are more."""
         with formatter.section("Examples"):
-            formatter.write(f"{lines(FIRST, formatter.width)}\n")
+            formatter.write(f"{example_lines(FIRST, formatter.width)}\n")
         last = "`finetune COMMAND --help` has options and examples of each command."
-        formatter.write(f"\n{flowed(last, formatter.width)}\n")
+        formatter.write(f"\n{flowed(in_help(last), formatter.width)}\n")
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command of the first argument. Raises UserError with the nearest name if there is none."""
@@ -130,6 +118,7 @@ def main() -> None:
     print_warnings()
     interrupts.install()
     try:
+        chosen_language()
         _require_docstrings()
         _require_utf_8(sys.argv[1:])
         code = app(standalone_mode=False)

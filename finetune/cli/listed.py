@@ -23,10 +23,3 @@ class Listed:
     also: tuple[str, ...] = ()
     takes_settings: bool = False
     begins: str = ""
-
-
-def lines(examples: tuple[tuple[str, str], ...], most: int) -> str:
-    """Examples in two columns; below each other where that would be wider than so many characters."""
-    width = max(len(typed) for typed, _ in examples)
-    fits = all(width + 4 + len(does) <= most for _, does in examples)
-    return "\n".join(f"  {typed:<{width}}  {does}" if fits else f"  {typed}\n      {does}" for typed, does in examples)
