@@ -29,7 +29,7 @@ def cells(text: str) -> int:
     return len(text) + sum(east_asian_width(letter) in "WF" for letter in text)
 
 
-class Help(Formatter):
+class Help(Formatter):  # type: ignore[misc]  # of typer, whose own class it is by version
     """What help is written with: each heading, sentence and example is said in the reader's language."""
 
     def write(self, string: str) -> None:

@@ -6,14 +6,15 @@ it looks for another language. In the English one
 
 - `{name}` is a value, which stays as it is: a label, a column, a number;
 - `{*name}` is a part that has a sentence of its own;
+- `{-name}` is a value that the Korean sentence leaves out, such as a long list that is above it in English;
 - `(s)` is the end of a plural, there or not.
 
-The Korean one has the same values, in any order.
+The Korean one has the same other values, in any order.
 """
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Literal
@@ -21,8 +22,10 @@ from typing import Literal
 from finetune.languages.chosen import ENGLISH, FOLDER, chosen_language
 
 Part = Literal["help", "errors", "diagnosis", "report"]
-VALUE = re.compile(r"\{(\*?)(\w+)\}|(\(s\))")
+VALUE = re.compile(r"\{([*-]?)(\w+)\}|(\(s\))")
 ENDS = re.compile(r"(?<=[.?!]) |(?<=;) ")  # between sentences, or halves of one
+WITHIN = r"(?:(?![.?!;] ).)"  # a letter of a value, which does not go beyond its sentence
+LETTER = re.compile("[a-zA-Z]")
 MOST_CHARS = 4_000  # of a text that is looked up: longer ones are data
 
 
@@ -45,21 +48,25 @@ class Sentences:
 
     def of(self, text: str) -> str:
         """The text in the other language: as a whole, else sentence by sentence; what is not known stays as it is."""
-        if not text or len(text) > MOST_CHARS:
-            return text
-        if (known := self._known(text)) is not None:
-            return known
-        pieces, done = ENDS.split(text), list[str]()
+        return " ".join(piece if known is None else known for piece, known in self._pieces(text))
+
+    def known(self, text: str) -> str | None:
+        """The text in the other language; None where not all of it is known."""
+        found = [known for _, known in self._pieces(text)]
+        return None if None in found else " ".join(filter(None, found))
+
+    def _pieces(self, text: str) -> Iterator[tuple[str, str | None]]:
+        """The largest parts of the text that are known, and the sentences between them."""
+        pieces = ENDS.split(text) if len(text) <= MOST_CHARS else [text]
         while pieces:
             for end in range(len(pieces), 0, -1):
-                known = self._known(" ".join(pieces[:end]))
-                if known is not None or end == 1:
-                    done.append(pieces[0] if known is None else known)
+                piece = " ".join(pieces[:end])
+                if (known := self._piece(piece)) is not None or end == 1:
+                    yield piece, known
                     pieces = pieces[end:]
                     break
-        return " ".join(done)
 
-    def _known(self, text: str) -> str | None:
+    def _piece(self, text: str) -> str | None:
         """As it is, or without the sign at its end, or without the capital at its start."""
         for one in (text, text[:1].lower() + text[1:]):
             if (found := self.whole(one)) is not None:
@@ -74,17 +81,29 @@ class Sentences:
             return self.exact[text]
         for one in self.patterns:
             if found := one.english.fullmatch(text):
-                values = {
-                    name: self.of(value) if name in one.nested else value for name, value in found.groupdict().items()
-                }
-                return VALUE.sub(lambda place: values[place[2]], one.says)  # noqa: B023  # called at once
+                values = {name: self._value(value, name in one.nested) for name, value in found.groupdict().items()}
+                if None not in values.values():
+                    return VALUE.sub(lambda place: str(values[place[2]]), one.says)  # noqa: B023  # called at once
         return None
+
+    def _value(self, text: str, nested: bool) -> str | None:
+        """A value as it is, a nested part in the other language; None where that is not known."""
+        return self.known(text) if nested and LETTER.search(text) else text
 
 
 def translated(text: str, part: Part) -> str:
     """The text in the reader's language. Raises UserError where `FINETUNE_LANG` names none that is known."""
     language = chosen_language()
     return text if language == ENGLISH else sentences_of(language, part).of(text)
+
+
+def known_translation(text: str, part: Part) -> str | None:
+    """The text in the reader's language; None where that is English, or where not all of it is known.
+
+    Raises UserError as `translated` does.
+    """
+    language = chosen_language()
+    return None if language == ENGLISH else sentences_of(language, part).known(text)
 
 
 @cache
@@ -98,10 +117,10 @@ def _pattern(text: str, says: str) -> Pattern:
     expression, end, nested = "", 0, set[str]()
     for found in VALUE.finditer(text):
         expression += re.escape(text[end : found.start()])
-        expression += "s?" if found[3] else f"(?P<{found[2]}>.+?)"
-        if found[1]:
+        one = "." if found[1] == "-" else WITHIN
+        expression += "s?" if found[3] else f"(?P<{found[2]}>{one}+?)"
+        if found[1] == "*":
             nested.add(found[2])
         end = found.end()
-    return Pattern(
-        english=re.compile(expression + re.escape(text[end:]), re.DOTALL), says=says, nested=frozenset(nested)
-    )
+    expression += re.escape(text[end:]) or "(?<![.;])"
+    return Pattern(english=re.compile(expression, re.DOTALL), says=says, nested=frozenset(nested))

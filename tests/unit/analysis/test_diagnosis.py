@@ -8,6 +8,7 @@ import pytest
 from support.records import made_record
 
 from finetune.analysis.diagnosis.diagnose import diagnosis_of
+from finetune.languages.sentences import sentences_of
 from finetune.runs.folder import RunFolder
 from finetune.runs.margin import Margin
 from finetune.runs.observed import Observed
@@ -136,6 +137,8 @@ def test_a_record_shows_its_cause_and_the_command_has_the_change(name: str) -> N
     found = diagnosis_of(one)
     assert found.cause == cause, str(found)
     assert found.command.endswith(change)
+    korean = sentences_of("ko", "diagnosis")
+    assert [text for cause in found.causes for text in (cause.name, cause.evidence) if korean.known(text) is None] == []
 
 
 def test_a_command_keeps_all_that_was_given_quoted_for_the_shell() -> None:
