@@ -42,7 +42,7 @@ def errors(tmp_path: Path, in_process: InProcess, monkeypatch: pytest.MonkeyPatc
     ("typed", "english", "korean"),
     [
         ("run nofile.csv", "no recipe or file is called 'nofile.csv'", "'nofile.csv'(이)라는 레시피나 파일이 없습니다"),
-        ("run r.csv label=score", "has no column 'score'", "'score' 열이 없습니다(label=score). 이 파일의 열: text, label"),
+        ("run r.csv label=a", "has no column 'a'", "'a' 열이 없습니다(label=a). 이 파일의 열: text, label"),
         ("run r.csv encoding=foo", "unknown encoding 'foo'", "알 수 없는 인코딩 'foo'"),
         ("run none.csv", "no label column", "none.csv: 레이블 열을 찾지 못했습니다"),
         ("run empty.csv", "is empty", "empty.csv: 비어 있습니다"),
