@@ -1,6 +1,6 @@
 """Sentences of the program in the reader's language, where they are shown; what is read by machines stays English.
 
-A file such as `ko/report.toml` has a line for each English sentence: `"{count} rows" = "행 {count}개"`. A sentence with
+A file such as `ko/pages.toml` has a line for each English sentence: `"{count} rows" = "행 {count}개"`. A sentence with
 values is recognised by what is around them: so the library, records and errors say it in English, and only what shows
 it looks for another language. In the English one
 
@@ -21,7 +21,7 @@ from typing import Literal
 
 from finetune.languages.chosen import ENGLISH, FOLDER, chosen_language
 
-Part = Literal["help", "errors", "diagnosis", "report"]
+Part = Literal["help", "errors", "diagnosis", "pages"]
 VALUE = re.compile(r"\{([*-]?)(\w+)\}|(\(s\))")
 ENDS = re.compile(r"(?<=[.?!]) |(?<=;) ")  # between sentences, or halves of one
 WITHIN = r"(?:(?![.?!;] ).)"  # a letter of a value, which does not go beyond its sentence
@@ -42,9 +42,13 @@ class Sentences:
     """What a part of the program says in another language, by what it says in English."""
 
     def __init__(self, lines: Mapping[str, str]) -> None:
+        self.lines = lines
         self.exact = {text: says for text, says in lines.items() if not VALUE.search(text)}
-        found = [_pattern(text, says) for text, says in lines.items() if text not in self.exact]
-        self.patterns = sorted(found, key=lambda one: -len(one.english.pattern))  # the most that is fixed first
+        found = [(text, _pattern(text, says)) for text, says in lines.items() if text not in self.exact]
+        found.sort(key=lambda one: -len(one[1].english.pattern))  # the most that is fixed first
+        self.patterns = {
+            start: [one for text, one in found if text[0] in ("{", start)] for start in {text[0] for text, _ in found}
+        }
 
     def of(self, text: str) -> str:
         """The text in the other language: as a whole, else sentence by sentence; what is not known stays as it is."""
@@ -79,7 +83,7 @@ class Sentences:
         """What a text as a whole is in the other language; None where it has no sentence."""
         if text in self.exact:
             return self.exact[text]
-        for one in self.patterns:
+        for one in self.patterns.get(text[:1], self.patterns.get("{", ())):
             if found := one.english.fullmatch(text):
                 values = {name: self._value(value, name in one.nested) for name, value in found.groupdict().items()}
                 if None not in values.values():

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from finetune.analysis.pages.chart import Axis, chart
+from finetune.analysis.pages.in_language import on_page
 from finetune.analysis.pages.marks import MARKERS, Coordinates, level, line
 from finetune.analysis.pages.svg import DASHES, SERIES
 from finetune.commands.report.blocks import Block
@@ -41,9 +42,14 @@ def _block(
         for number, (label, points) in enumerate(curves.items())
     ]  # fmt: skip
     marks += [
-        level(metric.scaled(score), (min(ends), max(ends)), dash=DASHES[1 + number % 4], name=baseline_words(method))
+        level(
+            metric.scaled(score),
+            (min(ends), max(ends)),
+            dash=DASHES[1 + number % 4],
+            name=on_page(baseline_words(method)),
+        )
         for number, (method, score) in enumerate(baselines.items())
-    ]
+    ]  # fmt: skip
     said = "; ".join(f"{label} {list_text([score for _, score in points], metric)}" for label, points in curves.items())
     unit, name = axes
     return Block(

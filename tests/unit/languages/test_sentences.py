@@ -48,7 +48,7 @@ def test_each_sentence_has_the_values_of_the_english_one_and_its_commands(file: 
 
 def test_every_language_has_every_file() -> None:
     assert languages() == ("en", "ko")
-    assert {file.stem for file in FILES if file.parent.name == "ko"} == {"help", "errors", "diagnosis", "report"}
+    assert {file.stem for file in FILES if file.parent.name == "ko"} == {"help", "errors", "diagnosis", "pages"}
 
 
 @cache
@@ -67,7 +67,7 @@ def texts_in_code() -> Iterator[str]:
             yield file.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("part", ["errors", "diagnosis", "report"])
+@pytest.mark.parametrize("part", ["errors", "diagnosis", "pages"])
 def test_no_sentence_is_left_that_the_code_does_not_say(part: str) -> None:
     pieces = {
         (text, words)

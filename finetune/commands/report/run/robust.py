@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from finetune.analysis.pages.in_language import on_page
 from finetune.commands.report.blocks import Block, ShownRow, TableBlock
 from finetune.commands.report.run_files import RunFiles
 from finetune.commands.report.text import NAME
@@ -21,7 +22,7 @@ def blocks(run: RunFiles) -> Iterator[Block]:
         title="Changed rows",
         note=f"Rows of {found.split} with one change that keeps the label: the share of predictions that flip. They "
         "count in no score.",
-        table=TableBlock(columns=list(COLUMNS), rows=[list(line) for line in found.lines]),
+        table=TableBlock(columns=list(COLUMNS), rows=[[on_page(kind), *cells] for kind, *cells in found.lines]),
         wide=True,
     )
     rows = [_row(one, flip) for one in found.kinds for flip in one.flips[:LISTED]]
@@ -35,7 +36,10 @@ def _row(one: KindFlips, flip: Flip) -> ShownRow:
     before, after = (cut(str(value)) for value in (flip.before, flip.after))
     return ShownRow(
         id=cut(str(where.row.id), NAME), parts=[_part(flip)], right=None,
-        facts=[one.kind.name, f"{before} becomes {after}" if len(before + after) < 100 else "another prediction"],
+        facts=[
+            on_page(one.kind.name),
+            on_page(f"{before} becomes {after}" if len(before + after) < 100 else "another prediction"),
+        ],
     )  # fmt: skip
 
 
@@ -45,11 +49,14 @@ def _part(flip: Flip) -> TextPart:
     edit, text = where.edit, where.text
     old = text[edit.start : edit.end]
     before, after = text[: edit.start], text[edit.end :]
+    was = f"was “{clean(old)}”" if old else "added"
     return TextPart(
         name=where.name,
         segments=[
             Segment(text=clean("…" * (len(before) > AROUND) + before[-AROUND:])),
-            Segment(text=clean(edit.new) or "∅", mark="changed", label=f"was “{clean(old)}”" if old else "added"),
+            Segment(
+                text=clean(edit.new) or "∅", mark="changed", label=on_page(f"was “{clean(old)}”" if old else "added")
+            ),
             Segment(text=clean(after[:AROUND] + "…" * (len(after) > AROUND))),
         ],
     )

@@ -8,6 +8,7 @@ import numpy as np
 from markupsafe import Markup
 
 from finetune.analysis.pages.chart import Axis, stacked
+from finetune.analysis.pages.in_language import on_page
 from finetune.analysis.pages.marks import Mark, bars, dots, intervals, line
 from finetune.analysis.temperature import Temperature
 from finetune.commands.report.blocks import Block, TableBlock
@@ -67,10 +68,10 @@ def _chart(bins: Sequence[Bin], after: Sequence[Bin]) -> Markup:
 
     `after` are the bins with a temperature, empty without one.
     """
-    upper = [*_accuracies(bins), line([(0, 0), (100, 100)], colour="quiet", dash="6 3", name="calibrated")]
+    upper = [*_accuracies(bins), line([(0, 0), (100, 100)], colour="quiet", dash="6 3", name=on_page("calibrated"))]
     if after:
         points = [(100 * b.confidence, 100 * b.accuracy) for b in after]
-        upper.append(dots(points, colour="s2", shape="diamond", name="with temperature"))
+        upper.append(dots(points, colour="s2", shape="diamond", name=on_page("with temperature")))
     lower = [bars([(100 * b.low, 0.0, 100 * b.high, float(b.count)) for b in bins], colour="quiet")]
     shares = "; ".join(
         f"confidence {100 * b.confidence:.0f} %, {100 * b.accuracy:.0f} % right of {b.count}" for b in bins
@@ -93,4 +94,4 @@ def _accuracies(bins: Sequence[Bin]) -> Iterator[Mark]:
     ends = [((50 * (b.low + b.high), 100 * b.interval[0]), (50 * (b.low + b.high), 100 * b.interval[1]))
             for b in bins if b.interval is not None]  # fmt: skip
     if ends:
-        yield intervals(ends, colour="ink", name="95 % interval")
+        yield intervals(ends, colour="ink", name=on_page("95 % interval"))
