@@ -54,9 +54,7 @@ def _part(flip: Flip) -> TextPart:
         name=where.name,
         segments=[
             Segment(text=clean("…" * (len(before) > AROUND) + before[-AROUND:])),
-            Segment(
-                text=clean(edit.new) or "∅", mark="changed", label=on_page(f"was “{clean(old)}”" if old else "added")
-            ),
+            Segment(text=clean(edit.new) or "∅", mark="changed", label=on_page(was)),
             Segment(text=clean(after[:AROUND] + "…" * (len(after) > AROUND))),
         ],
     )
