@@ -38,7 +38,8 @@ def blocks(split: SplitView) -> Iterator[Block]:
     yield Block(
         title="Calibration", note=f"{note} {_losses(split.view, *found)}", chart=_chart(bins, after),
         table=TableBlock(
-            columns=["confidence", split.view.decision, "share, %", "right, %"], rows=cut_off_cells(*found)
+            columns=["confidence", split.view.decision, "share, %", "right, %"],
+            rows=[[on_page(cut_off), *cells] for cut_off, *cells in cut_off_cells(*found)],
         ),
     )  # fmt: skip
 
@@ -90,7 +91,7 @@ def _accuracies(bins: Sequence[Bin]) -> Iterator[Mark]:
             (100 * b.low, 0.0, 100 * b.high, 100 * b.accuracy) for b in bins if (b.count < FEWEST_DECISIONS) == few
         ]
         if boxes:
-            yield bars(boxes, colour=colour, name=name)
+            yield bars(boxes, colour=colour, name=on_page(name))
     ends = [((50 * (b.low + b.high), 100 * b.interval[0]), (50 * (b.low + b.high), 100 * b.interval[1]))
             for b in bins if b.interval is not None]  # fmt: skip
     if ends:
