@@ -30,7 +30,7 @@ def cells(text: str) -> int:
 
 
 class Help(Formatter):  # type: ignore[misc]  # of typer, whose own class it is by version
-    """What help is written with: each heading, sentence and example is said in the reader's language."""
+    """What help is written with: headings, sentences and examples in the language of the reader."""
 
     def write(self, string: str) -> None:
         """Writes what is laid out."""

@@ -103,7 +103,7 @@ class Sentences:
 def translated(text: str, part: Part) -> str:
     """The text in the reader's language. Raises UserError where `FINETUNE_LANG` names none that is known."""
     language = chosen_language()
-    return text if language == ENGLISH else sentences_of(language, part).of(text)
+    return text if language == ENGLISH else sentences_in(language, part).of(text)
 
 
 def known_translation(text: str, part: Part) -> str | None:
@@ -112,11 +112,11 @@ def known_translation(text: str, part: Part) -> str | None:
     Raises UserError as `translated` does.
     """
     language = chosen_language()
-    return None if language == ENGLISH else sentences_of(language, part).known(text)
+    return None if language == ENGLISH else sentences_in(language, part).known(text)
 
 
 @cache
-def sentences_of(language: str, part: Part) -> Sentences:
+def sentences_in(language: str, part: Part) -> Sentences:
     """The sentences of a language that is not English."""
     file = FOLDER / language / f"{part}.toml"
     return Sentences(tomllib.loads(file.read_text(encoding="utf-8")))

@@ -184,6 +184,10 @@ def test_korean_pages_have_korean_tabs_and_lead_to_no_english_neighbour(site: Pa
     text = built(site, KOREAN / "index.md")
     tabs = re.findall(r'class="md-tabs__link".*?>(.*?)</a>', text)
     assert tabs == ["소개", "튜토리얼", "사용법", "참고 자료", "설명", "English"]
+    sidebar = text[text.index("md-nav--primary") : text.index("md-sidebar--secondary")]
+    doors = re.findall(r'<span class="md-ellipsis">\s*(.*?)\s*</span>', sidebar, re.DOTALL)
+    assert {"튜토리얼", "사용법", "설명"} <= {*doors}
+    assert not {"Home", "Tutorials", "How-to", "Reference", "Explanation"} & {*doors}
     assert "md-footer__link--next" in text and "md-footer__link--prev" not in text
     last = built(site, ROOT / "docs" / "decisions" / "index.md")
     assert "md-footer__link--prev" in last and "md-footer__link--next" not in last

@@ -11,7 +11,7 @@ from support.situations import BROKEN, LEARNS, SOUND, Situation
 import finetune
 from finetune.api.planning import plan
 from finetune.api.run import Run
-from finetune.languages.sentences import sentences_of
+from finetune.languages.sentences import sentences_in
 from finetune.runs.toml import flat
 from finetune.training.targets import split_arguments
 
@@ -59,7 +59,7 @@ def require_kept(found: Run) -> None:
 
 def in_korean(text: str) -> str | None:
     """What the card says of it in Korean."""
-    return sentences_of("ko", "diagnosis").known(text)
+    return sentences_in("ko", "diagnosis").known(text)
 
 
 @pytest.mark.slow

@@ -3,7 +3,7 @@
 import re
 
 from finetune.languages.chosen import ENGLISH, chosen_language
-from finetune.languages.sentences import sentences_of, translated
+from finetune.languages.sentences import sentences_in, translated
 
 SAID = re.compile(r'\bsay\("((?:[^"\\]|\\.)+)"')  # by a script
 
@@ -17,5 +17,5 @@ def script_sentences(script: str) -> dict[str, str]:
     """What a script says in the reader's language, by what it says in English; empty where that is English."""
     if (language := chosen_language()) == ENGLISH:
         return {}
-    lines = sentences_of(language, "pages").lines
+    lines = sentences_in(language, "pages").lines
     return {text: lines[text] for text in SAID.findall(script) if text in lines}

@@ -8,7 +8,7 @@ from support.cli import InProcess
 
 from finetune.cli.terminal import print_error, print_errors
 from finetune.errors import UserError
-from finetune.languages.sentences import sentences_of
+from finetune.languages.sentences import sentences_in
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_faults import setting_names
 
@@ -84,7 +84,7 @@ def test_what_is_not_known_is_in_english_alone(
 
 
 def test_what_a_setting_allows_is_known() -> None:
-    found = sentences_of("ko", "errors")
+    found = sentences_in("ko", "errors")
     assert [allowed for allowed in setting_names(Recipe).values() if found.known(allowed) is None] == []
 
 

@@ -8,7 +8,7 @@ import typer
 
 from finetune.cli import app, help
 from finetune.cli.commands import COMMANDS
-from finetune.languages.sentences import sentences_of
+from finetune.languages.sentences import sentences_in
 
 BOUNDS = re.compile(r"[\d.x<>=]+")
 Helps = Callable[[], dict[str, str]]
@@ -37,7 +37,7 @@ def test_every_sentence_of_the_help_is_there_and_no_other(helps: Helps, monkeypa
     for module in (help, app):
         monkeypatch.setattr(module, "in_help", lambda text: asked.add(text) or look_up(text))
     helps()
-    sentences = sentences_of("ko", "help")
+    sentences = sentences_in("ko", "help")
     assert len(asked) > 200
     assert {text for text in asked if not BOUNDS.fullmatch(text) and sentences.whole(text) is None} == set()
     assert sentences.exact.keys() - asked == set()

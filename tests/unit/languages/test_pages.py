@@ -11,7 +11,7 @@ from support.reports import report as report_of
 from support.runs import FinishedRun
 
 from finetune.analysis.pages.in_language import SAID, script_sentences
-from finetune.languages.sentences import Sentences, sentences_of
+from finetune.languages.sentences import Sentences, sentences_in
 from finetune.runs.record_files import load_record
 from finetune.runs.verdict import WORDS, verdict_of
 
@@ -67,7 +67,7 @@ def test_a_page_of_a_finished_run_is_in_korean(
 
 def test_pages_of_committed_runs_and_of_their_seeds_are_in_korean(unknown: set[str]) -> None:
     records = [load_record(file) for file in sorted((ROOT / "results").glob("*/*/record.json"))]
-    say = sentences_of("ko", "pages").of
+    say = sentences_in("ko", "pages").of
     assert len(records) > 100
     for record in records:
         say(verdict_of([record]).sentence)
@@ -101,5 +101,5 @@ def test_the_script_says_what_has_a_sentence(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_every_baseline_has_a_name() -> None:
-    known = sentences_of("ko", "pages")
+    known = sentences_in("ko", "pages")
     assert [words for words in WORDS.values() if known.known(words) is None] == []

@@ -11,7 +11,7 @@ import pytest
 from support.paths import ROOT
 
 from finetune.languages.chosen import FOLDER, languages
-from finetune.languages.sentences import VALUE, Sentences, sentences_of
+from finetune.languages.sentences import VALUE, Sentences, sentences_in
 
 HANGUL = re.compile("[가-힣]")
 NOT_IN_ONE_TEXT = {  # the code puts these together, and other tests see them used
@@ -103,4 +103,4 @@ def test_a_sentence_is_known_by_what_is_around_its_values() -> None:
 
 
 def test_what_is_too_long_is_not_searched() -> None:
-    assert sentences_of("ko", "errors").of("a " * 5_000) == "a " * 5_000
+    assert sentences_in("ko", "errors").of("a " * 5_000) == "a " * 5_000
