@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 from markupsafe import Markup
 
+from finetune.analysis.pages.in_language import on_page
 from finetune.analysis.pages.marks import Mark
 from finetune.analysis.pages.svg import (
-from finetune.analysis.pages.in_language import on_page
     SIZE,
     WIDTH,
     element,
