@@ -36,10 +36,13 @@ def blocks(run: RunFiles) -> Iterator[Block]:
 
 
 def _row(found: TrainingRows, row: int) -> ShownRow:
-    facts = (f"confidence {found.confidence[row]:.2f}", f"variability {found.variability[row]:.2f}")
-    facts = list(map(on_page, facts))
+    facts = [f"confidence {found.confidence[row]:.2f}", f"variability {found.variability[row]:.2f}"]
     return ShownRow(
-        id=found.ids[row], parts=[unmarked("text", found.texts[row])], label=found.labels[row], facts=facts, right=None
+        id=found.ids[row],
+        parts=[unmarked("text", found.texts[row])],
+        label=found.labels[row],
+        facts=[*map(on_page, facts)],
+        right=None,
     )
 
 
