@@ -16,12 +16,19 @@ def languages() -> tuple[str, ...]:
     return ENGLISH, *sorted(folder.name for folder in FOLDER.iterdir() if any(folder.glob("*.toml")))
 
 
+def asked_language() -> str | None:
+    """The language of `FINETUNE_LANG`; None without it. Raises UserError for a language that has no sentences."""
+    if not (given := os.environ.get(VARIABLE, "")):
+        return None
+    if (named := _without_country(given)) in (known := languages()):
+        return named
+    raise UserError(f"{VARIABLE} is {shown_value(given)}, which is not known", f"Give {' or '.join(known)}")
+
+
 def chosen_language() -> str:
-    """`en` or `ko`. Raises UserError where `FINETUNE_LANG` names a language that has no sentences."""
-    if given := os.environ.get(VARIABLE, ""):
-        if (named := _without_country(given)) in (known := languages()):
-            return named
-        raise UserError(f"{VARIABLE} is {shown_value(given)}, which is not known", f"Give {' or '.join(known)}")
+    """`en` or `ko`. Raises UserError as `asked_language` does."""
+    if asked := asked_language():
+        return asked
     locale = next(filter(None, map(os.environ.get, LOCALE)), "")
     if locale == "" or (named := _without_country(locale)) not in languages():
         return ENGLISH

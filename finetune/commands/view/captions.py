@@ -1,18 +1,17 @@
 """The texts of the page in each language."""
 
-import os
 import tomllib
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from finetune.errors import UserError
+from finetune.languages.chosen import asked_language
 
 if TYPE_CHECKING:
     from markupsafe import Markup
 
 LANGUAGES = ("en", "ko")
-VARIABLE = "FINETUNE_LANG"
 Captions = dict[str, dict[str, dict[str, str]]]
 
 
@@ -34,8 +33,7 @@ def page_language(asked: str | None) -> str | None:
     """
     if asked is not None and asked not in LANGUAGES:
         raise UserError(f"`lang` is '{asked}'", f"Choose {' or '.join(LANGUAGES)}")
-    chosen = asked or os.environ.get(VARIABLE, "")[:2].lower()
-    return chosen if chosen in LANGUAGES else None
+    return asked or asked_language()
 
 
 def filled(text: str, **values: Any) -> "Markup":
