@@ -72,6 +72,11 @@ def growth_table(measured: dict[str, Any], language: str = "en") -> str:
     return "\n".join([markdown_table([words["rows"], *found], lines), "", about])
 
 
+def growth_table_ko(measured: dict[str, Any]) -> str:
+    """The table in Korean."""
+    return growth_table(measured, "ko")
+
+
 def by_command(measured: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
     """What was measured of each command, the fewest rows first."""
     names = dict.fromkeys(each["command"] for each in measured["measured"])

@@ -7,7 +7,7 @@ that begins with one would be HTML).
 import json
 import re
 import sys
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from export_tables import exports_table, serving_table
 from families_table import families_table
 from few_rows_table import few_labels_table, few_rows_table
 from gpu_table import gpu_table
-from growth_chart import growth_chart, growth_table
+from growth_chart import growth_chart, growth_table, growth_table_ko
 from heads_charts import heads_charts
 from heads_tables import equal_table, heads_facts, heads_table, off_table
 from label_next_table import label_next_probe, label_next_runs, label_next_short
@@ -60,7 +60,7 @@ SCALE = {
     "against-pipeline": ("against_pipeline.json", pipeline_table),
     "short-runs": ("short_runs.json", short_runs_table),
     "growth": ("growth.json", growth_table),
-    "growth-ko": ("growth.json", partial(growth_table, language="ko")),
+    "growth-ko": ("growth.json", growth_table_ko),
     "keep-labels": ("keep_labels.json", again_tables.keep_labels_table),
     "robust": ("robust.json", again_tables.robust_table),
     "lora": ("lora.json", benchmark_tables.lora_table),

@@ -1,7 +1,7 @@
 """The rows with labels that a run read: what need not be labelled again, and what the next run trains on too."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 from finetune.data.paths import exists, is_file, read_small
 from finetune.data.reading import records
 from finetune.data.records import Record
-from finetune.data.rows import OwnRow
+from finetune.data.rows import OwnRow, Row
 from finetune.data.source import Source, content_hash
 from finetune.errors import UserError, first_line
 from finetune.runs.folder import RunFolder
@@ -103,12 +103,20 @@ def earlier_texts(folder: RunFolder, record: RunRecord, source: Source) -> tuple
             break
         record = before
         old = OldModel(folder=folder, record=record, task=trained_on(folder))
-        for read in (lambda old=old: old.training_rows(source)[1].rows, lambda old=old: old.dev()[0]):
+        for read in (_trained, _dev):
             try:
-                texts += [row.input for row in read()]
+                texts += [row.input for row in read(old, source)]
             except UserError as error:
                 lost.append(error.what)
     return texts, f"old rows are not left out where the pool has them ({'; '.join(lost)})" if lost else ""
+
+
+def _trained(old: OldModel, source: Source) -> Sequence[Row]:
+    return old.training_rows(source)[1].rows
+
+
+def _dev(old: OldModel, _: Source) -> Sequence[Row]:
+    return old.dev()[0]
 
 
 def _own_origins(record: RunRecord) -> dict[str, str]:
