@@ -9,6 +9,7 @@ from transformers import EncoderDecoderModel, PreTrainedModel
 
 from finetune.commands.view.decoder import load_pair
 from finetune.commands.view.recording import EAGER
+from finetune.errors import UserError
 from finetune.inference.predictor import saved
 from finetune.models.loading import load_encoder
 from finetune.models.model_config import load_config
@@ -34,7 +35,7 @@ class Encoder:
 
 
 def loaded_encoder(name: str, *, out: Path) -> Encoder:
-    """The encoder of a model, or of a run without its head. Raises UserError where there is none."""
+    """The encoder of a model, or of a run without its head. Raises UserError where none has layers."""
     folder = saved(name, out=out).trained_folder
     tokenizer = load_tokenizer(folder)
     config = load_config(folder)
@@ -43,6 +44,8 @@ def loaded_encoder(name: str, *, out: Path) -> Encoder:
         return Encoder(
             name=name, folder=folder, model=pair.encoder, tokenizer=tokenizer, untrained=missing, out=out, pair=pair
         )
+    if not config.num_hidden_layers:
+        raise UserError(f"{name}: has vectors of words and no layers, which the page is about", "Choose another model")
     model, untrained = load_encoder(folder)
     model.set_attn_implementation(EAGER)  # the only one that returns weights
     return Encoder(name=name, folder=folder, model=model, tokenizer=tokenizer, untrained=untrained, out=out)

@@ -248,7 +248,7 @@ class BeforeTraining:
 @dataclass(frozen=True, kw_only=True)
 class RunHead:
     """The head of a run: its task, the outputs that it reads (`pooled`, `sequence`), what it answers, by column, and
-    whether weights of the run began at random, as those of a new head do.
+    whether it began at random.
     """
 
     task: str

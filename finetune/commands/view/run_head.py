@@ -27,7 +27,7 @@ def run_head(name: str, texts: Sequence[str], out: Path) -> RunHead | None:
         task=predictor.task.name,
         reads=sorted(head.inputs),
         answer=[] if head.pretrains else _answer(predictor, texts),
-        began_random=bool(record.new_weights),
+        began_random=not record.recipe.get("keep_labels"),  # which keeps an earlier run's head
     )
 
 
