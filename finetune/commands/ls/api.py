@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from finetune.api.html import html_table
 from finetune.api.quiet import plainly
-from finetune.commands.ls.board import Leaderboard, leaderboard_of
+from finetune.commands.ls.board import Leaderboard, leaderboard_of, no_task
 from finetune.data.files import is_data
 from finetune.data.messages import so_many
 from finetune.metrics.scores import plain_metrics
@@ -15,7 +15,7 @@ from finetune.runs import recipe as recipes
 from finetune.runs.folder import data_name, folder_name
 from finetune.runs.interrupted import InterruptedRun, interrupted_runs
 from finetune.runs.listed_run import ListedRun
-from finetune.runs.lookup import no_run, runs_of
+from finetune.runs.lookup import runs_of
 from finetune.runs.recipe_diff import listed_differences
 from finetune.runs.record_files import listed_runs
 from finetune.task_types.options import option_names
@@ -129,5 +129,5 @@ def _of_task(
     folder = folder_name(data_name(name) if is_data(name) else name)
     mine = [one for one in finished if one.id in ids], [one for one in unfinished if one.task == folder]
     if not any(mine):
-        raise no_run(name, out)
+        raise no_task(name, out)
     return mine

@@ -1,5 +1,6 @@
 """The leaderboard of a task: `finetune ls TASK --board`, `finetune.ls().board(task)`."""
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,9 +15,10 @@ from finetune.api.quiet import plainly
 from finetune.data.files import is_data
 from finetune.data.messages import noun, so_many
 from finetune.data.outputs import require_replaceable_output
+from finetune.errors import UserError
 from finetune.runs.folder import data_name, folder_name
 from finetune.runs.interrupted import InterruptedRun
-from finetune.runs.lookup import no_run, runs_of
+from finetune.runs.lookup import find_run, no_run, runs_of
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import all_records, load_record, readable_records
 from finetune.runs.several_tasks import has_several_tasks, records_of_tasks
@@ -78,8 +80,17 @@ def _records_of(name: str, out: Path) -> list[RunRecord]:
     found = [record for _, record in readable_records(files, load_record)]
     found = [*found, *records_of_tasks(out)] if any(_is_of(task, record) for record in found) else _every(out)
     if not (mine := [record for record in found if _is_of(task, record)]):
-        raise no_run(name, out)
+        raise no_task(name, out)
     return sorted(mine, key=lambda record: record.finished)
+
+
+def no_task(name: str, out: Path) -> UserError:
+    """The error for a name that no task with runs has; that of a run says of which task it is."""
+    run = find_run(name, out)
+    if run is None:
+        return no_run(name, out)
+    task = load_record(run.record_file).task
+    return UserError(f"{name} is a run, of {task}", f"Name the task: finetune ls {shlex.quote(task)}")
 
 
 def _is_of(task: str, record: RunRecord) -> bool:
