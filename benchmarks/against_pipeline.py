@@ -59,7 +59,7 @@ def contestants(run: Path, precision: str, rows: list[tuple[str, str]]) -> dict[
 
 def difference(ours: list[Any], theirs: list[dict[str, Any]]) -> float:
     """The largest, of the probability of the label that the pipeline gives."""
-    return max(abs(one[f"p({two['label']})"] - two["score"]) for one, two in zip(ours, theirs, strict=True))
+    return max(float(abs(one[f"p({two['label']})"] - two["score"])) for one, two in zip(ours, theirs, strict=True))
 
 
 def main() -> None:

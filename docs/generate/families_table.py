@@ -64,8 +64,8 @@ def _rates(found: Found, precision: str, measure: str) -> str:
 
 def _parts(found: Found) -> str:
     """The parts of a layer that are functions of their own."""
-    parts = next((each["as_functions"] for each in found.values() if "as_functions" in each), [])
-    return " and ".join(parts) or "none"
+    parts: list[list[str]] = [each["as_functions"] for each in found.values() if "as_functions" in each]
+    return " and ".join(parts[0] if parts else []) or "none"
 
 
 def _figure(rate: float) -> str:

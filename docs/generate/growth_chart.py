@@ -8,9 +8,9 @@ from typing import Any
 
 from heads_charts import COLOURS
 
-from finetune.commands.report.chart import Axis, stacked
-from finetune.commands.report.marks import MARKERS, Mark, line
-from finetune.commands.report.svg import SERIES
+from finetune.analysis.pages.chart import Axis, stacked
+from finetune.analysis.pages.marks import MARKERS, Mark, line
+from finetune.analysis.pages.svg import SERIES
 from finetune.commands.table.files import Cells, markdown_table
 
 MEMORY_HEIGHT = 110.0  # units of the chart of memory

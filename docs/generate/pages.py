@@ -7,6 +7,7 @@ that begins with one would be HTML).
 import json
 import re
 import sys
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -49,7 +50,7 @@ from finetune.runs.record_files import all_records
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "results" / "benchmarks"
 CHARTS = {"en": ROOT / "docs" / "explanation", "ko": ROOT / "docs" / "ko" / "explanation"}  # of charts in each language
-SCALE = {
+SCALE: dict[str, tuple[str, Callable[..., str]]] = {
     "distil": ("distil.json", distil_table),
     "soups": ("soups.json", soups_table),
     "exports": ("exports.json", exports_table),

@@ -71,7 +71,7 @@ def printed(command: Sequence[str], folder: Path, **environment: str) -> str:
 
 def _received(descriptor: int) -> list[bytes]:
     """What arrives until the other end is closed, which Linux reports as an error."""
-    parts = []
+    parts = list[bytes]()
     while True:
         try:
             part = os.read(descriptor, 65_536)

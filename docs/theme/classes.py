@@ -1,4 +1,4 @@
-"""The Python reference, a page a class: each class that `import finetune` offers gets one, after that of the functions."""
+"""The Python reference, a page a class: each one that `import finetune` offers gets one, after that of functions."""
 
 from typing import Any
 

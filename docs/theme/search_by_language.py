@@ -59,7 +59,8 @@ def korean(docs: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def weighted(doc: dict[str, Any]) -> dict[str, Any]:
     """A page or a part of one with the weight of its place."""
-    return doc | {"boost": weight for place, weight in WEIGHTS.items() if doc["location"].startswith(place)}
+    found = [weight for place, weight in WEIGHTS.items() if doc["location"].startswith(place)]
+    return doc | ({"boost": found[-1]} if found else {})
 
 
 def _page(doc: dict[str, Any]) -> str:

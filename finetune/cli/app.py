@@ -14,10 +14,11 @@ from typer.core import TyperCommand, TyperGroup
 from finetune.cli.commands import COMMANDS, FIRST, GROUPS, MEANT, command_function, command_module
 from finetune.cli.first_line import say_first
 from finetune.cli.help import HelpContext, example_lines, in_help
-from finetune.cli.terminal import echo, first_process, flowed, let_first_print, print_error, print_warnings, say
+from finetune.cli.terminal import echo, flowed, let_first_print, print_error, print_warnings, say
 from finetune.errors import UserError, nearest, without_training
 from finetune.languages.chosen import chosen_language
 from finetune.runs import interrupts
+from finetune.runs.processes import first_process
 
 UsageError: Any = typer.BadParameter.__mro__[
     2

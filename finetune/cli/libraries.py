@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 
-from finetune.cli.terminal import first_process, say
+from finetune.cli.terminal import say
 from finetune.runs import interrupts
+from finetune.runs.processes import first_process
 from finetune.task_types.resolved_run import ResolvedRun
 
 

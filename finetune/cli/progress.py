@@ -14,8 +14,8 @@ from rich.text import Text
 
 from finetune.cli.console import Terminal, standard_error
 from finetune.cli.options import note_line
-from finetune.cli.run_tables import in_words
 from finetune.metrics.metric import find_metric
+from finetune.metrics.scores import in_words
 from finetune.runs.events import (
     AlreadyDone,
     Encoded,

@@ -1,7 +1,7 @@
 """Tables of runs: one run's scores, a list of runs, groups of seeds, the best of several settings."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from rich.text import Text
 
@@ -13,8 +13,7 @@ from finetune.cli.fitted_table import CellRow, Column, FittedTable, columns
 from finetune.cli.options import note_line
 from finetune.cli.terminal import one_line
 from finetune.data.messages import noun, so_many
-from finetune.metrics.metric import Metric
-from finetune.metrics.scores import Scores, plain_metrics
+from finetune.metrics.scores import plain_metrics
 from finetune.runs.best import best_group
 from finetune.runs.interrupted import InterruptedRun
 from finetune.runs.kept_head import OLD_DEV
@@ -28,14 +27,6 @@ from finetune.runs.verdict import interval_of
 from finetune.task_types.tagging.intent.row import PREFIX
 
 TAG_BASELINE = "most-frequent-tag"  # which every tagging task has
-
-
-def in_words(scores: Scores, metric: Callable[[str], Metric]) -> str:
-    """`dev f1 84.3, accuracy 77.0`, without scores by label; `metric` gives each score's metric."""
-    return "  ".join(
-        f"{split} " + ", ".join(f"{name} {metric(name).shown(given[name])}" for name in plain_metrics(given))
-        for split, given in scores.items()
-    )
 
 
 def print_record(console: Terminal, record: RunRecord, *, printed: set[str] | None = None) -> None:

@@ -16,6 +16,7 @@ import typer
 from finetune.cli.options import with_options
 from finetune.errors import UserError
 from finetune.languages.sentences import known_translation
+from finetune.runs.processes import first_process
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,11 +28,6 @@ MOST_ERROR_CHARS = 5_000  # characters of an error
 UNBROKEN = re.compile(r"(?:`[^`]*`|='[^']*'|\S)+")
 INDENT = re.compile(" *")
 REPEAT_SECONDS = 15.0  # in which a launcher notices that another process has failed
-
-
-def first_process() -> bool:
-    """Whether this process prints (rank 0 of a launcher)."""
-    return os.environ.get("RANK", "0") == "0"
 
 
 def let_first_print() -> None:

@@ -215,3 +215,11 @@ def class_metric(label: str, part: str) -> Metric:
 def plain_metrics(names: Iterable[str]) -> list[str]:
     """The names without a group; `PER/f1` has the group PER."""
     return [name for name in names if "/" not in name]
+
+
+def in_words(scores: Scores, metric: Callable[[str], Metric]) -> str:
+    """`dev f1 84.3, accuracy 77.0`, without scores by label; `metric` gives each score's metric."""
+    return "  ".join(
+        f"{split} " + ", ".join(f"{name} {metric(name).shown(given[name])}" for name in plain_metrics(given))
+        for split, given in scores.items()
+    )

@@ -123,9 +123,12 @@ def test_python_is_documented_name_by_name_and_a_page_a_class(site: Path) -> Non
     assert 'id="finetune.__' not in text
 
 
-OVERFLOWS = "return [...document.querySelectorAll('pre > code')].filter(c => c.scrollWidth > c.clientWidth + 1).length"
+OVERFLOWS = """
+return [...document.querySelectorAll("pre > code")].filter(c => c.scrollWidth > c.clientWidth + 1).length
+"""
 COLUMNS = """
-const code = document.querySelector("pre > code"), line = document.createElement("span"), style = getComputedStyle(code);
+const code = document.querySelector("pre > code"), line = document.createElement("span");
+const style = getComputedStyle(code);
 line.textContent = "x".repeat(80);
 code.append(line);
 const wide = line.getBoundingClientRect().width / 80;

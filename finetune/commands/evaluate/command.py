@@ -22,7 +22,6 @@ from finetune.cli.arguments import (
 )
 from finetune.cli.libraries import load_for
 from finetune.cli.progress import watching
-from finetune.cli.run_tables import in_words
 from finetune.cli.terminal import echo, one_line, say
 from finetune.commands.evaluate.api import evaluate_named
 from finetune.data.files import is_data
@@ -31,6 +30,7 @@ from finetune.data.paths import require_here
 from finetune.errors import UserError, nearest
 from finetune.inference.asked import asked_answers
 from finetune.inference.unsure import answered_words
+from finetune.metrics.scores import in_words
 from finetune.runs.lookup import near_files
 from finetune.task_types.registry import in_file
 from finetune.training.targets import split_arguments

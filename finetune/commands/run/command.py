@@ -20,16 +20,18 @@ from finetune.cli.libraries import load_libraries, loading
 from finetune.cli.next_commands import GivenOptions
 from finetune.cli.progress import ProgressDisplay
 from finetune.cli.run_facts import next_commands, print_verdicts
-from finetune.cli.run_tables import in_words, print_record, summary_lines, summary_table
-from finetune.cli.terminal import echo, first_process, one_line, print_errors
+from finetune.cli.run_tables import print_record, summary_lines, summary_table
+from finetune.cli.terminal import echo, one_line, print_errors
 from finetune.commands.run.launch import ProcessGroup, in_group, launch
 from finetune.commands.run.live import followed, require_here
 from finetune.data.files import is_data
 from finetune.data.messages import so_many
 from finetune.data.source import source_of
 from finetune.errors import UserError
+from finetune.metrics.scores import in_words
 from finetune.runs.data_sizes import of_largest_sizes, shares_of
 from finetune.runs.events import unwatched
+from finetune.runs.processes import first_process
 from finetune.runs.record import RunRecord
 from finetune.task_types.own_data import own_data
 from finetune.task_types.pretraining.own import own_text, reading_lines

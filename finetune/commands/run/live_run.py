@@ -6,8 +6,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from finetune.cli.run_tables import in_words
 from finetune.metrics.metric import Metric, find_metric
+from finetune.metrics.scores import in_words
 from finetune.runs.events import EpochDone, Event, Training, Updates, Working, logged
 from finetune.runs.folder import NEW, RunFolder
 from finetune.runs.losses import read_losses

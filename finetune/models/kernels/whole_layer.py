@@ -31,7 +31,7 @@ def take_whole_layers(encoder: PreTrainedModel) -> Callable[[], None]:
     before = [module.__dict__.get("forward") for module, _ in replaced]
     for (module, forward), otherwise in zip(replaced, before, strict=True):
         plain = otherwise or partial(type(module).forward, module)
-        module.forward = partial(forward, plain)  # type: ignore[method-assign, assignment]  # which can be pickled
+        module.forward = partial(forward, plain)  # which can be pickled
     return partial(_undo, [module for module, _ in replaced], before)
 
 
@@ -39,7 +39,7 @@ def _undo(modules: list[nn.Module], before: list[Forward | None]) -> None:
     for module, forward in zip(modules, before, strict=True):
         del module.forward
         if forward is not None:
-            module.forward = forward  # type: ignore[method-assign, assignment]
+            module.forward = forward
 
 
 def _replacements(layer: Layer) -> Iterator[tuple[nn.Module, Forward]]:
@@ -75,13 +75,13 @@ def _attend(
 
 def _wait(layer: Layer, plain: Forward, hidden_states: Tensor) -> Tensor:
     """What is left for `_feed_forward` to compute."""
-    return plain(hidden_states) if feed_forward_of(layer) is None else hidden_states  # type: ignore[no-any-return]
+    return plain(hidden_states) if feed_forward_of(layer) is None else hidden_states
 
 
 def _feed_forward(layer: Layer, plain: Forward, wide: Tensor, given: Tensor) -> Tensor:
     """The output of a layer's feed-forward part."""
     part = feed_forward_of(layer)
-    return plain(wide, given) if part is None else _fed_forward(layer, part, given)  # type: ignore[no-any-return]
+    return plain(wide, given) if part is None else _fed_forward(layer, part, given)
 
 
 def _attend_and_feed_forward(
