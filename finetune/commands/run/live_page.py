@@ -5,8 +5,10 @@ import statistics
 import time
 from collections.abc import Sequence
 from datetime import datetime
+from functools import cache
 from importlib.resources import files
 
+from jinja2 import Template
 from markupsafe import Markup
 
 from finetune.analysis.pages.chart import Axis, chart
@@ -28,7 +30,7 @@ def live_page(runs: Sequence[LiveRun], planned: int, *, ended: bool) -> str:
     """The page about some runs, the last of them the current one; it renews itself unless all have `ended`."""
     current = runs[-1]
     script = "" if ended else files(PACKAGE).joinpath("live.js").read_text(encoding="utf-8")
-    return templates_of(PACKAGE).get_template("live.html.j2").render(
+    return _template().render(
         current=current, facts=facts(current), done=_share(current), loss=loss_chart(current),
         scores=score_chart(runs), runs=runs if planned > 1 or len(runs) > 1 else (), planned=max(planned, len(runs)),
         finished=[shlex.quote(str(one.folder)) for one in runs if one.state == FINISHED],
@@ -36,6 +38,11 @@ def live_page(runs: Sequence[LiveRun], planned: int, *, ended: bool) -> str:
         at=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M:%S"), now=round(1000 * time.time()),
         script=Markup(script), script_hash=script_hash(script),
     )  # fmt: skip
+
+
+@cache  # it takes ten times as long to read as to fill in
+def _template() -> Template:
+    return templates_of(PACKAGE).get_template("live.html.j2")
 
 
 def facts(run: LiveRun) -> dict[str, str]:
