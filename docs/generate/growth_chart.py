@@ -45,7 +45,7 @@ def growth_chart(measured: dict[str, Any], language: str) -> str:
         for name, each in found.items()
     )
     text = str(stacked(*lines, x=x, ys=ys, says=says, below=MEMORY_HEIGHT))
-    style = files("finetune.commands.report").joinpath("chart.css").read_text(encoding="utf-8")
+    style = files("finetune.analysis.pages").joinpath("chart.css").read_text(encoding="utf-8")
     text = text.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
     return text.replace("</title>", f"</title><style>{COLOURS}{style}</style>", 1) + "\n"
 

@@ -11,7 +11,7 @@ from finetune.api.inputs import in_memory, is_path, recipe_settings
 from finetune.api.planning import execute, executor_of, plan
 from finetune.api.quiet import plainly, quiet
 from finetune.api.run import Run, runs_of_records
-from finetune.commands.run.live import followed, require_here
+from finetune.commands.run.live import followed, require_own_process
 from finetune.data.source import source_of
 from finetune.errors import UserError
 from finetune.runs.data_sizes import shares_of
@@ -118,7 +118,7 @@ def train(
     wanted = recipe_settings(settings, text=text, label=label, model=model)
     watch = watcher_of(progress, callbacks)
     if live:
-        require_here(on)
+        require_own_process(on)
     shares = shares_of(data_sizes) if data_sizes is not None else ()
     with quiet():
         executor = executor_of(

@@ -23,7 +23,7 @@ from finetune.cli.run_facts import next_commands, print_verdicts
 from finetune.cli.run_tables import print_record, summary_lines, summary_table
 from finetune.cli.terminal import echo, one_line, print_errors
 from finetune.commands.run.launch import ProcessGroup, in_group, launch
-from finetune.commands.run.live import followed, require_here
+from finetune.commands.run.live import followed, require_own_process
 from finetune.data.files import is_data
 from finetune.data.messages import so_many
 from finetune.data.source import source_of
@@ -107,7 +107,7 @@ def run_command(
     if on is not None and in_group():
         raise UserError("`on` starts processes, and a launcher has started this one", "Leave one of them out")
     if live:
-        require_here(on)
+        require_own_process(on)
     if on is None and group and not in_group():
         raise typer.Exit(launch(ProcessGroup(**group), sys.argv[1:]))
     names, settings = split_arguments(targets)

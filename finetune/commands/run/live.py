@@ -17,10 +17,10 @@ from finetune.task_types.resolved_run import ResolvedRun
 
 EVERY = 2.0  # seconds between two writings, at least
 SHARE = 0.01  # of the time that writing may take
-AT_ONCE = (Started, Training, EpochDone, Done, Ended)  # events that are on the page at once
+URGENT_EVENTS = (Started, Training, EpochDone, Done, Ended)  # events that are on the page at once
 
 
-def require_here(on: str | None) -> None:
+def require_own_process(on: str | None) -> None:
     """Raises UserError for a page about runs that an executor starts elsewhere."""
     if on is not None:
         raise UserError("`live` follows runs of this process, and `on` starts others", "Leave one of them out")
@@ -76,7 +76,7 @@ class LivePage:
                 self._stop(event.failure)
             case _ if self.runs:
                 self.runs[-1].see(event)
-        if isinstance(event, AT_ONCE) or time.monotonic() >= self.due:
+        if isinstance(event, URGENT_EVENTS) or time.monotonic() >= self.due:
             self._write(ended=False)
 
     def _begin(self, event: Started) -> None:

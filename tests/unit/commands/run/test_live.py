@@ -35,7 +35,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def every_event(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every event is on the page."""
     monkeypatch.setattr(live, "EVERY", 0.0)
     monkeypatch.setattr(live, "SHARE", 1e9)
