@@ -29,7 +29,7 @@ def load_models(sources: Sequence[ModelSource], *, engine: str | None = None, wa
     loaded = [load_one(source, "", engine=engine, watch=watch) for source in sources]
     tasks = Counter(_task_name(one.predictor) for one in loaded)
     names = [name if tasks[name := _task_name(one.predictor)] == 1 else _folder_name(one.predictor) for one in loaded]
-    names = list(map(free_name, names))
+    names = list(map(served_name, names))
     if twice := [name for name, count in Counter(names).items() if count > 1]:
         raise UserError(f"two models are called '{twice[0]}'", "Serve each once, or rename the folder of one")
     return [replace(one, name=name) for name, one in zip(names, loaded, strict=True)]
@@ -53,7 +53,7 @@ def load_one(source: ModelSource, name: str, *, engine: str | None = None, watch
     return ServedModel(name=name, source=source, predictor=predictor, run=run, wanted=engine)
 
 
-def free_name(name: str) -> str:
+def served_name(name: str) -> str:
     """The name of a model, or with an addition where it would be called as a path of the server."""
     return f"{name}-model" if f"/{name}" in PATHS else name
 

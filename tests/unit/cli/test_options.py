@@ -43,7 +43,7 @@ IN_COMMANDS = {  # commands that are shown
         "tracking.py",
         "use.py",
     ),
-    *("cause.py", "data_causes.py"),
+    *("cause.py", "commands.py", "data_causes.py"),
 }
 
 

@@ -9,7 +9,7 @@ from importlib.resources import files
 import pytest
 from support.runs import FinishedRun
 
-from finetune.commands.serve.loading import free_name, load_one
+from finetune.commands.serve.loading import served_name, load_one
 from finetune.commands.serve.page.build import SCRIPTS, served_page
 from finetune.commands.serve.page.facts import page_facts
 from finetune.inference.model_source import ModelSource
@@ -87,6 +87,6 @@ def test_choices_are_counted_as_predictions_count_them(finished_run: FinishedRun
 
 
 def test_a_model_is_not_called_as_a_path_of_the_server() -> None:
-    assert [free_name(name) for name in ("predict", "file", "explain", "predictions")] == [
+    assert [served_name(name) for name in ("predict", "file", "explain", "predictions")] == [
         *("predict-model", "file-model", "explain-model", "predictions"),
     ]  # fmt: skip
