@@ -70,7 +70,7 @@ def compare_runs(
     task = trained_on(folders[0][0], task=task)
     rows, left = _side(task, folders[0], split, rows=None)
     _, right = _side(task, folders[1], split, rows=rows)
-    notes = _notes({letters[0]: left, letters[1]: right}, split=split, rows=len(rows))
+    notes = _notes({letters[0]: left, letters[1]: right}, split=split, units=_units(task, rows, left))
     if left_out := len(a) + len(b) - sum(map(len, folders)):
         notes.append(f"seeds left out because their predictions are not available: {left_out}")
     return _compared(task, rows, left, right, split=split, notes=notes)
@@ -109,7 +109,7 @@ def _unlike(rows: Sequence[Row], others: Sequence[Row]) -> str:
     return f"its row {index + 1} (id {others[index].id!r}) differs from that of the other run"
 
 
-def _notes(sides: Mapping[str, Side], *, split: str, rows: int) -> list[str]:
+def _notes(sides: Mapping[str, Side], *, split: str, units: tuple[int, str]) -> list[str]:
     left, right = sides.values()
     notes = _shortfalls(sides, split)
     if left.records[0].data != right.records[0].data:
@@ -122,13 +122,27 @@ def _notes(sides: Mapping[str, Side], *, split: str, rows: int) -> list[str]:
     for name, side in sides.items():
         notes += [f"{name}: {note}"] if (note := shared_encoders(side.records)) else []
     notes += _lineages({name: side.records[0].lineage for name, side in sides.items()})
-    if rows < FEW_ROWS:
-        notes.append(f"only {so_many(rows)}: the bootstrap's interval is too narrow for so few, most of all for F1")
+    if units[0] < FEW_ROWS:
+        notes.append(f"only {so_many(*units)}: the bootstrap's interval is too narrow for so few, most of all for F1")
     if len(left.records) < 2 or len(right.records) < 2:
         notes.append("one seed on a side: this compares models, not training methods")
     elif min(len(left.records), len(right.records)) == 2:
         notes.append("two seeds on a side: use 3 or more, as the interval of two is too wide to tell anything")
     return notes
+
+
+def _queries(task: Task, rows: Sequence[Row], side: Side) -> int:
+    """The number of queries that a ranking is scored by; 0 for another task, which is scored by rows."""
+    kind = type_of(task)
+    if kind is None or not kind.ranked:
+        return 0
+    return next(iter(task.scoring.sums(side.answers[0], rows).values())).size
+
+
+def _units(task: Task, rows: Sequence[Row], side: Side) -> tuple[int, str]:
+    """How many of what are drawn again."""
+    queries = _queries(task, rows, side)
+    return (queries, "query") if queries else (len(rows), "row")
 
 
 def _shortfalls(sides: Mapping[str, Side], split: str) -> list[str]:
@@ -173,6 +187,7 @@ def _compared(
         mcnemar=mcnemar(*(each.counts[:, 0] > 0 for each in hits)) if len(hits) == 2 else None,
         changed=_changed(task, rows, left.answers[0], right.answers[0]),
         notes=notes,
+        queries=_queries(task, rows, left),
     )
 
 

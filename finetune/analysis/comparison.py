@@ -25,7 +25,8 @@ class Changed:
 class SplitComparison:
     """Result on one split: each metric, its Difference, and p adjusted for the number of metrics (`holm`); McNemar's p
     if rows are right or wrong. `shape` is the name of the task's type, empty where it is unknown. `by_seed` is the
-    difference over pairs of runs of the same seed, where the sides share at least two.
+    difference over pairs of runs of the same seed, where the sides share at least two. `queries` is the number of
+    those that a ranking has, which are compared in place of rows; 0 for other tasks.
     """
 
     a: Sequence[str]
@@ -41,11 +42,23 @@ class SplitComparison:
     by_seed: Mapping[str, Summary]
     changed: Sequence[Changed]
     notes: Sequence[str]
+    queries: int = 0
 
     @property
     def title(self) -> str:
         """The task, the number of rows and the runs of each side."""
-        return f"{self.task}, {so_many(self.rows)} of {self.split}; {self.sides}"
+        return f"{self.task}, {self.counted} of {self.split}; {self.sides}"
+
+    @property
+    def counted(self) -> str:
+        """`480 rows`, or of a ranking `120 queries (480 rows)`."""
+        rows = so_many(self.rows)
+        return f"{so_many(self.queries, 'query')} ({rows})" if self.queries else rows
+
+    @property
+    def units(self) -> str:
+        """What is drawn again and counted: `rows`, or of a ranking `queries`."""
+        return "queries" if self.queries else "rows"
 
     @property
     def sides(self) -> str:
@@ -57,7 +70,7 @@ class SplitComparison:
     def columns(self) -> list[str]:
         """The headings of `cells`; p adjusted by Holm's method only of several metrics."""
         adjusted = ["p (Holm)"] * (len(self.differences) > 1)
-        return ["metric", "A", "B", "B - A", "95 % interval", "p", *adjusted, "rows needed (80 % power)"]
+        return ["metric", "A", "B", "B - A", "95 % interval", "p", *adjusted, f"{self.units} needed (80 % power)"]
 
     @property
     def cells(self) -> list[list[str]]:
@@ -70,8 +83,8 @@ class SplitComparison:
         count = len(self.differences)
         exact = "" if self.mcnemar is None else f"McNemar's exact test: p {self.mcnemar:.4f}. "
         adjusted = f"p (Holm): adjusted for the {count} metrics. " * (count > 1)
-        how = "p and interval: paired bootstrap over rows and seeds. "
-        return f"{exact}{how}{adjusted}Rows needed: for 80 % power at a level of 5 %."
+        how = f"p and interval: paired bootstrap over {self.units} and seeds. "
+        return f"{exact}{how}{adjusted}{self.units.capitalize()} needed: for 80 % power at a level of 5 %."
 
     @property
     def pairs(self) -> str:

@@ -7,7 +7,6 @@ from typing import Any
 
 from finetune.analysis.compare import compare_runs
 from finetune.analysis.comparison import SplitComparison
-from finetune.data.messages import so_many
 from finetune.errors import UserError
 from finetune.metrics.significance import holm
 from finetune.runs.folder import RunFolder
@@ -48,12 +47,12 @@ class SeveralComparisons:
     @property
     def title(self) -> str:
         """The task, the number of rows, and what the others are compared with."""
-        return f"{self.task}, {so_many(self.rows)} of {self.split}; each is compared with A, the first named"
+        return f"{self.task}, {self.pairs[0].counted} of {self.split}; each is compared with A, the first named"
 
     @property
     def columns(self) -> list[str]:
         """The headings of `cells`."""
-        tests = ["to A", "95 % interval", "p", "p (Holm)", "rows needed (80 % power)"]
+        tests = ["to A", "95 % interval", "p", "p (Holm)", f"{self.pairs[0].units} needed (80 % power)"]
         return ["", "runs", "settings", "score", *tests]
 
     @property
@@ -64,10 +63,10 @@ class SeveralComparisons:
     @property
     def tests(self) -> str:
         """How p and intervals were computed, in sentences."""
-        count = len(self.pairs) * len(self.pairs[0].differences)
+        count, units = len(self.pairs) * len(self.pairs[0].differences), self.pairs[0].units
         return (
-            "to A: the side minus A. p and interval: paired bootstrap over rows and seeds. p (Holm): adjusted for the "
-            f"{count} tests of this table. Rows needed: for 80 % power at a level of 5 %."
+            f"to A: the side minus A. p and interval: paired bootstrap over {units} and seeds. p (Holm): adjusted for "
+            f"the {count} tests of this table. {units.capitalize()} needed: for 80 % power at a level of 5 %."
         )
 
     @property

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 from scipy import stats
-from support.cli import assert_error
+from support.cli import Finetune, assert_error
 from support.records import save_run
+from support.runs import as_csv
 from support.toys import choice_task, every_shape, span_task
 
 from finetune.commands.compare.api import Comparisons, compare
@@ -296,3 +297,20 @@ def test_the_command_prints_a_table_and_the_rows_that_changed(in_process: Any, t
     code, _, err = in_process("compare", a, "gone", data=tmp_path)
     assert code == 2
     assert_error(err, "'gone'", "finetune ls")
+
+
+def test_rankings_are_compared_by_queries(here: Finetune, tmp_path: Path, tiny_bert: Path) -> None:
+    rows = [(f"where is cat {i}", f"the animal {i} of {k} sat", int(k == i % 4)) for i in range(30) for k in range(4)]
+    (tmp_path / "asked.csv").write_text(as_csv(("query", "passage", "relevance"), *rows))
+    dev = [(query, passage, 0 if query.endswith(" 0") else label) for query, passage, label in rows[:40]]
+    (tmp_path / "dev.csv").write_text(as_csv(("query", "passage", "relevance"), *dev))
+    settings = ("shape=ranking", "dev=dev.csv", "train.epochs=1", "max_length=32", f"model={tiny_bert}", "--quiet")
+    for seed in ("1", "2"):
+        done = here("run", "asked.csv", *settings, f"seed={seed}")
+        assert done.returncode == 0, done.stderr
+    runs = [file.parent.name for file in tmp_path.glob("results/*/*/record.json")]
+    shown = here("compare", *runs)
+    said = " ".join((shown.stdout + shown.stderr).split())
+    assert shown.returncode == 0 and "9 queries (40 rows) of dev" in said, said
+    assert "over queries and seeds" in said and "queries needed" in said and "only 9 queries" in said
+    assert "rows needed" not in said.lower()

@@ -6,7 +6,6 @@ from finetune.commands.report.blocks import Block, TableBlock
 from finetune.commands.report.comparison import sentence
 from finetune.commands.report.page_runs import PageRuns
 from finetune.commands.report.run_files import RunFiles
-from finetune.data.messages import so_many
 from finetune.runs.seeds import differing_settings
 from finetune.task_types.marked_text import cut
 
@@ -21,7 +20,7 @@ def blocks(page: PageRuns) -> Iterator[Block]:
     notes = " ".join(f"{note[:1].upper()}{note[1:]}." for note in found.notes)
     yield Block(
         title="Difference",
-        note=f"{sentence(found)} {so_many(found.rows)} of {found.split}. {found.tests} {notes}".rstrip(),
+        note=f"{sentence(found)} {found.counted} of {found.split}. {found.tests} {notes}".rstrip(),
         table=TableBlock(columns=found.columns, rows=found.cells, strong=[0]),
     )
 

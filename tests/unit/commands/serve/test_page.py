@@ -9,7 +9,7 @@ from importlib.resources import files
 import pytest
 from support.runs import FinishedRun
 
-from finetune.commands.serve.loading import served_name, load_one
+from finetune.commands.serve.loading import load_one, served_name
 from finetune.commands.serve.page.build import SCRIPTS, served_page
 from finetune.commands.serve.page.facts import page_facts
 from finetune.inference.model_source import ModelSource
