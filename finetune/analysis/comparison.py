@@ -56,9 +56,18 @@ class SplitComparison:
         return f"{so_many(self.queries, 'query')} ({rows})" if self.queries else rows
 
     @property
-    def units(self) -> str:
-        """What is drawn again and counted: `rows`, or of a ranking `queries`."""
-        return "queries" if self.queries else "rows"
+    def needed(self) -> str:
+        """The heading of how many rows, or queries of a ranking, a difference needs."""
+        return "queries needed (80 % power)" if self.queries else "rows needed (80 % power)"
+
+    @property
+    def method(self) -> tuple[str, str]:
+        """How p and intervals were computed, and what `needed` means, in sentences."""
+        if self.queries:
+            drawn = "p and interval: paired bootstrap over queries and seeds."
+            return drawn, "Queries needed: for 80 % power at a level of 5 %."
+        drawn = "p and interval: paired bootstrap over rows and seeds."
+        return drawn, "Rows needed: for 80 % power at a level of 5 %."
 
     @property
     def sides(self) -> str:
@@ -70,7 +79,7 @@ class SplitComparison:
     def columns(self) -> list[str]:
         """The headings of `cells`; p adjusted by Holm's method only of several metrics."""
         adjusted = ["p (Holm)"] * (len(self.differences) > 1)
-        return ["metric", "A", "B", "B - A", "95 % interval", "p", *adjusted, f"{self.units} needed (80 % power)"]
+        return ["metric", "A", "B", "B - A", "95 % interval", "p", *adjusted, self.needed]
 
     @property
     def cells(self) -> list[list[str]]:
@@ -83,8 +92,8 @@ class SplitComparison:
         count = len(self.differences)
         exact = "" if self.mcnemar is None else f"McNemar's exact test: p {self.mcnemar:.4f}. "
         adjusted = f"p (Holm): adjusted for the {count} metrics. " * (count > 1)
-        how = f"p and interval: paired bootstrap over {self.units} and seeds. "
-        return f"{exact}{how}{adjusted}{self.units.capitalize()} needed: for 80 % power at a level of 5 %."
+        how, needed = self.method
+        return f"{exact}{how} {adjusted}{needed}"
 
     @property
     def pairs(self) -> str:

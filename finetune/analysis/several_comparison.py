@@ -52,7 +52,7 @@ class SeveralComparisons:
     @property
     def columns(self) -> list[str]:
         """The headings of `cells`."""
-        tests = ["to A", "95 % interval", "p", "p (Holm)", f"{self.pairs[0].units} needed (80 % power)"]
+        tests = ["to A", "95 % interval", "p", "p (Holm)", self.pairs[0].needed]
         return ["", "runs", "settings", "score", *tests]
 
     @property
@@ -63,11 +63,8 @@ class SeveralComparisons:
     @property
     def tests(self) -> str:
         """How p and intervals were computed, in sentences."""
-        count, units = len(self.pairs) * len(self.pairs[0].differences), self.pairs[0].units
-        return (
-            f"to A: the side minus A. p and interval: paired bootstrap over {units} and seeds. p (Holm): adjusted for "
-            f"the {count} tests of this table. {units.capitalize()} needed: for 80 % power at a level of 5 %."
-        )
+        count, (how, needed) = len(self.pairs) * len(self.pairs[0].differences), self.pairs[0].method
+        return f"to A: the side minus A. {how} p (Holm): adjusted for the {count} tests of this table. {needed}"
 
     @property
     def notes(self) -> list[str]:
