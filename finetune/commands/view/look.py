@@ -13,7 +13,7 @@ from finetune.commands.view.decoder import written_text
 from finetune.commands.view.encoder import Encoder
 from finetune.commands.view.hidden_words import hidden_words
 from finetune.commands.view.masks import masked_batch, under_masks
-from finetune.commands.view.parts import Attention, Embeddings, Inside, MarkedSentence, Outputs
+from finetune.commands.view.parts import Embeddings, HeadWeights, Inside, MarkedSentence, Outputs
 from finetune.commands.view.recording import attention_steps
 from finetune.commands.view.run_head import run_head
 from finetune.commands.view.stream import residual_stream
@@ -72,7 +72,7 @@ def look(encoder: Encoder, texts: Sequence[str], word: str, sentences: Sequence[
         hidden=hidden_words(encoder, inputs, read.numbers, tokens_of),
         before=before_training(encoder, inputs, output),
         head=run_head(encoder.name, texts, encoder.out),
-        attention=Attention(
+        attention=HeadWeights(
             weights=weights,
             separators=np.array(ids) == encoder.tokenizer.sep_token_id,
             special=np.array(read.numbers) < 0,

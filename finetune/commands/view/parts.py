@@ -10,7 +10,7 @@ TELLING = 0.1  # of `choice`: below, a head shows little
 
 
 @dataclass(frozen=True, kw_only=True)
-class Attention:
+class HeadWeights:
     """Attention weights `(layers, heads, tokens, tokens)`: a row is a token that looks, and sums to 1.
 
     `separators` marks the tokens that are [SEP], `special` all that the tokenizer put around the text.
@@ -296,7 +296,7 @@ class Inside:
     hidden: HiddenWords
     before: BeforeTraining | None
     head: RunHead | None
-    attention: Attention
+    attention: HeadWeights
     steps: AttentionSteps | None
     stream: ResidualStream | None
     masks: Masks | None

@@ -12,11 +12,11 @@ from finetune.commands.view.captions import LANGUAGES, captions, page_language
 from finetune.commands.view.page import SCRIPTS, render_view
 from finetune.commands.view.page_data import cosines, project
 from finetune.commands.view.parts import (
-    Attention,
     AttentionSteps,
     BeforeTraining,
     Embeddings,
     Guess,
+    HeadWeights,
     HiddenWords,
     Inside,
     MarkedSentence,
@@ -101,7 +101,7 @@ def large(layers: int, heads: int, tokens: int, width: int) -> Inside:
             ),
         ),
         head=RunHead(task="<task>", reads=["pooled"], answer=[("<column>", "<b>")], began_random=True),
-        attention=Attention(
+        attention=HeadWeights(
             weights=weights, separators=np.arange(tokens) == tokens - 1, special=np.arange(tokens) == 0
         ),
         steps=steps,
@@ -212,14 +212,14 @@ def test_it_opens_on_the_head_whose_tokens_choose() -> None:
     chosen = np.eye(n)[[0, 4, 5, 6, 1, 2, 3, 7]]
     special = np.isin(np.arange(n), (0, n - 1))
 
-    def attention(*heads: np.ndarray) -> Attention:
+    def attention(*heads: np.ndarray) -> HeadWeights:
         weights = np.stack(heads)[None]
-        return Attention(weights=weights, separators=np.arange(n) == n - 1, special=special)
+        return HeadWeights(weights=weights, separators=np.arange(n) == n - 1, special=special)
 
     found = attention(even, own, last, third, after, chosen)
     assert (found.telling, found.least_apart) == ((0, 5), 2)
     assert found.choice[0, :4] == pytest.approx(0, abs=1e-9)
     near = attention(even, own, last, third, after)
     assert (near.telling, near.least_apart) == ((0, 4), 1)  # where no head chooses further
-    nothing = Attention(weights=even[None, None], separators=special, special=np.ones(n, bool))
+    nothing = HeadWeights(weights=even[None, None], separators=special, special=np.ones(n, bool))
     assert nothing.telling == (0, 0)
