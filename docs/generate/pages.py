@@ -43,6 +43,7 @@ from short_runs_table import short_runs_table
 from techniques_table import techniques_table, techniques_table_ko
 from together_table import together_table
 from unsure_table import unsure_table
+from used_rows_table import used_rows_table
 from warmup_table import warmup_table
 
 from finetune.runs.record_files import all_records
@@ -58,6 +59,7 @@ SCALE: dict[str, tuple[str, Callable[..., str]]] = {
     "serving-export": ("serving_export.json", serving_table),
     "families-speed": ("families.json", families_table),
     "families-small": ("families_small.json", families_table),
+    "used-rows": ("used_rows.json", used_rows_table),
     "against-pipeline": ("against_pipeline.json", pipeline_table),
     "short-runs": ("short_runs.json", short_runs_table),
     "growth": ("growth.json", growth_table),

@@ -1,6 +1,5 @@
 """Word embeddings of which the rows that are used are trained: the same model as with all, wherever it is read."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,7 @@ from finetune.runs.recipe_tables import Train
 from finetune.training.trainer import Paused
 
 WORDS = "backbone.encoder.embeddings.word_embeddings.weight"
-SETTINGS = {"epochs": 3, "batch_size": 4, "learning_rate": 1e-2, "weight_decay": 0.5, "select": "best"}
+SETTINGS: dict[str, Any] = {"epochs": 3, "batch_size": 4, "learning_rate": 1e-2, "weight_decay": 0.5, "select": "best"}
 Trained = tuple[dict[str, Tensor], list[float], list[np.ndarray]]
 
 
@@ -35,7 +34,7 @@ def of_small_vocabularies(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[UsedRows]]:
+def made(monkeypatch: pytest.MonkeyPatch) -> list[UsedRows]:
     """Those that were made."""
     found: list[UsedRows] = []
 
