@@ -112,8 +112,8 @@ def test_what_erases_and_moves_leaves_the_lines_of_the_terminal() -> None:
 
 
 def general(found: list[str]) -> set[str]:
-    """Headings without the names of runs and labels, and without numbers."""
-    return {re.sub(rf"\b({METRICS})\b|[\d.]+", "_", heading) for heading in found[1:] if heading}
+    """Headings without the verdict, the names of runs and labels, and numbers."""
+    return {re.sub(rf"\b({METRICS})\b|[\d.]+", "_", heading) for heading in found[1:] if heading and "(95 %" not in heading}
 
 
 def test_the_pictured_pages_have_the_parts_that_they_have_now(
