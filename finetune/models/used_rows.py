@@ -18,7 +18,7 @@ from finetune.models.feature import Feature
 from finetune.models.feature_arrays import used_tokens
 from finetune.models.model import EncoderWithHead
 
-LEAST = 1_000_000  # weights in unused rows, an update of which takes about 1 ms
+LEAST_SAVED = 1_000_000  # weights in unused rows, an update of which takes about 1 ms
 
 
 @contextmanager
@@ -34,7 +34,7 @@ def used_rows_alone(model: EncoderWithHead, features: Sequence[Feature], *, pad_
         return
     used = used_tokens(features, count=words.num_embeddings)
     used[[each for each in (pad_id, words.padding_idx, encoder.config.pad_token_id) if each is not None]] = True
-    if np.count_nonzero(~used) * words.embedding_dim < LEAST:
+    if np.count_nonzero(~used) * words.embedding_dim < LEAST_SAVED:
         yield
         return
     rows = UsedRows(words, np.flatnonzero(used))
