@@ -129,7 +129,7 @@ class Noted(used_rows.UsedRows):
         super().__init__(*given)
         print("used rows alone")
 
-used_rows.LEAST, used_rows.UsedRows = 1, Noted
+used_rows.LEAST_SAVED, used_rows.UsedRows = 1, Noted
 main()
 """
 

@@ -18,7 +18,7 @@ Layer = Any  # of transformers
 
 
 @dataclass(frozen=True, kw_only=True)
-class Attention:
+class AttentionParts:
     """The products to query, key, value and output, and what else it consists of; `recorded` for its weights."""
 
     products: Sequence[Any]
@@ -31,7 +31,7 @@ class Attention:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FeedForward:
+class FeedForwardParts:
     """Both products, what is between and after them."""
 
     products: Sequence[Any]
@@ -47,13 +47,13 @@ class FeedForward:
         return "tanh" if type(self.activation) is NewGELUActivation else None
 
 
-def attention_of(layer: Layer) -> Attention | None:
+def attention_of(layer: Layer) -> AttentionParts | None:
     """A layer's attention; None where a part is another, as with LoRA or rotated positions."""
     found = _first(layer, (_attention_of_bert, _attention_of_distilbert, _attention_of_albert, _attention_of_mpnet))
     return found if found and found.scaling and _are_plain(found) and not getattr(layer, "is_decoder", False) else None
 
 
-def feed_forward_of(layer: Layer) -> FeedForward | None:
+def feed_forward_of(layer: Layer) -> FeedForwardParts | None:
     """A layer's feed-forward part; None where a part is another."""
     found = _first(layer, (_feed_forward_of_bert, _feed_forward_of_distilbert, _feed_forward_of_albert))
     return found if found and found.approximate and _are_plain(found) else None
@@ -69,14 +69,14 @@ def _first(layer: Layer, readers: Sequence[Callable[[Layer], Any]]) -> Any:
     return None
 
 
-def _are_plain(part: Attention | FeedForward) -> bool:
+def _are_plain(part: AttentionParts | FeedForwardParts) -> bool:
     products = all(type(each) is nn.Linear and each.bias is not None for each in part.products)
     return products and type(part.norm) is nn.LayerNorm
 
 
-def _attention_of_bert(layer: Layer) -> Attention:
+def _attention_of_bert(layer: Layer) -> AttentionParts:
     inner, output = layer.attention.self, layer.attention.output
-    return Attention(
+    return AttentionParts(
         products=[inner.query, inner.key, inner.value, output.dense],
         norm=output.LayerNorm,
         heads=inner.num_attention_heads,
@@ -87,9 +87,9 @@ def _attention_of_bert(layer: Layer) -> Attention:
     )
 
 
-def _attention_of_distilbert(layer: Layer) -> Attention:
+def _attention_of_distilbert(layer: Layer) -> AttentionParts:
     inner = layer.attention
-    return Attention(
+    return AttentionParts(
         products=[inner.q_lin, inner.k_lin, inner.v_lin, inner.out_lin],
         norm=layer.sa_layer_norm,
         heads=inner.n_heads,
@@ -99,9 +99,9 @@ def _attention_of_distilbert(layer: Layer) -> Attention:
     )
 
 
-def _attention_of_albert(layer: Layer) -> Attention:
+def _attention_of_albert(layer: Layer) -> AttentionParts:
     inner = layer.attention
-    return Attention(
+    return AttentionParts(
         products=[inner.query, inner.key, inner.value, inner.dense],
         norm=inner.LayerNorm,
         heads=inner.num_attention_heads,
@@ -112,9 +112,9 @@ def _attention_of_albert(layer: Layer) -> Attention:
     )
 
 
-def _attention_of_mpnet(layer: Layer) -> Attention:
+def _attention_of_mpnet(layer: Layer) -> AttentionParts:
     inner = layer.attention.attn
-    return Attention(
+    return AttentionParts(
         products=[inner.q, inner.k, inner.v, inner.o],
         norm=layer.attention.LayerNorm,
         heads=inner.num_attention_heads,
@@ -124,8 +124,8 @@ def _attention_of_mpnet(layer: Layer) -> Attention:
     )
 
 
-def _feed_forward_of_bert(layer: Layer) -> FeedForward:
-    return FeedForward(
+def _feed_forward_of_bert(layer: Layer) -> FeedForwardParts:
+    return FeedForwardParts(
         products=[layer.intermediate.dense, layer.output.dense],
         norm=layer.output.LayerNorm,
         activation=layer.intermediate.intermediate_act_fn,
@@ -133,9 +133,9 @@ def _feed_forward_of_bert(layer: Layer) -> FeedForward:
     )
 
 
-def _feed_forward_of_distilbert(layer: Layer) -> FeedForward:
+def _feed_forward_of_distilbert(layer: Layer) -> FeedForwardParts:
     inner = layer.ffn
-    return FeedForward(
+    return FeedForwardParts(
         products=[inner.lin1, inner.lin2],
         norm=layer.output_layer_norm,
         activation=inner.activation,
@@ -143,7 +143,7 @@ def _feed_forward_of_distilbert(layer: Layer) -> FeedForward:
     )
 
 
-def _feed_forward_of_albert(layer: Layer) -> FeedForward:
-    return FeedForward(
+def _feed_forward_of_albert(layer: Layer) -> FeedForwardParts:
+    return FeedForwardParts(
         products=[layer.ffn, layer.ffn_output], norm=layer.full_layer_layer_norm, activation=layer.activation
     )

@@ -16,7 +16,7 @@ from torch.autograd.function import once_differentiable
 from transformers import PreTrainedModel
 
 from finetune.models.kernels import cpu
-from finetune.models.kernels.layer_parts import Attention, FeedForward, Layer, attention_of, feed_forward_of
+from finetune.models.kernels.layer_parts import AttentionParts, FeedForwardParts, Layer, attention_of, feed_forward_of
 from finetune.models.kernels.layer_passes import AttentionPasses, FeedForwardPasses, Passes
 
 Forward = Callable[..., Any]
@@ -94,13 +94,13 @@ def _attend_and_feed_forward(
     return _fed_forward(layer, feed_forward, _attended(layer, attention, hidden_states, attention_mask))
 
 
-def _is_taken(attention: Attention, states: Tensor) -> bool:
+def _is_taken(attention: AttentionParts, states: Tensor) -> bool:
     return not attention.recorded and states.shape[1] <= cpu.MOST_IN_TWO
 
 
 def _attended(
     layer: Layer,
-    part: Attention,
+    part: AttentionParts,
     states: Tensor,
     mask: Tensor | None,
     *,
@@ -122,7 +122,7 @@ def _attended(
     return _Part.apply(passes, states, mask, *_weights(part))  # type: ignore[no-any-return, no-untyped-call]
 
 
-def _fed_forward(layer: Layer, part: FeedForward, states: Tensor) -> Tensor:
+def _fed_forward(layer: Layer, part: FeedForwardParts, states: Tensor) -> Tensor:
     passes = FeedForwardPasses(
         approximate=part.approximate or "none", dropout=_rate(part.dropout, layer), epsilon=part.norm.eps
     )
@@ -133,7 +133,7 @@ def _rate(dropout: Any, layer: Layer) -> float:
     return dropout.p if dropout is not None and layer.training else 0.0
 
 
-def _weights(part: Attention | FeedForward) -> list[Tensor]:
+def _weights(part: AttentionParts | FeedForwardParts) -> list[Tensor]:
     return [weight for each in (*part.products, part.norm) for weight in (each.weight, each.bias)]
 
 

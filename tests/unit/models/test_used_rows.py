@@ -30,7 +30,7 @@ Trained = tuple[dict[str, Tensor], list[float], list[np.ndarray]]
 @pytest.fixture(autouse=True)
 def of_small_vocabularies(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is taken for few rows, too."""
-    monkeypatch.setattr(used_rows, "LEAST", 1)
+    monkeypatch.setattr(used_rows, "LEAST_SAVED", 1)
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def trained(
         return Scored(headline=float(np.mean(found[-1][:, 0])))
 
     if not alone:
-        used_rows.LEAST = 10**9
+        used_rows.LEAST_SAVED = 10**9
     replace(trainer, pause_after=pause).fit(features, evaluate)
     return trainer.model.state_dict(), losses.values, found
 
