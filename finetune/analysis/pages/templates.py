@@ -4,7 +4,9 @@ import base64
 import hashlib
 from typing import TYPE_CHECKING, Any
 
+from finetune.analysis.pages.in_language import on_page
 from finetune.errors import UserError
+from finetune.languages.chosen import chosen_language
 from finetune.task_types.marked_text import clean
 
 if TYPE_CHECKING:
@@ -25,7 +27,8 @@ def templates_of(package: str) -> "Environment":
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters["inline_json"] = inline_json
+    made.filters |= {"inline_json": inline_json, "say": on_page}
+    made.globals["language"] = chosen_language()
     return made
 
 

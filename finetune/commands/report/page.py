@@ -21,7 +21,6 @@ from finetune.commands.report.page_runs import PageRuns, page_runs
 from finetune.commands.report.run_files import RunFiles
 from finetune.commands.report.sections import WeightsByRow, sections_of
 from finetune.data.messages import noun, so_many
-from finetune.languages.chosen import chosen_language
 from finetune.languages.sentences import translated
 from finetune.runs.record_files import all_records, load_record
 from finetune.runs.seeds import same_but_seeds
@@ -42,12 +41,12 @@ def render_report(runs: Sequence[RunFiles], weights: WeightsByRow | None = None)
     `weights` has what each word of a row adds to its prediction, by the run's id, the split and the row's id.
     """
     templates = templates_of("finetune.commands.report")
-    templates.filters |= {"say": on_page, "say_cause": partial(translated, part="diagnosis")}
+    templates.filters["say_cause"] = partial(translated, part="diagnosis")
     page = page_runs(runs)
     sections = list(sections_of(page, weights or {}))
     script = files("finetune.commands.report").joinpath("page.js").read_text(encoding="utf-8")
     return templates.get_template("page.html.j2").render(
-        title=runs[0].name if len(runs) == 1 else on_page(f"{len(runs)} runs"), language=chosen_language(),
+        title=runs[0].name if len(runs) == 1 else on_page(f"{len(runs)} runs"),
         opening=opening(page), sections=sections, deep=sum(not section.folded for section in sections) <= DEEP,
         rendered=_rendered(sections, templates), script=Markup(script), script_hash=script_hash(script),
         sentences=script_sentences(script),

@@ -10,7 +10,7 @@
   button.hidden = false;
   button.addEventListener("click", () => {
     clearTimeout(timer);
-    button.textContent = "Read it again";
+    button.textContent = button.dataset.again;
     button.addEventListener("click", () => location.reload());
   }, {once: true});
 })();

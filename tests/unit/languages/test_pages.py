@@ -16,6 +16,7 @@ from finetune.runs.record_files import load_record
 from finetune.runs.verdict import WORDS, verdict_of
 
 REPORT = ROOT / "finetune" / "commands" / "report"
+LIVE = ROOT / "finetune" / "commands" / "run" / "live.html.j2"
 FOLLOW = re.compile(r"[a-z]{2,} [a-z]{2,}")  # two words of English
 METRICS = re.compile(
     r"(dev|test) [\w@ /]+|(slot|strict|micro|macro|exact|masked|intent) \w+"
@@ -84,10 +85,10 @@ def test_data_stays_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_no_text_of_a_template_goes_around_the_language() -> None:
-    for file in (REPORT / "page.html.j2", REPORT / "section.html.j2"):
+    for file in (REPORT / "page.html.j2", REPORT / "section.html.j2", LIVE):
         tokens = Environment().lex(file.read_text(encoding="utf-8"))
         plain = "".join(value if kind == "data" else " " for _, kind, value in tokens)
-        plain = re.sub(r"<style>.*?</style>|<[^<>]*>|&nbsp;", " ", plain, flags=re.DOTALL)
+        plain = re.sub(r"<style>.*?</style>|<code>.*?</code>|<[^<>]*>|&nbsp;", " ", plain, flags=re.DOTALL)
         assert set(re.findall("[A-Za-z]{2,}", plain)) == set(), file.name
 
 
