@@ -1,4 +1,4 @@
-"""What screen readers and keyboards need and the theme lacks: a name of the search, code that can be scrolled by keys."""
+"""What screen readers and keyboards need and the theme lacks: a name of the search, code that keys can scroll."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ SEARCH = 'data-md-component="search" role="dialog"'
 NAMES = {"en": "Search", "ko": "검색"}
 
 
-def on_post_page(output: str, page: Any, config: Any) -> str:
+def on_post_page(output: str, page: Any, **_: Any) -> str:
     """The page with a name of its search dialog, and blocks of code that take the focus."""
     language = "ko" if page.url.startswith("ko/") else "en"
     named = output.replace(SEARCH, f'{SEARCH} aria-label="{NAMES[language]}"')
