@@ -6,14 +6,17 @@ from pathlib import Path
 import pytest
 from jinja2 import Environment
 from support.paths import ROOT
+from support.records import change_record
 from support.reports import nasty_tasks, read, saved_run
 from support.reports import report as report_of
 from support.runs import FinishedRun
+from support.toys import cat_rows, cat_task
 
 from finetune.analysis.pages.in_language import SAID, script_sentences
 from finetune.languages.sentences import Sentences, sentences_in
 from finetune.runs.record_files import load_record
 from finetune.runs.verdict import WORDS, verdict_of
+from finetune.task_types.parts import Answer
 
 REPORT = ROOT / "finetune" / "commands" / "report"
 LIVE = ROOT / "finetune" / "commands" / "run" / "live.html.j2"
@@ -64,6 +67,24 @@ def test_a_page_of_a_finished_run_is_in_korean(
     page = report_of(tmp_path, run, out=run.parents[1])
     assert "점수" in page
     assert of_the_program(unknown, *notes) == set()
+
+
+@pytest.mark.parametrize("settings", [1, 2, 3])
+def test_a_page_of_several_runs_is_in_korean(settings: int, tmp_path: Path, unknown: set[str]) -> None:
+    """Seeds, A and B, and a table of settings."""
+    task, rows = cat_task(), cat_rows(40)
+    runs = []
+    for setting in range(settings):
+        for seed in (1, 2):
+            labels = [Answer(value=one.value) for one in task.scoring.labels(rows)]
+            wrong = [Answer(value="no") for _ in range(2 * setting + seed)]
+            run = saved_run(tmp_path, task, rows, [*wrong, *labels[len(wrong) :]], seed=seed)
+            record = load_record(run / "record.json")
+            train = record.recipe["train"] | {"learning_rate": 10.0 ** -(3 + setting)}
+            change_record(run / "record.json", recipe=record.recipe | {"train": train})
+            runs.append(run)
+    assert "시드" in report_of(tmp_path, *runs)
+    assert of_the_program(unknown, "a note") == set()
 
 
 def test_pages_of_committed_runs_and_of_their_seeds_are_in_korean(unknown: set[str]) -> None:
