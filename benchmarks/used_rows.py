@@ -45,7 +45,7 @@ def save_large(folder: Path) -> str:
 def measured(job: Job, way: str) -> dict[str, Any]:
     """Examples/s, loss and the peak memory of one way."""
     if way == "all":
-        trainer.used_rows_alone = lambda *_, **__: nullcontext()  # type: ignore[assignment, attr-defined]
+        trainer.used_rows_alone = lambda *_, **__: nullcontext()  # type: ignore[attr-defined, assignment]
     found = train_ours(as_in_a_run, job)
     return {
         "examples_per_second": found.examples_per_second,
