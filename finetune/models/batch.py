@@ -12,7 +12,7 @@ from finetune.models.feature import IGNORED, Feature, Ids, labels_by_name
 from finetune.models.padding import padded
 
 TENSORS = (
-    "input_ids", "attention_mask", "token_type_ids", "counts", "positions", "states", "targets", "draws"
+    "input_ids", "attention_mask", "token_type_ids", "choices", "positions", "states", "targets", "draws"
 )  # fmt: skip
 """In the order of the arguments of a model's forward."""
 
@@ -22,8 +22,8 @@ class Batch:
     """Tensors of one step: ids, mask and segments `(sequences, length)`, and labels by name, each `(batch,)`,
     `(batch, n)` or `(batch, items, n)`.
 
-    `counts` `(batch,)` says how many sequences each feature has; None where each has one. `positions`
-    `(sequences, n)` are those that the head reads, -1 for padding; None where it reads all. Where `states`
+    `choices` `(batch, most choices)` are the sequences of each feature, -1 where it has fewer; None where each has one.
+    `positions` `(sequences, n)` are those that the head reads, -1 for padding; None where it reads all. Where `states`
     `(sequences, n, layers, width)` are given, they replace the ids, and the mask `(sequences, n)` is theirs. `targets`
     `(batch, n)` are the tokens of a text that a decoder learns to write, IGNORED for padding. `draws` `(sequences, n)`
     are random numbers, 0 to 1, one for each position. `task` is the number of the task that all rows are of, where
@@ -33,7 +33,7 @@ class Batch:
     input_ids: Tensor | None
     attention_mask: Tensor
     token_type_ids: Tensor | None = None
-    counts: Tensor | None = None
+    choices: Tensor | None = None
     positions: Tensor | None = None
     states: Tensor | None = None
     targets: Tensor | None = None
@@ -75,9 +75,11 @@ def collate(features: Sequence[Feature], *, pad_id: int, length: int = 0, reads:
     are read at least.
     """
     sequences = [sequence for f in features for sequence in f.choices or (f,)]
-    counts = [len(f.choices) for f in features]
+    ends = np.cumsum([len(f.choices) for f in features])
     shared: dict[str, Any] = {
-        "counts": torch.tensor(counts) if any(counts) else None,
+        "choices": _padded([range(end - len(f.choices), end) for f, end in zip(features, ends, strict=True)], -1)
+        if ends[-1]
+        else None,
         "labels": {name: _labels(labels, length=reads) for name, labels in labels_by_name(features).items()},
         "task": features[0].task,
     }

@@ -44,22 +44,22 @@ class EncoderWithHead(nn.Module):
         input_ids: Tensor | None,
         attention_mask: Tensor,
         token_type_ids: Tensor | None = None,
-        counts: Tensor | None = None,
+        choices: Tensor | None = None,
         positions: Tensor | None = None,
         states: Tensor | None = None,
         targets: Tensor | None = None,
         draws: Tensor | None = None,
     ) -> Any:
-        """Logits of a batch (`batch.Batch`), see `Head.forward`; with `counts` `(batch,)` one row of logits for each
+        """Logits of a batch (`batch.Batch`), see `Head.forward`; with `choices` `(batch, n)` one row of logits for each
         feature's choices, `(batch, most choices)`, minus infinity where a feature has fewer. A head that decodes reads
         `targets` `(batch, n)` too.
         """
-        batch = Batch(input_ids, attention_mask, token_type_ids, counts, positions, states, targets, draws)
+        batch = Batch(input_ids, attention_mask, token_type_ids, choices, positions, states, targets, draws)
         if self.training and self.head.reads_batches:
             return self.head.of_batch(batch, self.backbone)
         given = {} if targets is None else {"targets": targets}
         logits: Logits = self.head(*self.hidden(batch), **given)
-        return logits if counts is None else _by_feature(logits.squeeze(-1), counts)  # type: ignore[union-attr]
+        return logits if choices is None else _by_feature(logits.squeeze(-1), choices)  # type: ignore[union-attr]
 
     def hidden(self, batch: Batch) -> tuple[Tensor, ...]:
         """The head's input, `(batch, n, width)` or `(batch, width)`, and the mask of its positions `(batch, n)`; then,
@@ -79,7 +79,7 @@ def as_float(logits: Any) -> Any:
     return {name: each.float() for name, each in logits.items()} if isinstance(logits, dict) else logits.float()
 
 
-def _by_feature(logits: Tensor, counts: Tensor) -> Tensor:
-    """Groups logits `(sequences,)` by feature: `(batch, most choices)`, padded with minus infinity."""
-    there = torch.arange(int(counts.max()), device=counts.device) < counts.unsqueeze(1)
-    return logits.new_full(there.shape, -torch.inf).masked_scatter(there, logits)
+def _by_feature(logits: Tensor, choices: Tensor) -> Tensor:
+    """The logits `(sequences,)` of the choices of each feature `(batch, n)`, minus infinity where it has fewer."""
+    found = logits.gather(0, choices.clamp(min=0).flatten()).view_as(choices)
+    return found.masked_fill(choices < 0, -torch.inf)

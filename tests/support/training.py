@@ -136,6 +136,6 @@ def named_inputs(theirs: Any, batch: Batch) -> dict[str, torch.Tensor]:
     inputs = {"input_ids": batch.input_ids, "attention_mask": batch.attention_mask}
     if batch.token_type_ids is not None and "token_type_ids" in signature(theirs.forward).parameters:
         inputs["token_type_ids"] = batch.token_type_ids
-    if batch.counts is None:
+    if batch.choices is None:
         return inputs
-    return {name: tensor.unflatten(0, (len(batch.counts), -1)) for name, tensor in inputs.items()}
+    return {name: tensor.unflatten(0, (len(batch.choices), -1)) for name, tensor in inputs.items()}
