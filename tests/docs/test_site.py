@@ -152,7 +152,8 @@ def test_code_fits_a_window_of_1280_pixels(site: Path, tmp_path: Path) -> None:
 def test_what_is_drawn_with_letters_needs_no_second_line(page: Path) -> None:
     """Tables and drawings of the terminal fall apart where a line is continued on the next one."""
     text = page.read_text(encoding="utf-8")
-    drawn = [block for block in re.findall(r"```(?:text)?\n(.*?)```", text, re.DOTALL) if re.search("[│┃+-]{3}", block)]
+    code = re.findall(r"^```(\w*)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    drawn = [block for kind, block in code if kind in ("", "text") and re.search("[│┃]|-{3}|\\+-", block)]
     assert [line for block in drawn for line in block.splitlines() if len(line) > DRAWN_COLUMNS] == []
 
 
