@@ -44,7 +44,7 @@ function masked() {
     const chip = element("button", {type: "button", class: `chip${hidden[to] ? " is-hidden" : ""}`, "aria-pressed": to === looking, "aria-label": say("chip", token, to, weight)});
     const bar = element("span", {class: "bar"});
     bar.style.width = hidden[to] ? 0 : `${(100 * maskWeight(row, kind, layer, looking, to)).toFixed(1)}%`;
-    chip.append(element("b", {}, token), element("small", {}, weight), bar);
+    chip.append(element("b", {}, token), " ", element("small", {}, weight), bar);
     chip.addEventListener("click", () => { looking = to; masked(); one("#mask-chips").children[to].focus(); });
     return chip;
   });
