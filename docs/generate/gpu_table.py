@@ -9,7 +9,7 @@ from finetune.commands.table.files import Cells, markdown_table
 def gpu_table(file: dict[str, Any]) -> str:
     """Means over rounds, a line for each shape of batches."""
     lines = [_line(shape, found, file["peak_tflops"]) for shape, found in file["speed"].items()]
-    columns = ("lengths of, BERT, batch", "finetune", "Trainer", "ratio", "share of the limit", "launches an update", "idle")
+    columns = ("lengths of, BERT, batch", "finetune", "Trainer", "ratio", "of the limit", "launches an update", "idle")
     rounds = sorted({len(each) for found in file["speed"].values() for each in found.values()})
     made = (
         "Examples/s in bf16; after each slash Trainer's. The limit is a large matrix product, "

@@ -18,7 +18,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         notebook = json.loads((Path(config.docs_dir) / uri).read_text(encoding="utf-8"))
         page = page_of(uri)
         link = f"{DOWNLOAD[language(uri)]}: [{Path(uri).name}]({relpath(uri, dirname(page))})"
-        text = relinked(as_markdown(notebook), dirname(uri), dirname(page))
+        text = relinked(as_markdown(notebook, outputs_of(Path(config.docs_dir) / uri)), dirname(uri), dirname(page))
         files.append(File.generated(config, page, content=f"{text}\n\n{link}\n"))
     return files
 
@@ -33,10 +33,22 @@ def page_of(uri: str) -> str:
     return f"ko/{uri.removesuffix('.ko.ipynb')}.md" if language(uri) == "ko" else uri.removesuffix(".ipynb") + ".md"
 
 
-def as_markdown(notebook: dict[str, Any]) -> str:
-    """The cells of a notebook without outputs."""
-    cells = [("".join(cell["source"]), cell["cell_type"]) for cell in notebook["cells"]]
-    return "\n\n".join(f"```python\n{source}\n```" if kind == "code" else source for source, kind in cells if source)
+def outputs_of(notebook: Path) -> dict[str, str]:
+    """What its cells show, by their code; `docs/generate/notebook_outputs.py` writes it."""
+    found: dict[str, str] = json.loads(notebook.with_suffix(".outputs.json").read_text(encoding="utf-8"))
+    return found
+
+
+def as_markdown(notebook: dict[str, Any], outputs: dict[str, str]) -> str:
+    """The cells of a notebook, each with what it shows."""
+    parts = list[str]()
+    for cell in notebook["cells"]:
+        source = "".join(cell["source"])
+        code = cell["cell_type"] == "code"
+        parts.append(f"```python\n{source}\n```" if code else source)
+        if code and source in outputs:
+            parts.append(f'<div class="output">\n{outputs[source]}\n</div>')
+    return "\n\n".join(filter(None, parts))
 
 
 def relinked(text: str, old: str, new: str) -> str:

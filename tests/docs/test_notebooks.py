@@ -1,5 +1,6 @@
 """The notebooks of docs/tutorials: executed from the first cell to the last, offline, with a tiny encoder."""
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -69,3 +70,11 @@ def test_the_korean_notebook_takes_the_same_steps() -> None:
     english, korean = code(FOLDER / "notebook.ipynb"), code(FOLDER / "notebook.ko.ipynb")
     calls = [[re.findall(r"finetune\.\w+|run\.\w+", cell) for cell in cells] for cells in (english, korean)]
     assert calls[0] == calls[1]
+
+
+@pytest.mark.parametrize("file", NOTEBOOKS, ids=lambda file: file.name)
+def test_the_page_of_a_notebook_shows_what_its_cells_of_today_show(file: Path) -> None:
+    outputs = json.loads(file.with_suffix(".outputs.json").read_text(encoding="utf-8"))
+    assert set(outputs) <= set(code(file))  # else: python docs/generate/notebook_outputs.py
+    assert len(outputs) >= 6
+    assert [output for output in outputs.values() if re.search(r"\n\s*\n|Traceback|/tmp/", output)] == []
