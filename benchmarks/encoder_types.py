@@ -138,8 +138,10 @@ def a_batch(head: str, config: PretrainedConfig) -> Batch:
 def logits_of_rows(model: EncoderWithHead, batch: Batch) -> list[Tensor]:
     """The logits of each sequence, without padding."""
     logits: Tensor = model(*batch.inputs())
-    if batch.counts is not None:
-        logits = torch.cat([row[:count] for row, count in zip(logits, batch.counts.tolist(), strict=True)]).unsqueeze(1)
+    if batch.choices is not None:
+        logits = torch.cat(
+            [row[:count] for row, count in zip(logits, (batch.choices >= 0).sum(1).tolist(), strict=True)]
+        ).unsqueeze(1)
     if model.pooled:
         return list(logits)
     return [row[:length] for row, length in zip(logits, batch.attention_mask.sum(1).tolist(), strict=True)]
@@ -156,7 +158,7 @@ def reference(model: EncoderWithHead, folder: Path, saved: Path, batch: Batch) -
             inputs["global_attention_mask"] = attending(tokens, inputs["input_ids"], sep=theirs.config.sep_token_id)
     if not own:
         return [_through_head(model, theirs(**inputs)) for inputs in rows]
-    if batch.counts is not None:
+    if batch.choices is not None:
         rows = [{name: tensor.unsqueeze(1) for name, tensor in inputs.items()} for inputs in rows]
     return [_logits(theirs(**inputs)) for inputs in rows]
 

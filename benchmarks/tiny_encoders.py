@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from tokenizers import Tokenizer, models
 from transformers import (
@@ -18,6 +19,7 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_N
 
 from finetune.models.batch import Batch
 from finetune.models.families import takes_segments
+from finetune.models.padding import padded
 
 TYPES = tuple(MODEL_FOR_MASKED_LM_MAPPING_NAMES)
 POSITIONS, VOCABULARY, SEPARATOR = 40, 100, 3
@@ -93,7 +95,11 @@ def batch_of(config: PretrainedConfig, lengths: Sequence[int], *, counts: Sequen
     for row, length in enumerate(lengths):
         ids[row, [2, 3, length - 1]] = SEPARATOR
     segments = mask * (torch.arange(max(lengths)) > 2) if takes_segments(config) else None
-    return Batch(ids, mask, segments, None if counts is None else torch.tensor(counts))
+    if counts is None:
+        return Batch(ids, mask, segments)
+    ends = np.cumsum(counts)
+    places = padded([range(end - count, end) for end, count in zip(ends, counts, strict=True)], -1)
+    return Batch(ids, mask, segments, torch.from_numpy(places))
 
 
 def tokenizer() -> PreTrainedTokenizerBase:

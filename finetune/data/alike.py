@@ -58,6 +58,7 @@ def _words(source: Path, like: FileFormat, file: IO[bytes], rows: Iterable[FileR
     name, form = next(iter(output.added), ""), like.layout
     seen, cells = tee(row.get(name) for row in rows)
     first = next((cell for cell in seen if cell is not None), None)
+    del seen  # which would keep every cell
     parts = sorted(first, key=lambda part: not isinstance(first[part], list)) if isinstance(first, Mapping) else [""]
     with like.open_text(source) as opened, _text(file, like) as text:
         lines: Iterable[str] = opened

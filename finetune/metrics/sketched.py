@@ -76,6 +76,8 @@ def sketched_difference(a: SketchedScores, b: SketchedScores, *, rows: int) -> D
     if not np.isfinite([*a.values, *b.values]).all():
         return None
     by_rows = _by_rows(a, b)
+    if not math.isfinite(by_rows):  # an end of an interval is not
+        return None
     known = a.knows_rows and b.knows_rows
     if not known and min(len(a.scores), len(b.scores)) < 2:
         return None

@@ -87,7 +87,7 @@ def describe_device(device: torch.device) -> str:
 
 def peak_memory(device: torch.device) -> int:
     """Peak memory in bytes: of the GPU by this run, else of main memory by this process since it started."""
-    return torch.cuda.max_memory_allocated(device) if device.type == "cuda" else main_memory()
+    return torch.cuda.max_memory_reserved(device) if device.type == "cuda" else main_memory()
 
 
 def main_memory() -> int:

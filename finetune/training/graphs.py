@@ -6,7 +6,6 @@ are drawn from the same generator.
 """
 
 import warnings
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -21,9 +20,10 @@ from finetune.training.passes import BatchPasses, LossAndChances
 
 Shape = tuple[Any, ...]
 WAITS = "no CUDA graphs: this model's passes make the CPU wait for the GPU"
+DRAWS = "no CUDA graphs: this model's passes depend on random numbers of the CPU"
 DIFFERS = "no CUDA graphs: they do not give this model's loss and gradients"
+TOO_LARGE = "no CUDA graphs: memory ran out"
 MOST_DIFFERENCE = 1e-2  # of a loss, or of the norm of all gradients
-SEEN_BEFORE = 1  # batches of a shape before a graph is made of the next: making one takes as long as some of them
 MOST_GRAPHS = 64  # each keeps the launches of its shape
 
 
@@ -59,7 +59,6 @@ class GraphedPasses(BatchPasses):
     and so does one whose first graph does not give the same.
     """
 
-    seen: Counter[Shape] = field(default_factory=Counter)
     graphs: dict[Shape, BatchGraph] = field(default_factory=dict)
     reached: dict[Shape, list[nn.Parameter]] = field(default_factory=dict)  # the weights that have gradients
     gradients: dict[nn.Parameter, Tensor] = field(default_factory=dict)  # one of each, for all graphs
@@ -71,19 +70,26 @@ class GraphedPasses(BatchPasses):
         if self.notes or self._with_gradients():  # of an earlier part of this update, to which no graph adds
             return self._on_stream(batch, weights)
         if shape not in self.graphs:
-            self.seen[shape] += 1
-            if self.seen[shape] <= SEEN_BEFORE or len(self.graphs) >= MOST_GRAPHS:
+            if shape not in self.reached or len(self.graphs) >= MOST_GRAPHS:
                 return self._first(batch, weights, shape)
             self.graphs[shape] = self._captured(batch, weights, shape)
             if len(self.graphs) == 1 and not self._proven(batch, weights, shape):
-                return self._without(DIFFERS, batch, weights)
+                self._stop(DIFFERS)
+                return self._on_stream(batch, weights)
         return self.graphs[shape].replay(batch, weights)
 
-    def _without(self, note: str, batch: Batch, weights: Mapping[str, float]) -> LossAndChances:
-        """The passes without a graph, now and from here on."""
+    def freed(self) -> bool:
+        had = bool(self.graphs)
+        if had:
+            self._stop(TOO_LARGE)
+        return had
+
+    def _stop(self, note: str) -> None:
+        """Goes without graphs from here on, and gives their memory back."""
         self.notes.append(note)
         self.engine.model.zero_grad(set_to_none=True)
-        return self._on_stream(batch, weights)
+        for kept in (self.graphs, self.gradients, self.reached):
+            kept.clear()
 
     def _proven(self, batch: Batch, weights: Mapping[str, float], shape: Shape) -> bool:
         """Whether a graph gives the loss and the norm of the gradients that passes without it give."""
@@ -102,15 +108,24 @@ class GraphedPasses(BatchPasses):
         return [each for each in self.parameters if each.grad is not None]
 
     def _first(self, batch: Batch, weights: Mapping[str, float], shape: Shape) -> LossAndChances:
-        """The passes of one of a shape's first batches; those that make the CPU wait for the GPU are refused."""
+        """The passes of a shape's first batch. Those that make the CPU wait for the GPU are refused, and so are those
+        that draw random numbers on the CPU, such as which layers to skip: a graph would keep what was drawn.
+        """
+        states = torch.get_rng_state(), cuda.get_rng_state()
         try:
             with _no_waiting():
                 passed = self._on_stream(batch, weights)
         except RuntimeError as error:
             if "synchroniz" not in str(error):
                 raise
-            return self._without(WAITS, batch, weights)
-        self.reached[shape] = self._with_gradients()
+            self._stop(WAITS)
+            torch.set_rng_state(states[0])
+            cuda.set_rng_state(states[1])
+            return self._on_stream(batch, weights)
+        if torch.equal(torch.get_rng_state(), states[0]):
+            self.reached[shape] = self._with_gradients()
+        else:
+            self.notes.append(DRAWS)
         return passed
 
     def _on_stream(self, batch: Batch, weights: Mapping[str, float]) -> LossAndChances:

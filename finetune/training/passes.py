@@ -41,6 +41,10 @@ class BatchPasses:
         """The loss of a batch, each loss of it multiplied by its weight, and the labels' probabilities."""
         return self.passed(batch, weights)
 
+    def freed(self) -> bool:
+        """Gives back what memory it can do without, and returns whether there was any."""
+        return False
+
     def passed(self, batch: Batch, weights: Mapping[str, float | Tensor]) -> LossAndChances:
         """As a call, with weights that may be tensors."""
         accelerator = self.engine.accelerator

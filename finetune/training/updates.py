@@ -137,12 +137,16 @@ class Updater:
                 self._note(progress, *self.passes.notes)
                 return found
             except RuntimeError as error:  # torch's own class for GPUs is one, too
-                if not is_out_of_memory(error) or parts == len(batch) or self.engine.accelerator.num_processes > 1:
+                if not is_out_of_memory(error) or self.engine.accelerator.num_processes > 1:
+                    raise
+                freed = self.passes.freed()
+                if parts == len(batch) and not freed:
                     raise
             self.optimizer.zero_grad(set_to_none=True)
-            progress.parts.append((progress.update + 1, 2 * parts))
-            update, now = progress.update + 1, f"batches go through the model in {2 * parts} parts"
-            self._note(progress, f"out of memory at update {update}: {now}")
+            if not freed:
+                progress.parts.append((progress.update + 1, 2 * parts))
+                now = f"batches go through the model in {2 * parts} parts"
+                self._note(progress, f"out of memory at update {progress.update + 1}: {now}")
 
     def _note(self, progress: Progress, *texts: str) -> None:
         """Keeps notes for the user, each once."""

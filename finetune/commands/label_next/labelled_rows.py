@@ -102,7 +102,11 @@ def earlier_texts(folder: RunFolder, record: RunRecord, source: Source) -> tuple
             lost.append(f"run {record.kept.run} is not there")
             break
         record = before
-        old = OldModel(folder=folder, record=record, task=trained_on(folder))
+        try:
+            old = OldModel(folder=folder, record=record, task=trained_on(folder))
+        except UserError as error:  # its model was deleted, and its task is known from that alone
+            lost.append(error.what)
+            continue
         for read in (_trained, _dev):
             try:
                 texts += [row.input for row in read(old, source)]

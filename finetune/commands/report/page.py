@@ -133,9 +133,11 @@ def _diagnosis(run: RunFiles) -> tuple[Diagnosis, Sequence[str]]:
     """Of a run, its commands without the folders of this machine; and what the first names by its last name alone."""
     out = run.folder.path.parents[1]
     found = diagnosis_of(run.record, run.folder).for_runs_in(out)
-    causes = [replace(one, words=tuple(map(without_own_folders, one.words))) for one in found.causes]
     whole = diagnosis_of(run.folder.record() or run.record, run.folder).for_runs_in(out)
-    pairs = zip(whole.causes[0].words, causes[0].words, strict=True) if causes else ()
+    typed = [tuple(one.words) for one in whole.causes]
+    shortened = [tuple(map(without_own_folders, words)) for words in typed]
+    causes = [replace(one, words=words) for one, words in zip(found.causes, shortened, strict=True)]
+    pairs = zip(typed[0], shortened[0], strict=True) if causes else ()
     names = [shown.rpartition("=")[2] for word, shown in pairs if shown != word]
     return Diagnosis(causes=tuple(causes)), [name for name in names if not Path(name).exists()]
 

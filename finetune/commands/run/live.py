@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 
@@ -75,7 +76,7 @@ class LivePage:
             case Ended():
                 self._stop(event.failure)
             case _ if self.runs:
-                self.runs[-1].see(event)
+                self._guarded(partial(self.runs[-1].see, event))
         if isinstance(event, URGENT_EVENTS) or time.monotonic() >= self.due:
             self._write(ended=False)
 

@@ -88,8 +88,9 @@ def loss_chart(run: LiveRun) -> Markup | None:
 
 def score_chart(runs: Sequence[LiveRun]) -> Markup | None:
     """The headline score on dev after each epoch, of the last runs of the current task; None without scores."""
-    last, metric = runs[-1], next((run.metric for run in reversed(runs) if run.metric is not None), None)
+    last = runs[-1]
     shown = [run for run in runs if run.epochs and run.folder.parent == last.folder.parent][-len(SERIES) :]
+    metric = next((run.metric for run in reversed(shown) if run.metric is not None), None)
     if metric is None or not shown:
         return None
     curves = {

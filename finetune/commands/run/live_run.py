@@ -62,6 +62,7 @@ class LiveRun:
         record = load_record(RunFolder(self.folder).record_file)
         self.scores, self.words = in_words(record.scores, record.metric), verdict_of([record]).sentence
         self._end(FINISHED)
+        self.seconds = record.seconds["total"]  # with those before an interruption
 
     def stop(self, failure: str) -> None:
         """Ends a run that did not finish; `failure` is empty where it was interrupted."""

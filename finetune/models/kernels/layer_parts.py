@@ -71,7 +71,9 @@ def _first(layer: Layer, readers: Sequence[Callable[[Layer], Any]]) -> Any:
 
 def _are_plain(part: AttentionParts | FeedForwardParts) -> bool:
     products = all(type(each) is nn.Linear and each.bias is not None for each in part.products)
-    return products and type(part.norm) is nn.LayerNorm
+    drops = [getattr(part, name, None) for name in ("weights_dropout", "dropout")]
+    plain = all(each is None or isinstance(each, nn.Dropout) for each in drops)
+    return products and plain and type(part.norm) is nn.LayerNorm
 
 
 def _attention_of_bert(layer: Layer) -> AttentionParts:

@@ -71,9 +71,9 @@ def outcome(job: Job, watch: Watcher) -> Outcome:
         return paused.headline
     except (UserError, OSError, RuntimeError) as error:
         failure = _failure(error, planned.name if job.named else "")
+        why = f"{type(error).__name__}: {error}" if failure is None else failure.what
         if failure is None:
             raise
-        why = failure.what
         if os.environ.get("WORLD_SIZE", "1") != "1":
             raise failure from error  # the other processes would wait for this one forever
         return failure

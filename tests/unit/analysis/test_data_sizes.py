@@ -110,7 +110,7 @@ def test_a_report_of_several_sizes_draws_the_curve_and_opens_with_the_largest(tm
     found = read(page)
     assert "Learning curve of toy-cats" in found.text
     assert "the last doubling (500 to 1,000 rows) raised dev accuracy" in found.text
-    assert page.count('<div class="headline') == 1
+    assert page.count('<section class="headline') == 1
 
 
 def sizes_of(power: float, noise: float) -> list[ShareOfRows]:

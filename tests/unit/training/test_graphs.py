@@ -4,6 +4,7 @@ of a GPU. `tests/gpu` has the real ones.
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,7 +15,7 @@ from support.toys import cat_task
 from support.training import PLAIN, Losses, build, unscored
 
 from finetune.training import graphs, updates
-from finetune.training.graphs import DIFFERS, WAITS, GraphedPasses
+from finetune.training.graphs import DIFFERS, DRAWS, TOO_LARGE, WAITS, GraphedPasses
 
 SETTINGS = PLAIN.model_copy(update={"epochs": 4})
 
@@ -94,14 +95,45 @@ def test_a_first_graph_that_computes_something_else_is_the_last(
     assert found == pytest.approx(plain, rel=1e-5)
 
 
-def test_passes_that_wait_are_computed_without_graphs(tiny_bert: Path, graphed: list[Recorded]) -> None:
-    waited = []
+def test_passes_that_wait_are_computed_without_graphs_and_with_the_same_dropout(
+    tiny_bert: Path, graphed: list[Recorded], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The dropout is torch's own: on a CPU ours has a generator of its own."""
+    waited = list[int]()
 
     def wait(*_: Any) -> None:
         if not waited:
             waited.append(1)
             raise RuntimeError("called a synchronizing CUDA operation")
 
-    found, notes = losses(tiny_bert, lambda model: model.head.register_forward_hook(wait))
+    def spoil(model: Any, *, waits: bool = True) -> None:
+        model.head.dropout = torch.nn.Dropout(0.3)
+        if waits:
+            model.head.register_forward_hook(wait)
+
+    found, notes = losses(tiny_bert, spoil)
     assert (graphed, notes) == ([], [WAITS])
-    assert len(found) == 16
+    monkeypatch.setattr(updates.Updater, "_has_graphs", lambda _: False)
+    assert found == losses(tiny_bert, partial(spoil, waits=False))[0]
+
+
+def test_passes_that_draw_on_the_cpu_go_without_graphs(tiny_bert: Path, graphed: list[Recorded]) -> None:
+    def skip(*_: Any) -> None:
+        torch.rand([])
+
+    assert losses(tiny_bert, lambda model: model.head.register_forward_hook(skip))[1] == [DRAWS]
+    assert graphed == []
+
+
+def test_where_memory_runs_out_graphs_are_given_up_before_batches_are_divided(
+    tiny_bert: Path, graphed: list[Recorded]
+) -> None:
+    failed = list[int]()
+
+    def fail(*_: Any) -> None:
+        if len(graphed) > 1 and not failed:
+            failed.append(1)
+            raise torch.OutOfMemoryError
+
+    _, notes = losses(tiny_bert, lambda model: model.head.register_forward_hook(fail))
+    assert notes == [TOO_LARGE]
