@@ -1,6 +1,6 @@
-"""Runs the notebooks of docs/tutorials, and keeps what their cells show for the pages of the site.
+"""Runs notebooks, and keeps what their cells show for the pages of the site.
 
-python docs/generate/notebook_outputs.py
+python docs/generate/notebook_outputs.py docs/tutorials/notebook.ipynb  # that in Korean needs an encoder from the Hub
 
 The notebooks themselves stay without outputs. A page shows an output below the code that it is of.
 """
@@ -12,14 +12,13 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-TUTORIALS = Path(__file__).resolve().parents[1] / "tutorials"
 LONGEST = 30_000  # characters of an output that a page shows: a report is longer, and a file of its own
 SECONDS = 1800  # that a cell may take
 
 
 def main() -> None:
-    """Runs each, and writes its outputs next to it."""
-    for file in sorted(TUTORIALS.glob("*.ipynb")):
+    """Runs those that are named, and writes the outputs of each next to it."""
+    for file in map(Path, sys.argv[1:]):
         cells = [cell for cell in executed(file)["cells"] if cell["cell_type"] == "code"]
         kept = {"".join(cell["source"]): output for cell in cells if (output := shown(cell))}
         text = json.dumps(kept, indent=1, ensure_ascii=False) + "\n"
@@ -43,7 +42,8 @@ def shown(cell: Any) -> str:
     """What a cell shows as HTML without blank lines, which would end it within a page; empty for nothing."""
     found = [output.get("data", {}) for output in cell["outputs"]]
     pages = ["".join(data.get("text/html") or _preformatted("".join(data.get("text/plain", "")))) for data in found]
-    short = [re.sub(r"\n\s*\n", "\n", page).strip() for page in pages if len(page) <= LONGEST]
+    plain = [re.sub(r"<style scoped>.*?</style>\s*", "", page, flags=re.DOTALL) for page in pages]
+    short = [re.sub(r"\n\s*\n", "\n", page).strip() for page in plain if len(page) <= LONGEST]
     return "\n".join(filter(None, short))
 
 

@@ -34,8 +34,9 @@ def page_of(uri: str) -> str:
 
 
 def outputs_of(notebook: Path) -> dict[str, str]:
-    """What its cells show, by their code; `docs/generate/notebook_outputs.py` writes it."""
-    found: dict[str, str] = json.loads(notebook.with_suffix(".outputs.json").read_text(encoding="utf-8"))
+    """What its cells show, by their code; nothing unless `docs/generate/notebook_outputs.py` has run it."""
+    file = notebook.with_suffix(".outputs.json")
+    found: dict[str, str] = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
     return found
 
 
