@@ -285,8 +285,8 @@ def _about_tests(lines: Sequence[BoardLine], *, split: str, pairs: int) -> Itera
     margins = [record.margins.get(split) for line in lines for record in line.records]
     if pairs and any(one is not None and one.interval is not None and not one.sketch for one in margins):
         yield (
-            "records of earlier versions do not keep which chance of rows runs share, so intervals of differences are "
-            "wider than needed; `finetune compare` needs predictions, and knows"
+            "some records (of earlier versions, or of runs that have all rows right) do not say which chance of rows "
+            "they share, so intervals of differences may be wider than needed; `finetune compare` reads predictions"
         )
 
 

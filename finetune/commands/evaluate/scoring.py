@@ -170,10 +170,13 @@ def _require_label(layout: Layout, trained: Layout | None, sample: Table) -> Non
     """Raises UserError where the column of the labels is unknown, naming those that are left."""
     if layout.label:
         return
+    others = [name for name in sample.columns if name not in layout.text]
     names = " and ".join(f"'{name}'" for name in trained.label) if trained else ""
     raise UserError(
         f"{sample.path}: has no column {names}, which had the labels in training"
         if names
         else f"{sample.path}: the column of the labels is unknown, since the model was not trained on a data file",
-        "Name it: label=COLUMN, one of " + shown_names(name for name in sample.columns if name not in layout.text),
+        f"Name it: label=COLUMN, one of {shown_names(others)}"
+        if others
+        else "It has no other column: `finetune predict` predicts rows without labels",
     )

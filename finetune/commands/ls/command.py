@@ -40,7 +40,10 @@ def ls_command(
 ) -> None:
     """Prints my runs, recipes and tasks; the runs of a task; or its leaderboard."""
     if output is not None and not board:
-        raise UserError(f"{output}: only a leaderboard is written to a file", "Add --board: finetune ls TASK --board")
+        raise UserError(
+            f"{output}: only a leaderboard is written to a file",
+            f"Add --board: finetune ls {task or 'TASK'} --board -o {output}",
+        )
     if board:
         _print_board(task, output, out, force=force, as_json=as_json, running=running)
         return

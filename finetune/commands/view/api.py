@@ -16,7 +16,7 @@ from finetune.data.outputs import PAGE, require_replaceable_output
 @plainly
 def view(
     model: Run | Model | str | Path,
-    text: str = "",
+    text: str | None = None,
     second: str | None = None,
     *,
     word: str | None = None,
@@ -55,7 +55,7 @@ def view(
         from finetune.commands.view.look import default_texts, look
         from finetune.commands.view.sentences import sentences_of, typed_sentences, word_of
 
-        typed = [] if not text and second is None else [text] if second is None else [text, second]
+        typed = [one for one in (text, second) if one is not None]
         chosen = word_of(typed) if word is None else word
         found = [*sentences_of(chosen, sentences), *typed_sentences(chosen, typed)]
         encoder = loaded_encoder(model_name(model), out=Path(out))

@@ -13,7 +13,7 @@ from finetune.data.outputs import PAGE, require_replaceable_output
 
 def view_command(
     model: Annotated[str, typer.Argument(help="A Hub name, a folder, minilm, or a run.")],
-    text: Annotated[str, typer.Argument(help="A sentence.")] = "",
+    text: Annotated[str | None, typer.Argument(help="A sentence.")] = None,
     second: Annotated[str | None, typer.Argument(help="A second sentence, for a pair.")] = None,
     word: Annotated[
         str | None,

@@ -33,7 +33,7 @@ def numbered_cells(
             lines.clear()
             if dialect.delimiter == "|" and cells and RULE.fullmatch("".join(cells).strip()):
                 continue
-            if not cells or cells == [""]:
+            if not cells or (cells == [""] and width > 1):  # of a single column `""` is a row
                 yield number, [], None
                 continue
             if dialect.run_on is not None and len(cells) > width:

@@ -25,6 +25,10 @@ from finetune.inference.predictor import Predictor
 WORDS = st.sampled_from(["the cat sat", "a dog ran here", "영화가 좋다", "the cat sat on it", "a dog", "no cat at all"])
 
 
+def test_a_quoted_empty_cell_is_a_row_of_a_single_column_and_an_empty_line_is_none(tmp_path: Path) -> None:
+    assert cells(read_table(write(tmp_path / "one.csv", 'text\na cat\n""\n\na dog\n'))) == [["a cat"], [""], ["a dog"]]
+
+
 CELL = (
     WORDS
     | st.text(max_size=12)
