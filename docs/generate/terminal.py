@@ -7,6 +7,7 @@ import pty
 import re
 import struct
 import subprocess
+import sys
 import termios
 from collections.abc import Sequence
 from html import escape, unescape
@@ -60,7 +61,10 @@ def printed(command: Sequence[str], folder: Path, **environment: str) -> str:
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
     given = {"TERM": "xterm-256color", "COLORTERM": "truecolor", "LANG": "C.UTF-8", "FINETUNE_LANG": "en"} | environment
     kept = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES", "NO_COLOR")}
-    with subprocess.Popen(command, cwd=folder, env=kept | given, stdin=theirs, stdout=theirs, stderr=theirs) as running:
+    program = [sys.executable, "-m", "finetune"] if command[0] == "finetune" else command[:1]
+    with subprocess.Popen(
+        [*program, *command[1:]], cwd=folder, env=kept | given, stdin=theirs, stdout=theirs, stderr=theirs
+    ) as running:
         os.close(theirs)
         received = b"".join(_received(ours))
     os.close(ours)

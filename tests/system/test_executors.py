@@ -156,7 +156,8 @@ def test_runs_as_jobs_of_slurm_are_those_of_one_process(
     )
     assert (len(records), ["no train.tsv" in str(one) for one in failures]) == (2, [True, True]), failures
     assert {type(event).__name__ for event in events} == {"SweepProgress", "RunEnded"}
-    plain = started(tmp_path, rte, "run", "glue-rte", *[f"{k}={v}" for k, v in settings.items()], "--seeds=2")
+    typed = [f"{name}={value}" for name, value in settings.items()]
+    plain = started(tmp_path, rte, "run", "glue-rte", *typed, "--seeds=2", "--data", str(rte))
     plain.communicate(timeout=300)
     assert results_of(tmp_path / "jobs") == results_of(tmp_path / "results")
 

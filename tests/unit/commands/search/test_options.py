@@ -12,7 +12,7 @@ from finetune.commands.search.command import search_command
 from finetune.errors import UserError
 
 NAMES = {"targets": "data", "data": "data_folder"}  # as they are in Python
-TYPED = {"output", "force", "quiet", "as_json"}  # what is written and printed
+TYPED = {"output", "force", "page", "quiet", "as_json"}  # what is written and printed
 IN_MEMORY = {"space", "text", "label", "model", "progress", "callbacks", "settings"}
 
 

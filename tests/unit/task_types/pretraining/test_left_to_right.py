@@ -27,7 +27,7 @@ from finetune.models.building import build_model
 from finetune.models.families import family_notes
 from finetune.models.feature import Feature
 from finetune.models.fingerprint import OWN_WEIGHTS
-from finetune.models.kernels import cpu, dropout
+from finetune.models.kernels import cpu, cuda, dropout
 from finetune.models.loading import load_encoder, load_trained
 from finetune.models.model import EncoderWithHead
 from finetune.models.saving import save_checkpoint
@@ -88,7 +88,7 @@ def test_a_later_token_changes_no_earlier_logit(mode: str, encoder: Path) -> Non
 def test_attention_of_a_gpu_gives_the_same_logits(encoder: Path) -> None:
     """With padding and, where transformers makes no mask at all, without."""
     ours, theirs = built(encoder).eval(), built(encoder, device=torch.device("cuda")).eval()  # the weights stay here
-    assert theirs.backbone.config._attn_implementation == "sdpa"
+    assert theirs.backbone.config._attn_implementation == cuda.ATTENTION
     with torch.no_grad():
         for texts in (TEXTS, TEXTS[:1]):
             batch = batch_of(texts, encoder)
