@@ -45,11 +45,13 @@ def as_markdown(notebook: dict[str, Any], outputs: dict[str, str]) -> str:
     parts = list[str]()
     for cell in notebook["cells"]:
         source = "".join(cell["source"])
+        if not source:
+            continue
         code = cell["cell_type"] == "code"
         parts.append(f"```python\n{source}\n```" if code else source)
         if code and source in outputs:
             parts.append(f'<div class="output">\n{outputs[source]}\n</div>')
-    return "\n\n".join(filter(None, parts))
+    return "\n\n".join(parts)
 
 
 def relinked(text: str, old: str, new: str) -> str:

@@ -1,7 +1,7 @@
 """Batches: the tensors of one step, collated from features."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -50,6 +50,14 @@ class Batch:
         inputs = [None if tensor is None else function(tensor) for tensor in self._tensors()]
         labels = {name: function(label) for name, label in self.labels.items()}
         return Batch(*inputs, labels=labels, task=self.task)  # type: ignore[arg-type, misc]
+
+    def repeated(self, times: int) -> "Batch":
+        """The batch so many times over, one after another."""
+        found = self.mapped(lambda tensor: tensor.repeat(times, *[1] * (tensor.ndim - 1)))
+        if self.choices is None:
+            return found
+        places = [self.choices + (self.choices >= 0) * number * len(self.attention_mask) for number in range(times)]
+        return replace(found, choices=torch.cat(places))
 
     def by_name(self) -> dict[str, Tensor]:
         """All tensors that it has; those of labels by `labels.NAME`."""

@@ -178,7 +178,10 @@ def test_a_notebook_is_a_page_in_its_language() -> None:
     assert pages == ["tutorials/notebook.md", "ko/tutorials/notebook.md"]
     cells = [("markdown", ["# A\n", "text"]), ("code", ["import finetune\n", "run = 1"]), ("code", [])]
     made = {"cells": [{"cell_type": kind, "source": source} for kind, source in cells]}
-    assert notebooks.as_markdown(made) == "# A\ntext\n\n```python\nimport finetune\nrun = 1\n```"
+    shown = '<div class="output">\n<b>1</b>\n</div>'
+    assert notebooks.as_markdown(made, {"import finetune\nrun = 1": "<b>1</b>"}) == (
+        f"# A\ntext\n\n```python\nimport finetune\nrun = 1\n```\n\n{shown}"
+    )
     assert notebooks.relinked("[a](../b.md#c), [d](https://e), [f](#g)", "tutorials", "ko/tutorials") == (
         "[a](../../b.md#c), [d](https://e), [f](#g)"
     )

@@ -41,7 +41,7 @@ class PickedLogits:
     def __call__(self, ids: Tensor) -> Tensor:
         """The values `(n,)` of n versions of the token ids, each flat: `(n, sequences * length)`."""
         count, (sequences, length) = len(ids), self.shape
-        others = [t if t is None else t.repeat(count, *[1] * (t.ndim - 1)) for t in self.batch.inputs()[1:]]
+        _, *others = self.batch.repeated(count).inputs()
         logits = self.model(ids.reshape(count * sequences, length), *others).float()
         by_version = logits.unflatten(0, (count, -1))
         values = [pick.weight * _picked(by_version[:, pick.feature], pick) for pick in self.picks]
