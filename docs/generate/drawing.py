@@ -34,12 +34,11 @@ class Box:
     width: float
     lines: tuple[str, ...]
     kind: str = ""
-    height: float = 0.0  # as its lines need it, unless given
 
     @property
     def high(self) -> float:
         """Pixels from top to bottom."""
-        return self.height or LINE * len(self.lines) + 13
+        return LINE * len(self.lines) + 13
 
     @property
     def bottom(self) -> float:

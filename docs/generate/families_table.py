@@ -2,11 +2,12 @@
 
 from typing import Any
 
+from used_rows_table import BUSY
+
 from finetune.commands.table.files import Cells, markdown_table
 from finetune.models.families import FAMILIES
 
 SHAPE = "{layers} layers of width {width}"
-BUSY = " Seconds that the processor computed, since the machine had other work: waiting is not counted."
 Found = dict[tuple[str, str], dict[str, Any]]  # (precision, what is measured) -> a family's measurement
 
 

@@ -27,10 +27,9 @@ def take_whole_layers(encoder: PreTrainedModel) -> Callable[[], None]:
 
     transformers' code calls them as before, so that it can compute them again for the backward pass.
     """
-    with_lora = any(
-        hasattr(module, "lora_A") for module in encoder.modules()
-    )  # a merged layer is scored as it is saved
-    replaced = [each for module in encoder.modules() for each in _replacements(module)] if not with_lora else []
+    # A merged layer is scored as it will be saved, so with LoRA all stay as they are.
+    with_lora = any(hasattr(module, "lora_A") for module in encoder.modules())
+    replaced = [] if with_lora else [each for module in encoder.modules() for each in _replacements(module)]
     before = [module.__dict__.get("forward") for module, _ in replaced]
     for (module, forward), otherwise in zip(replaced, before, strict=True):
         plain = otherwise or partial(type(module).forward, module)

@@ -10,6 +10,7 @@ from typing import Protocol
 from finetune.errors import UserError, first_line
 from finetune.models.device import is_out_of_memory
 from finetune.runs.events import Ended, Watcher
+from finetune.runs.processes import first_process
 from finetune.runs.record import RunRecord
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.training.run import run
@@ -62,7 +63,7 @@ class InSequence:
 def outcome(job: Job, watch: Watcher) -> Outcome:
     """Trains the run of a job in this process. Raises what is not the user's to fix, and Interrupted."""
     planned, options = job.planned, job.options
-    first, why = os.environ.get("RANK", "0") == "0", ""
+    first, why = first_process(), ""
     try:
         with tracked(options.track if first else (), watch) as watcher:
             train = run_together if planned.members else run

@@ -1,6 +1,5 @@
 """A job in another process, maybe on another machine: what is sent there, and how it is trained there."""
 
-import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -8,6 +7,7 @@ from finetune.errors import UserError
 from finetune.machines.place import Place
 from finetune.runs.events import Watcher, unwatched
 from finetune.runs.interrupts import Interrupted
+from finetune.runs.processes import first_process
 from finetune.runs.recipe import Recipe
 from finetune.runs.record import RunRecord
 from finetune.task_types.resolved_run import resolved_run
@@ -66,7 +66,7 @@ def train_sent(job: SentJob, watch: Watcher = unwatched) -> Sent:
             return _trained(job, watch)
         own = replace(job, options=replace(job.options, out=folder_here(job.options.out)))
         found = _trained(own, watch)
-        if not isinstance(found, RunRecord) or os.environ.get("RANK", "0") != "0":
+        if not isinstance(found, RunRecord) or not first_process():
             return found
         return packed_run(found, own.options.out, parts=job.collect)
     except UserError as error:  # from reading the task again
