@@ -1,4 +1,4 @@
-"""When graphs are made and what they are given; a graph that records its passes and computes them again stands for one
+"""When graphs are made and what they are given; a graph that records its passes and computes them again replaces one
 of a GPU. `tests/gpu` has the real ones.
 """
 
