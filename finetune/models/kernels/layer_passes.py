@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.nn.functional import gelu
 
 from finetune.models.kernels.dropout import kept, masked
+from finetune.models.kernels.products import gradients_of_product, product
 
 Saved = tuple[Any, ...]  # tensors; None where there is no dropout
 Gradients = tuple[Tensor, Tensor | None, list[Tensor]]
@@ -45,16 +46,16 @@ class AttentionPasses:
         wq, bq, wk, bk, wv, bv, wo, bo, *norm = weights
         batch, length, width = states.shape
         every, first = states.reshape(-1, width), states[:, : self.queries].reshape(-1, width)
-        query = _by_head(torch.addmm(bq, first, wq.t()), batch, self.heads)
-        key = _by_head(torch.addmm(bk, every, wk.t()), batch, self.heads)
-        value = _by_head(torch.addmm(bv, every, wv.t()), batch, self.heads)
+        query = _by_head(product(first, wq.t(), bias=bq), batch, self.heads)
+        key = _by_head(product(every, wk.t(), bias=bk), batch, self.heads)
+        value = _by_head(product(every, wv.t(), bias=bv), batch, self.heads)
         scores = _product(query, key.transpose(1, 2), self.scaling)
         if mask is not None:
             scores.view(batch, self.heads, -1, length).add_(mask)
         chances = torch.softmax(scores, -1, dtype=torch.float32).to(states.dtype)
         kept_weights, dropped, scale = _dropped(chances, self.weights_dropout)
         context = _by_token(_product(dropped, value, scale), batch)
-        kept_states, dropped, scale = _dropped(torch.addmm(bo, context, wo.t()), self.dropout)
+        kept_states, dropped, scale = _dropped(product(context, wo.t(), bias=bo), self.dropout)
         output, *of_norm = _normalised(torch.add(first, dropped, alpha=scale), norm, self.epsilon)
         saved = (every, first, query, key, value, chances, context, kept_weights, kept_states, wq, wk, wv, wo, *of_norm)
         return output.view(batch, -1, width), saved
@@ -63,7 +64,7 @@ class AttentionPasses:
         every, first, query, key, value, chances, context, kept_weights, kept_states, wq, wk, wv, wo, *norm = saved
         batch, scale = len(gradient), 1 / (1 - self.weights_dropout)
         of_first, *of_norm = _of_normalised(gradient.reshape(first.shape), norm)
-        of_wo, of_bo, of_context = _of_linear(_of_dropped(of_first, kept_states, self.dropout), context, wo)
+        of_wo, of_bo, of_context = gradients_of_product(_of_dropped(of_first, kept_states, self.dropout), context, wo)
         of_context = _by_head(of_context, batch, self.heads)
         dropped = chances if kept_weights is None else masked(chances, kept_weights)
         of_value = _product(dropped.transpose(1, 2), of_context, scale)
@@ -71,9 +72,9 @@ class AttentionPasses:
         of_scores = torch.ops.aten._softmax_backward_data(of_chances, chances, -1, chances.dtype)
         of_key = _product(of_scores.transpose(1, 2), query, self.scaling)
         of_query = _product(of_scores, key, self.scaling)
-        of_wv, of_bv, of_every = _of_linear(_by_token(of_value, batch), every, wv)
-        of_wk, of_bk, of_every = _of_linear(_by_token(of_key, batch), every, wk, added=of_every)
-        of_wq, of_bq, of_first = _of_linear(_by_token(of_query, batch), first, wq, added=of_first)
+        of_wv, of_bv, of_every = gradients_of_product(_by_token(of_value, batch), every, wv)
+        of_wk, of_bk, of_every = gradients_of_product(_by_token(of_key, batch), every, wk, added=of_every)
+        of_wq, of_bq, of_first = gradients_of_product(_by_token(of_query, batch), first, wq, added=of_first)
         of_states = of_every.view(batch, -1, gradient.shape[-1])
         of_states[:, : self.queries] += of_first.view(gradient.shape)
         of_mask = of_scores.view(batch, self.heads, *of_scores.shape[1:])
@@ -92,18 +93,18 @@ class FeedForwardPasses:
         """Each token for itself, so without a mask."""
         w1, b1, w2, b2, *norm = weights
         given = states.reshape(-1, states.shape[-1])
-        wide = torch.addmm(b1, given, w1.t())
+        wide = product(given, w1.t(), bias=b1)
         bent = gelu(wide, approximate=self.approximate)
-        kept_states, dropped, scale = _dropped(torch.addmm(b2, bent, w2.t()), self.dropout)
+        kept_states, dropped, scale = _dropped(product(bent, w2.t(), bias=b2), self.dropout)
         output, *of_norm = _normalised(torch.add(given, dropped, alpha=scale), norm, self.epsilon)
         return output.view(states.shape), (given, wide, bent, kept_states, w1, w2, *of_norm)
 
     def backward(self, gradient: Tensor, saved: Saved) -> Gradients:
         given, wide, bent, kept_states, w1, w2, *norm = saved
         of_sum, *of_norm = _of_normalised(gradient.reshape(given.shape), norm)
-        of_w2, of_b2, of_bent = _of_linear(_of_dropped(of_sum, kept_states, self.dropout), bent, w2)
+        of_w2, of_b2, of_bent = gradients_of_product(_of_dropped(of_sum, kept_states, self.dropout), bent, w2)
         of_wide = torch.ops.aten.gelu_backward(of_bent, wide, approximate=self.approximate)
-        of_w1, of_b1, of_given = _of_linear(of_wide, given, w1, added=of_sum)
+        of_w1, of_b1, of_given = gradients_of_product(of_wide, given, w1, added=of_sum)
         return of_given.view(gradient.shape), None, [of_w1, of_b1, of_w2, of_b2, *of_norm]
 
 
@@ -151,12 +152,3 @@ def _of_normalised(gradient: Tensor, saved: Sequence[Tensor]) -> tuple[Tensor, .
     given, mean, rstd, *weights = saved
     backward = torch.ops.aten.native_layer_norm_backward
     return tuple(backward(gradient, given, given.shape[-1:], mean, rstd, *weights, [True] * 3))
-
-
-def _of_linear(
-    gradient: Tensor, given: Tensor, weight: Tensor, added: Tensor | None = None
-) -> tuple[Tensor, Tensor, Tensor]:
-    """The gradients of a product's matrix, bias and input, to the last of which `added` is added."""
-    bias = torch.mm(gradient.new_ones(1, len(gradient)), gradient)[0]  # a sum over rows is slower, above all in bf16
-    states = torch.mm(gradient, weight) if added is None else torch.addmm(added, gradient, weight)
-    return torch.mm(gradient.t(), given), bias, states
