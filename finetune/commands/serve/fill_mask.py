@@ -82,13 +82,12 @@ def _chances(model: ServedModel, ids: list[int], segments: list[int] | None, pla
 
 
 def _logits_of_torch(model: ServedModel, feature: Feature) -> np.ndarray:
-    import torch
 
     from finetune.models.model import as_float
 
     engine = model.predictor.torch_engine
     batch = engine.batch([feature])
-    with torch.inference_mode(), engine.accelerator.autocast():
+    with engine.predicting():
         logits = engine.model.eval()(*batch.inputs())
         found = as_float(logits[WORDS] if isinstance(logits, dict) else logits)
     logits_of_reads: np.ndarray = found[0, : len(feature.reads or ())].cpu().numpy()

@@ -49,10 +49,10 @@ class AttentionPasses:
         query = _by_head(product(first, wq.t(), bias=bq), batch, self.heads)
         key = _by_head(product(every, wk.t(), bias=bk), batch, self.heads)
         value = _by_head(product(every, wv.t(), bias=bv), batch, self.heads)
-        scores = _product(query, key.transpose(1, 2), self.scaling)
+        scores = _product(query, key.transpose(1, 2), self.scaling).float()
         if mask is not None:
             scores.view(batch, self.heads, -1, length).add_(mask)
-        chances = torch.softmax(scores, -1, dtype=torch.float32).to(states.dtype)
+        chances = torch.softmax(scores, -1).to(states.dtype)
         kept_weights, dropped, scale = _dropped(chances, self.weights_dropout)
         context = _by_token(_product(dropped, value, scale), batch)
         kept_states, dropped, scale = _dropped(product(context, wo.t(), bias=bo), self.dropout)
