@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import machine
-from measuring import MAX_LENGTH, MODEL, TRAIN, WARM_UP, Job, Measurement, fresh, sample
+from measuring import MAX_LENGTH, MODEL, TRAIN, WARM_UP, Job, Measurement, fresh, limits, sample
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Column, Table
@@ -66,6 +66,7 @@ def _facts(updates: int, rounds: int) -> dict[str, Any]:
     """Machine, versions and settings of the measurement."""
     return {
         **machine.facts(),
+        "gflops": fresh(limits),
         "settings": {
             "model": MODEL,
             "max_length": MAX_LENGTH,

@@ -11,14 +11,16 @@ from measuring import as_in_a_run, train_ours
 
 from finetune.models.backbone import Backbone
 from finetune.models.head import Head
-from finetune.models.kernels import cpu
+from finetune.models.kernels import cpu, products
 from finetune.models.kernels.first_token import last_layer_for_first_token
 from finetune.models.kernels.malloc import keep_memory
+from finetune.models.kernels.whole_layer import take_whole_layers
 from finetune.models.model import EncoderWithHead
 
 
 def plain(backbone: Backbone, head: Head) -> EncoderWithHead:
-    """transformers' attention, torch's dropout, and the last layer for all tokens."""
+    """transformers' attention, torch's dropout and products, and the last layer for all tokens."""
+    products.is_faster_by_onednn = lambda: False  # each contestant has its own process
     return EncoderWithHead(backbone, head)
 
 
@@ -50,13 +52,21 @@ def first_token(backbone: Backbone, head: Head) -> EncoderWithHead:
     return model
 
 
+def whole_layers(backbone: Backbone, head: Head) -> EncoderWithHead:
+    """First token, with layers as functions."""
+    model = first_token(backbone, head)
+    take_whole_layers(backbone.encoder)
+    return model
+
+
 CONTESTANTS = {
     "plain": partial(train_ours, plain),
     "+ kept memory": partial(train_ours, kept_memory),
     "+ fast dropout": partial(train_ours, fast_dropout),
     "+ own attention": partial(train_ours, own_attention),
     "+ first token": partial(train_ours, first_token),
-    "+ whole layers": partial(train_ours, as_in_a_run),
+    "+ whole layers": partial(train_ours, whole_layers),
+    "+ faster products": partial(train_ours, as_in_a_run),
 }
 RATIOS = {
     "this / before": {name: (name, before) for before, name in pairwise(CONTESTANTS)},

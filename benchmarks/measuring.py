@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -42,6 +43,7 @@ MRPC = cast(SentenceTask, registry.find("mrpc"))
 MODEL, MAX_LENGTH = "minilm", 128
 TRAIN = Train(batch_size=32, epochs=1, learning_rate=2e-4, precision="fp32")
 WARM_UP = 3  # updates at the start that are not timed
+PRODUCT = (4096, 1536, 384)  # of `limits`: the tokens of a batch of predictions, and MiniLM's feed-forward part
 
 CLOCK = "BENCHMARK_CLOCK"  # of the environment: `cpu` counts a process's CPU seconds, on a machine with other work
 
@@ -62,13 +64,16 @@ class Job:
 
 @dataclass(frozen=True, kw_only=True)
 class Measurement:
-    """The timed updates of one process; `tokens` is the mean per example, `padded_tokens` with padding."""
+    """The timed updates of one process; `tokens` is the mean per example, `padded_tokens` with padding, and
+    `squared_tokens` that of their squares.
+    """
 
     examples: int
     seconds: float
     examples_per_second: float
     tokens: float
     padded_tokens: float
+    squared_tokens: float
     tokens_per_second: float
     loss: float
 
@@ -92,7 +97,7 @@ class Meter:
     """Records examples and tokens of each training batch of a model, and the end time of each update."""
 
     def __init__(self, model: nn.Module) -> None:
-        self.batches: list[tuple[int, int, int]] = []  # examples, tokens, tokens with padding
+        self.batches: list[tuple[int, int, int, int]] = []  # examples, tokens, tokens with padding, squares of tokens
         self.ends: list[float] = []
         model.register_forward_pre_hook(self._note_batch, with_kwargs=True)
 
@@ -103,7 +108,9 @@ class Meter:
     def measurement(self, losses: Sequence[float], warm_up: int = WARM_UP) -> Measurement:
         """All updates after the first `warm_up`. Raises ValueError unless each update had one batch and one loss."""
         updates = list(zip(self.batches, losses, self.ends, strict=True))[warm_up:]
-        examples, tokens, padded = (sum(counts) for counts in zip(*(batch for batch, _, _ in updates), strict=True))
+        examples, tokens, padded, squared = (
+            sum(counts) for counts in zip(*(batch for batch, _, _ in updates), strict=True)
+        )
         seconds = self.ends[-1] - self.ends[warm_up - 1]
         return Measurement(
             examples=examples,
@@ -111,18 +118,44 @@ class Meter:
             examples_per_second=examples / seconds,
             tokens=tokens / examples,
             padded_tokens=padded / examples,
+            squared_tokens=squared / examples,
             tokens_per_second=tokens / seconds,
             loss=statistics.fmean(loss for _, loss, _ in updates),
         )
 
     def _note_batch(self, _: nn.Module, positional: tuple[Any, ...], named: dict[str, Any]) -> None:
         mask = named["attention_mask"] if named else positional[1]
-        self.batches.append((len(mask), int(mask.sum()), mask.numel()))
+        lengths = mask.sum(-1)
+        self.batches.append((len(mask), int(lengths.sum()), mask.numel(), int((lengths**2).sum())))
 
 
 def seconds() -> float:
     """Seconds that went by, or that a processor computed for this process."""
     return time.process_time() if os.environ.get(CLOCK) == "cpu" else time.perf_counter()
+
+
+def limits() -> dict[str, float]:
+    """GFLOP/s of a matrix product alone in each precision, by the faster of torch's libraries."""
+    rows, inner, columns = PRODUCT
+    left, right = torch.randn(rows, inner), torch.randn(columns, inner)
+    by_onednn = partial(torch.ops.mkldnn._linear_pointwise, left, right, None, "none", [], "")
+    candidates = {
+        "fp32": [partial(torch.mm, left, right.t()), *([by_onednn] if torch.backends.mkldnn.is_available() else [])],
+        "bf16": [partial(torch.mm, left.bfloat16(), right.bfloat16().t())],
+    }
+    operations = 2 * rows * inner * columns / 1e9
+    return {
+        precision: max(operations / _best_seconds(each) for each in every) for precision, every in candidates.items()
+    }
+
+
+def _best_seconds(compute: Callable[[], Any]) -> float:
+    found = []
+    for _ in range(20):
+        began = seconds()
+        compute()
+        found.append(seconds() - began)
+    return min(found)
 
 
 def sample(job: Job) -> Sequence[SentenceRow]:

@@ -33,7 +33,7 @@ def take_fast_products(model: nn.Module) -> None:
 
 def product(left: Tensor, right: Tensor, *, bias: Tensor | None = None, added: Tensor | None = None) -> Tensor:
     """`(m, k)` times `(k, n)`, with a bias `(n,)` or a matrix `(m, n)` added."""
-    if left.dtype != torch.float32 or not is_faster_by_onednn() or not (left.numel() and right.numel()):
+    if not (is_faster_by_onednn() and _can_be_taken(left) and right.numel()):
         more = bias if added is None else added
         return torch.mm(left, right) if more is None else torch.addmm(more, left, right)
     if added is None:
@@ -48,13 +48,18 @@ def gradients_of_product(
     return product(gradient.t(), given), _over_rows(gradient), product(gradient, weight, added=added)
 
 
+def _can_be_taken(given: Tensor) -> bool:
+    """Whether oneDNN can compute a product; an exported graph cannot hold its operator."""
+    return given.dtype == torch.float32 and given.numel() > 0 and not torch.compiler.is_compiling()
+
+
 def _over_rows(gradient: Tensor) -> Tensor:
     return torch.mm(gradient.new_ones(1, len(gradient)), gradient)[0]  # a sum over rows is slower, above all in bf16
 
 
 def _linear(layer: nn.Linear, given: Tensor) -> Tensor:
     """A linear layer's output; in half precision as torch computes it."""
-    if torch.is_autocast_enabled("cpu") or given.dtype != torch.float32 or not given.numel():
+    if torch.is_autocast_enabled("cpu") or not _can_be_taken(given):
         return nn.Linear.forward(layer, given)
     return _Linear.apply(given, layer.weight, layer.bias)  # type: ignore[no-any-return, no-untyped-call]
 
