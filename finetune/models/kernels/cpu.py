@@ -20,8 +20,8 @@ from finetune.models.kernels.products import take_fast_products
 
 ATTENTION = "finetune_cpu"
 COMPILED = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "32", "LRU_CACHE_CAPACITY": "16"}
-"""How many matrix products, by shape, oneDNN and torch's layer above it keep the compiled code and buffers of in half
-precision. They read it at their first use; their default, 1,024 each, takes several hundred MB.
+"""How many matrix products, by shape, oneDNN and torch's layer above it keep the compiled code and buffers
+of. They read it at their first use; their default, 1,024 each, takes several hundred MB in half precision.
 """
 MOST_IN_TWO = 512  # tokens of the longest text whose attention is computed in two products
 MASKED = -30_000.0  # a mask that is finite in half precision: a row of padding alone would divide 0 by 0

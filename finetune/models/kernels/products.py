@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 CPU_INFO = Path("/proc/cpuinfo")
+LEAST = 1 << 22  # multiplications of a product: oneDNN compiles code for each shape, in about half a millisecond
 
 
 @cache
@@ -33,7 +34,7 @@ def take_fast_products(model: nn.Module) -> None:
 
 def product(left: Tensor, right: Tensor, *, bias: Tensor | None = None, added: Tensor | None = None) -> Tensor:
     """`(m, k)` times `(k, n)`, with a bias `(n,)` or a matrix `(m, n)` added."""
-    if not (is_faster_by_onednn() and _can_be_taken(left) and right.numel()):
+    if not is_faster_by_onednn() or not _can_be_taken(left, columns=right.shape[1]):
         more = bias if added is None else added
         return torch.mm(left, right) if more is None else torch.addmm(more, left, right)
     if added is None:
@@ -48,9 +49,9 @@ def gradients_of_product(
     return product(gradient.t(), given), _over_rows(gradient), product(gradient, weight, added=added)
 
 
-def _can_be_taken(given: Tensor) -> bool:
-    """Whether oneDNN can compute a product; an exported graph cannot hold its operator."""
-    return given.dtype == torch.float32 and given.numel() > 0 and not torch.compiler.is_compiling()
+def _can_be_taken(left: Tensor, *, columns: int) -> bool:
+    """Whether oneDNN is to compute a product; an exported graph cannot hold its operator."""
+    return left.dtype == torch.float32 and left.numel() * columns >= LEAST and not torch.compiler.is_compiling()
 
 
 def _over_rows(gradient: Tensor) -> Tensor:
@@ -59,7 +60,7 @@ def _over_rows(gradient: Tensor) -> Tensor:
 
 def _linear(layer: nn.Linear, given: Tensor) -> Tensor:
     """A linear layer's output; in half precision as torch computes it."""
-    if torch.is_autocast_enabled("cpu") or not _can_be_taken(given):
+    if torch.is_autocast_enabled("cpu") or not _can_be_taken(given, columns=layer.out_features):
         return nn.Linear.forward(layer, given)
     return _Linear.apply(given, layer.weight, layer.bias)  # type: ignore[no-any-return, no-untyped-call]
 

@@ -18,6 +18,7 @@ HAS_ONEDNN = pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason
 def library(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
     """Whether oneDNN computes, whatever this processor is."""
     monkeypatch.setattr(products, "is_faster_by_onednn", lambda: request.param)
+    monkeypatch.setattr(products, "LEAST", 1)
     return bool(request.param)
 
 
@@ -63,8 +64,10 @@ def test_a_linear_layer_has_the_output_and_gradients_of_torch(frozen: bool, bias
             torch.testing.assert_close(ours, theirs)
 
 
+@HAS_ONEDNN
 def test_a_linear_layer_of_onednn_is_copied_with_its_own_weights(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(products, "is_faster_by_onednn", lambda: True)
+    monkeypatch.setattr(products, "LEAST", 1)
     layer = nn.Sequential(nn.Linear(3, 2))
     take_fast_products(layer)
     for copied in (copy.deepcopy(layer), pickle.loads(pickle.dumps(layer))):
@@ -74,6 +77,19 @@ def test_a_linear_layer_of_onednn_is_copied_with_its_own_weights(monkeypatch: py
         with torch.autocast("cpu", torch.bfloat16):
             assert copied(torch.randn(5, 3)).dtype == torch.bfloat16
         assert torch.equal(copied(torch.randn(5, 3)), torch.ones(5, 2))
+
+
+@HAS_ONEDNN
+def test_an_exported_graph_has_the_products_of_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(products, "is_faster_by_onednn", lambda: True)
+    monkeypatch.setattr(products, "LEAST", 1)
+    layer = nn.Sequential(nn.Linear(3, 2)).eval()
+    take_fast_products(layer)
+    given = torch.randn(5, 3)
+    with torch.no_grad():
+        graph = torch.export.export(layer, (given,))
+    assert "mkldnn" not in str(graph.graph)
+    torch.testing.assert_close(graph.module()(given), layer(given))
 
 
 @pytest.mark.parametrize(("vendor", "expected"), [("AuthenticAMD", True), ("GenuineIntel", False), (None, False)])
