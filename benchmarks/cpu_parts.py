@@ -20,7 +20,7 @@ from finetune.models.model import EncoderWithHead
 
 def plain(backbone: Backbone, head: Head) -> EncoderWithHead:
     """transformers' attention, torch's dropout and products, and the last layer for all tokens."""
-    products.is_faster_by_onednn = lambda: False  # each contestant has its own process
+    setattr(products, "is_faster_by_onednn", lambda: False)  # noqa: B010 - each contestant has its own process
     return EncoderWithHead(backbone, head)
 
 

@@ -139,8 +139,9 @@ def limits() -> dict[str, float]:
     rows, inner, columns = PRODUCT
     left, right = torch.randn(rows, inner), torch.randn(columns, inner)
     by_onednn = partial(torch.ops.mkldnn._linear_pointwise, left, right, None, "none", [], "")
+    available = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
     candidates = {
-        "fp32": [partial(torch.mm, left, right.t()), *([by_onednn] if torch.backends.mkldnn.is_available() else [])],
+        "fp32": [partial(torch.mm, left, right.t()), *([by_onednn] if available else [])],
         "bf16": [partial(torch.mm, left.bfloat16(), right.bfloat16().t())],
     }
     operations = 2 * rows * inner * columns / 1e9

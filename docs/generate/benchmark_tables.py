@@ -66,7 +66,8 @@ def _share_of_limit(name: str, measured: dict[str, Any]) -> float:
         * passes * layers * (24 * width**2 * each["tokens"] + 4 * width * each["squared_tokens"])
         for each in measured["measurements"][name]
     ]  # fmt: skip
-    return statistics.median(rates) / 1e9 / float(measured["gflops"]["bf16" if name.endswith("bf16") else "fp32"])
+    limit = measured["gflops"]["bf16" if name.endswith("bf16") else "fp32"]
+    return float(statistics.median(rates) / 1e9 / limit)
 
 
 def cached_table(measured: dict[str, Any]) -> str:

@@ -14,13 +14,13 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 CPU_INFO = Path("/proc/cpuinfo")
-LEAST = 1 << 22  # multiplications of a product: oneDNN compiles code for each shape, in about half a millisecond
+LEAST_WORK = 1 << 22  # multiplications of a product: oneDNN compiles code for each shape, half a millisecond long
 
 
 @cache
 def is_faster_by_onednn() -> bool:
     """Whether torch has oneDNN, and the processor is one of AMD."""
-    if not torch.backends.mkldnn.is_available():
+    if not torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
         return False
     return "AuthenticAMD" in (CPU_INFO.read_text() if CPU_INFO.is_file() else platform.processor())
 
@@ -29,7 +29,7 @@ def take_fast_products(model: nn.Module) -> None:
     """Computes the products of a model's linear layers by this file where it is faster."""
     for module in model.modules() if is_faster_by_onednn() else ():
         if type(module) is nn.Linear:
-            module.forward = partial(_linear, module)  # which can be pickled
+            setattr(module, "forward", partial(_linear, module))  # noqa: B010 - which can be pickled
 
 
 def product(left: Tensor, right: Tensor, *, bias: Tensor | None = None, added: Tensor | None = None) -> Tensor:
@@ -51,7 +51,7 @@ def gradients_of_product(
 
 def _can_be_taken(left: Tensor, *, columns: int) -> bool:
     """Whether oneDNN is to compute a product; an exported graph cannot hold its operator."""
-    return left.dtype == torch.float32 and left.numel() * columns >= LEAST and not torch.compiler.is_compiling()
+    return left.dtype == torch.float32 and left.numel() * columns >= LEAST_WORK and not torch.compiler.is_compiling()
 
 
 def _over_rows(gradient: Tensor) -> Tensor:
@@ -71,7 +71,8 @@ class _Linear(torch.autograd.Function):
         rows = given.reshape(-1, given.shape[-1])
         ctx.save_for_backward(rows, weight)
         shape = [*given.shape[:-1], len(weight)]
-        return torch.ops.aten._unsafe_view(product(rows, weight.t(), bias=bias), shape)  # may be changed in place
+        found: Tensor = torch.ops.aten._unsafe_view(product(rows, weight.t(), bias=bias), shape)
+        return found  # no view: it may be changed in place
 
     @staticmethod
     @once_differentiable

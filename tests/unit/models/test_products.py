@@ -18,7 +18,7 @@ HAS_ONEDNN = pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason
 def library(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
     """Whether oneDNN computes, whatever this processor is."""
     monkeypatch.setattr(products, "is_faster_by_onednn", lambda: request.param)
-    monkeypatch.setattr(products, "LEAST", 1)
+    monkeypatch.setattr(products, "LEAST_WORK", 1)
     return bool(request.param)
 
 
@@ -67,7 +67,7 @@ def test_a_linear_layer_has_the_output_and_gradients_of_torch(frozen: bool, bias
 @HAS_ONEDNN
 def test_a_linear_layer_of_onednn_is_copied_with_its_own_weights(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(products, "is_faster_by_onednn", lambda: True)
-    monkeypatch.setattr(products, "LEAST", 1)
+    monkeypatch.setattr(products, "LEAST_WORK", 1)
     layer = nn.Sequential(nn.Linear(3, 2))
     take_fast_products(layer)
     for copied in (copy.deepcopy(layer), pickle.loads(pickle.dumps(layer))):
@@ -82,7 +82,7 @@ def test_a_linear_layer_of_onednn_is_copied_with_its_own_weights(monkeypatch: py
 @HAS_ONEDNN
 def test_an_exported_graph_has_the_products_of_torch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(products, "is_faster_by_onednn", lambda: True)
-    monkeypatch.setattr(products, "LEAST", 1)
+    monkeypatch.setattr(products, "LEAST_WORK", 1)
     layer = nn.Sequential(nn.Linear(3, 2)).eval()
     take_fast_products(layer)
     given = torch.randn(5, 3)
