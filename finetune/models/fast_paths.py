@@ -36,7 +36,7 @@ def take_fast_paths(model: EncoderWithHead, *, device: torch.device, precision: 
         plain = tried(model)
         if not has_own_class(encoder.config):
             notes += _of_other_tokens(model)
-    every_token = backbone.bilstm or backbone.left_to_right or backbone.vector == "mean"
+    every_token = backbone.bilstm or backbone.left_to_right or backbone.vector != "cls"
     if model.pooled and not sparse and not every_token:
         notes += _undone_unless_exact(model, plain, last_layer_for_first_token(encoder), "the first token")
     if device.type == "cuda":

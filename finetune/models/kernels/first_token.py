@@ -1,56 +1,127 @@
 """Computes the last layer for the first token only, where only the pooled output is read."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from torch import Tensor, nn
+from torch import Tensor
 from transformers import PreTrainedModel
+from transformers.modeling_outputs import BaseModelOutput
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 from finetune.models.kernels import cpu
+from finetune.models.kernels.layer_parts import Layer, named_attention, named_feed_forward
+
+SHARED = "albert_layer_groups"  # layers that are called several times each
 
 
 def last_layer_for_first_token(encoder: PreTrainedModel) -> Callable[[], object] | None:
     """Makes an encoder's last hidden state `(batch, 1, width)`, and returns what undoes it; an encoder whose layers do
-    not have BERT's names is left unchanged.
+    not have the names of `layer_parts` is left unchanged.
 
     Keys and values still come from all tokens, so the first token's vector is the same where layers normalise after
     attention.
     """
-    layers = getattr(getattr(encoder, "encoder", None), "layer", None)
-    attention: Any = getattr(layers[-1], "attention", None) if layers else None
-    inner = getattr(attention, "self", None)
-    if all(hasattr(inner, name) for name in ("query", "key", "value", "attention_head_size", "scaling", "dropout")):
-        attention.first_alone = True
-        attention.forward = partial(_attend, attention)  # which can be pickled
-        return partial(every_token_again, encoder)
-    return None
+    layer = _last_layer(encoder)
+    replaced = list(_replacements(encoder, layer))
+    if not replaced:
+        return None
+    layer.first_alone = True
+    for module, forward in replaced:
+        module.forward = forward  # which can be pickled
+    return partial(every_token_again, encoder)
 
 
 def every_token_again(encoder: PreTrainedModel) -> bool:
     """Undoes `last_layer_for_first_token`; returns whether it was done."""
-    layers = getattr(getattr(encoder, "encoder", None), "layer", None)
-    attention: Any = getattr(layers[-1], "attention", None) if layers else None
-    if not getattr(attention, "first_alone", False):
+    layer = _last_layer(encoder)
+    if not is_for_first(layer):
         return False
-    del attention.first_alone, attention.forward
+    del layer.first_alone
+    for module, _ in _replacements(encoder, layer):
+        del module.forward
     return True
 
 
+def is_for_first(layer: Layer, *, last_call: bool = True, **_: Any) -> bool:
+    """Whether a call of a layer is for the first token alone: of one that is called several times, the last."""
+    return last_call and getattr(layer, "first_alone", False)
+
+
+def _last_layer(encoder: Any) -> Layer:
+    """The last layer; None where an encoder has other names for its layers."""
+    stack = _stack(encoder)
+    groups = getattr(stack, SHARED, None)
+    layers = groups[-1].albert_layers if groups else getattr(stack, "layer", None)
+    return layers[-1] if layers else None
+
+
+def _stack(encoder: Any) -> Any:
+    return getattr(encoder, "encoder", None) or getattr(encoder, "transformer", None)
+
+
+def _replacements(encoder: Any, layer: Layer) -> Iterator[tuple[Any, Callable[..., Any]]]:
+    """The modules whose forward is replaced, and by what."""
+    if layer is None or named_attention(layer) is None:
+        return
+    if hasattr(layer, "intermediate"):
+        yield layer.attention, partial(_attend, layer)
+    elif named_feed_forward(layer) is not None:
+        yield layer, partial(_attend_and_feed_forward, layer)
+        if hasattr(_stack(encoder), SHARED):
+            yield _stack(encoder), partial(_call_shared, _stack(encoder))
+
+
 def _attend(
-    self: nn.Module, hidden_states: Tensor, attention_mask: Tensor | None = None, **_: Any
+    layer: Layer,
+    hidden_states: Tensor,
+    attention_mask: Tensor | None = None,
+    *,
+    position_bias: Tensor | None = None,
+    **_: Any,
 ) -> tuple[Tensor, None]:
-    inner: Any = self.self
+    """The first token's vector after attention, the residual and LayerNorm."""
+    part: Any = named_attention(layer)
     first = hidden_states[:, :1]
     query, key, value = (
-        layer(states).unflatten(-1, (-1, inner.attention_head_size)).transpose(1, 2)
-        for layer, states in ((inner.query, first), (inner.key, hidden_states), (inner.value, hidden_states))
+        product(states).unflatten(-1, (part.heads, -1)).transpose(1, 2)
+        for product, states in zip(part.products[:3], (first, hidden_states, hidden_states), strict=True)
     )
     mask = attention_mask if attention_mask is None or attention_mask.ndim < 4 else attention_mask[:, :, :1]
-    attend = ALL_ATTENTION_FUNCTIONS.get_interface(inner.config._attn_implementation, cpu.attention)
-    context, _ = attend(
-        inner, query, key, value, mask, dropout=inner.dropout.p if self.training else 0.0, scaling=inner.scaling
-    )
-    output: Tensor = self.output(context.flatten(2), first)  # type: ignore[operator]
-    return output, None
+    if position_bias is not None:
+        bias = position_bias[:, :, :1]
+        mask = bias if mask is None else bias + mask
+    attend: Callable[..., Any] = cpu.attention
+    if part.config is not None:
+        attend = ALL_ATTENTION_FUNCTIONS.get_interface(part.config._attn_implementation, cpu.attention)
+    rate = part.weights_dropout.p if layer.training else 0.0
+    context, _ = attend(layer.attention, query, key, value, mask, dropout=rate, scaling=part.scaling)
+    return _added(part, part.products[3](context.flatten(2)), first), None
+
+
+def _attend_and_feed_forward(
+    layer: Layer, hidden_states: Tensor, attention_mask: Tensor | None = None, *, last_call: bool = True, **named: Any
+) -> Tensor:
+    """The first token's vector after a layer that has no module for each part; of an earlier call all tokens'."""
+    if not last_call:
+        return type(layer).forward(layer, hidden_states, attention_mask, **named)  # type: ignore[no-any-return]
+    part: Any = named_feed_forward(layer)
+    states, _ = _attend(layer, hidden_states, attention_mask)
+    return _added(part, part.products[1](part.activation(part.products[0](states))), states)
+
+
+def _added(part: Any, found: Tensor, states: Tensor) -> Tensor:
+    """What comes behind the last product of a part: dropout, the residual and LayerNorm."""
+    dropped = found if part.dropout is None else part.dropout(found)
+    return part.norm(states + dropped)  # type: ignore[no-any-return]
+
+
+def _call_shared(
+    stack: Any, hidden_states: Tensor, attention_mask: Tensor | None = None, **named: Any
+) -> BaseModelOutput:
+    """ALBERT's encoder, which tells its layers which call is the last."""
+    states, depth = stack.embedding_hidden_mapping_in(hidden_states), stack.config.num_hidden_layers
+    for number in range(depth):
+        group = stack.albert_layer_groups[int(number / (depth / stack.config.num_hidden_groups))]
+        states = group(states, attention_mask, last_call=number == depth - 1, **named)
+    return BaseModelOutput(last_hidden_state=states)

@@ -17,6 +17,7 @@ from transformers import PreTrainedModel
 
 from finetune.models.kernels import cpu
 from finetune.models.kernels.casts import cast
+from finetune.models.kernels.first_token import is_for_first
 from finetune.models.kernels.layer_parts import AttentionParts, FeedForwardParts, Layer, attention_of, feed_forward_of
 from finetune.models.kernels.layer_passes import AttentionPasses, FeedForwardPasses, Passes
 
@@ -72,7 +73,7 @@ def _attend(
     if attention is None or named.get("output_attentions") or not _is_taken(attention, hidden_states):
         named |= {} if position_bias is None else {"position_bias": position_bias}
         return plain(hidden_states, attention_mask, *given, **named)  # type: ignore[no-any-return]
-    first = getattr(layer.attention, "first_alone", False)
+    first = is_for_first(layer)
     return _attended(layer, attention, hidden_states, attention_mask, first=first, bias=position_bias), None
 
 
@@ -94,7 +95,8 @@ def _attend_and_feed_forward(
     attention, feed_forward = attention_of(layer), feed_forward_of(layer)
     if attention is None or feed_forward is None or not _is_taken(attention, hidden_states):
         return plain(hidden_states, attention_mask, **named)  # type: ignore[no-any-return]
-    return _fed_forward(layer, feed_forward, _attended(layer, attention, hidden_states, attention_mask))
+    first = is_for_first(layer, **named)
+    return _fed_forward(layer, feed_forward, _attended(layer, attention, hidden_states, attention_mask, first=first))
 
 
 def _is_taken(attention: AttentionParts, states: Tensor) -> bool:
@@ -121,6 +123,7 @@ def _attended(
     )
     mask = None if mask is None else mask[:, :, : passes.queries].clamp(min=cpu.MASKED)
     if bias is not None:
+        bias = bias[:, :, : passes.queries]
         mask = bias if mask is None else bias + mask
     return _Part.apply(passes, states, mask, *_weights(part))  # type: ignore[no-any-return, no-untyped-call]
 

@@ -18,7 +18,7 @@ from finetune.models.building import load_backbone
 from finetune.models.families import FAMILIES
 from finetune.models.kernels import cpu, dropout, layer_passes
 from finetune.models.kernels.casts import cast_once
-from finetune.models.kernels.first_token import last_layer_for_first_token
+from finetune.models.kernels.first_token import every_token_again, last_layer_for_first_token
 from finetune.models.kernels.half_precision import stay_in_half_precision
 from finetune.models.kernels.whole_layer import take_whole_layers
 from finetune.models.model import EncoderWithHead
@@ -45,12 +45,14 @@ def encoder(folder: Path, *, whole: bool, first: bool = False, p: float = 0.0) -
     return found
 
 
-def passed(model: Any, *, half: bool = False) -> Found:
-    """The last layer of a padded batch where it is not padding, and the gradients of a loss of it."""
+def passed(model: Any, *, half: bool = False, tokens: int = 12) -> Found:
+    """The last layer of a padded batch where it is not padding, and the gradients of a loss of it; of the first
+    `tokens` alone.
+    """
     dropout.seed(1)
     torch.manual_seed(1)
     with torch.autocast("cpu", torch.bfloat16, enabled=half):
-        states = model(input_ids=IDS, attention_mask=MASK).last_hidden_state
+        states = model(input_ids=IDS, attention_mask=MASK).last_hidden_state[:, :tokens]
     states = states.float() * MASK[:, : states.shape[1], None]
     (states**3 + states**2).sum().backward()
     return states.detach(), {name: p.grad for name, p in model.named_parameters() if p.grad is not None}
@@ -162,7 +164,7 @@ TAKEN = {  # attention, feed-forward, by family
 }
 
 
-def of_family(kind: str, *, whole: bool, p: float = 0.0) -> Any:
+def of_family(kind: str, *, whole: bool, first: bool = False, p: float = 0.0) -> Any:
     """The same tiny encoder of a family each time, with the kernels of a CPU."""
     torch.manual_seed(0)
     found = AutoModel.from_config(tiny(kind, padding=1)).train()
@@ -173,6 +175,8 @@ def of_family(kind: str, *, whole: bool, p: float = 0.0) -> Any:
     for part in found.modules():
         if isinstance(part, nn.Dropout):
             part.p = p
+    if first:
+        last_layer_for_first_token(found)
     if whole:
         take_whole_layers(found)
     return found
@@ -197,6 +201,27 @@ def test_each_family_has_the_vectors_and_gradients_of_its_layers(
     assert taken == set(TAKEN.get(kind, ""))
     assert found[1].keys() == expected[1].keys()
     assert distance(found, expected) < 1e-4
+
+
+@pytest.mark.parametrize("kind", [kind for kind, parts in TAKEN.items() if parts == "af"])
+def test_the_first_token_alone_has_the_vector_and_gradients_of_all_layers(kind: str) -> None:
+    expected = passed(of_family(kind, whole=False), tokens=1)
+    dropped = passed(of_family(kind, whole=False, first=True, p=0.3))
+    every = passed(of_family(kind, whole=False))
+    for whole in (False, True):
+        model = of_family(kind, whole=whole, first=True)
+        found = passed(model)
+        assert found[0].shape == expected[0].shape
+        assert found[1].keys() == expected[1].keys()
+        assert distance(found, expected) < 1e-4
+        assert distance(passed(of_family(kind, whole=whole, first=True, p=0.3)), dropped) < 1e-4
+        again = pickle.loads(pickle.dumps(model))
+        again.zero_grad()
+        assert distance(passed(again), expected) < 1e-4
+        model.zero_grad()
+        assert every_token_again(model)
+        assert not every_token_again(model)
+        assert distance(passed(model), every) < 1e-4
 
 
 @pytest.mark.parametrize("kind", TAKEN)
