@@ -224,6 +224,14 @@ def test_the_first_token_alone_has_the_vector_and_gradients_of_all_layers(kind: 
         assert distance(passed(model), every) < 1e-4
 
 
+@pytest.mark.parametrize("kind", [kind for kind, parts in TAKEN.items() if parts == "af"])
+def test_the_first_token_alone_takes_no_kernel_of_a_cpu_elsewhere(kind: str) -> None:
+    model = AutoModel.from_config(tiny(kind, padding=1)).train()
+    last_layer_for_first_token(model)
+    states = model.to("meta")(input_ids=IDS.to("meta")).last_hidden_state  # where masks of numpy cannot be applied
+    assert states.shape == (3, 1, 32)
+
+
 @pytest.mark.parametrize("kind", TAKEN)
 def test_each_family_is_about_as_near_in_half_precision_as_its_layers(kind: str) -> None:
     exact = passed(of_family(kind, whole=False))
