@@ -22,11 +22,16 @@ def families_table(measured: dict[str, Any]) -> str:
     updates = " and ".join(f"{count}" for count in settings["updates"].values())
     made = (
         "Examples/s: ours and, after the slash, that of `transformers.Trainer` with rows grouped by length; in front, "
-        f"how many times as fast ours is. {_legend(runs)}Random encoders, MRPC's rows, {updates} updates of "
-        f"{settings['train']['batch_size']} rows, {cpu['threads']} thread{'s' * (cpu['threads'] > 1)} ({cpu['name']}), "
+        f"how many times as fast ours is{_failures(runs)}. {_legend(runs)}Random encoders, MRPC's rows, "
+        f"{updates} updates of {settings['train']['batch_size']} rows, {cpu['threads']} thread{'s' * (cpu['threads'] > 1)} ({cpu['name']}), "
         f"{measured['date'][:10]}.{BUSY if settings.get('clock') == 'cpu' else ''}"
     )
     return "\n".join([*parts, made])
+
+
+def _failures(runs: list[dict[str, Any]]) -> str:
+    """What a cell without their rate means."""
+    return ", or *fails* where theirs stops with an error" if any("failed" in each for each in runs) else ""
 
 
 def _legend(runs: list[dict[str, Any]]) -> str:
@@ -59,14 +64,16 @@ def _rates(found: Found, precision: str, measure: str) -> str:
     """How many times as fast ours is, and both rates."""
     if not {(precision, "finetune"), (precision, "Trainer")} <= set(found):
         return ""
-    ours, theirs = (found[precision, name][measure] for name in ("finetune", "Trainer"))
+    ours, theirs = (found[precision, name].get(measure) for name in ("finetune", "Trainer"))
+    if theirs is None:
+        return f"{_figure(ours)} / fails"
     return f"{ours / theirs:.2f} ({_figure(ours)} / {_figure(theirs)})"
 
 
 def _parts(found: Found) -> str:
     """The parts of a layer that are functions of their own."""
     parts: list[list[str]] = [each["as_functions"] for each in found.values() if "as_functions" in each]
-    return " and ".join(parts[0] if parts else []) or "none"
+    return " and ".join(parts[0]) or "none" if parts else ""
 
 
 def _figure(rate: float) -> str:
