@@ -23,7 +23,8 @@ def families_table(measured: dict[str, Any]) -> str:
     made = (
         "Examples/s: ours and, after the slash, that of `transformers.Trainer` with rows grouped by length; in front, "
         f"how many times as fast ours is{_failures(runs)}. {_legend(runs)}Random encoders, MRPC's rows, "
-        f"{updates} updates of {settings['train']['batch_size']} rows, {cpu['threads']} thread{'s' * (cpu['threads'] > 1)} ({cpu['name']}), "
+        f"{updates} updates of {settings['train']['batch_size']} rows, "
+        f"{cpu['threads']} thread{'s' * (cpu['threads'] > 1)} ({cpu['name']}), "
         f"{measured['date'][:10]}.{BUSY if settings.get('clock') == 'cpu' else ''}"
     )
     return "\n".join([*parts, made])
