@@ -3,9 +3,10 @@
 import math
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -111,13 +112,16 @@ class Engine:
         pieces: list[tuple[int, np.ndarray]] = []
         done = 0
         with self.predicting():
+            ahead = (self._collated([features[i] for i in indices]) for indices in mine)
+            ready = list(islice(ahead, 1))
             for number, indices in enumerate(mine):
                 if interrupts.asked():
                     break
                 if self.model.head.vocabulary and number % TRIMMED == 0:
                     trim_memory()
-                chosen = [features[i] for i in indices]
-                pieces += zip(indices.tolist(), self._logits(chosen), strict=True)
+                read = self._started([features[i] for i in indices], ready.pop())
+                ready += islice(ahead, 1)  # while a GPU computes
+                pieces += zip(indices.tolist(), read(), strict=True)
                 done += len(indices) * self.accelerator.num_processes
                 self.watch(Predicted(done=min(done, len(features)), total=len(features)))
         if self.model.head.vocabulary:
@@ -187,11 +191,15 @@ class Engine:
 
     def batch(self, features: Sequence[Feature]) -> Batch:
         """These features as padded tensors on the device, in few shapes on a GPU, or where logits are many."""
+        return self._collated(features).to(self.accelerator.device)
+
+    def _collated(self, features: Sequence[Feature]) -> Batch:
+        """The same before it is on the device."""
         length, reads = self._padded_to(features)
         batch = collate(features, pad_id=self.pad_id, length=length, reads=reads)
         if self.model.head.decodes:
             batch = replace(batch, targets=batch.labels.get(LABEL))
-        return batch.to(self.accelerator.device)
+        return batch.pinned() if self.accelerator.device.type == "cuda" else batch
 
     def _padded_to(self, features: Sequence[Feature]) -> tuple[int, int]:
         """The tokens and the positions that are read to which a batch is padded at least; 0 is to its longest."""
@@ -203,21 +211,23 @@ class Engine:
         reads = int(stepped_reads(read_positions(features)).max()) if by_position else 0
         return (stepped_on_gpu if device == "cuda" else stepped)(longest, most=self.most_tokens), reads
 
-    def _logits(self, features: Sequence[Feature]) -> list[np.ndarray]:
-        """Logits of a batch; where memory runs out, of its halves."""
+    def _started(self, features: Sequence[Feature], batch: Batch) -> Callable[[], list[np.ndarray]]:
+        """What waits for a batch's logits, which a GPU computes meanwhile; where memory runs out, for its halves'."""
         try:
-            batch = self.batch(features)
+            batch = batch.to(self.accelerator.device)
             if isinstance(self.model.head, DecodingHead):
-                return self.model.head.write(*self.model.hidden(batch))
+                written = self.model.head.write(*self.model.hidden(batch))
+                return lambda: written
             logits = as_float(self.model(*batch.inputs()))
             if self.model.head.vocabulary:
                 logits = self.model.head.reduced(logits, batch.labels)
-            return self._unpadded(logits.cpu().numpy(), features)
+            return lambda: self._unpadded(logits.cpu().numpy(), features)
         except RuntimeError as error:  # torch's own class for GPUs is one, too
             if not is_out_of_memory(error) or len(features) == 1:
                 raise
         half = len(features) // 2
-        return self._logits(features[:half]) + self._logits(features[half:])
+        halves = [self._started(some, self._collated(some))() for some in (features[:half], features[half:])]
+        return lambda: halves[0] + halves[1]
 
     def _batch_tokens(self) -> int:
         return BATCH_TOKENS.get(self.accelerator.device.type, BATCH_TOKENS["cuda"])

@@ -15,6 +15,7 @@ TENSORS = (
     "input_ids", "attention_mask", "token_type_ids", "choices", "positions", "states", "targets", "draws"
 )  # fmt: skip
 """In the order of the arguments of a model's forward."""
+MOST_PINNED = 1 << 26  # bytes of a tensor; what is pinned is kept, and taken from other programs
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,13 @@ class Batch:
     def to(self, device: torch.device) -> "Batch":
         """The same batch on a device."""
         return self.mapped(lambda tensor: tensor.to(device, non_blocking=True))
+
+    def pinned(self) -> "Batch":
+        """The same in memory from which a GPU copies while the CPU works; large tensors, of states, stay as they are.
+
+        torch keeps the memory until the copy has ended, and uses it again for later batches.
+        """
+        return self.mapped(lambda tensor: tensor.pin_memory() if tensor.nbytes <= MOST_PINNED else tensor)
 
     def mapped(self, function: Callable[[Tensor], Tensor]) -> "Batch":
         """A batch of what a function makes of each tensor."""

@@ -66,7 +66,7 @@ def batches_of_rows(features: Sequence[Feature], settings: Train, data_seed: int
     return Batches(lengths(features), batch_size=size, data_seed=data_seed, updates=updates)
 
 
-def share(batch: np.ndarray, *, rank: int, processes: int, parts: int) -> list[np.ndarray]:
+def share(batch: range, *, rank: int, processes: int, parts: int) -> list[range]:
     """One process's rows of a batch, in `parts` for gradient accumulation. Over all processes, each row once.
 
     Interleaved, so that lengths spread evenly. A part may be empty if the batch is small.

@@ -169,7 +169,7 @@ class Updater:
         _seed(self.data_seed, update, accelerator.process_index)
         counts = {name: max(1, count) for name, count in label_counts(features).items()}
         shares = share(
-            np.arange(len(features)),
+            range(len(features)),
             rank=accelerator.process_index,
             processes=accelerator.num_processes,
             parts=parts,
@@ -185,9 +185,7 @@ class Updater:
             total += loss
             if chances is not None:
                 found = found if len(found) else torch.zeros(len(features), device=accelerator.device)
-                found[torch.as_tensor(chosen, dtype=torch.long, device=accelerator.device)] = chances[
-                    : len(chosen)
-                ].float()
+                found[chosen.start : chosen.stop : chosen.step] = chances[: len(chosen)].float()
         return total, found
 
     @cached_property
@@ -227,6 +225,6 @@ def _norm_of_weights(parameters: Sequence[nn.Parameter]) -> torch.Tensor:
     return get_total_norm([p.detach() for p in parameters if p.requires_grad])
 
 
-def _marked(parts: list[np.ndarray]) -> Iterator[tuple[np.ndarray, bool]]:
+def _marked(parts: list[range]) -> Iterator[tuple[range, bool]]:
     for index, part in enumerate(parts):
         yield part, index == len(parts) - 1

@@ -69,6 +69,20 @@ def test_graphs_give_the_losses_of_single_launches(
     assert with_graphs == pytest.approx(losses(cat_task(), tiny_bert, settings, GPU, precision), rel=1e-4)
 
 
+def test_batches_arrive_whole_however_many_wait(tiny_bert: Path) -> None:
+    """The memory of a batch is used again only after its copy has ended: the GPU is kept busy meanwhile."""
+    trainer, features = build(cat_task(), tiny_bert, TWENTY, device=GPU)
+    busy = torch.randn(4096, 4096, device=GPU)
+    batches = list[Any]()
+    for number in range(200):
+        busy = (busy @ busy).tanh()
+        batches.append(trainer.engine.batch(features[number % 48 : number % 48 + 16]))
+    for number, batch in enumerate(batches):
+        wanted = trainer.engine._collated(features[number % 48 : number % 48 + 16]).by_name()
+        for name, tensor in batch.by_name().items():
+            assert torch.equal(tensor.cpu(), wanted[name]), (number, name)
+
+
 def test_a_bilstm_goes_without_graphs(tiny_bert: Path, captured: list[Any]) -> None:
     def found(device: torch.device) -> list[float]:
         values = Losses()
