@@ -2,9 +2,11 @@
 
 python benchmarks/gpu.py --out results/gpu
 
-It runs the tests marked `gpu`, then measures, each contestant in a process of its own, in alternation. `--only` takes
-some parts, `--shapes` some of the shapes of `gpu_shapes`. Trainer has bf16, batches grouped by length and padded to
-multiples of 8, fused AdamW, sdpa, four loading processes, and does not look for nan losses, which would make it wait.
+It runs the tests marked `gpu`, then measures, each contestant in a process of its own, in alternation, and then trains
+the runs of `gpu_runs`, several at a time, whose records come into results/. The same command again trains what is not
+there. `--parts` takes some parts, `--shapes` some of the shapes of `gpu_shapes`; with `--limit 32` the parts that need
+no GPU are rehearsed on a CPU. Trainer has bf16, batches grouped by length and padded to multiples of 8, fused AdamW,
+sdpa, four loading processes, and does not look for nan losses, which would make it wait.
 """
 
 import argparse
@@ -24,6 +26,7 @@ from typing import Any
 
 import machine
 import torch
+from gpu_runs import SWEEPS, Setup, finished_runs
 from gpu_shapes import SHAPES, Shape
 
 from finetune.data.messages import so_many
@@ -31,7 +34,9 @@ from finetune.data.messages import so_many
 UPDATES, EPOCHS = 40, 3  # an epoch: the first compiles and makes graphs, the second is timed, the third profiled
 RATE, DEVICE, SEEN = 2e-5, "cuda", torch.profiler.ProfilerActivity.CUDA
 MODEL = "new:12x768"  # of the size of BERT-base
-PARTS = ["checks", "speed", "prediction"]
+TRAINED_ROWS, PREDICTED_ROWS = 320, 10_000
+PARTS = ["checks", "speed", "prediction", *SWEEPS]
+ANYWHERE = {"prediction", *SWEEPS}  # what a CPU can rehearse
 PEAK = 8192  # rows and columns of the matrix product whose rate is the device's limit
 
 
@@ -243,7 +248,7 @@ def measure(name: str, shapes: list[str]) -> None:
         torch.cuda.empty_cache()
 
 
-def predicted(rows: int = 10_000) -> dict[str, Any]:
+def predicted(device: str, rows: int) -> dict[str, Any]:
     """Rows a second of a fine-tuned BERT-base with random weights: ours, and `pipeline` by its best batch, in bf16."""
     import numpy as np
     import transformers
@@ -257,13 +262,15 @@ def predicted(rows: int = 10_000) -> dict[str, Any]:
     texts = [" ".join(each) for each in np.random.default_rng(0).choice(words, (rows, 40))]
     with TemporaryDirectory() as scratch, redirect_stdout(sys.stderr):
         file = Path(scratch) / "rows.csv"
-        file.write_text("text,label\n" + "".join(f"{text},{'ab'[i % 2]}\n" for i, text in enumerate(texts[:320])))
+        lines = (f"{text},{'ab'[number % 2]}\n" for number, text in enumerate(texts[:TRAINED_ROWS]))
+        file.write_text("".join(["text,label\n", *lines]))
         run = finetune.train(
             str(file),
             model=MODEL,
             tokenizer=str(resolve("minilm").folder),
             out=f"{scratch}/results",
             pooling="family",
+            device=device,
             train={"epochs": 1},
         )
         found: dict[str, list[float]] = {}
@@ -272,7 +279,7 @@ def predicted(rows: int = 10_000) -> dict[str, Any]:
             found.setdefault("finetune", []).append(_rate(lambda: model.predict(texts), rows))
             for batch in (64, 256, 1024):
                 pipeline = transformers.pipeline(
-                    "text-classification", model=str(run.folder / "model"), device=0, dtype=torch.bfloat16
+                    "text-classification", model=str(run.folder / "model"), device=device, dtype=torch.bfloat16
                 )
                 name = f"pipeline, batch {batch}"
                 found.setdefault(name, []).append(_rate(partial(pipeline, texts, batch_size=batch), rows))
@@ -288,19 +295,33 @@ def _rate(predict: Callable[[], Any], rows: int) -> float:
 def main() -> None:
     """Checks, measures and writes."""
     parser = argparse.ArgumentParser(description="What a GPU must show")
-    parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS)
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
     parser.add_argument("--shapes", nargs="+", choices=list(SHAPES), default=list(SHAPES))
     parser.add_argument("--contestants", nargs="+", choices=list(CONTESTANTS), default=["finetune", "trainer"])
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--one", choices=list(CONTESTANTS), help=argparse.SUPPRESS)
+    parser.add_argument("--runs", type=Path, default=Path("build/gpu-runs"), help="folder of the runs")
+    parser.add_argument("--records", type=Path, default=Path("results"), help="folder that keeps their records")
+    parser.add_argument("--data", type=Path, help="folder with the tasks' files; default: $FINETUNE_DATA")
+    parser.add_argument("--workers", type=int, default=6, help="runs at a time")
+    parser.add_argument("--limit", type=int, help="rehearse with so many rows of each split")
     parser.add_argument("--out", type=Path, help="folder to write to")
     options = parser.parse_args()
     if options.one:
         measure(options.one, options.shapes)
         return
-    if not torch.cuda.is_available():
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    if device == "cpu" and not (options.limit and ANYWHERE.issuperset(options.parts)):
         parser.error("this machine has no GPU that torch can use")
-    facts = {**machine.facts(), "device": torch.cuda.get_device_name(), "peak_tflops": peak()}
+    if options.limit and options.records == parser.get_default("records"):
+        parser.error("--limit: name a folder for the records, other than that of the tables")
+    facts = machine.facts()
+    if device == "cuda":
+        facts |= {"device": torch.cuda.get_device_name(), "peak_tflops": peak()}
+    setup = Setup(
+        runs=options.runs, records=options.records, data=options.data, device=device, workers=options.workers,
+        limit=options.limit,
+    )  # fmt: skip
 
     def keep(name: str, found: Any) -> None:
         if options.out is not None:
@@ -311,9 +332,10 @@ def main() -> None:
     parts: dict[str, Callable[[], Any]] = {
         "checks": checked,
         "speed": lambda: speed(options.shapes, options.contestants, options.rounds, partial(keep, "speed")),
-        "prediction": predicted,
+        "prediction": lambda: predicted(device, options.limit or PREDICTED_ROWS),
+        **{name: partial(finished_runs, name, setup) for name in SWEEPS},
     }
-    for name in options.only:
+    for name in options.parts:
         keep(name, parts[name]())
 
 
