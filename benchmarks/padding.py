@@ -10,23 +10,27 @@ import argparse
 import json
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import machine
 import numpy as np
 
+import finetune
 from finetune.data.source import Source, source_of
 from finetune.inference.feature_batches import BATCH_TOKENS, stepped_on_gpu, token_batches
 from finetune.models.feature import Feature
 from finetune.models.feature_arrays import lengths
 from finetune.runs.events import unwatched
 from finetune.runs.recipe import Recipe
+from finetune.task_types.registry import find
 from finetune.task_types.resolved_run import resolved_run
 from finetune.training.batching import training_batches
 from finetune.training.prepared_run import build_run, plan_run
 
 WIDTH, MOST = 384, 512  # MiniLM's width and positions
-OWN: dict[str, Any] = {"model": "new:1x32x2", "tokenizer": 4_096}  # a vocabulary of the task's own training rows
+VOCABULARY = 4_096  # tokens, of a task's own training rows where MiniLM does not read their language
+OWN = {"model": "new:1x32x2"}
 TASKS: dict[str, dict[str, Any]] = {
     "CoLA": {"task": "cola"},
     "SST-2": {"task": "sst2"},
@@ -65,9 +69,18 @@ def padding(features: Sequence[Feature], batches: Iterable[np.ndarray], device: 
     return {"tokens": 1 - tokens / computed, "operations": 1 - useful / done}
 
 
-def measured(settings: dict[str, Any], source: Source, limit: int | None) -> dict[str, Any]:
+def own_vocabulary(task: str, source: Source, folder: Path) -> Path:
+    """A vocabulary of a task's training rows."""
+    rows = find(task).load(source, "train").rows
+    texts = folder / f"{task}.txt"
+    texts.write_text("\n\n".join(text for row in rows for text in row.texts), encoding="utf-8")
+    return finetune.tokenizer(texts, path=folder / task, size=VOCABULARY).path
+
+
+def measured(settings: dict[str, Any], source: Source, limit: int | None, folder: Path) -> dict[str, Any]:
     """A task's lengths, and the shares of padding of its training and dev rows on each device."""
-    recipe = Recipe.model_validate({"model": "minilm", "limit": limit, **settings})
+    own = {"tokenizer": str(own_vocabulary(settings["task"], source, folder))} if "model" in settings else {}
+    recipe = Recipe.model_validate({"model": "minilm", "limit": limit, **settings, **own})
     planned = plan_run(resolved_run(recipe), source=source, device="cpu")
     features = build_run(planned, unwatched).features
     train, dev = (list(features[split]) for split in (planned.task.train_split, planned.task.dev_splits[0]))
@@ -94,7 +107,8 @@ def main() -> None:
     options = parser.parse_args()
     result = {"about": "Shares of padding in batches", **machine.facts(), "tasks": dict[str, Any]()}
     for name in options.tasks:
-        result["tasks"][name] = measured(TASKS[name], source_of(options.data), options.limit)
+        with TemporaryDirectory() as scratch:
+            result["tasks"][name] = measured(TASKS[name], source_of(options.data), options.limit, Path(scratch))
         print(name, json.dumps(result["tasks"][name]), flush=True)
     if options.out is not None:
         options.out.parent.mkdir(parents=True, exist_ok=True)

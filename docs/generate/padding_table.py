@@ -27,7 +27,7 @@ def padding_table(measured: dict[str, Any]) -> str:
         "prediction, GPU",
     ]
     made = (
-        "Padding in 100 tokens that are computed: batches of an epoch, and of the dev rows as they are predicted. NSMC and "
-        f"KorSTS with a vocabulary of their own rows, others with MiniLM's ({measured['date'][:10]})."
+        "Padding in 100 tokens that are computed: batches of an epoch, and of the dev rows as they are predicted. NSMC "
+        f"and KorSTS with a vocabulary of their own rows, others with MiniLM's ({measured['date'][:10]})."
     )
     return "\n".join([markdown_table(head, lines), "", made])
