@@ -35,6 +35,7 @@ from label_next_table import label_next_probe, label_next_runs, label_next_short
 from memory_chart import memory_chart
 from ordinal_table import ordinal_table
 from overlapping_table import overlapping_table
+from padding_table import padding_table
 from pipeline_table import pipeline_table
 from ranking_table import ranking_table
 from sequences_table import beams_table, written_table
@@ -60,6 +61,7 @@ SCALE: dict[str, tuple[str, Callable[..., str]]] = {
     "families-speed": ("families.json", families_table),
     "families-small": ("families_small.json", families_table),
     "used-rows": ("used_rows.json", used_rows_table),
+    "padding": ("padding.json", padding_table),
     "against-pipeline": ("against_pipeline.json", pipeline_table),
     "short-runs": ("short_runs.json", short_runs_table),
     "growth": ("growth.json", growth_table),
