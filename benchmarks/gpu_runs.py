@@ -1,5 +1,6 @@
 """The runs that fill the tables of the documents: which ones, and their records in results/."""
 
+import json
 import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,6 +13,8 @@ from worker_processes import WorkerProcesses
 from finetune.api.planning import plan
 from finetune.data.source import Source, source_of
 from finetune.runs.events import Event, Note
+from finetune.runs.recipe import Recipe
+from finetune.runs.record import RunRecord
 from finetune.runs.record_files import all_records
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.training.run_many import run_all
@@ -129,9 +132,25 @@ def _bring(setup: Setup) -> None:
 
 
 def _keep(setup: Setup) -> None:
-    """Copies the records of all finished runs; that of the same run on a CPU is replaced."""
-    for record in all_records(setup.runs):
+    """Copies the records of all finished runs; those of the same recipe, of a CPU or earlier rows, are replaced."""
+    made = {_recipe(record): record for record in all_records(setup.runs)}
+    for earlier in all_records(setup.records):
+        if _recipe(earlier) in made and made[_recipe(earlier)].id != earlier.id:
+            (setup.records / earlier.task / earlier.id / RECORD).unlink()
+    for record in made.values():
         _copy(setup.runs, setup.records, record.task, record.id)
+
+
+def _recipe(record: RunRecord) -> tuple[str, str]:
+    """The task and what its recipe sets; later records have more settings at their defaults."""
+    defaults = Recipe(task=record.task).model_dump(mode="json")
+    return record.task, json.dumps(_set(record.recipe, defaults), sort_keys=True)
+
+
+def _set(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    inner = {key: _set(value, defaults.get(key) or {}) for key, value in given.items() if isinstance(value, dict)}
+    values = {key: value for key, value in given.items() if value != defaults.get(key)}
+    return {key: value for key, value in (values | inner).items() if value not in (None, {})}
 
 
 def _copy(here: Path, there: Path, task: str, run: str) -> None:

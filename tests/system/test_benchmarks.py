@@ -189,3 +189,49 @@ def test_the_benchmark_of_short_runs_finds_each_part_and_has_a_table(tmp_path: P
         assert all(seconds > 0 for seconds in run["seconds"].values()), run
         assert run["seconds"]["training"] > run["seconds"]["tokens"]
     assert "**all but training**" in shown(out, "short_runs_table", "short_runs_table")
+
+
+@pytest.mark.slow
+def test_the_benchmark_of_padding_has_a_table(tmp_path: Path) -> None:
+    pytest.importorskip(MINILM_PACKAGE, reason="needs the extra `offline`")
+    write_cola(tmp_path)
+    out = tmp_path / "padding.json"
+    command = [sys.executable, "padding.py", "--tasks", "CoLA", "--data", tmp_path, "--out", out]
+    subprocess.run(command, cwd=ROOT / "benchmarks", capture_output=True, check=True)
+    found = json.loads(out.read_text())["tasks"]["CoLA"]
+    assert found["training"]["cpu"]["tokens"] < 0.1  # all rows have one length but for some figures
+    assert found["training"]["cuda"]["tokens"] == pytest.approx(1 - found["mean_tokens"] / 8)  # padded to 8 tokens
+    assert "| CoLA | 40 / 40 |" in shown(out, "padding_table", "padding_table")
+
+
+def rehearsed(part: str, work: Path, runs: str, data: Path) -> dict[str, Any]:
+    """What the part of a GPU's benchmark found on the CPU, with few rows."""
+    command = [sys.executable, "gpu.py", "--parts", part, "--limit", "24", "--workers", "2", "--data", data,
+               "--runs", work / runs, "--records", work / "records", "--out", work / "gpu"]  # fmt: skip
+    done = subprocess.run(command, cwd=ROOT / "benchmarks", capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads((work / "gpu" / f"{part}.json").read_text())[part]
+    kept = {f"{file.parents[1].name}/{file.parent.name}" for file in (work / "records").glob("*/*/record.json")}
+    assert kept.issuperset(found["runs"])
+    return found
+
+
+@pytest.mark.slow
+def test_the_runs_of_a_gpu_resume_and_one_that_fails_does_not_stop_the_rest(tmp_path: Path) -> None:
+    pytest.importorskip(MINILM_PACKAGE, reason="needs the extra `offline`")
+    write_cola(tmp_path)
+    first = rehearsed("seeds", tmp_path, "runs", tmp_path)
+    assert [run.split("/")[0] for run in first["runs"]] == ["cola"]
+    assert any("sst2" in failure for failure in first["failed"]) and len(first["failed"]) > 9
+    again = rehearsed("seeds", tmp_path, "others", tmp_path)
+    assert again["runs"] == first["runs"]
+    assert not list((tmp_path / "others").glob("*/*/model"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", ["table-7", "own-encoder"])
+def test_the_runs_of_a_gpu_can_be_rehearsed(part: str, real_data: Path, tmp_path: Path) -> None:
+    pytest.importorskip(MINILM_PACKAGE, reason="needs the extra `offline`")
+    found = rehearsed(part, tmp_path, "runs", real_data)
+    assert not found["failed"]
+    assert len(found["runs"]) >= 7
