@@ -8,9 +8,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from worker_processes import WorkerProcesses
+from worker_processes import worker_processes
 
 from finetune.api.planning import plan
+from finetune.data.messages import so_many
 from finetune.data.source import Source, source_of
 from finetune.runs.events import Event, Note
 from finetune.runs.recipe import Recipe
@@ -84,15 +85,16 @@ def finished_runs(part: str, setup: Setup) -> dict[str, Any]:
     """Trains what is not finished, and keeps the records: how many there are, what failed, and the seconds."""
     started, found, failed = time.perf_counter(), list[str](), list[str]()
     _bring(setup)
-    for sweep in SWEEPS[part]:
-        options = RunOptions(source=sweep.source(setup.data), out=setup.runs, device=setup.device)
-        runs = _planned(sweep, setup)
-        print(f"{part}: {', '.join(sweep.targets)}: {len(runs)} runs", flush=True)
-        records, failures = run_all(runs, options, watch=_shown, executor=WorkerProcesses(workers=setup.workers))
-        found += [f"{record.task}/{record.id}" for record in records]
-        failed += map(str, failures)
-        _keep(setup)
-    return {"runs": sorted(found), "failed": failed, "seconds": time.perf_counter() - started}
+    with worker_processes(setup.workers) as executor:
+        for sweep in SWEEPS[part]:
+            options = RunOptions(source=sweep.source(setup.data), out=setup.runs, device=setup.device)
+            runs = _planned(sweep, setup)
+            print(f"{part}: {', '.join(sweep.targets)}: {so_many(len(runs), 'run')}", flush=True)
+            records, failures = run_all(runs, options, watch=_shown, executor=executor)
+            found += [f"{record.task}/{record.id}" for record in records]
+            failed += map(str, failures)
+            _keep(setup)
+    return {"runs": sorted(set(found)), "failed": failed, "seconds": time.perf_counter() - started}
 
 
 def _planned(sweep: Sweep, setup: Setup) -> list[ResolvedRun]:

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
@@ -18,23 +18,29 @@ from finetune.training.executors.remote import Sent, received, sent, train_sent
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerProcesses:
-    """An executor with so many processes, each of which trains one run after the other, the longest first."""
+    """An executor with a pool of so many processes, each of which trains one run after the other, the longest first."""
 
+    pool: ProcessPoolExecutor
     workers: int
 
-    @contextmanager
-    def held(self, out: Path) -> Iterator[None]:
-        """Nothing: each call has processes of its own."""
-        yield
+    def held(self, out: Path) -> AbstractContextManager[None]:
+        """Nothing: the pool stays open."""
+        return nullcontext()
 
     def outcomes(self, jobs: Sequence[Job], watch: Watcher) -> list[Outcome]:
         """What became of each job; one whose process dies, of memory or else, failed."""
         place = Place(folder=Path.cwd(), threads=max(1, (os.cpu_count() or 1) // self.workers))
-        with ProcessPoolExecutor(self.workers, mp_context=get_context("spawn")) as pool:
-            started: dict[int, Future[Sent]] = {}
-            for index in longest_first(jobs):
-                started[index] = pool.submit(train_sent, sent(jobs[index], place=place, wait=True))
-            return [_outcome(started[index], job) for index, job in enumerate(jobs)]
+        started: dict[int, Future[Sent]] = {}
+        for index in longest_first(jobs):
+            started[index] = self.pool.submit(train_sent, sent(jobs[index], place=place, wait=True))
+        return [_outcome(started[index], job) for index, job in enumerate(jobs)]
+
+
+@contextmanager
+def worker_processes(workers: int) -> Iterator[WorkerProcesses]:
+    """An executor whose processes end with the context."""
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        yield WorkerProcesses(pool=pool, workers=workers)
 
 
 def _outcome(future: "Future[Sent]", job: Job) -> Outcome:
