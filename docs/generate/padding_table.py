@@ -17,9 +17,9 @@ def padding_table(measured: dict[str, Any]) -> str:
     head = ["task", "rows of train / dev", "mean tokens", "training, CPU", "on a GPU", "prediction, CPU", "on a GPU"]
     ranges = [f"{min(shares):.0f} to {max(shares):.0f}" for shares in zip(*every, strict=True)]
     made = (
-        "Of 100 tokens that are computed, those that are padding: in an epoch of batches of 16 or 32 rows, and where the "
-        f"dev rows are predicted. Rows without padding could save these at most: {ranges[0]} tokens in training on a CPU "
-        f"and {ranges[1]} on a GPU, {ranges[2]} and {ranges[3]} in prediction. NSMC and KorSTS with vocabularies of "
-        f"their own rows, others with MiniLM's ({measured['date'][:10]})."
+        "Of 100 tokens that are computed, those that are padding: in an epoch of batches of 16 or 32 rows, and where "
+        "the dev rows are predicted. Rows without padding could save these at most: "
+        f"{ranges[0]} tokens in training on a CPU and {ranges[1]} on a GPU, {ranges[2]} and {ranges[3]} in prediction. "
+        f"NSMC and KorSTS with vocabularies of their own rows, others with MiniLM's ({measured['date'][:10]})."
     )
     return "\n".join([markdown_table(head, lines), "", made])
