@@ -98,8 +98,10 @@ def paired_bootstrap(
     scores = [np.array(spacing.values([each.score for each in side])) for side in (a, b)]
     by_rows = drawn_scores[1].mean(1) - drawn_scores[0].mean(1)
     by_seeds, freedom = chance_of_seeds([seed_variance(*side) for side in zip(scores, drawn_scores, strict=True)])
-    drawn = _widened(by_rows, a[0].size) + by_seeds * generator.standard_t(freedom, resamples)
     step = float(scores[1].mean() - scores[0].mean())
+    backwards = (step, by_rows.mean()) < (0, 0)  # the other order draws the same noise with the other sign
+    noise = by_seeds * generator.standard_t(freedom, resamples) * (-1 if backwards else 1)
+    drawn = _widened(by_rows, a[0].size) + noise
     extreme = int((~(np.abs(drawn - by_rows.mean()) < abs(step) - NO_SPREAD)).sum())
     return Difference(
         a=means[0],

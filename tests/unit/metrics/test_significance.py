@@ -87,6 +87,16 @@ def fixed(rows: int, right: float) -> Counted:
     return mean_counted(np.arange(rows) < right * rows)
 
 
+@pytest.mark.parametrize("share", [0.4, 0.9])
+def test_the_other_order_has_the_figures_of_the_other_sign(share: float) -> None:
+    a, b = ([mean_counted(hits(8, of)) for of in pair] for pair in ((0.5, 0.9), (share, 0.6)))
+    there, back = paired_bootstrap(a, b), paired_bootstrap(b, a)
+    assert there.interval is not None
+    assert back.interval is not None
+    assert back.interval == pytest.approx((-there.interval[1], -there.interval[0]))
+    assert (back.p, back.rows_needed) == (there.p, there.rows_needed)
+
+
 def test_where_seeds_alone_differ_the_test_is_welchs() -> None:
     """With so many rows that these are no chance; two seeds a side, for which a bootstrap of them would be too sure."""
     scores = [0.80, 0.83], [0.86, 0.90]
