@@ -9,7 +9,9 @@ from pathlib import Path
 from finetune.data.bounds import require_column, require_filled
 from finetune.data.detect import detect
 from finetune.data.file_format import FileFormat
+from finetune.data.formats.delimited import blank_lines
 from finetune.data.formats.excel import hint_of
+from finetune.data.messages import noun, so_many
 from finetune.data.paired_files import labels_of_texts, read_pair
 from finetune.data.records import Record, whole
 from finetune.data.table import Table, table_of_cells, table_of_records
@@ -52,6 +54,15 @@ def first_rows(path: Path, form: FileFormat, *, most: int) -> Table:
 
 def _empty(path: Path, form: FileFormat) -> UserError:
     return UserError(f"{path}: has no rows below its header{hint_of(form)}", "Give it at least one row")
+
+
+def reading_notes(path: Path, form: FileFormat) -> list[str]:
+    """What a reader of a file must know: its encoding, where it is not UTF, and lines that are no rows."""
+    notes = form.encoding_notes(path)
+    if blank := blank_lines(path, form):
+        lines = so_many(blank, "empty line")
+        notes.append(f"{path}: {lines} {noun(blank, 'is', 'are')} left out, so rows and lines have different numbers")
+    return notes
 
 
 def survey(path: Path, form: FileFormat) -> tuple[int, frozenset[str]]:

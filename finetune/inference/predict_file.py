@@ -10,7 +10,7 @@ from typing import Any
 
 from finetune.data.file_format import FileFormat
 from finetune.data.messages import percent, so_many
-from finetune.data.reading import first_rows, records, survey
+from finetune.data.reading import first_rows, reading_notes, records, survey
 from finetune.data.writing import ESCAPED, encoding_note, require_writable, write_rows, written_format
 from finetune.inference.answer_rows import ERROR, answer_windows, free_name, windows, with_answer
 from finetune.inference.asked import UNSURE
@@ -88,7 +88,7 @@ def predict_file(
     layout = kind.with_spelling(layout, sample.columns)
     total, taken = survey(path, form)
     require_writable(output, {*taken, PREDICTION}, rows=total, like=form)
-    found = Prediction(format=str(form), notes=[*form.encoding_notes(path), *notes])
+    found = Prediction(format=str(form), notes=[*reading_notes(path, form), *notes])
     noted = measuring(predictor, total)
     with Journal(output, of=_fingerprint(predictor, path, form, layout)) as journal:
         found.resumed = journal.rows

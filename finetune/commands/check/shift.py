@@ -11,7 +11,7 @@ import numpy as np
 from finetune.commands.check.shift_words import Change, changes
 from finetune.data.messages import percent, shown, so_many
 from finetune.data.paths import exists, is_file
-from finetune.data.reading import first_rows, records
+from finetune.data.reading import first_rows, reading_notes, records
 from finetune.data.records import Record
 from finetune.data.rows import Row
 from finetune.data.source import content_hash
@@ -121,12 +121,13 @@ class ShiftReport:
 
 @dataclass(frozen=True, kw_only=True)
 class NewRows:
-    """A sample of a file's rows with the records they were made from, and why others of the sample make none."""
+    """A sample of a file's rows with the records they were made from, why others make none, and how it was read."""
 
     layout: Layout
     records: Sequence[Record]
     rows: Sequence[Row]
     faults: Sequence[str]
+    notes: Sequence[str]
 
     @property
     def unusable(self) -> float:
@@ -245,7 +246,7 @@ def new_rows(predictor: Predictor, file: Path, options: Mapping[str, str]) -> Ne
         kept.append(record)
     if not rows:
         raise UserError(f"{file}: has no row that can be predicted: {faults[0]}", "Check it with `finetune check`")
-    return NewRows(layout=layout, records=kept, rows=rows, faults=faults)
+    return NewRows(layout=layout, records=kept, rows=rows, faults=faults, notes=reading_notes(file, form))
 
 
 def _drawn(coming: Iterator[Record], most: int) -> list[Record]:
@@ -282,7 +283,8 @@ def _notes(
     new: Measures,
     level: float,
 ) -> Iterator[str]:
-    """What explains a change, and what limits the tests."""
+    """How the rows were read, what explains a change, and what limits the tests."""
+    yield from read.notes
     if read.faults:
         yield f"{percent(read.unusable)} of the rows cannot be predicted; the first: {read.faults[0]}"
     if any(one.name == "columns" and one.corrected <= level for one in every) and seem_swapped(old, new):

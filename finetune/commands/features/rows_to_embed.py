@@ -7,7 +7,7 @@ from typing import Any
 
 from finetune.data.formats.delimited import names_columns
 from finetune.data.messages import places, so_many
-from finetune.data.reading import first_rows, records
+from finetune.data.reading import first_rows, reading_notes, records
 from finetune.data.rows import Row
 from finetune.data.source import Source
 from finetune.data.table import Table
@@ -71,7 +71,7 @@ def rows_of_file(path: Path, settings: Mapping[str, Any], *, trained: Layout | N
     recipe = parse(table, origin=str(path)).with_settings(rest, origin="settings", options=lambda _: every_option())
     task = configured(trained_task(layout, name=data_name(str(path))), recipe.options)
     found = _read(RowsToEmbed(recipe=recipe, task=task, rows=[], ids=[], places=[], notes=notes), path, form, layout)
-    return replace(found, notes=[*form.encoding_notes(path), *found.notes])
+    return replace(found, notes=[*reading_notes(path, form), *found.notes])
 
 
 def _layout(sample: Table, trained: Layout | None, given: Mapping[str, str]) -> tuple[Layout, list[str]]:

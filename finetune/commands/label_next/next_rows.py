@@ -14,7 +14,7 @@ from finetune.commands.label_next.outputs import TABLE, Item, LabellingTarget, r
 from finetune.commands.label_next.result import AskedRows, NextRows
 from finetune.data.messages import noun, so_many
 from finetune.data.outputs import require_replaceable_output
-from finetune.data.reading import first_rows, records, survey
+from finetune.data.reading import first_rows, reading_notes, records, survey
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.inference.predict_plan import SAMPLE_ROWS, known_type, layout_for, require_settings
@@ -92,7 +92,7 @@ def write_next_rows(
         before=0 if before is None else sum(1 for _ in before),
         exported=target.tool != TABLE,
         settings=target.settings() | ({"split": SPLIT} if before is not None and before.dev else {}),
-        notes=[*form.encoding_notes(pool), *notes, *_notes(found, chosen, asked)],
+        notes=[*reading_notes(pool, form), *notes, *_notes(found, chosen, asked)],
     )
 
 

@@ -122,6 +122,17 @@ def count_records(path: Path, form: FileFormat) -> tuple[int, frozenset[str]]:
     return lines - form.layout.header, frozenset(header(path, form))
 
 
+def blank_lines(path: Path, form: FileFormat) -> int:
+    """The empty lines above the last row of a file of one column; other formats, whose rows show it, have none."""
+    found = coming = 0
+    if not isinstance(form.layout, Dialect) or len(header(path, form)) != 1:
+        return found
+    for row in _lines(path, form, width=1):
+        coming = coming + 1 if _is_empty(row) else 0
+        found += _is_empty(row)
+    return found - coming
+
+
 def header(path: Path, form: FileFormat) -> list[str]:
     """The names of a delimited file's columns."""
     dialect: Dialect = form.layout
