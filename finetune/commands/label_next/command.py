@@ -14,6 +14,7 @@ from finetune.cli.next_commands import GivenOptions
 from finetune.cli.options import note_line
 from finetune.cli.progress import watching
 from finetune.cli.terminal import echo, one_line, say
+from finetune.cli.which_run import say_which
 from finetune.commands.label_next.api import next_rows_of, require_pool
 from finetune.commands.label_next.result import MOST_CHOSEN, RANDOM_SHARE, AskedRows
 from finetune.data.messages import noun, so_many
@@ -54,6 +55,8 @@ def label_next_command(
     options = {name: str(value) for name, value in given.items()}
     asked = AskedRows(rows=rows, random=random, new_only=new_only)
     folder = require_pool(run, pool, output, asked=asked, options=options, out=out)
+    if not quiet:
+        say_which([run], out)
     load_libraries("" if quiet else f"{pool}: loading {run}", "finetune.commands.label_next.next_rows")
     with watching(quiet=quiet) as watch:
         found = next_rows_of(

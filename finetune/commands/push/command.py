@@ -8,6 +8,7 @@ import typer
 
 from finetune.cli.arguments import RESULTS, Examples, Exports, Out
 from finetune.cli.terminal import echo, say
+from finetune.cli.which_run import say_which
 from finetune.commands.push.api import prepared
 from finetune.commands.push.hub import require_token, send, without_bars
 from finetune.commands.push.outgoing import Outgoing
@@ -29,6 +30,7 @@ def push_command(
     """Prints the files, their sizes and the card's head, and sends them in one commit."""
     token = require_token()
     found = prepared(run, name, exports=export or (), with_examples=with_examples, out=out, token=token)
+    say_which([run], out)
     echo(_summary(found), err=True)
     if not yes:
         _ask(found, private=private)

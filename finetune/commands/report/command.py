@@ -10,6 +10,7 @@ from finetune.cli.console import standard_error
 from finetune.cli.libraries import load_libraries
 from finetune.cli.progress import ProgressDisplay
 from finetune.cli.terminal import say
+from finetune.cli.which_run import say_which
 from finetune.commands.report.api import MOST_EXPLAINED, write_report_page
 from finetune.data.outputs import PAGE, require_replaceable_output
 from finetune.runs.events import unwatched
@@ -32,6 +33,8 @@ def report_command(
 ) -> None:
     """Writes the page and prints its size."""
     require_replaceable_output(output, endings=PAGE, reads=runs, force=force)
+    if not quiet:
+        say_which(runs, out)
     if explain or robust:
         load_libraries("" if quiet else "loading the models", "finetune.inference.predictor")
     with ProgressDisplay(standard_error()) as display:

@@ -8,6 +8,7 @@ import typer
 from finetune.cli.arguments import RESULTS, Out, Quiet, Replace
 from finetune.cli.libraries import load_libraries
 from finetune.cli.terminal import say
+from finetune.cli.which_run import say_which
 from finetune.data.outputs import PAGE, require_replaceable_output
 
 
@@ -32,6 +33,8 @@ def view_command(
 ) -> None:
     """Writes the page and prints its size. Without a text it shows a pair of ours."""
     require_replaceable_output(output, endings=PAGE, reads=[model, sentences], force=force)
+    if not quiet:
+        say_which([model], out)
     load_libraries("" if quiet else f"view: loading {model}", "finetune.commands.view.look")
     from finetune.commands.view.api import view as write
 

@@ -29,6 +29,19 @@ def test_show_of_a_file_shows_its_latest_run_or_its_recipe(here: Finetune, films
     assert "[train]" in here("show", "new.csv").stdout
 
 
+def test_of_several_runs_of_a_name_the_one_that_is_used_is_named(
+    here: Finetune, films: str, tiny_bert: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "pool.csv").write_text("text\nthe bird ran\na dog sat\n")
+    commands = ("report {}", "view {} cat --word cat --sentences films.csv", "label-next {} pool.csv")
+    for command in commands:
+        assert films not in here(*command.format("films.csv").split()).stderr
+    assert here("run", "films.csv", f"model={tiny_bert}", "seed=2", "train.epochs=1").returncode == 0
+    for command in commands:
+        assert films in here(*command.format("films.csv").split(), "--force").stderr
+        assert "latest run" not in here(*command.format(films).split(), "--force").stderr
+
+
 @pytest.mark.parametrize(
     "command",
     ["show {}", "predict {} films.csv", "evaluate {} films.csv", "report {}", "compare {} {}", "features {} films.csv"],
