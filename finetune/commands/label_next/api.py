@@ -12,7 +12,9 @@ from finetune.api.inputs import in_memory, is_path, named_options
 from finetune.api.names import model_name
 from finetune.api.quiet import plainly, quiet
 from finetune.api.run import Run
+from finetune.commands.label_next.outputs import tool_of
 from finetune.commands.label_next.result import RANDOM_SHARE, AskedRows, NextRows
+from finetune.data.outputs import require_replaceable_output
 from finetune.data.source import source_of
 from finetune.inference.predict_plan import require_predictable
 from finetune.runs.events import Watcher, unwatched
@@ -73,7 +75,9 @@ def label_next(
         scratch = Path(stack.enter_context(TemporaryDirectory()))
         file = Path(pool) if is_path(pool) else stack.enter_context(in_memory(pool, scratch))
         output = scratch / "next.parquet" if path is None else Path(path)
-        folder = require_pool(model_name(run), file, output, asked=asked, options=options, out=Path(out))
+        folder = require_pool(
+            model_name(run), file, output, asked=asked, to=to, options=options, out=Path(out), force=force
+        )
         found = next_rows_of(
             folder, file, output, asked=asked, to=to, options=options, out=Path(out), device=device,
             data=None if data_folder is None else Path(data_folder), watch=unwatched, force=force,
@@ -82,10 +86,20 @@ def label_next(
 
 
 def require_pool(
-    run: str, pool: Path, output: Path, *, asked: AskedRows, options: Mapping[str, str], out: Path
+    run: str,
+    pool: Path,
+    output: Path,
+    *,
+    asked: AskedRows,
+    to: str | None,
+    options: Mapping[str, str],
+    out: Path,
+    force: bool,
 ) -> RunFolder:
-    """The folder of a run. Raises UserError, before torch is imported, for what cannot be chosen."""
+    """The folder of a run. Raises UserError, before torch is imported, for what cannot be chosen or written."""
     asked.require_possible()
+    tool_of(output, to)
+    require_replaceable_output(output, reads=[pool], force=force)
     folder = require_run(run, out)
     require_predictable(str(folder.path), pool, output.with_suffix(".csv"), options, out=out, force=True)
     return folder

@@ -54,7 +54,7 @@ def label_next_command(
         raise UserError(f"'{others[0]}' is not a setting", "Name one pool, and settings as key=value")
     options = {name: str(value) for name, value in given.items()}
     asked = AskedRows(rows=rows, random=random, new_only=new_only)
-    folder = require_pool(run, pool, output, asked=asked, options=options, out=out)
+    folder = require_pool(run, pool, output, asked=asked, to=to, options=options, out=out, force=force)
     if not quiet:
         say_which([run], out)
     load_libraries("" if quiet else f"{pool}: loading {run}", "finetune.commands.label_next.next_rows")

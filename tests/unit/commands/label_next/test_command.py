@@ -168,6 +168,23 @@ def test_what_cannot_be_done_is_one_line(
     assert_error(asked("sentence", *arguments, fails=True), *words)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("-o", "next.html"), ["next.html", ".csv"]),
+        (("--to", "doccano"), ["next.csv", ".jsonl"]),
+        (("-o", "theirs.csv"), ["theirs.csv", "already exists"]),
+    ],
+)
+def test_what_cannot_be_written_is_refused_before_a_model_is_loaded(
+    asked: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, arguments: tuple[str, ...], words: list[str]
+) -> None:
+    write_pool(tmp_path, "a")
+    (tmp_path / "theirs.csv").write_text("theirs")
+    monkeypatch.setattr("finetune.inference.predictor.load_predictor", None)
+    assert_error(asked("sentence", *arguments, fails=True), *words)
+
+
 def test_an_empty_pool_is_one_line(asked: Any, tmp_path: Path) -> None:
     (tmp_path / "pool.csv").write_text("review\n")
     assert_error(asked("sentence", fails=True), "pool.csv", "no rows")
