@@ -21,6 +21,7 @@ from finetune.data.table import Table
 from finetune.data.writing import written_format
 from finetune.errors import UserError, nearest
 from finetune.inference.exported.export_facts import is_export
+from finetune.runs.folder import with_results
 from finetune.runs.lookup import named_run
 from finetune.task_types.candidates import Ambiguous, copied
 from finetune.task_types.columns import Layout
@@ -84,7 +85,8 @@ def trained_layout(model: str, out: Path) -> Layout | None:
     """
     found = named_run(model, out)
     if found is None and is_data(model) and not is_folder(model):
-        raise UserError(f"{model}: no finished run in {out} was trained on it", f"Train one: finetune run {model}")
+        way = f"Train one: {with_results(f'finetune run {model}', out)}"
+        raise UserError(f"{model}: no finished run in {out} was trained on it", way)
     if found is not None:
         found.record()
     damaged = OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError

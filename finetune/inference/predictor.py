@@ -20,7 +20,7 @@ from finetune.models.feature import Feature
 from finetune.models.fingerprint import fingerprint_of
 from finetune.models.pretrained import ModelFiles
 from finetune.runs.events import Note, Watcher, unwatched
-from finetune.runs.folder import RunFolder
+from finetune.runs.folder import RunFolder, with_results
 from finetune.runs.lookup import find_run, latest_words, no_run, runs_of
 from finetune.runs.recipe import Recipe
 from finetune.runs.several_tasks import require_one_task
@@ -219,7 +219,9 @@ def saved(model: str | Path, *, out: str | Path = "results") -> SavedRun:
     if found is not None:
         require_one_task(name, found)
     if found is None and not exists(name) and name in registry.available():
-        raise UserError(f"there is no finished run of {name} in {out}", f"Train one: finetune run {name}")
+        raise UserError(
+            f"there is no finished run of {name} in {out}", f"Train one: {with_results(f'finetune run {name}', out)}"
+        )
     try:
         files = pretrained.resolve(str(found.require_model()) if found else name)
     except pretrained.NotFound as error:

@@ -4,6 +4,7 @@ import json
 import os
 import platform
 import re
+import shlex
 import shutil
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,6 +29,11 @@ HOLDER = ".holder"  # who has the lock
 LIVE = "live.html"  # a page about training, which is renewed until the command ends
 NEW = "new"  # a run that is to replace the finished one
 WAIT_SECONDS = 0.5
+
+
+def with_results(command: str, out: Path) -> str:
+    """A command to be typed, with the folder of the runs where that is not the usual one."""
+    return command if out == RESULTS else f"{command} --out {shlex.quote(str(out))}"
 
 
 class Locked(UserError):

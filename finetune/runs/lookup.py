@@ -7,7 +7,7 @@ from finetune.data.files import is_data, split_files
 from finetune.data.paths import exists, is_file, is_folder
 from finetune.data.source import content_hash
 from finetune.errors import UserError, nearest
-from finetune.runs.folder import EXPORT, RunFolder, data_name, folder_name
+from finetune.runs.folder import EXPORT, RunFolder, data_name, folder_name, with_results
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record, readable_records
 from finetune.runs.several_tasks import run_of_task
@@ -57,7 +57,9 @@ def no_run(name: str, out: Path, *, also: Sequence[str] = ()) -> UserError:
         return UserError(f"{name} is an export, not a run", f"Name the run that it was made from, as its {EXPORT} does")
     runs = [part for file in out.glob("*/*/record.json") for part in (file.parent.name, file.parents[1].name)]
     if is_file(Path(name)) and is_data(name):
-        return UserError(f"no finished run in {out} was trained on {name}", f"Train one: finetune run {name}")
+        return UserError(
+            f"no finished run in {out} was trained on {name}", f"Train one: {with_results(f'finetune run {name}', out)}"
+        )
     near = nearest(name, [*dict.fromkeys([*near_files(name), *runs, *also])])
     return UserError(f"'{name}' names no finished run in {out}", f"{near}`finetune ls` lists the runs of `out`")
 
@@ -99,7 +101,7 @@ def runs_of(name: str, out: Path) -> list[RunFolder]:
         others = _listed([f"{record.id} of {_origin(record)}, {record.finished}" for _, record in records])
         raise UserError(
             f"no finished run in {out} was trained on {name}; runs on other data of that name: {others}",
-            f"Name a run by its id, or train one: finetune run {name}",
+            f"Name a run by its id, or train one: {with_results(f'finetune run {name}', out)}",
         )
     return mine
 

@@ -16,7 +16,7 @@ from finetune.data.files import is_data
 from finetune.data.messages import noun, so_many
 from finetune.data.outputs import require_replaceable_output
 from finetune.errors import UserError
-from finetune.runs.folder import data_name, folder_name
+from finetune.runs.folder import data_name, folder_name, with_results
 from finetune.runs.interrupted import InterruptedRun
 from finetune.runs.lookup import find_run, no_run, runs_of
 from finetune.runs.record import RunRecord
@@ -90,7 +90,9 @@ def no_task(name: str, out: Path) -> UserError:
     if run is None:
         return no_run(name, out)
     task = load_record(run.record_file).task
-    return UserError(f"{name} is a run, of {task}", f"Name the task: finetune ls {shlex.quote(task)}")
+    return UserError(
+        f"{name} is a run, of {task}", f"Name the task: {with_results(f'finetune ls {shlex.quote(task)}', out)}"
+    )
 
 
 def _is_of(task: str, record: RunRecord) -> bool:

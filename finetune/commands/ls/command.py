@@ -42,7 +42,7 @@ def ls_command(
     if output is not None and not board:
         raise UserError(
             f"{output}: only a leaderboard is written to a file",
-            f"Add --board: finetune ls {task or 'TASK'} --board -o {output}",
+            "Add --board: " + GivenOptions(out=out).command("ls", task or "TASK", "--board", "-o", str(output)),
         )
     if board:
         _print_board(task, output, out, force=force, as_json=as_json, running=running)

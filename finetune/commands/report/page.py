@@ -18,10 +18,12 @@ from finetune.analysis.pages.templates import script_hash, templates_of
 from finetune.commands.report import comparison
 from finetune.commands.report.blocks import Section
 from finetune.commands.report.page_runs import PageRuns, page_runs
+from finetune.commands.report.run.use import results_named
 from finetune.commands.report.run_files import RunFiles
 from finetune.commands.report.sections import WeightsByRow, sections_of
 from finetune.data.messages import noun, so_many
 from finetune.languages.sentences import translated
+from finetune.runs.folder import with_results
 from finetune.runs.record_files import all_records, load_record
 from finetune.runs.seeds import same_but_seeds
 from finetune.runs.verdict import Verdict, baseline_words, verdict_of
@@ -167,7 +169,8 @@ def other_seeds(groups: Sequence[Sequence[RunFiles]]) -> list[str]:
     if left_out := [name for group, side in zip(groups, sides, strict=True) for name in side[len(group) :]]:
         runs = f"{so_many(len(left_out), 'run')} with other seeds ({', '.join(left_out)})"
         every = " ".join(name for side in sides for name in side)
-        return [f"{text} {runs} {noun(len(left_out), 'is', 'are')} not on this page: finetune report {every}"]
+        command = with_results(f"finetune report {every}", Path(results_named(groups[0][0])))
+        return [f"{text} {runs} {noun(len(left_out), 'is', 'are')} not on this page: {command}"]
     return [f"{text} Train both with 3 seeds, and report all of the runs."]
 
 

@@ -6,7 +6,7 @@ from finetune.errors import UserError, nearest
 from finetune.inference.exported.export_facts import ExportFacts, is_export, read_export_facts
 from finetune.inference.exported.sessions import PACKAGES, require_engine
 from finetune.models.fingerprint import fingerprint_of
-from finetune.runs.folder import EXPORT, RunFolder
+from finetune.runs.folder import EXPORT, RunFolder, with_results
 from finetune.runs.lookup import named_run
 
 TORCH = "torch"
@@ -32,9 +32,10 @@ def model_for_engine(model: str, engine: str | None, *, out: Path) -> str:
     where = str(run.path / engine) if run else "FOLDER"
     found = [] if run is None else exports_of(run, engine)
     if not found:
+        command = with_results(f"finetune export {model} --engine {engine} -o {where}", out)
         raise UserError(
             f"{model} has no export for {engine}",
-            f"Make one, which is checked too: finetune export {model} --engine {engine} -o {where}",
+            f"Make one, which is checked too: {command}",
         )
     if len(found) > 1:
         names = " and ".join(str(folder) for folder, _ in found)

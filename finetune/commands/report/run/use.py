@@ -23,7 +23,7 @@ def blocks(run: RunFiles) -> Iterator[Block]:
         )
     whole = (run.folder.model / "config.json").is_file()
     missing = " The model's own folder was not there when this page was written: run it again first."
-    note = f"In the folder that has {_results(run)}{os.sep}." + missing * (not whole)
+    note = f"In the folder that has {results_named(run)}{os.sep}." + missing * (not whole)
     yield Block(title="How to use this model", note=note, code=code)
 
 
@@ -53,18 +53,18 @@ def _fine_tuning(run: RunFiles) -> list[Code]:
 
 def _command(run: RunFiles, *words: str) -> str:
     """A command on a run, with its results folder."""
-    out = _results(run)
+    out = results_named(run)
     options = ["--out", out] if Path(out) != RESULTS else []
     return shlex.join(["finetune", *(word.replace("RUN", run.record.id) for word in words), *options])
 
 
 def _arguments(run: RunFiles) -> str:
     """`"5f0c2d6e1a", out="my runs"`"""
-    out = _results(run)
+    out = results_named(run)
     return quoted(run.record.id) + (f", out={quoted(out)}" if Path(out) != RESULTS else "")
 
 
-def _results(run: RunFiles) -> str:
+def results_named(run: RunFiles) -> str:
     """The results folder from here; where that is above or elsewhere, its name: a page tells nothing of the machine."""
     found = Path(os.path.relpath(run.folder.path.parent.parent))
     return found.name if os.pardir in found.parts else str(found)
@@ -76,4 +76,4 @@ def _inputs(run: RunFiles) -> str:
 
 
 def _model_folder(run: RunFiles) -> str:
-    return str(Path(_results(run), run.folder.path.parent.name, run.folder.path.name, run.folder.model.name))
+    return str(Path(results_named(run), run.folder.path.parent.name, run.folder.path.name, run.folder.model.name))

@@ -84,6 +84,18 @@ def test_mistakes_are_one_line(here: Finetune, results: Path) -> None:
     assert_error(here("ls", "--board", "--out", "nowhere").stderr, "nowhere")
 
 
+def test_what_a_mistake_advises_names_the_folder_of_the_runs(here: Finetune, results: Path, tmp_path: Path) -> None:
+    results.rename(tmp_path / "my runs")
+    (tmp_path / "new.csv").write_text("text,label\na,b\n", encoding="utf-8")
+    for typed, advised in (
+        ("ls 0000000005 --board", "finetune ls rte --out 'my runs'"),
+        ("ls mrpc -o c.html", "finetune ls mrpc --board -o c.html --out 'my runs'"),
+        ("compare 0000000000 new.csv", "finetune run new.csv --out 'my runs'"),
+        ("predict new.csv new.csv", "finetune run new.csv --out 'my runs'"),
+    ):
+        assert_error(here(*typed.split(), "--out", "my runs").stderr, advised)
+
+
 def test_broken_unfinished_and_other_runs_are_left_out(here: Finetune, results: Path) -> None:
     (results / "mrpc" / "0000000000" / "record.json").write_text("{", encoding="utf-8")
     (results / "mrpc" / "begun").mkdir()

@@ -72,7 +72,7 @@ def test_two_groups_of_seeds_have_titles_that_say_what_differs_and_one_sign(tmp_
     one_each = read(report(tmp_path, folders[0], folders[2])).text
     names = [folder.name for folder in folders]
     assert f"2 runs with other seeds ({names[1]}, {names[3]}) are not on this page" in one_each
-    assert f"finetune report {' '.join(names)}" in one_each
+    assert f"finetune report {' '.join(names)} --out {tmp_path.name}" in one_each
     one = read(report(tmp_path, *folders[:3])).text
     assert f"B has one seed: this compares models, not settings. 1 run with other seeds ({names[3]})" in one
 
