@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from finetune.analysis.diagnosis.cause import Diagnosis
-from finetune.analysis.diagnosis.diagnose import diagnosis_of
+from finetune.analysis.diagnosis.diagnose import diagnosis_of_seeds
 from finetune.api.command import command
 from finetune.api.html import html_list, html_table
 from finetune.api.quiet import plainly
@@ -92,10 +92,11 @@ class Run:
 
         Example: `run.diagnosis.cause`, `run.diagnosis.command`
 
-        Of the setting of `record`, for the first of its seeds.
+        Of the setting of `record`: what half of its seeds or more have in common.
         """
-        first = best_group(self.records)[0]
-        return diagnosis_of(first, RunFolder.of(self.out, first.task, first.id)).for_runs_in(self.out)
+        group = best_group(self.records)
+        found = diagnosis_of_seeds([(one, RunFolder.of(self.out, one.task, one.id)) for one in group])
+        return found.for_runs_in(self.out)
 
     @property
     def scores(self) -> "pd.DataFrame":

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from finetune.analysis.diagnosis.cause import Diagnosis
 from finetune.analysis.diagnosis.commands import DATA
-from finetune.analysis.diagnosis.diagnose import diagnosis_of
+from finetune.analysis.diagnosis.diagnose import diagnosis_of_seeds
 from finetune.cli.console import Terminal
 from finetune.cli.next_commands import GivenOptions
 from finetune.cli.run_facts import best_of_tasks
@@ -18,7 +18,7 @@ def print_diagnoses(console: Terminal, records: Sequence[RunRecord], given: Give
     """Prints a card for each task whose best run has a cause; returns the notes of records that the cards say too."""
     told = set[str]()
     for whose, group in best_of_tasks(records):
-        found = diagnosis_of(group[0], RunFolder.of(given.out, group[0].task, group[0].id))
+        found = diagnosis_of_seeds([(one, RunFolder.of(given.out, one.task, one.id)) for one in group])
         _print_card(console, whose, found, given)
         told |= found.notes
     return frozenset(told)

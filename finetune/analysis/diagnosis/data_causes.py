@@ -95,13 +95,14 @@ def small_dev(found: Figures) -> Cause | None:
     shown, interval = found.metric.shown, found.verdict.interval
     between = "" if interval is None else f" (95 %: {' to '.join(map(shown, interval))})"
     evidence = f"{split} has {so_many(rows, 'row')}, and {record.headline} is {shown(found.verdict.score)}{between}"
-    notes = found.noted("too few to tell a good model")
-    return Cause(name="dev too small to tell", evidence=evidence, words=_larger_dev(found), notes=notes)
+    notes, words = found.noted("too few to tell a good model"), _larger_dev(found)
+    evidence += "" if words else f"; label more of them: {FEW_ROWS} or more tell more"
+    return Cause(name="dev too small to tell", evidence=evidence, words=words, notes=notes)
 
 
 def _larger_dev(found: Figures) -> tuple[str, ...]:
     """Dev drawn from the training rows instead of a small file; of few rows the score by folds where there is one, else
-    the mean of seeds.
+    the mean of seeds. Nothing where each seed gives the same, or there are several: only more labels help.
     """
     record = found.record
     drawn = DEV_SHARE * record.rows.get("train", 0)
@@ -109,8 +110,8 @@ def _larger_dev(found: Figures) -> tuple[str, ...]:
         return run_again(record, found.folder, {}, without=["dev"])
     if _contrasts(record) and "test" not in record.scores and not given_option(record, "dev"):
         return _contrasted(found)
-    if not found.trains_by_updates:  # each seed gives the same
-        return checked(record)
+    if not found.trains_by_updates or found.runs > 1:
+        return ()
     again = run_again(record, found.folder, {})
     return (*again, "--seeds", SEEDS) if again else ()
 

@@ -26,11 +26,13 @@ LEAST_NOISE = 0.02  # of a score, where its interval is not known
 class Figures:
     """A record, and what follows from it. Losses are finite and of each epoch, else there are none.
 
-    `folder` is that of the run, whose recipe file a command may name.
+    `folder` is that of the run, whose recipe file a command may name, and `runs` how many differ from it in their seeds
+    alone, it included.
     """
 
     record: RunRecord
     folder: RunFolder | None = None
+    runs: int = 1
 
     @cached_property
     def verdict(self) -> Verdict:

@@ -12,7 +12,7 @@ from jinja2 import Environment
 from markupsafe import Markup
 
 from finetune.analysis.diagnosis.cause import Diagnosis
-from finetune.analysis.diagnosis.diagnose import diagnosis_of
+from finetune.analysis.diagnosis.diagnose import diagnosis_of_seeds
 from finetune.analysis.pages.in_language import on_page, script_sentences
 from finetune.analysis.pages.templates import script_hash, templates_of
 from finetune.commands.report import comparison
@@ -114,7 +114,7 @@ def opening(page: PageRuns) -> Headlines:
 def headline(group: Sequence[RunFiles], *, link: str) -> Headline:
     """The headline of runs that differ only in seeds."""
     record, found = group[0].record, verdict_of([one.record for one in group])
-    diagnosis, elsewhere = _diagnosis(group[0])
+    diagnosis, elsewhere = _diagnosis(group)
     rows = ", ".join(f"{split} {count:,}" for split, count in record.rows.items())
     facts = {
         "task": record.task,
@@ -131,11 +131,14 @@ def headline(group: Sequence[RunFiles], *, link: str) -> Headline:
     )  # fmt: skip
 
 
-def _diagnosis(run: RunFiles) -> tuple[Diagnosis, Sequence[str]]:
-    """Of a run, its commands without the folders of this machine; and what the first names by its last name alone."""
-    out = run.folder.path.parents[1]
-    found = diagnosis_of(run.record, run.folder).for_runs_in(out)
-    whole = diagnosis_of(run.folder.record() or run.record, run.folder).for_runs_in(out)
+def _diagnosis(group: Sequence[RunFiles]) -> tuple[Diagnosis, Sequence[str]]:
+    """Of runs that differ only in seeds, its commands without the folders of this machine; and what the first names by
+    its last name alone.
+    """
+    out = group[0].folder.path.parents[1]
+    found = diagnosis_of_seeds([(run.record, run.folder) for run in group]).for_runs_in(out)
+    read = [(run.folder.record() or run.record, run.folder) for run in group]
+    whole = diagnosis_of_seeds(read).for_runs_in(out)
     typed = [tuple(one.words) for one in whole.causes]
     shortened = [tuple(map(without_own_folders, words)) for words in typed]
     causes = [replace(one, words=words) for one, words in zip(found.causes, shortened, strict=True)]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from support.records import made_record
 
-from finetune.analysis.diagnosis.diagnose import diagnosis_of
+from finetune.analysis.diagnosis.diagnose import diagnosis_of, diagnosis_of_seeds
 from finetune.languages.sentences import sentences_in
 from finetune.runs.folder import RunFolder
 from finetune.runs.margin import Margin
@@ -252,13 +252,30 @@ def test_what_would_change_nothing_is_not_advised() -> None:
     recipe = {"task": "my reviews.csv", "seed": 7, "train": {"solver": "logistic"}, "frozen": True}
     small = diagnosis_of(record(0.8, better=False, rows={"train": 400, "dev": 12}, recipe=recipe))
     assert small.cause == "dev too small to tell"
-    assert "--seeds" not in small.command
+    assert (small.command, "label more of them: 50 or more" in small.causes[0].evidence) == ("", True)
+    few = CASES["a small dev"][0]
+    for runs, command in ((1, f"{diagnosis_of(few).command}"), (5, "")):
+        assert diagnosis_of(few, runs=runs).command == command
+    contrasted = few.model_copy(update={"recipe": {**few.recipe, "train": {"solver": "contrastive"}}})
+    assert diagnosis_of(contrasted).command == ""  # what the card of a small dev had advised
     kept = CASES["over-fitted"][0]
     best = {**kept.recipe, "train": {**kept.recipe["train"], "select": "best"}}
     assert not diagnosis_of(kept.model_copy(update={"recipe": best}))
     noam = {**kept.recipe, "train": {**kept.recipe["train"], "schedule": "noam"}}
     flat = record(**BAD, recipe=noam, epochs=epochs([0.69] * 4, [0.69] * 4, [0.5] * 4))
     assert (diagnosis_of(flat).cause, diagnosis_of(flat).command) == ("loss never fell", "")
+
+
+def test_several_seeds_have_the_cause_of_half_of_them_whichever_is_the_first() -> None:
+    healthy, bad = record(0.99), CASES["a loss that stays"][0]
+    for runs, words in (
+        ([healthy, bad, bad], "2 of 3 runs: over 4 epochs"),
+        ([bad, healthy], "1 of 2 runs: over 4 epochs"),
+        ([bad, bad], "over 4 epochs"),
+        ([bad, healthy, healthy], ""),
+    ):
+        found = diagnosis_of_seeds([(one, None) for one in runs])
+        assert [one.evidence[: len(words)] for one in found.causes] == [words] * bool(words)
 
 
 def test_texts_that_were_cut_in_test_alone_are_not_cut_shorter() -> None:
