@@ -18,6 +18,7 @@ AGAINST: dict[Level, str] = {
     "unclear": "unclear against ",
     "alone": "",
 }
+EQUAL, UNTESTED = "equal to ", "not tested against "
 WORDS = ("data", "", "model", "settings")
 
 
@@ -108,14 +109,22 @@ def _baseline(line: BoardLine, metric: Metric) -> str:
     if line.baseline is None:
         return ""
     name, score = line.baseline
-    tested = line.verdict.level != "unclear" or line.verdict.difference_interval is not None
-    return f"{AGAINST[line.verdict.level] * tested}{name} {metric.shown(score)}"
+    against = UNTESTED if _is_untested(line) else AGAINST[line.verdict.level]
+    return f"{EQUAL if line.verdict.difference == 0 else against}{name} {metric.shown(score)}"
+
+
+def _is_untested(line: BoardLine) -> bool:
+    """Whether nothing tells if a line that is no worse than the baseline, and not equal to it, is better."""
+    found = line.verdict
+    return found.level == "unclear" and found.difference_interval is None and found.difference != 0
 
 
 def _notes(boards: Sequence[Board]) -> Iterator[str]:
     if len(boards) > 1:
         yield f"runs on {len(boards)} versions of the data are not compared with each other: each has its own best"
     yield from dict.fromkeys(note for board in boards for note in board.notes)
+    if any(_is_untested(line) for board in boards for line in board.lines):
+        yield f"{UNTESTED}a baseline: the records have no interval of the difference"
     yield "MB: of the weights in fp32; seconds and rows/s: of training"
 
 

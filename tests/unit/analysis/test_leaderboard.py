@@ -76,6 +76,19 @@ def test_what_records_do_not_have_is_said() -> None:
     assert any("wider than needed" in note for note in older.notes)
 
 
+def test_a_line_without_a_test_against_its_baseline_says_so() -> None:
+    margin = Margin(interval=(0.7, 0.9), baseline="majority", difference=0.3, difference_interval=(0.2, 0.4))
+    tested = run(0.8).model_copy(update={"margins": {"dev": margin}})
+    for record, cell, noted in (
+        (tested, "better than the majority label 50.0", False),
+        (known(0.8), "not tested against the majority label 50.0", True),
+        (known(0.5), "equal to the majority label 50.0", False),
+    ):
+        form = board_form(leaderboards([record]))
+        assert form.rows[0][form.header.index("against baseline")] == cell
+        assert any(note.startswith("not tested against a baseline") for note in form.notes) == noted
+
+
 def test_few_rows_other_devices_and_undefined_scores() -> None:
     records = [known(0.8, rows=20), run(math.nan, rows=20, frozen=True).model_copy(update={"device": "cuda"})]
     (board,) = leaderboards(records)
