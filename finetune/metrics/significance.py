@@ -14,6 +14,7 @@ RESAMPLES = 10_000
 NO_SPREAD = 1e-12  # a difference that rounding can cause
 SKETCHED = 200  # resamples in a sketch; they tell a correlation to 0.07
 SKETCH_STEPS = 32  # of a byte are a standard deviation
+LEAST_ROWS = 6  # that can have a p below 5 % if all differ alike: 2 ** (1 - 6)
 LEVELS = 220  # quantiles of a distribution, one of which is that of 97.5 %
 Z = 1.959964  # normal quantile for 95 % on two sides
 ROWS_AT_ONCE = 500_000  # sampled rows in memory at once; they fit the caches
@@ -240,6 +241,8 @@ def chance_of_seeds(spreads: Sequence[tuple[float, int]]) -> tuple[float, float]
 
 
 def minimal_rows(difference: float, *, rows: int, by_rows: float, by_seeds: float) -> int | None:
-    """Rows that detect the difference: more rows reduce row sampling variance, but not seed variance."""
+    """Rows that detect the difference, at least those of which a sign test can: more rows reduce row sampling variance,
+    but not seed variance.
+    """
     left = (difference / Z_BOTH) ** 2 - by_seeds**2
-    return math.ceil(rows * by_rows / left) if difference and left > 0 else None
+    return max(LEAST_ROWS, math.ceil(rows * by_rows / left)) if difference and left > 0 else None

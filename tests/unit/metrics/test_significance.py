@@ -47,6 +47,9 @@ def test_how_many_rows_would_tell_a_difference() -> None:
     assert ours.rows_needed == pytest.approx(expected, rel=0.05)
     assert paired_bootstrap([mean_counted(a)], [mean_counted(a)]).rows_needed is None
     assert paired_bootstrap([mean_counted(a)], [mean_counted(a)]).p == 1.0
+    none = np.zeros(200, bool)
+    assert paired_bootstrap([mean_counted(none)], [mean_counted(np.arange(200) > 2)]).rows_needed == 6  # p is 0.03
+    assert paired_bootstrap([mean_counted(none)], [mean_counted(~none)]).rows_needed == 6
 
 
 def test_mcnemar_is_statsmodels() -> None:
