@@ -1,6 +1,7 @@
 """`finetune search`: tries settings, prints the trials, and writes the best recipe."""
 
 import json
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -15,7 +16,7 @@ from finetune.cli.console import standard_error, standard_output
 from finetune.cli.fitted_table import Column, FittedTable
 from finetune.cli.libraries import load_libraries, loading
 from finetune.cli.next_commands import GivenOptions
-from finetune.cli.options import note_line
+from finetune.cli.options import note_line, with_options
 from finetune.cli.progress import ProgressDisplay
 from finetune.cli.terminal import echo, one_line, say
 from finetune.commands.search.execute import SEEDS, TRIALS, execute_search
@@ -102,7 +103,7 @@ def search_command(
         _print(found)
     _write(found, output, mark, force=force)
     if page is not None:
-        found.page(page, force=force)
+        replace(found, notes=[*map(with_options, found.notes)]).page(page, force=force)
         say(f"{page}: the trials, a page for a browser", err=True)
     if not as_json:
         kept = GivenOptions(out=out, data=data, device=device)

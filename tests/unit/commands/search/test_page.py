@@ -1,11 +1,14 @@
 """The page of a search: its trials as parallel coordinates."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from support.cli import InProcess
 from support.records import run
 
+from finetune.commands.search.execute import HONEST
 from finetune.commands.search.result import Search
 from finetune.commands.search.space import Choices, Range
 from finetune.commands.search.trial import SeedRun, Trial
@@ -68,3 +71,14 @@ def test_one_trial_and_a_file_of_the_user(tmp_path: Path) -> None:
         found(trial(0, 0.9, 1e-4, 2, "last")).page(tmp_path / "mine.html")
     with pytest.raises(UserError, match="is written as"):
         found(trial(0, 0.9, 1e-4, 2, "last")).page(tmp_path / "a.txt")
+
+
+def test_the_page_of_the_command_line_names_its_options(
+    in_process: InProcess, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    made = replace(found(trial(0, 0.9, 1e-4, 2, "last")), notes=[HONEST])
+    monkeypatch.setattr("finetune.commands.search.command.execute_search", lambda *_, **__: made)
+    (tmp_path / "reviews.csv").write_text("text,label\n" + "good one,a\nbad one,b\n" * 20)
+    assert in_process("search", "reviews.csv", "--page", "s.html", data="")[0] == 0
+    page = (tmp_path / "s.html").read_text(encoding="utf-8")
+    assert "--test-share" in page and "test_share" not in page
