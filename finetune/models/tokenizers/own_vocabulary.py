@@ -3,7 +3,6 @@
 from importlib.metadata import version
 from pathlib import Path
 
-from finetune.data.messages import so_many
 from finetune.errors import UserError
 from finetune.models.tokenizers.train import train_tokenizer
 from finetune.models.tokenizers.word_counts import TextSource
@@ -55,8 +54,11 @@ def _train(texts: TextSource, kept: Entry, size: int, watch: Watcher) -> None:
     try:
         trained = train_tokenizer(texts, size=size, least=0, watch=noting)
     except UserError as error:
-        remedy = f"{error.way_out}, as tokenizer=N; or name the folder of one: finetune tokenizer TEXTS -o vocabulary"
-        raise UserError(f"no vocabulary of {so_many(size, 'token')} can be trained: {error.what}", remedy) from error
+        remedy = f"{error.way_out}; or name the folder of a vocabulary: finetune tokenizer TEXTS -o vocabulary"
+        raise UserError(
+            f"no vocabulary can be trained: {error.what}".replace("`size`", "tokenizer"),
+            remedy.replace("`size` ", "tokenizer="),
+        ) from error
     trained.save_pretrained(kept.folder)
     files = {file.name for file in kept.folder.glob("*.json")} - {FACTS}
     kept.seal(files, tokens=len(trained), notes=notes)

@@ -85,7 +85,7 @@ def train_backend(
     if learned < (size if least is None else least):
         raise UserError(
             f"the text has words for {so_many(learned, 'token')}, and `size` is {size:,}",
-            f"Give `size` {learned} or less, or more text",
+            f"Give more text, or `size` {learned}",
         )
     whole = rules.untrained(lower=lower, accents=accents)
     whole.model = _model(rules, trained)

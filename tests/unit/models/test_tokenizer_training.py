@@ -9,6 +9,7 @@ import unicodedata
 from pathlib import Path
 
 import pytest
+from support.cli import InProcess, assert_error
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from finetune.errors import UserError
@@ -174,3 +175,13 @@ def test_characters_that_do_not_fit_are_unknown_with_a_note() -> None:
     assert tokenizer.unk_token_id in tokenizer(chr(0x4E00 + 59))["input_ids"]
     with pytest.raises(UserError, match=r"the text's characters and the special tokens alone need \d+"):
         train_tokenizer(lambda: iter([rare]), size=30, kind="wordpiece")
+
+
+def test_a_run_whose_vocabulary_cannot_be_trained_names_its_own_setting(tmp_path: Path, in_process: InProcess) -> None:
+    """And not the option of the command that trains vocabularies."""
+    lines = ("".join(chr(0x4E00 + 10 * line + place) for place in range(10)) for line in range(30))
+    (tmp_path / "signs.txt").write_text("\n".join(lines), encoding="utf-8")
+    code, _, err = in_process("run", "signs.txt", "model=new:1x64", "tokenizer=16", "shape=text", data="")
+    assert code == 2
+    assert_error(err, "tokenizer is 16", "Give tokenizer=", "or more; or name the folder")
+    assert "--size" not in err

@@ -110,7 +110,7 @@ def test_an_extended_model_keeps_its_head_of_masked_words(corpus: Path, tiny_ber
         (["EMPTY"], ["EMPTY", "empty"]),
         (["BINARY"], ["BINARY"]),
         (["ONE", "--size", "20"], ["one document"]),
-        (["CORPUS", "--size", "9000"], ["words for", "9,000", "--size"]),
+        (["CORPUS", "--size", "9000"], ["words for", "9,000", "Give more text, or `--size`"]),
         (["CORPUS", "--size", "8"], ["`--size` is 8", "characters"]),
         (["CORPUS", "--size", "100", "--kind", "byte-bpe"], ["bytes", "261"]),
         (["CORPUS", "--size", "0"], ["0"]),
