@@ -14,6 +14,7 @@ from rich.text import Text
 
 from finetune.cli.table_lines import Lines, longest_source, longest_word, wrapped
 from finetune.cli.terminal import one_line, printable
+from finetune.languages.sentences import translated
 
 LEAST_TEXT = 16  # characters of a column of words
 LEAST_NAME = 8  # characters of a column of names that are folded
@@ -58,10 +59,11 @@ class FittedTable:
     ruled: bool = False
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """The first form that fits."""
-        headings = [replace(column, name=one_line(column.name)) for column in self.columns]
+        """The first form that fits, with headings and notes in the reader's language."""
+        headings = [replace(column, name=translated(one_line(column.name), "pages")) for column in self.columns]
+        notes = [translated(note, "pages") for note in self.notes]
         rows = [printable(row) if isinstance(row, str) else tuple(map(_printable, row)) for row in self.rows]
-        yield from replace(self, columns=headings, rows=rows)._rendered(console, options)
+        yield from replace(self, columns=headings, rows=rows, notes=notes)._rendered(console, options)
 
     def _rendered(self, console: Console, options: ConsoleOptions) -> RenderResult:
         for table, boxed, folded in _forms(self):
