@@ -37,6 +37,7 @@ IN_COMMANDS = {  # commands that are shown
         "board.py",
         "files.py",
         "find.py",
+        "folder.py",
         "forms.py",
         "known_exports.py",
         "notes.py",
