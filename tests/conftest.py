@@ -1,5 +1,6 @@
 """Fixtures that all tests share; each is in a module of `support`."""
 
+import gc
 import os
 from collections.abc import Iterator
 
@@ -9,6 +10,8 @@ import pytest
 os.environ["OMP_NUM_THREADS"] = "1"  # tiny encoders gain nothing from more, and tests run in parallel
 os.environ["HF_HUB_OFFLINE"] = "1"  # no test may need the network; those of the Hub start a server of their own
 os.environ["FINETUNE_LANG"] = "en"  # whatever the locale of who runs them
+
+gc.disable()  # until all tests are collected: a million objects, none of which is garbage
 
 pytest_plugins = [
     "support.encoders",
@@ -32,3 +35,17 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FINETUNE_CACHE", str(tmp_path_factory.mktemp("cache")))
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_waiting_for_the_disk() -> Iterator[None]:
+    """Files reach the disk when the system likes: no test cuts the power, and thousands of waits take a minute."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda file: None)
+        yield
+
+
+def pytest_collection_finish() -> None:
+    """What is collected stays, so no search for garbage visits it again."""
+    gc.freeze()
+    gc.enable()
