@@ -7,6 +7,7 @@ import os
 import shutil
 from collections.abc import Callable
 from contextlib import chdir
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from finetune.training.targets import load_target
 from support.data import write_rte
 
 FinishedRun = Callable[[str], Path]
+LoadedRun = Callable[[str], Predictor]
 REVIEWS = [(f"the {'cat' if i % 2 else 'dog'} sat {i // 2}", "good" if i % 2 else "bad") for i in range(80)]
 FAST = {"train.epochs": 6, "train.learning_rate": 2e-3, "train.batch_size": 8, "max_length": 16, "train.patience": 6}
 ONCE = FAST | {"train.epochs": 1}
@@ -131,8 +133,14 @@ def reviews(finished_run: FinishedRun) -> Path:
 
 
 @pytest.fixture(scope="session")
-def reviewer(reviews: Path) -> Predictor:
-    return predictors.load_predictor(reviews)
+def loaded_run(finished_run: FinishedRun) -> LoadedRun:
+    """The model of the run of a task type, loaded once, which must stay as it is."""
+    return cache(lambda kind: predictors.load_predictor(finished_run(kind)))
+
+
+@pytest.fixture(scope="session")
+def reviewer(loaded_run: LoadedRun) -> Predictor:
+    return loaded_run("sentence")
 
 
 def trained_run(folder: Path, data: Path, model: Path, **settings: Any) -> Path:

@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from finetune.analysis.pages.in_language import on_page
@@ -17,6 +18,11 @@ if TYPE_CHECKING:
 def templates_of(package: str) -> "Environment":
     """The templates next to a package's modules, and what all pages include. Raises UserError without jinja2."""
     require_jinja2()
+    return _templates(package, chosen_language())
+
+
+@cache  # to compile them takes as long as to fill them in, and what they say themselves is translated then
+def _templates(package: str, language: str) -> "Environment":
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
     made = Environment(
@@ -28,7 +34,7 @@ def templates_of(package: str) -> "Environment":
         lstrip_blocks=True,
     )
     made.filters |= {"inline_json": inline_json, "say": on_page}
-    made.globals["language"] = chosen_language()
+    made.globals["language"] = language
     return made
 
 

@@ -8,10 +8,10 @@ from typing import Any
 import pandas as pd
 import pytest
 from support.cli import Finetune, assert_error
-from support.runs import FinishedRun
+from support.runs import FinishedRun, LoadedRun
 
 from finetune.errors import UserError
-from finetune.inference.predictor import Predictor, load_predictor
+from finetune.inference.predictor import Predictor
 
 PAIR = ("the cat sat", "the dog ran")
 CHOICES = ("the cat", ["sat", "ran"])
@@ -75,9 +75,9 @@ def one_text(reviewer: Predictor) -> Predictor:
 
 @pytest.mark.parametrize(("kind", "row", "same"), RIGHT)
 def test_a_row_is_given_by_place_or_by_name_and_a_list_is_a_batch(
-    kind: str, row: Any, same: Any, finished_run: FinishedRun
+    kind: str, row: Any, same: Any, loaded_run: LoadedRun
 ) -> None:
-    model = load_predictor(finished_run(kind))
+    model = loaded_run(kind)
     expected = model(*row) if isinstance(row, tuple) else model(row)
     assert model(row).value == model(same).value == model(**{k: v for k, v in same.items() if k != "id"}).value
     found = model([row, same, row])
@@ -88,9 +88,9 @@ def test_a_row_is_given_by_place_or_by_name_and_a_list_is_a_batch(
 
 @pytest.mark.parametrize(("kind", "given", "what"), WRONG)
 def test_wrong_inputs_are_one_line_that_says_how_to_call_the_model(
-    kind: str, given: Any, what: str, finished_run: FinishedRun
+    kind: str, given: Any, what: str, loaded_run: LoadedRun
 ) -> None:
-    model = load_predictor(finished_run(kind))
+    model = loaded_run(kind)
     with pytest.raises(UserError, match=re.escape(what) or ".") as caught:
         model(given)
     assert "\n" not in str(caught.value)
@@ -109,16 +109,16 @@ def test_a_list_of_two_texts_is_two_predictions(reviewer: Predictor) -> None:
             model(*PAIR)
 
 
-def test_names_that_a_model_does_not_read_are_refused(finished_run: FinishedRun) -> None:
+def test_names_that_a_model_does_not_read_are_refused(loaded_run: LoadedRun) -> None:
     for kind, named in (("sentence", {"text": "a", "weight": "b"}), ("tagging", {"token": ["a"]})):
         with pytest.raises(UserError):
-            load_predictor(finished_run(kind))(**named)
+            loaded_run(kind)(**named)
     with pytest.raises(UserError, match="with and without a name"):
-        load_predictor(finished_run("rte"))("the cat", text_pair="the dog")
+        loaded_run("rte")("the cat", text_pair="the dog")
 
 
-def test_rows_of_a_shipped_pair_task_have_both_texts(finished_run: FinishedRun) -> None:
-    model = load_predictor(finished_run("rte"))
+def test_rows_of_a_shipped_pair_task_have_both_texts(loaded_run: LoadedRun) -> None:
+    model = loaded_run("rte")
     one, two, three = model.predict(["the cat", PAIR, {"text": "the cat", "text_pair": "the dog"}])
     assert "one text" in one["error"]
     assert "error" not in two | three
