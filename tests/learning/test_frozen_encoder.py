@@ -27,7 +27,7 @@ def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     "reading",
     [
-        pytest.param({}, id="linear"),
+        pytest.param({}, id="linear", marks=pytest.mark.slow),
         pytest.param({"layers": [0, 1, 2]}, id="layers", marks=pytest.mark.slow),
         pytest.param({"layers": [1, 2], "bilstm": True}, id="bilstm"),
     ],

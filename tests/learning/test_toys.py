@@ -30,6 +30,7 @@ def test_overfits_64_rows(task: Task, tiny_bert: Path) -> None:
 LEARNERS = [cat_task(), labels_task(), tag_task(), span_task(), choice_task()]
 
 
+@pytest.mark.slow  # of these heads, test_parity.py sees each update equal transformers' own
 @each_task_and_family(LEARNERS, families=["roberta"])
 def test_every_head_learns_with_every_family(task: Task, tiny_encoder: Path) -> None:
     _, _, progress = fit(task, tiny_encoder, Train(learning_rate=2e-3, epochs=12, batch_size=8, dropout=0.0))

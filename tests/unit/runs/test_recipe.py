@@ -147,12 +147,17 @@ def test_a_recipe_written_as_toml_reads_back_the_same(tmp_path: Path) -> None:
 
 TEXTS = st.text(st.characters(codec="utf-8"))
 NUMBERS = st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.booleans()
-LISTS = st.lists(st.floats(allow_nan=False, allow_infinity=False)) | st.lists(TEXTS)
+LISTS = st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=4) | st.lists(TEXTS, max_size=4)
 SETTINGS = st.dictionaries(TEXTS, TEXTS | NUMBERS | LISTS, max_size=4)
 
 
 @settings(deadline=None, derandomize=True)
-@given(model=TEXTS, options=SETTINGS, variants=st.lists(SETTINGS, min_size=1), values=st.lists(TEXTS | NUMBERS | LISTS))
+@given(
+    model=TEXTS,
+    options=SETTINGS,
+    variants=st.lists(SETTINGS, min_size=1, max_size=3),
+    values=st.lists(TEXTS | NUMBERS | LISTS, max_size=4),
+)
 def test_every_recipe_can_be_written_as_toml(
     model: str, options: dict[str, Any], variants: list[dict[str, Any]], values: list[Any]
 ) -> None:
