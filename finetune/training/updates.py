@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from accelerate import Accelerator
 from torch import nn
 from torch.nn.utils import get_total_norm
 from torch.optim.lr_scheduler import LRScheduler
@@ -166,7 +167,7 @@ class Updater:
         whatever the sizes of processes' and accumulated parts. Several losses are added.
         """
         accelerator = self.engine.accelerator
-        _seed(self.data_seed, update, accelerator.process_index)
+        _seed(self.data_seed, update, accelerator)
         counts = {name: max(1, count) for name, count in label_counts(features).items()}
         shares = share(
             range(len(features)),
@@ -214,9 +215,12 @@ class Updater:
         )
 
 
-def _seed(data_seed: int, update: int, rank: int) -> None:
-    value = int(np.random.SeedSequence([data_seed, update, rank]).generate_state(1)[0])
-    torch.manual_seed(value)
+def _seed(data_seed: int, update: int, accelerator: Accelerator) -> None:
+    value = int(np.random.SeedSequence([data_seed, update, accelerator.process_index]).generate_state(1)[0])
+    if accelerator.device.type == "cpu":
+        torch.default_generator.manual_seed(value)
+    else:  # of every device; where one is not there, torch formats the whole stack, each time
+        torch.manual_seed(value)
     dropout.seed(value)
 
 
