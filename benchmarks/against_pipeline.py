@@ -8,8 +8,6 @@ batches of rows sorted by length. On a machine with other work BENCHMARK_CLOCK=c
 that a processor computed.
 """
 
-import argparse
-import json
 import os
 import statistics
 import subprocess
@@ -22,6 +20,7 @@ from typing import Any
 
 import machine
 import torch
+from dated import out_parser, write_json
 from measuring import CLOCK, MRPC, seconds
 from transformers import AutoTokenizer, pipeline
 from transformers.utils import logging
@@ -64,12 +63,11 @@ def difference(ours: list[Any], theirs: list[dict[str, Any]]) -> float:
 
 def main() -> None:
     """Measures, prints and writes."""
-    parser = argparse.ArgumentParser(description="Prediction next to transformers' pipeline")
+    parser = out_parser("Prediction next to transformers' pipeline", required=False)
     parser.add_argument("--data", type=Path, help="folder with MRPC's files; default: $FINETUNE_DATA, then the Hub")
     parser.add_argument("--rows", type=int, default=300)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--precisions", nargs="+", choices=DTYPES, default=list(DTYPES))
-    parser.add_argument("--out", type=Path, help="JSON file to write")
     options = parser.parse_args()
     logging.set_verbosity_error()
     facts = machine.facts()
@@ -98,9 +96,7 @@ def main() -> None:
         "rounds": rates,
         "largest_difference_of_a_probability": apart,
     }
-    if options.out is not None:
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        options.out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    write_json(options.out, result)
 
 
 if __name__ == "__main__":

@@ -6,8 +6,6 @@ The rows are made up, no more than a batch holds, so that an epoch is one update
 random BERT of 2 layers: its time is that of imports and of preparing a run; `minilm` adds a real encoder.
 """
 
-import argparse
-import json
 import os
 import statistics
 import subprocess
@@ -16,6 +14,7 @@ import tempfile
 from pathlib import Path
 
 import machine
+from dated import out_parser, write_json
 from predict_speed import tiny_encoder
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -55,9 +54,8 @@ def measured(model: str, folder: Path) -> dict[str, float]:
 
 def main() -> None:
     """Measures, prints and writes."""
-    parser = argparse.ArgumentParser(description="Time from the import to the first update")
+    parser = out_parser("Time from the import to the first update", required=False)
     parser.add_argument("--rounds", type=int, default=5, help="new processes for each encoder")
-    parser.add_argument("--out", type=Path, help="JSON file to write")
     options = parser.parse_args()
     rounds: dict[str, list[dict[str, float]]] = {"tiny": [], "minilm": []}
     with tempfile.TemporaryDirectory() as name:
@@ -72,10 +70,8 @@ def main() -> None:
     }
     for encoder, parts in medians.items():
         print(encoder, ", ".join(f"{part} {seconds:.2f} s" for part, seconds in parts.items()))
-    if options.out is not None:
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        result = {"about": "seconds from import to the first update", **facts, "seconds": medians, "rounds": rounds}
-        options.out.write_text(json.dumps(result, indent=1) + "\n")
+    result = {"about": "seconds from import to the first update", **facts, "seconds": medians, "rounds": rounds}
+    write_json(options.out, result)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 python benchmarks/cached_epochs.py --data DIR --out results/benchmarks/cached_epochs.json
 """
 
-import argparse
 import json
 import os
 import statistics
@@ -16,6 +15,7 @@ from typing import Any
 
 import machine
 import torch
+from dated import out_parser, write_json
 from measuring import unscored
 
 from finetune.data.source import source_of
@@ -126,10 +126,9 @@ def memory(data: Path | None) -> dict[str, Any]:
 
 def main() -> None:
     """Measures, prints and writes."""
-    parser = argparse.ArgumentParser(description="Epochs of a frozen encoder, cached and encoded")
+    parser = out_parser("Epochs of a frozen encoder, cached and encoded", required=False)
     parser.add_argument("--data", type=Path, help="folder with MRPC and CoNLL-2003; default: $FINETUNE_DATA")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--out", type=Path, help="JSON file to write")
     options = parser.parse_args()
     facts = machine.facts()
     with tempfile.TemporaryDirectory() as scratch:
@@ -141,10 +140,8 @@ def main() -> None:
             "scores": scores(options.data),
         }
     print(json.dumps(result["memory"]))
-    if options.out is not None:
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        about = "seconds of an epoch of training on a frozen encoder"
-        options.out.write_text(json.dumps({"about": about, **facts, **result}, indent=1) + "\n")
+    about = "seconds of an epoch of training on a frozen encoder"
+    write_json(options.out, {"about": about, **facts, **result})
 
 
 if __name__ == "__main__":

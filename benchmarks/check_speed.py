@@ -6,7 +6,6 @@ Texts are random words, about 200 bytes a row, some of them copies of earlier on
 separate process; the memory is the peak over all rounds.
 """
 
-import argparse
 import csv
 import json
 import random
@@ -20,6 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import machine
+from dated import out_parser, write_json
 
 WORDS, IN_A_ROW = 20_000, 30
 COPIES = 0.02  # share of the rows whose text is a copy
@@ -51,10 +51,9 @@ def seconds(file: Path) -> float:
 
 def main() -> None:
     """Measures, prints and writes."""
-    parser = argparse.ArgumentParser(description="Time and memory of `finetune check`")
+    parser = out_parser("Time and memory of `finetune check`", required=False)
     parser.add_argument("--rows", type=int, default=1_000_000, help="rows of the file")
     parser.add_argument("--rounds", type=int, default=1, help="times that the file is checked")
-    parser.add_argument("--out", type=Path, help="JSON file to write")
     options = parser.parse_args()
     facts = machine.facts()
     with tempfile.TemporaryDirectory() as folder:
@@ -71,9 +70,7 @@ def main() -> None:
         "peak_gigabytes": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1e6,
     }
     print(json.dumps(result))
-    if options.out is not None:
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        options.out.write_text(json.dumps({"about": "finetune check", **facts, **result}, indent=1) + "\n")
+    write_json(options.out, {"about": "finetune check", **facts, **result})
 
 
 if __name__ == "__main__":

@@ -1,7 +1,5 @@
 """The command line of a benchmark: contestants in alternation, each in a fresh process; a table and a JSON file."""
 
-import argparse
-import json
 import statistics
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
@@ -9,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import machine
+from dated import out_parser, write_json
 from measuring import MAX_LENGTH, MODEL, TRAIN, WARM_UP, Job, Measurement, fresh, limits, sample
 from rich.box import SIMPLE
 from rich.console import Console
@@ -24,12 +23,11 @@ console = Console(highlight=False, width=120)
 
 def compare(contestants: Contestants, ratios: Ratios, *, about: str) -> None:
     """Reads the options, measures, prints and writes."""
-    parser = argparse.ArgumentParser(description=about)
+    parser = out_parser(about, required=False)
     parser.add_argument("--data", type=Path, help="folder with MRPC's files; default: $FINETUNE_DATA, then the Hub")
     parser.add_argument("--updates", type=int, default=40, help="updates timed in each process")
     parser.add_argument("--rounds", type=int, default=3, help="processes for each contestant")
     parser.add_argument("--only", nargs="+", choices=list(contestants), help="leave out the others")
-    parser.add_argument("--out", type=Path, help="JSON file to write")
     options = parser.parse_args()
     if options.updates < 1 or options.rounds < 1:
         parser.error("--updates and --rounds must be at least 1")
@@ -45,9 +43,7 @@ def compare(contestants: Contestants, ratios: Ratios, *, about: str) -> None:
     facts = _facts(options.updates, options.rounds)
     results = _measure(contestants, data=options.data, updates=options.updates, rounds=options.rounds)
     console.print(_table(results, ratios))
-    if options.out is not None:
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        options.out.write_text(json.dumps({"about": about, **facts, **_numbers(results, ratios)}, indent=1) + "\n")
+    write_json(options.out, {"about": about, **facts, **_numbers(results, ratios)})
 
 
 def _measure(contestants: Contestants, *, data: Path | None, updates: int, rounds: int) -> Results:

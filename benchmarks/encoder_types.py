@@ -6,8 +6,6 @@ A type is built tiny and random, and goes through our own build and through tran
 time and without padding; `tests/contract/test_encoder_types.py` asserts what is recorded here.
 """
 
-import argparse
-import json
 import re
 import time
 from collections.abc import Mapping
@@ -20,6 +18,7 @@ from typing import Any
 import machine
 import torch
 import transformers
+from dated import out_parser, write_json
 from tiny_encoders import TYPES, VOCABULARY, batch_of, save_random, tiny, tokenizer
 from torch import Tensor
 from transformers import CONFIG_MAPPING, AutoModel, PretrainedConfig
@@ -280,8 +279,7 @@ def _part(name: str) -> str:
 
 def main() -> None:
     """Measures every type and writes the record."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, required=True)
+    parser = out_parser(__doc__)
     parser.add_argument("--only", nargs="+", default=TYPES, help="types, to try the script")
     given = parser.parse_args()
     torch.set_num_threads(1)
@@ -289,7 +287,7 @@ def main() -> None:
     transformers.logging.disable_progress_bar()
     measured = {kind: record_of(kind) for kind in given.only}
     record = {"about": ABOUT, **machine.facts(), "types": measured}
-    given.out.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    write_json(given.out, record)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ each language and encoding: files of 1, 3 and 10 sentences, as lines and as a co
 sentence alone among lines in ASCII. English and Indonesian have such files only: few accents, quotes and signs.
 """
 
-import argparse
 import json
 import random
 import tempfile
@@ -23,6 +22,7 @@ from pathlib import Path
 
 import machine
 from charset_normalizer import from_bytes
+from dated import out_parser, write_json
 
 from finetune.data.encodings.detect import find_encoding
 from finetune.data.open_files import open_bytes
@@ -116,8 +116,7 @@ def outcomes(files: Iterator[tuple[str, str]], path: Path) -> dict[str, Counter[
 
 def main() -> None:
     """Writes and reads all files; counts those that were right, wrong and refused."""
-    parser = argparse.ArgumentParser(description="Detection of encodings, against chardet and charset-normalizer")
-    parser.add_argument("--out", type=Path, help="JSON file to write")
+    parser = out_parser("Detection of encodings, against chardet and charset-normalizer", required=False)
     options = parser.parse_args()
     result: dict[str, object] = {"about": "files read as written, wrongly, or refused", **machine.facts()}
     result["versions of others"] = {name: version(name) for name in ("chardet", "charset-normalizer")}
@@ -132,8 +131,7 @@ def main() -> None:
             in_all = {reader: sum((found[reader] for found in by_language.values()), Counter()) for reader in READERS}
             print(json.dumps({kind: in_all}, indent=1), flush=True)
             result[kind] = {"in all": in_all, **counts}
-    if options.out is not None:
-        options.out.write_text(json.dumps(result, indent=1) + "\n")
+    write_json(options.out, result)
 
 
 if __name__ == "__main__":

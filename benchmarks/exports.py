@@ -6,7 +6,6 @@ python benchmarks/exports.py --runs results --out results/benchmarks/exports.jso
 of their own. A part that is in the output is kept, so that the same command goes on after an interruption.
 """
 
-import argparse
 import json
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import machine
+from dated import out_parser, write_json
 
 TASKS = (
     "mrpc",
@@ -91,12 +91,11 @@ def measured(model: Path, run: Path, *, limit: int, precision: str) -> dict[str,
 
 def main() -> None:
     """Measures what is not in the output yet, and writes it after each round."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = out_parser(__doc__)
     parser.add_argument("--runs", type=Path, default=Path("results"))
     parser.add_argument("--work", type=Path, default=Path("build/exports"), help="Folder of the exports.")
     parser.add_argument("--tasks", nargs="*", default=TASKS)
     parser.add_argument("--limit", type=int, default=0, help="Rows of dev; default: all.")
-    parser.add_argument("--out", type=Path, required=True)
     given = parser.parse_args()
     found: dict[str, Any] = json.loads(given.out.read_text()) if given.out.is_file() else {"tasks": {}}
     found |= {"machine": machine.facts(), "limit": given.limit}
@@ -118,7 +117,7 @@ def main() -> None:
                 precision = name.removeprefix("torch ") if options is None else ""
                 model = runs[0] if options is None else folder
                 one["rounds"].append(measured(model, runs[0], limit=given.limit, precision=precision))
-                given.out.write_text(json.dumps(found, indent=1) + "\n")
+                write_json(given.out, found)
                 print(f"{time.strftime('%H:%M')} {task} {name} {one['rounds'][-1]}", file=sys.stderr)
 
 

@@ -5,13 +5,11 @@ python benchmarks/false_positives.py --out results/benchmarks/false_positives.js
 Accuracy, F1 of a rare class, entity F1 and means of per-row values, with one seed and with several that vary.
 """
 
-import argparse
-import json
 from collections.abc import Callable
-from pathlib import Path
 
 import machine
 import numpy as np
+from dated import out_parser, write_json
 
 from finetune.metrics.significance import mcnemar, paired_bootstrap
 from finetune.metrics.sums import Counted, mean_counted, part_counted
@@ -71,10 +69,9 @@ def by_mcnemar(*, rows: int, trials: int) -> float:
 
 def main() -> None:
     """Simulates, prints and writes."""
-    parser = argparse.ArgumentParser(description="False positives of finetune compare")
+    parser = out_parser("False positives of finetune compare", required=False)
     parser.add_argument("--trials", type=int, default=1_000)
     parser.add_argument("--rows", type=int, default=400)
-    parser.add_argument("--out", type=Path, help="JSON file to write")
     options = parser.parse_args()
     found = {}
     for name, draw in DRAWS.items():
@@ -87,11 +84,9 @@ def main() -> None:
         print(name, found[name], flush=True)
     exact = by_mcnemar(rows=options.rows, trials=options.trials)
     print("McNemar", exact)
-    if options.out is not None:
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        result = {"about": "share of equal methods with p < 0.05", **machine.facts(), "rows": options.rows}
-        result |= {"trials": options.trials, "bootstrap": found, "McNemar, 1 seed": exact}
-        options.out.write_text(json.dumps(result, indent=1) + "\n")
+    result = {"about": "share of equal methods with p < 0.05", **machine.facts(), "rows": options.rows}
+    result |= {"trials": options.trials, "bootstrap": found, "McNemar, 1 seed": exact}
+    write_json(options.out, result)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ Seconds are those of training and fitting the head, as in setfit_few_rows.py. A 
 command goes on.
 """
 
-import argparse
 import itertools
 import json
 import time
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import machine
+from dated import out_parser, write_json
 
 from finetune.data.source import Source
 from finetune.inference.engine import Engine
@@ -56,12 +56,11 @@ def measured(train: Path, test: Path, settings: dict[str, Any]) -> dict[str, Any
 
 def main() -> None:
     """Measures what is not there yet, prints and writes it."""
-    parser = argparse.ArgumentParser(description="The preset few-labels")
+    parser = out_parser("The preset few-labels")
     parser.add_argument("folder", type=Path, help="of few_rows.py --files-alone")
     parser.add_argument("--sets", nargs="+", required=True)
     parser.add_argument("--sizes", type=int, nargs="+", default=[8, 32, 64])
     parser.add_argument("--draws", type=int, default=5)
-    parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--settings", type=json.loads, default={}, help="others than the preset's, as JSON")
     options = parser.parse_args()
     before = json.loads(options.out.read_text()) if options.out.is_file() else {"draws": {}}
@@ -72,7 +71,7 @@ def main() -> None:
         before["draws"][key] = measured(train, options.folder / f"{name}-test.csv", options.settings)
         print(key, before["draws"][key], flush=True)
         facts = {"about": f"preset={PRESET}: score by rows a class", **machine.facts(), "model": "minilm"}
-        options.out.write_text(json.dumps({**facts, "draws": before["draws"]}, indent=1) + "\n")
+        write_json(options.out, {**facts, "draws": before["draws"]})
 
 
 if __name__ == "__main__":

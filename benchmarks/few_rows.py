@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import machine
+from dated import out_parser, write_json
 
 import finetune
 from finetune.data.source import source_of
@@ -184,13 +185,12 @@ def cells_of(options: argparse.Namespace) -> Iterator[tuple[str, int, int]]:
 
 def main() -> None:
     """Measures what is not there yet, prints and writes it."""
-    parser = argparse.ArgumentParser(description="The default run with few rows")
+    parser = out_parser("The default run with few rows", required=False)
     parser.add_argument("--sizes", type=int, nargs="+", default=[8, 32, 128, 512, 2_000])
     parser.add_argument("--draws", type=int, default=5)
     parser.add_argument("--sets", nargs="+", choices=list(SETS), default=list(SETS))
     parser.add_argument("--work", type=Path, default=Path("build/few-rows"), help="folder of the files and runs")
     parser.add_argument("--files-alone", action="store_true", help="write the files, and train nothing")
-    parser.add_argument("--out", type=Path, help="JSON file to write")
     options = parser.parse_args()
     before = json.loads(options.out.read_text()) if options.out and options.out.is_file() else {"draws": {}}
     for name, size, draw in cells_of(options):
@@ -206,9 +206,7 @@ def main() -> None:
             sets = {each: SETS[each][0] for each in SETS}
             about = "test score by rows a class, of the default run and baselines"
             facts = {"about": about, **machine.facts(), "model": "minilm", "test_rows": TEST_ROWS, "sets": sets}
-            text = json.dumps({**facts, "draws": now["draws"]}, indent=1)
-            options.out.parent.mkdir(parents=True, exist_ok=True)
-            options.out.write_text(text + "\n")
+            write_json(options.out, {**facts, "draws": now["draws"]})
 
 
 if __name__ == "__main__":

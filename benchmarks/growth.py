@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import machine
+from dated import write_json
 from memory_by_rows import ROWS, rows, write_encoder
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -160,9 +161,8 @@ def write(out: Path | None, measured: dict[str, Any]) -> None:
         return
     before = json.loads(out.read_text())["measured"] if out.is_file() else []
     every = {(each["command"], each["rows"]): each for each in (*before, *measured["measured"])}
-    out.parent.mkdir(parents=True, exist_ok=True)
     facts = {"about": "time and memory by rows", **measured, "measured": list(every.values())}
-    out.write_text(json.dumps(facts, indent=1) + "\n")
+    write_json(out, facts)
 
 
 if __name__ == "__main__":

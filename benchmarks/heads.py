@@ -6,7 +6,6 @@ Attention over TEXTS dev rows of each data set, as in Clark et al. (2019), secti
 the separators. What is finished is kept, so that the same command goes on. No sentence is written.
 """
 
-import argparse
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ import heads_off
 import machine
 import numpy as np
 import torch
+from dated import out_parser
 from transformers import AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 from finetune.data.source import source_of
@@ -135,8 +135,7 @@ def _numbers(one: Looked) -> dict[str, Any]:
 
 def main() -> None:
     """Writes the file after each part."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, required=True)
+    parser = out_parser(__doc__)
     parser.add_argument("--work", type=Path, default=Path("build/heads"), help="where runs are kept")
     parser.add_argument("--seeds", type=int, nargs="+", default=[42, 43])
     parser.add_argument("--texts", type=int, default=TEXTS)

@@ -6,7 +6,6 @@ Sentences of CoNLL-2003 with one type of entity: three types are the old labels,
 rows that are scored: the last epoch is kept. A finished seed is kept, so that the same command goes on.
 """
 
-import argparse
 import csv
 import json
 import random
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import machine
+from dated import out_parser, write_json
 
 import finetune
 from finetune.data.source import source_of
@@ -115,11 +115,10 @@ def measured(kind: str, seed: int, work: Path) -> dict[str, Any]:
 
 def main() -> None:
     """Measures what is not there yet, prints and writes it."""
-    parser = argparse.ArgumentParser(description="A label is added to a trained model")
+    parser = out_parser("A label is added to a trained model", required=False)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--sets", nargs="+", choices=SETS, default=SETS)
     parser.add_argument("--work", type=Path, default=Path("build/keep-labels"), help="folder of the files and runs")
-    parser.add_argument("--out", type=Path, help="JSON file to write")
     options = parser.parse_args()
     done = json.loads(options.out.read_text())["seeds"] if options.out and options.out.is_file() else {}
     for kind in options.sets:
@@ -128,12 +127,10 @@ def main() -> None:
                 continue
             done[key] = measured(kind, seed, options.work)
             print(key, json.dumps(done[key], indent=1), flush=True)
-            if options.out is not None:
-                about = "a label is added to a trained model: scores on rows of all labels, and of the old ones"
-                sizes = {"old": OLD, "new": NEW, "added": ADDED_ROWS, "scored": SCORED}
-                facts = {"about": about, **machine.facts(), "model": "minilm", "rows_a_label": sizes, "seeds": done}
-                options.out.parent.mkdir(parents=True, exist_ok=True)
-                options.out.write_text(json.dumps(facts, indent=1) + "\n")
+            about = "a label is added to a trained model: scores on rows of all labels, and of the old ones"
+            sizes = {"old": OLD, "new": NEW, "added": ADDED_ROWS, "scored": SCORED}
+            facts = {"about": about, **machine.facts(), "model": "minilm", "rows_a_label": sizes, "seeds": done}
+            write_json(options.out, facts)
 
 
 if __name__ == "__main__":

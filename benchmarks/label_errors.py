@@ -6,16 +6,15 @@ The rows and the changed labels are drawn with a seed; the encoder is MiniLM. A 
 command goes on.
 """
 
-import argparse
 import json
 import random
 import tempfile
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import machine
 import pandas as pd
+from dated import out_parser, write_json
 
 import finetune
 from finetune.data.source import source_of
@@ -72,9 +71,8 @@ def found_at(case: str, seed: int) -> list[int]:
 
 def main() -> None:
     """Measures, prints and writes."""
-    parser = argparse.ArgumentParser(description="Changed labels that are found")
+    parser = out_parser("Changed labels that are found", required=False)
     parser.add_argument("--draws", type=int, default=3)
-    parser.add_argument("--out", type=Path, help="JSON file to write")
     options = parser.parse_args()
     kept = json.loads(options.out.read_text())["found"] if options.out and options.out.is_file() else {}
     found = {case: kept.get(case, []) for case in CASES}
@@ -83,11 +81,9 @@ def main() -> None:
             continue
         found[case].append(found_at(case, seed))
         print(seed, case, dict(zip(DEPTHS, found[case][-1], strict=True)), flush=True)
-        if options.out is not None:
-            facts = {"about": "changed labels among the first rows of finetune.label_errors", **machine.facts()}
-            result = {**facts, "model": "minilm", "rows": ROWS, "changed": CHANGED, "depths": DEPTHS, "found": found}
-            options.out.parent.mkdir(parents=True, exist_ok=True)
-            options.out.write_text(json.dumps(result, indent=1) + "\n")
+        facts = {"about": "changed labels among the first rows of finetune.label_errors", **machine.facts()}
+        result = {**facts, "model": "minilm", "rows": ROWS, "changed": CHANGED, "depths": DEPTHS, "found": found}
+        write_json(options.out, result)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ Rows and changes are drawn with a seed; the encoder is MiniLM. A finished draw i
 on.
 """
 
-import argparse
 import json
 import random
 import time
@@ -19,6 +18,7 @@ from typing import Any
 
 import machine
 import pandas as pd
+from dated import out_parser, write_json
 
 import finetune
 from finetune.data.source import source_of
@@ -169,16 +169,14 @@ def write(out: Path, draw: str, found: dict[str, Any]) -> None:
     """Adds a draw to the file."""
     about = "changed labels among the first rows of finetune.label_errors, by task type"
     facts = {"about": about, **machine.facts(), "model": "minilm", "depths": DEPTHS}
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(json.dumps({**facts, "draws": finished(out) | {draw: found}}, indent=1) + "\n")
+    write_json(out, {**facts, "draws": finished(out) | {draw: found}})
 
 
 def main() -> None:
     """Measures what is not there yet, prints and writes."""
-    parser = argparse.ArgumentParser(description="Changed labels that are found, by task type")
+    parser = out_parser("Changed labels that are found, by task type")
     parser.add_argument("--draws", type=int, default=3)
     parser.add_argument("--cases", nargs="+", choices=list(CASES), default=list(CASES))
-    parser.add_argument("--out", type=Path, required=True, help="JSON file to write")
     options = parser.parse_args()
     for seed, case in product(range(options.draws), options.cases):
         if f"{case} {seed}" in finished(options.out):

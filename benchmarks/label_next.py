@@ -8,7 +8,6 @@ command's own functions. A draw trains on 40 rows of SST-2, and on these with 20
 `label-next` or at random. What is finished is kept, so that the same command goes on.
 """
 
-import argparse
 import csv
 import json
 import random
@@ -19,6 +18,7 @@ from typing import Any
 
 import machine
 import numpy as np
+from dated import out_parser, write_json
 from sklearn.linear_model import LogisticRegression
 from typer.testing import CliRunner
 
@@ -184,19 +184,18 @@ def draw(number: int, work: Path) -> dict[str, Any]:
 
 def main() -> None:
     """Measures what is not there yet, prints and writes it."""
-    parser = argparse.ArgumentParser(description="Labels that label-next saves")
+    parser = out_parser("Labels that label-next saves")
     parser.add_argument("--tasks", nargs="+", choices=list(TASKS), default=list(TASKS))
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--draws", type=int, default=0, help="of `finetune run`, minutes each")
     parser.add_argument("--work", type=Path, default=Path("build/label-next"), help="folder of vectors, files and runs")
-    parser.add_argument("--out", type=Path, required=True, help="JSON file to write")
     options = parser.parse_args()
     kept = json.loads(options.out.read_text()) if options.out.is_file() else {"full": {}, "curves": {}, "draws": {}}
 
     def keep(part: str, key: str, value: Any) -> None:
         kept[part][key] = value
         about = {"about": "labels saved by label-next", **machine.facts(), "model": "minilm", "pools": TASKS}
-        options.out.write_text(json.dumps({**about, **kept}, indent=1) + "\n")
+        write_json(options.out, {**about, **kept})
         print(part, key, value, flush=True)
 
     kept = {part: kept[part] for part in ("full", "curves", "draws")}

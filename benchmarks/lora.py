@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from dated import resumed
+from dated import resumed, write_json
 
 from finetune.data.source import source_of
 from finetune.runs.events import EpochDone, Event
@@ -130,7 +130,6 @@ def main() -> None:
         return
     settings = {"model": options.model, "limit": options.limit, "tasks": TASKS, "methods": METHODS}
     result = resumed(options.out, ABOUT, settings)
-    options.out.parent.mkdir(parents=True, exist_ok=True)
     for seed in range(FIRST_SEED, FIRST_SEED + options.seeds):
         for task in options.tasks:
             for method in METHODS:
@@ -139,7 +138,7 @@ def main() -> None:
                     continue
                 result["runs"].append(key | in_a_process(list(key.values()), options))
                 result["summary"] = summary(result["runs"])
-                options.out.write_text(json.dumps(result, indent=1) + "\n")
+                write_json(options.out, result)
                 print(json.dumps(result["runs"][-1]), flush=True)
 
 

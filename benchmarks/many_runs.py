@@ -9,7 +9,6 @@ sweep ends when all its runs are done, and further ones begin until there were e
 machine, the kills do not: each part is added to the file when it is done, and the same command continues after it.
 """
 
-import argparse
 import json
 import os
 import random
@@ -25,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import machine
+from dated import out_parser, write_json
 from predict_speed import tiny_encoder
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -129,14 +129,13 @@ def times(model: Path, folder: Path, runs: int, workers: Sequence[int], repeats:
 
 def main() -> None:
     """Measures what the file lacks, prints and writes it."""
-    parser = argparse.ArgumentParser(description="Many small runs at once")
+    parser = out_parser("Many small runs at once")
     parser.add_argument("--runs", type=int, default=40)
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4])
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--repeats", type=int, default=3, help="of a command with a single run")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", choices=("times", "kills"), help="one part; default: both")
-    parser.add_argument("--out", type=Path, required=True, help="JSON file to write")
     options = parser.parse_args()
     new = {"about": "many small runs at once", **machine.facts(), "runs": options.runs}
     facts: dict[str, Any] = json.loads(options.out.read_text()) if options.out.is_file() else new
@@ -150,8 +149,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             model = tiny_encoder(Path(folder) / "tiny")
             facts |= part(model, Path(folder)) | {"parts": [*facts.get("parts", []), name]}
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        options.out.write_text(json.dumps(facts, indent=1) + "\n")
+        write_json(options.out, facts)
         print(json.dumps(facts, indent=1), flush=True)
 
 

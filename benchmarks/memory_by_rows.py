@@ -6,7 +6,6 @@ Files have made-up texts of 14 to 26 words with two labels, the encoder is tiny 
 and scores dev, in a separate process. The model and the libraries are what the run of the fewest rows takes.
 """
 
-import argparse
 import csv
 import itertools
 import json
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import machine
+from dated import out_parser, write_json
 
 ROOT = Path(__file__).resolve().parents[1]
 ROWS = (1_000, 10_000, 100_000, 1_000_000)
@@ -114,9 +114,8 @@ def _training_time(out: Path) -> float | None:
 
 def main() -> None:
     """Measures, prints and writes."""
-    parser = argparse.ArgumentParser(description="Memory of `finetune run` by rows")
+    parser = out_parser("Memory of `finetune run` by rows", required=False)
     parser.add_argument("--rows", type=int, nargs="+", default=ROWS, help="rows of the files, the fewest first")
-    parser.add_argument("--out", type=Path, help="JSON file to write")
     options = parser.parse_args()
     facts = machine.facts()
     found: list[dict[str, Any]] = []
@@ -134,11 +133,7 @@ def main() -> None:
             line |= {"beyond_the_model_megabytes": beyond, "seconds_to_training": {"first": first, "second": second}}
             found.append(line)
             print(json.dumps(line), flush=True)
-    if options.out is not None:
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        options.out.write_text(
-            json.dumps({"about": "memory of finetune run by rows", **facts, "runs": found}, indent=1) + "\n"
-        )
+    write_json(options.out, {"about": "memory of finetune run by rows", **facts, "runs": found})
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ STS-B and KorSTS, rounded to 0..5. A seed draws the training rows too; dev and t
 finished draw is kept, so that the same command goes on.
 """
 
-import argparse
 import csv
 import itertools
 import json
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import machine
+from dated import out_parser, write_json
 
 import finetune
 from finetune.data.source import source_of
@@ -110,13 +110,12 @@ def _grade(value: Any) -> str:
 
 def main() -> None:
     """Measures what is not there yet, prints and writes it."""
-    parser = argparse.ArgumentParser(description="Ordered labels: classes, CORN, and rounded numbers")
+    parser = out_parser("Ordered labels: classes, CORN, and rounded numbers")
     parser.add_argument("--sizes", type=int, nargs="+", default=[100, 1000])
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--ways", nargs="+", choices=list(WAYS), default=list(WAYS))
     parser.add_argument("--sets", nargs="+", choices=list(SETS), default=list(SETS))
     parser.add_argument("--work", type=Path, default=Path("build/ordinal"), help="folder of the files and runs")
-    parser.add_argument("--out", type=Path, required=True, help="JSON file to write")
     options = parser.parse_args()
     draws = json.loads(options.out.read_text())["draws"] if options.out.is_file() else {}
     every = (options.ways, options.sizes, range(options.seeds), options.sets, METHODS)
@@ -132,8 +131,7 @@ def main() -> None:
             "model": "minilm", "dev_rows": DEV_ROWS, "test_rows": TEST_ROWS,
             "sets": {each: words for each, (words, _) in SETS.items()},
         }  # fmt: skip
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        options.out.write_text(json.dumps({**facts, "draws": draws}, indent=1) + "\n")
+        write_json(options.out, {**facts, "draws": draws})
 
 
 if __name__ == "__main__":

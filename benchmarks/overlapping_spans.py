@@ -7,7 +7,6 @@ or more, and in an organization or a miscellaneous name each word that is a loca
 file. A finished draw is kept, so that the same command continues.
 """
 
-import argparse
 import itertools
 import json
 import random
@@ -19,6 +18,7 @@ from typing import Any
 
 import machine
 import numpy as np
+from dated import out_parser, write_json
 
 import finetune
 from finetune.data.source import source_of
@@ -125,12 +125,11 @@ def _weights(rows: int) -> np.ndarray:
 
 def main() -> None:
     """Measures what is not there yet, prints and writes it."""
-    parser = argparse.ArgumentParser(description="Spans that overlap: pairs of start and end, and tags")
+    parser = out_parser("Spans that overlap: pairs of start and end, and tags")
     parser.add_argument("--size", type=int, default=500, help="training rows")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--sets", nargs="+", choices=("flat", "nested"), default=["flat", "nested"])
     parser.add_argument("--work", type=Path, default=Path("build/overlapping"), help="folder of the files and runs")
-    parser.add_argument("--out", type=Path, required=True, help="JSON file to write")
     options = parser.parse_args()
     draws = json.loads(options.out.read_text())["draws"] if options.out.is_file() else {}
     for seed, name, form in itertools.product(range(options.seeds), options.sets, FORMS):
@@ -144,8 +143,7 @@ def main() -> None:
             "about": "strict F1 over all spans of dev, by tags of words and by pairs of start and end",
             **machine.facts(), "settings": SETTINGS, "dev_rows": DEV_ROWS,
         }  # fmt: skip
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        options.out.write_text(json.dumps({**facts, "draws": draws}, indent=1) + "\n")
+        write_json(options.out, {**facts, "draws": draws})
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ output, with that of one process for the rows that both have. Each part is added
 same command continues after it.
 """
 
-import argparse
 import contextlib
 import csv
 import hashlib
@@ -35,6 +34,7 @@ import memory_by_rows as made_up
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from dated import out_parser, write_json
 
 FILE_ROWS, GROUP_ROWS = 500_000, 100_000
 DISTINCT = 100_000  # texts, which are repeated with their number
@@ -211,7 +211,7 @@ def kills(folder: Path, rows: int, some: int, count: int, workers: list[int], se
 
 def main() -> None:
     """Measures what the file lacks, prints and writes it."""
-    parser = argparse.ArgumentParser(description="Prediction of a folder of Parquet")
+    parser = out_parser("Prediction of a folder of Parquet")
     parser.add_argument("--rows", type=int, nargs="+", default=[100_000, 1_000_000], help="rows whose rate is measured")
     parser.add_argument("--most", type=int, default=10_000_000, help="rows that are predicted between kills")
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4])
@@ -219,7 +219,6 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=240, help="between the first rows and a kill, at most")
     parser.add_argument("--scratch", type=Path, help="an existing folder for the rows; default: a temporary one")
     parser.add_argument("--only", choices=("rates", "kills"), help="one part; default: both")
-    parser.add_argument("--out", type=Path, required=True, help="JSON file to write")
     options = parser.parse_args()
     counts = sorted(options.rows)
     parts: dict[str, Callable[[Path], dict[str, Any]]] = {
@@ -236,8 +235,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory(dir=options.scratch) as folder:
             train(Path(folder))
             found |= part(Path(folder)) | {"parts": [*found.get("parts", []), name]}
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        options.out.write_text(json.dumps(found, indent=1) + "\n")
+        write_json(options.out, found)
         print(json.dumps(found, indent=1), flush=True)
     if differing := [name for name, ok in _checks(found).items() if not ok]:
         raise SystemExit(f"outputs differ: {', '.join(differing)}")

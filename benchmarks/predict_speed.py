@@ -6,7 +6,6 @@ The rows are SST-2's training sentences, repeated, in a CSV. The encoder is firs
 not measured. `tiny` is a random BERT of 2 layers and width 64: with it, the time is mostly spent outside the encoder.
 """
 
-import argparse
 import csv
 import json
 import os
@@ -18,6 +17,7 @@ from itertools import cycle, islice
 from pathlib import Path
 
 import machine
+from dated import out_parser, write_json
 from transformers import AutoTokenizer, BertConfig, BertModel
 
 from finetune.data.source import source_of
@@ -45,11 +45,10 @@ def written(path: Path, sentences: list[tuple[str, str]], rows: int) -> Path:
 
 def main() -> None:
     """Trains, predicts, prints and writes."""
-    parser = argparse.ArgumentParser(description="Speed and memory of finetune predict")
+    parser = out_parser("Speed and memory of finetune predict", required=False)
     parser.add_argument("--data", type=Path, help="folder with SST-2; default: $FINETUNE_DATA, then the Hub")
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--encoder", choices=["minilm", "tiny"], default="minilm")
-    parser.add_argument("--out", type=Path, help="JSON file to write")
     options = parser.parse_args()
     facts = machine.facts()
     rows = find("sst2").load(source_of(options.data), "train").rows
@@ -78,9 +77,7 @@ def main() -> None:
             "peak_memory_bytes": usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024),
         }
     print(json.dumps(result, indent=1))
-    if options.out is not None:
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        options.out.write_text(json.dumps({"about": "finetune predict on a CSV", **facts, **result}, indent=1) + "\n")
+    write_json(options.out, {"about": "finetune predict on a CSV", **facts, **result})
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@ finetune tokenizer corpus.txt -o vocabulary
 python benchmarks/pretraining_speed.py corpus.txt vocabulary --large large.txt --out results/benchmarks/FILE.json
 """
 
-import argparse
 import json
 import os
 import statistics
@@ -22,6 +21,7 @@ import numpy as np
 import torch
 from against_trainer import EndOfUpdate, LossTrainer
 from datasets import Dataset
+from dated import out_parser, write_json
 from measuring import Meter, fresh
 from pretraining_job import Job, Result, train_ours
 from pretraining_scale import large_text, many_sequences
@@ -119,7 +119,7 @@ def _compared(job_of: Callable[..., Job], model: str, rounds: int) -> dict[str, 
 
 def main() -> None:
     """Reads the options, measures, prints and writes."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser = out_parser(__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("text", type=Path, help="a file of text")
     parser.add_argument("vocabulary", type=Path, help="folder of `finetune tokenizer`")
     parser.add_argument("--models", nargs="+", default=list(SIZES))
@@ -129,7 +129,6 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3, help="processes for each contestant")
     parser.add_argument("--sequences", type=int, default=1_000_000, help="of the corpus of many; 0 leaves it out")
     parser.add_argument("--large", type=Path, help="a file of 1 GB of text")
-    parser.add_argument("--out", type=Path, required=True, help="JSON file to write")
     given = parser.parse_args()
     shared = {"text": given.text.resolve(), "vocabulary": given.vocabulary.resolve(), "updates": given.updates}
     job_of = partial(Job, **shared, batch_size=given.batch_size, length=given.length)
@@ -143,11 +142,10 @@ def main() -> None:
     if given.large:
         parts["large"] = partial(large_text, smallest, given.large.resolve())
     settings = {key: value for key, value in vars(given).items() if key not in PATHS}
-    given.out.parent.mkdir(parents=True, exist_ok=True)
     measured: dict[str, Any] = {}
     for name, measure in parts.items():
         measured[name] = measure()
-        given.out.write_text(json.dumps({**machine.facts(), "settings": settings, **measured}, indent=1) + "\n")
+        write_json(given.out, {**machine.facts(), "settings": settings, **measured})
     for model in given.models:
         ratio, masks = measured[model]["ratio"], measured[model]["masks_share"]
         print(f"{model}: {ratio:.2f} times the tokens/s of run_mlm; masks take {masks:.1%} of an update")

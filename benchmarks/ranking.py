@@ -7,7 +7,6 @@ BM25. Dev and test are questions about other articles than those of training. A 
 dev and test are the same for all. A finished run is kept, so that the same command goes on.
 """
 
-import argparse
 import bisect
 import csv
 import itertools
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import machine
+from dated import out_parser, write_json
 
 import finetune
 from finetune.data.source import source_of
@@ -114,11 +114,10 @@ def measured(given: dict[str, Path], seed: int, loss: str, out: Path) -> dict[st
 
 def main() -> None:
     """Measures what is not there yet, prints and writes it."""
-    parser = argparse.ArgumentParser(description="A cross-encoder by loss, and BM25")
+    parser = out_parser("A cross-encoder by loss, and BM25")
     parser.add_argument("--questions", type=int, default=300)
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--work", type=Path, default=Path("build/ranking"), help="folder of the files and runs")
-    parser.add_argument("--out", type=Path, required=True, help="JSON file to write")
     options = parser.parse_args()
     runs = json.loads(options.out.read_text())["runs"] if options.out.is_file() else {}
     for seed, loss in itertools.product(range(options.seeds), LOSSES):
@@ -133,8 +132,7 @@ def main() -> None:
             "questions": {"train": options.questions, "dev": DEV, "test": TEST}, "negatives": NEGATIVES,
             "max_length": MAX_LENGTH, "epochs": SETTINGS["train.epochs"],
         }  # fmt: skip
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        options.out.write_text(json.dumps({**facts, "runs": runs}, indent=1) + "\n")
+        write_json(options.out, {**facts, "runs": runs})
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 python benchmarks/rates.py --data DIR --by-article DIR --out results/benchmarks/rates.json
 """
 
-import argparse
 import json
 import tomllib
 from contextlib import suppress
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import machine
+from dated import out_parser, write_json
 from measuring import unscored
 
 from finetune.data.source import source_of
@@ -74,20 +74,17 @@ def rate(shape: dict[str, Any], *, data: Path, groups: int) -> dict[str, float]:
 
 def main() -> None:
     """Measures, prints and writes."""
-    parser = argparse.ArgumentParser(description="Training rates of every shape")
+    parser = out_parser("Training rates of every shape", required=False)
     parser.add_argument("--data", type=Path, required=True, help="folder with conll2003, wnut17 and codah")
     parser.add_argument("--by-article", type=Path, required=True, help="folder with SQuAD's files by article")
     parser.add_argument("--rounds", type=int, default=3, help="times ten updates that are timed")
-    parser.add_argument("--out", type=Path, help="JSON file to write")
     options = parser.parse_args()
     facts, rates = machine.facts(), {}
     for name, shape in tomllib.loads(SHAPES.read_text(encoding="utf-8")).items():
         data = options.by_article if shape["task"].startswith("squad") else options.data
         rates[name] = rate(shape, data=data, groups=options.rounds)
         print(name, json.dumps(rates[name]), flush=True)
-    if options.out is not None:
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        options.out.write_text(json.dumps({"about": "Training rates", **facts, "rates": rates}, indent=1) + "\n")
+    write_json(options.out, {"about": "Training rates", **facts, "rates": rates})
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ filtered all rows once, and to load. `filter` is from setting a filter to the ne
 same for a text search, without the 0.12 s that it waits for more letters.
 """
 
-import argparse
 import json
 import random
 import statistics
@@ -23,6 +22,7 @@ from typing import Any
 
 import machine
 import websocket
+from dated import out_parser, write_json
 
 from finetune.commands.report.write import write_report
 from finetune.metrics import accuracy
@@ -154,14 +154,13 @@ def measure(folder: Path, count: int) -> dict[str, Any]:
 
 def main() -> None:
     """Measures every number of rows."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, required=True)
+    parser = out_parser(__doc__)
     parser.add_argument("--rows", type=int, nargs="+", default=ROWS)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         pages = [measure(Path(folder), count) for count in arguments.rows]
     found = {"machine": machine.facts(), "repeats": REPEATS, "pages": pages}
-    arguments.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    write_json(arguments.out, found)
 
 
 if __name__ == "__main__":

@@ -5,13 +5,13 @@ python benchmarks/robust.py --work build/robust --out results/benchmarks/robust.
 A finished task is kept, so that the same command goes on.
 """
 
-import argparse
 import json
 import time
 from pathlib import Path
 from typing import Any
 
 import machine
+from dated import out_parser, write_json
 
 import finetune
 from finetune.inference.predictor import load_predictor
@@ -39,11 +39,10 @@ def measured(recipe: str, limit: int, work: Path) -> dict[str, Any]:
 
 def main() -> None:
     """Measures what is not there yet, prints and writes it."""
-    parser = argparse.ArgumentParser(description="Predictions that flip when a row is changed")
+    parser = out_parser("Predictions that flip when a row is changed", required=False)
     parser.add_argument("--recipes", nargs="+", choices=RECIPES, default=RECIPES)
     parser.add_argument("--limit", type=int, default=800)
     parser.add_argument("--work", type=Path, default=Path("build/robust"), help="folder of the runs")
-    parser.add_argument("--out", type=Path, help="JSON file to write")
     options = parser.parse_args()
     done = json.loads(options.out.read_text())["tasks"] if options.out and options.out.is_file() else {}
     for recipe in options.recipes:
@@ -51,10 +50,8 @@ def main() -> None:
             continue
         done[recipe] = measured(recipe, options.limit, options.work)
         print(recipe, json.dumps(done[recipe]), flush=True)
-        if options.out is not None:
-            facts = {"about": "predictions that flip when a dev row is changed", **machine.facts(), "model": "minilm"}
-            options.out.parent.mkdir(parents=True, exist_ok=True)
-            options.out.write_text(json.dumps({**facts, "tasks": done}, indent=1) + "\n")
+        facts = {"about": "predictions that flip when a dev row is changed", **machine.facts(), "model": "minilm"}
+        write_json(options.out, {**facts, "tasks": done})
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ the worse half early, and so costs less. A method is added to the file when it i
 same command continues where an earlier one stopped, and several with other `--tasks` may run at a time.
 """
 
-import argparse
 import json
 import math
 import random
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import machine
+from dated import out_parser
 from filelock import FileLock
 
 import finetune
@@ -85,7 +85,7 @@ def measured(found: Sequence[finetune.Search]) -> dict[str, Any]:
 
 def main() -> None:
     """Measures what is missing in the file."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = out_parser(__doc__)
     parser.add_argument("--tasks", nargs="+", default=list(TASKS))
     parser.add_argument("--trials", type=int, default=15, help="settings of each method; the grid has 15")
     parser.add_argument("--seeds", type=int, default=2)
@@ -93,7 +93,6 @@ def main() -> None:
     parser.add_argument("--limit", type=int, default=600, help="rows of each split")
     parser.add_argument("--data", type=Path, help="folder with the data sets")
     parser.add_argument("--runs", type=Path, default=ROOT / "build" / "search", help="folder of runs")
-    parser.add_argument("--out", type=Path, required=True)
     given = parser.parse_args()
     of_runs = {name: getattr(given, name) for name in ("seeds", "model", "limit")}
     settings = of_runs | {"trials": given.trials, "space": SPACE, "grid": GRID, "test_share": TEST_SHARE}

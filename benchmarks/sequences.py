@@ -6,9 +6,7 @@ Spaces: Korean film reviews (NSMC) whose spaces were taken out are written with 
 decoder. A review is used where it is short and its syllables are frequent. A run that is finished is not trained again.
 """
 
-import argparse
 import csv
-import json
 import random
 import time
 from collections import Counter
@@ -17,6 +15,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import machine
+from dated import out_parser, write_json
 
 import finetune
 from finetune.data.source import source_of
@@ -81,11 +80,10 @@ def beams(model: finetune.Model, path: Path) -> list[dict[str, Any]]:
 
 def main() -> None:
     """Trains what is not trained yet, measures the beams, and writes both."""
-    parser = argparse.ArgumentParser(description="Written texts next to baselines, and beams by score and time")
+    parser = out_parser("Written texts next to baselines, and beams by score and time")
     parser.add_argument("--rows", type=int, default=12_000, help="training rows")
     parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--work", type=Path, default=Path("build/sequences"), help="folder of the files and runs")
-    parser.add_argument("--out", type=Path, required=True, help="JSON file to write")
     options = parser.parse_args()
     rows = {"train": options.rows, "dev": 300, "test": 600}
     files = written(options.work, rows)
@@ -103,8 +101,7 @@ def main() -> None:
         "test": {"this run": record.scores["test"]} | record.baselines["test"],
         "beam_rows": BEAM_ROWS, "beams": beams(run.model, files["test"]),
     }  # fmt: skip
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    options.out.write_text(json.dumps(facts, indent=1) + "\n")
+    write_json(options.out, facts)
 
 
 if __name__ == "__main__":

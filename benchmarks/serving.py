@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import machine
+from dated import write_json
 
 CLIENTS = (1, 8, 64)
 HOSTILE = 1_000  # requests
@@ -211,7 +212,7 @@ def main() -> None:
         found["hostile"] = hostile(port)
         if options.minutes:
             found["memory"] = memory(port, process, bodies, options.minutes)
-    options.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    write_json(options.out, found)
 
 
 if __name__ == "__main__":

@@ -6,13 +6,14 @@ Its body is trained on pairs of rows of the same and of different classes (`num_
 class are hours), then its logistic head: macro F1 on the test rows. It imports nothing of finetune.
 """
 
-import argparse
 import csv
 import importlib.util
 import json
 import time
 from pathlib import Path
 from typing import Any
+
+from dated import out_parser, write_json
 
 
 def rows(path: Path) -> tuple[list[str], list[str]]:
@@ -44,12 +45,11 @@ def measured(train: Path, test: Path, seed: int) -> dict[str, float]:
 
 def main() -> None:
     """Measures what is not there yet, prints and writes it."""
-    parser = argparse.ArgumentParser(description="SetFit with few rows")
+    parser = out_parser("SetFit with few rows")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--sets", nargs="+", required=True)
     parser.add_argument("--sizes", type=int, nargs="+", default=[8, 32])
     parser.add_argument("--draws", type=int, default=5)
-    parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
     before = options.out.read_text() if options.out.is_file() else ""
     found: dict[str, Any] = json.loads(before or '{"about": "SetFit", "draws": {}}')
@@ -60,7 +60,7 @@ def main() -> None:
                 if key not in found["draws"] and train.is_file():
                     found["draws"][key] = measured(train, options.folder / f"{name}-test.csv", draw)
                     print(key, found["draws"][key], flush=True)
-                    options.out.write_text(json.dumps(found, indent=1) + "\n")
+                    write_json(options.out, found)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ Rows are measured once; then reference and new rows are drawn from these, so tha
 another file. What is finished is kept, so that the same command goes on.
 """
 
-import argparse
 import csv
 import itertools
 import json
@@ -22,6 +21,7 @@ from unittest.mock import patch
 
 import machine
 import numpy as np
+from dated import out_parser, write_json
 
 import finetune
 from finetune.commands.check.shift import measurer_of
@@ -236,13 +236,12 @@ def cost_of_note(name: str, work: Path) -> dict[str, float]:
 
 def main() -> None:
     """Measures what is not there yet, prints and writes it."""
-    parser = argparse.ArgumentParser(description="False alarms and hits of a check of new rows")
+    parser = out_parser("False alarms and hits of a check of new rows")
     parser.add_argument("--sets", nargs="+", choices=list(SETS), default=list(SETS))
     parser.add_argument("--draws", type=int, default=200, help="of fresh rows")
     parser.add_argument("--shifted-draws", type=int, default=10, help="of each shift")
     parser.add_argument("--shifted-rows", type=int, default=500, help="that are measured of each shift")
     parser.add_argument("--work", type=Path, default=Path("build/shift"), help="folder of the files and runs")
-    parser.add_argument("--out", type=Path, required=True, help="JSON file to write")
     options = parser.parse_args()
     fresh: Measures = {}
     facts: dict[str, Any] = {
@@ -263,8 +262,7 @@ def main() -> None:
             for seed in range(len(kept), wanted):
                 kept.append(draw(fresh, None if shift == FRESH else new, size, seed))
                 if len(kept) % 20 == 0 or len(kept) == wanted:
-                    options.out.parent.mkdir(parents=True, exist_ok=True)
-                    options.out.write_text(json.dumps({**facts, "found": found}, indent=1) + "\n")
+                    write_json(options.out, {**facts, "found": found})
             facts["note"][name] = facts["note"].get(name) or cost_of_note(name, options.work)
             print(key, f"{sum(map(bool, kept))} of {len(kept)}", f"{time.process_time():.0f} s", flush=True)
 

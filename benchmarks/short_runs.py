@@ -160,8 +160,7 @@ def main() -> None:
             of_run = measured(["quickstart"], Path(name)) if rows is None else whole(file, rows, Path(name))
             found.append({"run": "make demo" if rows is None else f"{rows:,} rows", **of_run})
             print(json.dumps(found[-1]), flush=True)
-    if options.out is not None:
-        add_to(options.out, ABOUT, {**machine.facts(), "runs": found})
+    add_to(options.out, ABOUT, {**machine.facts(), "runs": found})
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ A draw is a training file of ROWS rows, of which a tenth is dev, and RUNS seeds 
 the same command goes on.
 """
 
-import argparse
 import itertools
 import json
 import random
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import machine
+from dated import out_parser, write_json
 from few_rows import SETS, write
 
 import finetune
@@ -49,11 +49,10 @@ def measured(name: str, draw: int, work: Path) -> dict[str, Any]:
 
 def main() -> None:
     """Measures what is not there yet, prints and writes it."""
-    parser = argparse.ArgumentParser(description="Soups and ensembles of several seeds")
+    parser = out_parser("Soups and ensembles of several seeds")
     parser.add_argument("--sets", nargs="+", choices=list(SETS), default=["sst2", "mrpc", "cola"])
     parser.add_argument("--draws", type=int, default=3)
     parser.add_argument("--work", type=Path, default=Path("build/soups"), help="folder of the files and runs")
-    parser.add_argument("--out", type=Path, required=True, help="JSON file to write")
     options = parser.parse_args()
     before = json.loads(options.out.read_text()) if options.out.is_file() else {"draws": {}}
     for draw, name in itertools.product(range(options.draws), options.sets):
@@ -62,7 +61,7 @@ def main() -> None:
             before["draws"][key] = measured(name, draw, options.work)
             print(key, before["draws"][key], flush=True)
             facts = {"about": f"soups of {RUNS} runs on {ROWS:,} rows", **machine.facts(), "model": "minilm"}
-            options.out.write_text(json.dumps({**facts, "draws": before["draws"]}, indent=1) + "\n")
+            write_json(options.out, {**facts, "draws": before["draws"]})
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ padded to max_length, and reads them one by one; the same loop is also measured 
 separate the cost of storage from that of the loop.
 """
 
-import argparse
 import json
 import statistics
 import time
@@ -19,6 +18,7 @@ from typing import Any
 
 import machine
 import numpy as np
+from dated import out_parser, write_json
 
 from finetune.data.source import source_of
 from finetune.models import pretrained as weights
@@ -143,10 +143,9 @@ def ways(task: SpanTask, rows: Sequence[SpanRow], features: list[Feature]) -> di
 
 def main() -> None:
     """Measures in alternation, prints and writes."""
-    parser = argparse.ArgumentParser(description="Post-processing of SQuAD 1.1, ours and question by question")
+    parser = out_parser("Post-processing of SQuAD 1.1, ours and question by question", required=False)
     parser.add_argument("--data", type=Path, help="folder with dev-v1.1.json; default: $FINETUNE_DATA, then the Hub")
     parser.add_argument("--rounds", type=int, default=3, help="measurements of each")
-    parser.add_argument("--out", type=Path, help="JSON file to write")
     options = parser.parse_args()
     facts = machine.facts()
     task = find("squad-v1")
@@ -174,10 +173,8 @@ def main() -> None:
         "featurising seconds": featurising,
     }
     print(json.dumps(result, indent=1))
-    if options.out is not None:
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        about = "Post-processing of SQuAD 1.1's dev set"
-        options.out.write_text(json.dumps({"about": about, **facts, **result}, indent=1) + "\n")
+    about = "Post-processing of SQuAD 1.1's dev set"
+    write_json(options.out, {"about": about, **facts, **result})
 
 
 if __name__ == "__main__":

@@ -95,8 +95,7 @@ def main() -> None:
     seconds = {name: [times[name] for times in rounds] for name in rounds[0]}
     medians = {name: statistics.median(times) for name, times in seconds.items()}
     print("\n".join(f"{name:<20} {median:6.2f} s" for name, median in medians.items()))
-    if options.out is not None:
-        add_to(options.out, "start-up of commands", {**facts, "seconds": medians, "every_round": seconds})
+    add_to(options.out, "start-up of commands", {**facts, "seconds": medians, "every_round": seconds})
 
 
 if __name__ == "__main__":

@@ -149,8 +149,7 @@ def main() -> None:
     options = parser.parse_args()
     found = structure(options.root)
     print(json.dumps(found | {"circles": [len(circle) for circle in found["circles"]]}, indent=1))
-    if options.out is not None:
-        add_to(options.out, "structure of the source", found)
+    add_to(options.out, "structure of the source", found)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from dated import resumed
+from dated import resumed, write_json
 
 from finetune.data.source import source_of
 from finetune.runs.events import unwatched
@@ -130,7 +130,7 @@ def main() -> None:
                 recipe = recipe_of(options.group, task, method, seed, limit=options.limit)
                 result["runs"].append(key | measured(recipe, options.data, options.runs))
                 result["summary"] = summary(options.group, result["runs"])
-                out.write_text(json.dumps(result, indent=1) + "\n")
+                write_json(out, result)
                 print(f"{time.perf_counter() - started:.0f} s", json.dumps(result["runs"][-1]), flush=True)
 
 

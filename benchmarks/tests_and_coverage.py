@@ -3,7 +3,6 @@
 python benchmarks/tests_and_coverage.py --out results/benchmarks/tests.json
 """
 
-import argparse
 import json
 import subprocess
 import sys
@@ -13,6 +12,8 @@ import xml.etree.ElementTree as ET
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+from dated import out_parser, write_json
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -45,8 +46,7 @@ def _commit() -> str:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, required=True)
+    parser = out_parser(__doc__)
     parser.add_argument("tests", nargs="*", help="default: all fast tests")
     given = parser.parse_args()
-    given.out.write_text(json.dumps(measure(given.tests), indent=1) + "\n", encoding="utf-8")
+    write_json(given.out, measure(given.tests))

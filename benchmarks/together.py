@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import machine
+from dated import out_parser, write_json
 
 import finetune
 
@@ -51,13 +52,12 @@ def write(file: Path, options: argparse.Namespace, draws: dict[str, Any]) -> Non
         "batch_size": options.batch_size, "learning_rate": options.rate,
         "metrics": {name: finetune.ls().tasks[name][0] for name in TASKS},
     }  # fmt: skip
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps({**facts, "draws": draws}, indent=1) + "\n")
+    write_json(file, {**facts, "draws": draws})
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measures what is not there yet, prints and writes it."""
-    parser = argparse.ArgumentParser(description="GLUE tasks alone and together")
+    parser = out_parser("GLUE tasks alone and together")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--model", default="minilm")
     parser.add_argument("--limit", type=int, default=240, help="rows of each split")
@@ -66,7 +66,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--batch-size", type=int, default=16)
     parser.add_argument("--rate", type=float, default=1e-4)
     parser.add_argument("--work", type=Path, default=Path("build/together"), help="folder of the runs")
-    parser.add_argument("--out", type=Path, required=True, help="JSON file to write")
     options = parser.parse_args(arguments)
     draws = json.loads(options.out.read_text())["draws"] if options.out.is_file() else {}
     for seed in range(options.seeds):

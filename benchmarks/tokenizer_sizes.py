@@ -6,13 +6,13 @@ The texts are Simple English Wikipedia and the reviews of NSMC's training file. 
 done.
 """
 
-import argparse
 import json
 import tempfile
 from pathlib import Path
 from typing import Any
 
 import machine
+from dated import out_parser, write_json
 
 import finetune
 
@@ -39,17 +39,15 @@ def splits(file: Path, options: dict[str, Any], scratch: Path) -> dict[str, dict
 
 def main() -> None:
     """Trains, prints and writes."""
-    parser = argparse.ArgumentParser(description=ABOUT)
+    parser = out_parser(ABOUT)
     parser.add_argument("--data", type=Path, required=True, help="folder with the data sets")
-    parser.add_argument("--out", type=Path, required=True, help="JSON file to write")
     options = parser.parse_args()
     result: dict[str, Any] = {"about": ABOUT, **machine.facts(), "texts": {}}
     with tempfile.TemporaryDirectory() as place:
         for name, (file, reading) in TEXTS.items():
             result["texts"][name] = splits(options.data / file, reading, Path(place))
             print(name, json.dumps(result["texts"][name]), flush=True)
-            options.out.parent.mkdir(parents=True, exist_ok=True)
-            options.out.write_text(json.dumps(result, indent=1) + "\n")
+            write_json(options.out, result)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ the rounds, which needs an idle machine. `in_main_thread` is what the run itself
 what the tracker's thread computes, both as shares of the time of training.
 """
 
-import argparse
 import json
 import os
 import socket
@@ -22,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import machine
+from dated import out_parser
 
 from finetune.runs.events import Event, Updates
 
@@ -138,10 +138,9 @@ def summary(found: dict[str, list[dict[str, float]]]) -> dict[str, Any]:
 
 def main() -> None:
     """Measures all contestants, or in a process of its own one."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = out_parser(__doc__, required=False)
     parser.add_argument("--updates", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--out", type=Path)
     parser.add_argument("--child", help="one run with this tracker")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()

@@ -6,7 +6,6 @@ TEXT is a file with a text a line, also as .xz or .gz, of which the first --mega
 the command in a process of its own, which reads the corpus, holds documents out, trains and compares with minilm.
 """
 
-import argparse
 import json
 import os
 import subprocess
@@ -16,6 +15,7 @@ import time
 from pathlib import Path
 
 import machine
+from dated import out_parser, write_json
 from transformers import AutoTokenizer
 
 from finetune.data.open_files import compression_of, open_bytes
@@ -70,12 +70,11 @@ def rate(file: Path, folder: Path, rounds: int) -> float:
 
 def main() -> None:
     """Measures, prints and writes."""
-    parser = argparse.ArgumentParser(description="Training of vocabularies")
+    parser = out_parser("Training of vocabularies", required=False)
     parser.add_argument("text", type=Path, help="a file of text")
     parser.add_argument("--megabytes", type=int, default=50, help="of the text that are trained on")
     parser.add_argument("--size", type=int, default=8192, help="tokens of a vocabulary")
     parser.add_argument("--rounds", type=int, default=3, help="times that it tokenizes")
-    parser.add_argument("--out", type=Path, help="JSON file to write")
     options = parser.parse_args()
     facts, kinds = machine.facts(), {}
     with tempfile.TemporaryDirectory() as place:
@@ -86,11 +85,9 @@ def main() -> None:
             kinds[kind] = train(file, folder, kind, options.size)
             kinds[kind]["megabytes_per_second"] = rate(file, folder, options.rounds)
             print(kind, json.dumps(kinds[kind]), flush=True)
-    if options.out is not None:
-        given = {"text": options.text.name, "megabytes": options.megabytes, "size": options.size}
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        result = {"about": "Training of vocabularies", **facts, **given, "kinds": kinds}
-        options.out.write_text(json.dumps(result, indent=1) + "\n")
+    given = {"text": options.text.name, "megabytes": options.megabytes, "size": options.size}
+    result = {"about": "Training of vocabularies", **facts, **given, "kinds": kinds}
+    write_json(options.out, result)
 
 
 if __name__ == "__main__":

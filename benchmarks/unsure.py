@@ -20,6 +20,7 @@ from typing import Any
 import few_rows
 import machine
 import numpy as np
+from dated import out_parser, write_json
 
 import finetune
 from finetune.data.source import source_of
@@ -191,7 +192,7 @@ def chosen_best(folders: Sequence[Path], options: argparse.Namespace, risk: floa
 
 def main() -> None:
     """Measures what is not there yet, and writes it."""
-    parser = argparse.ArgumentParser(description="Whether the risk that is promised holds")
+    parser = out_parser("Whether the risk that is promised holds")
     parser.add_argument("--sets", nargs="+", choices=list(SETS), default=list(SETS))
     parser.add_argument("--sizes", type=int, nargs="+", default=[250, 500, 1_000, 2_000])
     parser.add_argument("--draws", type=int, default=200)
@@ -201,13 +202,10 @@ def main() -> None:
     parser.add_argument(
         "--chosen", type=Path, nargs="+", help="folders of runs on the same rows, of which one is chosen"
     )
-    parser.add_argument("--out", type=Path, required=True, help="JSON file to write")
     options = parser.parse_args()
     before = json.loads(options.out.read_text()) if options.out.is_file() else {"sets": {}}
     if options.chosen:
-        options.out.write_text(
-            json.dumps(before | {"chosen": chosen_best(options.chosen, options, 0.1)}, indent=1) + "\n"
-        )
+        write_json(options.out, before | {"chosen": chosen_best(options.chosen, options, 0.1)})
         return
     for name in options.sets:
         if name in before["sets"]:
@@ -215,7 +213,7 @@ def main() -> None:
         before["sets"][name] = measured(name, options)
         facts = {"about": "risk promised on draws of dev rows, counted on all other rows", **machine.facts()}
         facts |= {"model": "minilm", "draws": options.draws, "level": options.level}
-        options.out.write_text(json.dumps({**before, **facts, "sets": before["sets"]}, indent=1) + "\n")
+        write_json(options.out, {**before, **facts, "sets": before["sets"]})
 
 
 if __name__ == "__main__":

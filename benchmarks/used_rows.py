@@ -7,8 +7,6 @@ run takes by itself. Each measurement is a process, both ways in turns. On a mac
 BENCHMARK_CLOCK=cpu OMP_NUM_THREADS=1 counts the seconds that a processor computed.
 """
 
-import argparse
-import json
 import os
 import statistics
 from contextlib import nullcontext
@@ -18,6 +16,7 @@ from typing import Any
 
 import machine
 import torch
+from dated import out_parser, write_json
 from measuring import CLOCK, MODEL, Job, as_in_a_run, fresh, train_ours
 from transformers import AutoConfig, AutoModel
 
@@ -56,11 +55,10 @@ def measured(job: Job, way: str) -> dict[str, Any]:
 
 def main() -> None:
     """Measures, prints and writes."""
-    parser = argparse.ArgumentParser(description="Word vectors of used words alone")
+    parser = out_parser("Word vectors of used words alone", required=False)
     parser.add_argument("--data", type=Path, help="folder with MRPC's files; default: $FINETUNE_DATA, then the Hub")
     parser.add_argument("--updates", type=int, default=20)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--out", type=Path, help="JSON file to write")
     options = parser.parse_args()
     facts = machine.facts()
     precision = resolve_precision("auto", torch.device("cpu"))
@@ -92,9 +90,7 @@ def main() -> None:
         },
         "rounds": rounds,
     }
-    if options.out is not None:
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        options.out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    write_json(options.out, result)
 
 
 if __name__ == "__main__":

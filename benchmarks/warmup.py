@@ -7,19 +7,17 @@ enough to learn it. A run is added to the file when it is finished, and the same
 stopped. About 3 minutes on one idle core.
 """
 
-import argparse
 import itertools
 import json
 import math
 import random
 from collections.abc import Sequence
-from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import torch
-from dated import resumed
+from dated import out_parser, resumed, write_json
 from measuring import unscored
 
 from finetune.data.documents import Document
@@ -94,10 +92,9 @@ def trained(recipe: Recipe, documents: Sequence[Document]) -> dict[str, Any]:
 
 def main() -> None:
     """Measures what the file lacks."""
-    parser = argparse.ArgumentParser(description=ABOUT)
+    parser = out_parser(ABOUT)
     parser.add_argument("--updates", type=int, default=SETTINGS["updates"])
     parser.add_argument("--size", default=SETTINGS["size"])
-    parser.add_argument("--out", type=Path, required=True, help="JSON file to write")
     options = parser.parse_args()
     settings = SETTINGS | {"updates": options.updates, "size": options.size}
     result = resumed(options.out, ABOUT, settings)
@@ -117,8 +114,7 @@ def main() -> None:
             )  # fmt: skip
             result["runs"].append(point | trained(recipe, documents))
             print(json.dumps(result["runs"][-1]), flush=True)
-            options.out.parent.mkdir(parents=True, exist_ok=True)
-            options.out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+            write_json(options.out, result)
 
 
 if __name__ == "__main__":
