@@ -1,6 +1,7 @@
 """Predictions for records, in order; a record without a prediction gets an error."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Protocol, TypeVar
@@ -8,7 +9,6 @@ from typing import Any, Protocol, TypeVar
 from finetune.data.records import Record
 from finetune.data.rows import Row
 from finetune.errors import UserError, first_line
-from finetune.inference.ahead import ahead
 from finetune.models.feature import Feature
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import DataType
@@ -183,3 +183,12 @@ def _answers(
             return [(error.what if isinstance(error, UserError) else first_line(error), False)]
     half = len(rows) // 2
     return [answer for some in (rows[:half], rows[half:]) for answer in _answers(predictor, some)]
+
+
+def ahead(items: Iterator[T]) -> Iterator[T]:
+    """Yields the items; a thread makes the next one while the caller uses the last."""
+    with ThreadPoolExecutor(1) as thread:
+        coming = thread.submit(lambda: list(islice(items, 1)))
+        while made := coming.result():
+            coming = thread.submit(lambda: list(islice(items, 1)))
+            yield made[0]

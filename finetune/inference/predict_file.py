@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
@@ -17,7 +17,7 @@ from finetune.inference.asked import UNSURE
 from finetune.inference.file_scores import scores_of
 from finetune.inference.predict_plan import SAMPLE_ROWS, known_type, layout_for, require_output_for, require_settings
 from finetune.inference.predictor import Predictor
-from finetune.inference.ranked_rows import RankedRows, with_rank
+from finetune.inference.ranks import RANK, query_in, ranks_of
 from finetune.inference.shift.note import measuring, shift_notes
 from finetune.runs.environment import versions
 from finetune.runs.events import Note, RowsPredicted, Watcher
@@ -161,3 +161,23 @@ def model_facts(predictor: Predictor, layout: Layout) -> list[Any]:
     facts: list[Any] = [predictor.fingerprint, layout.text, predictor.task.name, predictor.task.version, versions()]
     facts.append(PREDICTION)  # rows of older versions have the column `answer`
     return [*facts, *predictor.engine.computes_in]
+
+
+class RankedRows:
+    """Predicted rows in the order of their ranks, which may be iterated twice; `taken` are the file's own columns."""
+
+    def __init__(self, journal: Journal, layout: Layout, taken: Collection[str]) -> None:
+        self.journal, self.taken = journal, taken
+        score = free_name(PREDICTION, taken)
+        self.ranks = ranks_of((query_in(layout, row), row.get(score)) for row in journal)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        name = free_name(RANK, self.taken)
+        for number, row in zip(self.ranks.order, self.journal.in_order(self.ranks.order), strict=True):
+            yield row | {name: self.ranks.places[number]}
+
+
+def with_rank(names: Sequence[str], taken: Collection[str]) -> list[str]:
+    """The columns of the output, with the rank after the score."""
+    after = names.index(score) + 1 if (score := free_name(PREDICTION, taken)) in names else len(names)
+    return [*names[:after], free_name(RANK, taken), *names[after:]]

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import torch
+import transformers
 from transformers import PretrainedConfig, PreTrainedModel
 
 from finetune.errors import UserError
@@ -13,17 +14,17 @@ from finetune.models.device import resolve_precision
 from finetune.models.encoder_forms import fix_positions
 from finetune.models.families import has_own_class, is_left_to_right, require_encoder, set_dropout
 from finetune.models.fast_paths import take_fast_paths
+from finetune.models.fingerprint import OWN_WEIGHTS
 from finetune.models.freezing import leave_out_layers, set_trainable
 from finetune.models.gradient_checkpointing import checkpoint_gradients
 from finetune.models.loading import forget_head, saved_encoder
 from finetune.models.lora import POOLER, add_lora, require_adapter
 from finetune.models.model import EncoderWithHead, HeadFor
 from finetune.models.model_config import encoder_config, load_config
-from finetune.models.pretrained_head import load_head
 from finetune.models.tokenizers.added_tokens import grow_embeddings
 from finetune.models.trial import freeze_unreached
 from finetune.models.untrained import is_untrained, untrained_encoder, without_dropout
-from finetune.models.weight_files import some
+from finetune.models.weight_files import from_pretrained, some
 from finetune.runs.recipe import Recipe
 
 
@@ -141,3 +142,19 @@ def _add_lora(model: EncoderWithHead, recipe: Recipe, new: Sequence[str], folder
     if recipe.adapter:
         require_adapter(model)
     add_lora(model.backbone.encoder, recipe)
+
+
+def load_head(model: EncoderWithHead, folder: Path) -> list[str]:
+    """Loads the weights of a model's head that a checkpoint has; the names of the others, which stay new.
+
+    One in finetune's own format has a head for a task that was fine-tuned, and none for pre-training; nor has one for
+    which transformers has no class.
+    """
+    own = model.head.to_checkpoint()
+    if is_untrained(folder) or (folder / OWN_WEIGHTS).is_file() or not model.head.has_class:
+        return sorted(own)
+    shell, info = from_pretrained(getattr(transformers, model.head.auto_class), folder, config=model.backbone.config)
+    new = set(info["missing_keys"]) & own.keys()
+    found = {name: tensor for name, tensor in shell.state_dict().items() if name not in new}
+    model.head.from_checkpoint(own | found)
+    return sorted(new)

@@ -1,6 +1,6 @@
 """The default recipe for user data, which `finetune run reviews.csv` runs and `finetune init` prints."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from finetune.models.encoder_sizes import POSITIONS, longest_input, size_of
@@ -12,11 +12,15 @@ from finetune.task_types.data_type import DataType
 from finetune.task_types.dev_split import DEV_SHARE
 from finetune.task_types.first_rows import describe_rows, tokens_of_nearly_all
 from finetune.task_types.own_data import OPTIONS, OwnData, every_option, own_data, own_task
-from finetune.task_types.pretraining.own import own_text
-from finetune.task_types.pretraining.starting_recipe import text_comments, text_recipe
+from finetune.task_types.pretraining.columns import Text
+from finetune.task_types.pretraining.own import own_text, reading_lines
+from finetune.task_types.pretraining.reader import CorpusReader
 from finetune.task_types.task import Task
 from finetune.task_types.types import named_type
 
+ADAPTING = {"batch_size": 32, "updates": 2_000, "learning_rate": 1e-4}
+FROM_SCRATCH = {"batch_size": 16, "updates": 8_000, "learning_rate": 1e-3}  # results/simplewiki: small batches win
+MASK_SHARE = 0.3  # from scratch, where 15 % learn more slowly
 MODEL = "minilm"  # small enough to train in minutes without a GPU
 RATES = {MODEL: 1e-4}  # small encoders need a higher learning rate than the paper's
 NARROW, NARROW_RATE = 384, 5e-4  # new encoders less wide learn nothing at the paper's
@@ -144,3 +148,26 @@ def length_for(layout: Layout, tokens: float, encoder: str) -> int:
     most = longest_input(encoder)
     lengths = [*LENGTHS, *(length for length in LONG_LENGTHS if most > POSITIONS and length <= most)]
     return next((length for length in lengths if tokens < length - 4), lengths[-1])
+
+
+def text_recipe(path: str, model: str, settings: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The recipe, before the settings are applied; `given` are those of the data."""
+    train = dict(FROM_SCRATCH if is_new(model) else ADAPTING)
+    if "train.epochs" in settings:
+        del train["updates"]
+    masks = {"mask_share": MASK_SHARE} if is_new(model) else {}
+    return {
+        "task": path,
+        "model": model,
+        "max_length": Text.max_length,
+        "options": {"shape": Text.name, **masks, **given},
+        "train": train,
+    }
+
+
+def text_comments(read: CorpusReader) -> Iterator[str]:
+    """How the text is read, and what the recipe does."""
+    yield "# The text as it is read:"
+    yield from (f"#   {line}" for line in reading_lines(read))
+    yield "# Adapts the encoder to the text; `model=RUN` then fine-tunes it on a task. An encoder from scratch, with a"
+    yield "# vocabulary of the text or one named by tokenizer: finetune init FILE model=new:mini"

@@ -1,15 +1,22 @@
 """Ranks the columns that could be the text, or the two texts of a pair: by name, and by content."""
 
 from collections.abc import Mapping, Sequence
-from itertools import combinations
+from itertools import combinations, islice
 from typing import Any
 
 from finetune.data.column_types import ColumnFacts
+from finetune.data.values import as_text, is_missing
 from finetune.data.words.lists import pair_list
 from finetune.task_types.candidates import LABEL_WORDS, Ambiguous
 from finetune.task_types.column_names import is_about, is_id_name, named, text_tier
-from finetune.task_types.pair_evidence import are_a_pair, the_text
 
+ROWS_LOOKED_AT = 400
+FEWEST_ROWS = 8  # rows that tell
+MORE = 0.1  # share of the shorter text that is in the other one, above what texts of different rows share: 0.3 to 0.7
+COPIES = 0.95  # with a larger share one is the other one, cleaned
+FILLED = 0.98
+NAME_CHARS = {False: 15, True: 6}  # characters, of scripts with and without spaces: shorter ones are names or phrases
+GAPS, LONGER = 0.9, 2  # share of filled cells, and times longer: a place or a note next to the text
 FEW_ROWS = 5  # names that a column may contain by chance
 COLUMNS_OFFERED, PAIRS_OFFERED = 5, 3  # columns of a question, and of those that may be pairs
 FREE = 1.2  # words per cell from which a column may be a text
@@ -113,3 +120,41 @@ def _only(some: Sequence[str], free: Mapping[str, ColumnFacts], file: str) -> tu
     single = [(f"text={name}", f"{free[name].words:.0f} words a row") for name in [*likely, *others]]
     choices = [*single[: len(likely)], *pairs, *single[len(likely) :]]
     raise Ambiguous(f"{file}: {len(some)} columns could be the text", choices)
+
+
+def are_a_pair(facts: Sequence[ColumnFacts], cells: Sequence[Sequence[Any]]) -> bool:
+    """Whether both columns hold sentences in every row, and those of a row are about the same."""
+    whole = all(fact.share >= FILLED and fact.length >= NAME_CHARS[fact.unspaced] for fact in facts)
+    return whole and _are_related(*cells)
+
+
+def the_text(facts: Sequence[ColumnFacts]) -> str:
+    """Of two columns that are no pair the one that must be the text: the other one is short, with gaps; else empty."""
+    short, long = sorted(facts, key=lambda fact: fact.length)
+    return long.name if short.share < GAPS < long.share and long.length > LONGER * short.length else ""
+
+
+def _are_related(firsts: Sequence[Any], seconds: Sequence[Any]) -> bool:
+    rows = [
+        (_pieces(one), _pieces(other))
+        for one, other in islice(zip(firsts, seconds, strict=True), ROWS_LOOKED_AT)
+        if not is_missing(one) and not is_missing(other)
+    ]
+    if len(rows) < FEWEST_ROWS:
+        return False
+    away = len(rows) // 3 + 1  # rows near each other may have a text in common
+    other = [(one, rows[(place + away) % len(rows)][1]) for place, (one, _) in enumerate(rows)]
+    same = _shared(rows)
+    return same <= COPIES and same - _shared(other) > MORE
+
+
+def _pieces(cell: Any) -> frozenset[str]:
+    """Each three characters of a text, so that inflected words count, or two in a script without spaces."""
+    text = as_text(cell).lower()
+    size = 2 if any("\u2e80" <= char <= "\u9fff" or "\uac00" <= char <= "\ud7a3" for char in text) else 3
+    return frozenset(text[start : start + size] for start in range(len(text) - size + 1))
+
+
+def _shared(rows: Sequence[tuple[frozenset[str], frozenset[str]]]) -> float:
+    """The mean share of the smaller set that is in the other one."""
+    return sum(len(one & other) / max(1, min(len(one), len(other))) for one, other in rows) / len(rows)

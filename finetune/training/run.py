@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from finetune.data.rows import StreamedRows
 from finetune.errors import UserError
@@ -11,6 +11,7 @@ from finetune.inference.hidden_states import with_states
 from finetune.models.device import build_accelerator
 from finetune.models.feature import Feature
 from finetune.models.lora import merged
+from finetune.models.tokenizers.fingerprint import tokenizer_hash
 from finetune.runs.events import Note, Started, Watcher, Working
 from finetune.runs.folder import RunFolder
 from finetune.runs.interrupted import same_but_for_facts
@@ -21,17 +22,19 @@ from finetune.task_types.resolved_run import ResolvedRun
 from finetune.training.checkpoints import Checkpoints, Progress
 from finetune.training.compared import compared_models
 from finetune.training.contrastive import FEW_TO_LEARN, fit_contrastive, fit_then_all, require_one_process
+from finetune.training.distil.lessons import Lessons, TaughtFeatures, taught_features
+from finetune.training.distil.objective import TaughtLosses
+from finetune.training.distil.states import TaughtStates
 from finetune.training.evaluation import DevEvaluation, Evaluated
 from finetune.training.first_look import first_look
 from finetune.training.linear_probe import linear_probe
 from finetune.training.logistic import fit_logistic
 from finetune.training.meter import Meter
 from finetune.training.once import already_done, trained_once
-from finetune.training.prepared_run import BuiltRun, PlannedRun, build_run, plan_run
+from finetune.training.prepared_run import BuiltRun, PlannedRun, build_run, plan_run, unlabelled_features
 from finetune.training.record import TrainingResult
 from finetune.training.run_options import RunOptions
 from finetune.training.save import save_run
-from finetune.training.taught import taught
 from finetune.training.trainer import Trainer
 
 
@@ -161,3 +164,46 @@ def _drawn_from_few(planned: PlannedRun, features: Mapping[str, Sequence[Feature
     few = len(planned.train_rows) + len(planned.rows[first]) < FEW_TO_LEARN
     drawn = read is not None and "dev" not in read.files and first == "dev"
     return features[first] if drawn and few else ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lesson:
+    """The features to train on, and what is learned of them."""
+
+    features: TaughtFeatures
+    objective: TaughtLosses
+
+    def end(self) -> None:
+        """Leaves the model as it is predicted with, and saved."""
+        if self.objective.states is not None:
+            self.objective.states.close()
+
+
+def taught(planned: PlannedRun, built: BuiltRun, engine: Engine) -> Lesson | None:
+    """What a run learns besides labels, once teachers have answered; None for labels alone."""
+    lessons, task = planned.lessons, planned.task
+    if lessons is None:
+        return None
+    for note in lessons.notes:
+        engine.watch(Note(note))
+    features = taught_features(
+        task, lessons, built.features[task.train_split], unlabelled_features(planned, built, engine.watch),
+        lessons.answers(task, planned.train_rows, engine.watch), len(planned.train_rows),
+    )  # fmt: skip
+    states = _states(lessons, built, engine, seed=planned.recipe.seeds[0]) if lessons.settings.states else None
+    objective = TaughtLosses(
+        head=engine.model.head, learns=task.teaching.learns, settings=lessons.settings, states=states
+    )
+    return Lesson(features=features, objective=objective)
+
+
+def _states(lessons: Lessons, built: BuiltRun, engine: Engine, *, seed: int) -> TaughtStates:
+    """What learns the teacher's layers. Raises UserError where these are of other tokens, or of several teachers."""
+    if engine.accelerator.num_processes > 1:
+        raise UserError("distil.states trains in one process", "Leave `processes` out, or distil.states")
+    (teacher, *others) = lessons.teachers
+    if others or tokenizer_hash(teacher.predictor.tokenizer) != tokenizer_hash(built.tokenizer):
+        what = f"there are {len(others) + 1} teachers" if others else "teacher and student have other vocabularies"
+        raise UserError(f"distil.states: {what}, and layers are learned token by token", "Leave distil.states out")
+    own = replace(teacher).predictor.torch_engine.model  # another than that which answers, and whose speed is measured
+    return TaughtStates(engine.model, own.backbone.encoder.to(engine.accelerator.device), seed)

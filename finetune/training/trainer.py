@@ -11,6 +11,8 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from accelerate import Accelerator
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
 
 from finetune.data.messages import so_many
 from finetune.data.rows import Row
@@ -30,7 +32,6 @@ from finetune.training.checkpoints import Checkpoints, Progress
 from finetune.training.optimizer import build_optimizer
 from finetune.training.passes import Objective
 from finetune.training.schedules import build_schedule
-from finetune.training.trained_weights import TrainedWeights
 from finetune.training.unfreezing import unfreezing_of
 from finetune.training.updates import Draw, Updater, as_they_are
 
@@ -241,3 +242,28 @@ class Trainer:
                 progress.best_weights = {name: tensor.cpu().clone() for name, tensor in state.items()}
         assert progress.best is not None  # set by the first epoch
         self.watch(EpochDone(result=done, best=progress.best, metrics=result.metrics))
+
+
+class TrainedWeights:
+    """A model's state without its frozen weights; what several of its modules share is there once."""
+
+    def __init__(self, model: nn.Module) -> None:
+        self.model = model
+        every = dict(model.named_parameters(remove_duplicate=False))
+        self.frozen = {name for name, p in every.items() if not p.requires_grad}
+        self.left_out = self.frozen | (every.keys() - dict(model.named_parameters()).keys())  # shared: once is enough
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """Trained weights and buffers by name."""
+        return {name: tensor for name, tensor in self.model.state_dict().items() if name not in self.left_out}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Loads them. Raises RuntimeError for the state of another model."""
+        missing, unknown = self.model.load_state_dict(state, strict=False)
+        if wrong := [*unknown, *sorted(set(missing) - self.left_out)]:
+            raise RuntimeError(f"weights of another model: {wrong[0]}")
+
+    def leave_out_of_ddp(self) -> None:
+        """Keeps DistributedDataParallel, which is given the model later, from sending frozen weights at its start."""
+        ignore = DistributedDataParallel._set_params_and_buffers_to_ignore_for_model  # there is no public way
+        ignore(self.model, sorted(self.frozen))  # type: ignore[no-untyped-call]

@@ -16,11 +16,10 @@ import httpx
 import uvicorn
 
 from finetune.commands.serve.app import build_app
-from finetune.commands.serve.connections import MovingConnection
 from finetune.commands.serve.guard import Access
 from finetune.commands.serve.limits import ServeLimits
 from finetune.commands.serve.loading import load_models
-from finetune.commands.serve.running import ModelServer, bound_socket
+from finetune.commands.serve.running import ModelServer, MovingConnection, bound_socket
 from finetune.commands.serve.served_models import ServedModels
 from finetune.inference.model_source import ModelSource
 from finetune.runs.events import unwatched

@@ -23,7 +23,7 @@ from support.runs import trained_run
 from support.served import Served, error_of, served
 from transformers import pipeline
 
-from finetune.commands.serve import connections, explained, model_paths
+from finetune.commands.serve import explained, model_paths, running
 from finetune.commands.serve.fill_mask import masked_texts
 from finetune.commands.serve.limits import ServeLimits
 from finetune.commands.serve.loading import load_models, load_one
@@ -235,7 +235,7 @@ def test_a_file_that_cannot_be_predicted_is_refused(content: bytes, status: int,
 def test_a_connection_that_asks_for_nothing_is_closed(
     first: bytes, server: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connections, "SECONDS_TO_MOVE", 0.1)
+    monkeypatch.setattr(running, "SECONDS_TO_MOVE", 0.1)
     with socket.create_connection(("127.0.0.1", int(server.address.rpartition(":")[2])), timeout=10) as one:
         one.sendall(first)
         assert not first or one.recv(1_000).startswith(b"HTTP/1.1 200")
@@ -247,7 +247,7 @@ def test_a_connection_that_asks_for_nothing_is_closed(
 
 
 def test_a_request_that_takes_its_time_is_answered(server: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "SECONDS_TO_MOVE", 0.05)
+    monkeypatch.setattr(running, "SECONDS_TO_MOVE", 0.05)
     predict = ServedModel.predict
 
     def slowly(model: ServedModel, rows: Any) -> Any:

@@ -7,9 +7,9 @@ import pytest
 from support.browser import CONTRAST, in_a_browser
 from support.runs import FinishedRun
 
+from finetune.commands.view.api import write_inside
 from finetune.commands.view.encoder import loaded_encoder
 from finetune.commands.view.look import look
-from finetune.commands.view.page import write_inside
 from finetune.commands.view.sentences import sentences_of, typed_sentences
 
 pytestmark = pytest.mark.slow

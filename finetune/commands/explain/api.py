@@ -6,11 +6,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from finetune.analysis.pages.templates import templates_of
+from finetune.analysis.pages.write import write_page
 from finetune.api.inputs import in_memory, is_path
-from finetune.commands.explain.page import write_explained
 from finetune.data.outputs import PAGE, require_replaceable_output
 from finetune.errors import UserError
-from finetune.inference.explain.explanation import ExplainedRow
+from finetune.inference.explain.explanation import ExplainedRow, signed
+from finetune.inference.explain.pieces import text_pieces
 from finetune.task_types.explained import Asked
 
 if TYPE_CHECKING:
@@ -69,3 +71,9 @@ def _chosen(
             return first_rows_of_file(predictor, Path(rows), most=MOST_ROWS)
         folder = Path(stack.enter_context(TemporaryDirectory()))
         return first_rows_of_file(predictor, stack.enter_context(in_memory(rows, folder)), most=MOST_ROWS)
+
+
+def write_explained(rows: Sequence[ExplainedRow], output: Path, *, model: str) -> int:
+    """Writes the page and returns its size in bytes. Raises UserError without jinja2, and if it cannot be written."""
+    template = templates_of("finetune.commands.explain").get_template("page.html.j2")
+    return write_page(template.render(rows=rows, model=model, pieces=text_pieces, signed=signed), output)

@@ -1,5 +1,6 @@
 """`finetune export`: a graph of a run's model, checked on the run's dev rows before its folder appears."""
 
+import math
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -13,10 +14,10 @@ from finetune.commands.export.check import FULL, CheckedExport, checked_export
 from finetune.commands.export.folder import copy_settings, describe, remove_graph, written_export
 from finetune.commands.export.graph import graph_inputs, graph_outputs, write_graph
 from finetune.commands.export.int8 import products, quantize
-from finetune.commands.export.refusal import lost_too_much
+from finetune.commands.export.kept import KEPT
 from finetune.commands.export.result import Export
 from finetune.commands.export.rows import calibration_rows, checked_rows, run_to_export
-from finetune.commands.export.wanted import MAKES_GRAPHS, OPENVINO, WantedExport
+from finetune.commands.export.wanted import MAKES_GRAPHS, MOST_TOLERANCE, OPENVINO, WantedExport
 from finetune.data.messages import so_many
 from finetune.data.source import Source
 from finetune.errors import UserError
@@ -39,6 +40,7 @@ from finetune.runs.events import Note, Watcher, Working
 from finetune.runs.folder import RunFolder
 from finetune.task_types.task import Task
 
+FEW = 200  # rows, of which one answer is 0.5 % and more
 ONNX = "model.onnx"
 ROUNDING = 1e-9  # points: 85.0 to 84.5 is a loss of 0.5 and a bit in binary numbers
 WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
@@ -192,3 +194,30 @@ def _require_as_good(checked: CheckedExport, wanted: WantedExport, run: Predicto
         )
     if wanted.bits is not None and checked.lost > wanted.tolerance + ROUNDING:
         raise lost_too_much(checked, wanted)
+
+
+def lost_too_much(checked: CheckedExport, wanted: WantedExport) -> UserError:
+    """The error, with the score of both, the interval of their difference, and what was not tried yet."""
+    facts, metric = checked.facts, checked.metric
+    changed = f"{len(checked.changed):,} of {facts.rows:,} answers changed"
+    if facts.rows < FEW:
+        changed += f"; of so few rows one answer is {100 / facts.rows:.1f} %"
+    if facts.score is None:
+        what = f"int8 has {metric.name} undefined, and {changed}, where `tolerance` is {wanted.tolerance:g} % of them"
+    else:
+        low, high = facts.score.interval or (facts.score.difference, facts.score.difference)
+        unit = "%" if metric.magnitudes else "points"
+        what = (
+            f"int8 loses {checked.lost:.2f} {unit} of {metric.name}, and `tolerance` is {wanted.tolerance:g}: "
+            f"{facts.score.run:.2f} became {facts.score.export:.2f} (95 %: {low:+.2f} to {high:+.2f}), {changed}"
+        )
+    return UserError(what, f"Try in this order: {', '.join(_ways_out(checked, wanted))}")
+
+
+def _ways_out(checked: CheckedExport, wanted: WantedExport) -> list[str]:
+    """What may lose less. Weights have a scale by column in any case."""
+    ways = ["`bits` 7"] if wanted.bits == 8 and wanted.engine == "onnx" else []
+    ways += [f"`keep_fp32` {name}" for name in KEPT if name not in wanted.keep]
+    ways += ["`engine` openvino, which is scaled by training rows"] if wanted.engine == "onnx" else []
+    ways += [f"`tolerance` {math.ceil(10 * checked.lost) / 10:g}"] if checked.lost <= MOST_TOLERANCE else []
+    return [*ways, "no `int8`"]

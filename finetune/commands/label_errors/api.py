@@ -1,5 +1,6 @@
 """`finetune.label_errors`: every row of a data set, judged by a model that was not trained on it."""
 
+import hashlib
 import json
 import os
 import tempfile
@@ -13,9 +14,10 @@ from finetune.api.inputs import in_memory, is_path, recipe_settings
 from finetune.api.planning import execute, plan
 from finetune.api.quiet import plainly, quiet
 from finetune.api.run import Run, runs_of_records
-from finetune.commands.label_errors.folds import in_folds
+from finetune.data.rows import OwnRow
 from finetune.data.source import source_of
 from finetune.errors import UserError
+from finetune.task_types.data_type import DataType
 from finetune.task_types.own_data import own_data
 from finetune.task_types.types import named_type
 from finetune.training.run_options import RunOptions
@@ -126,3 +128,20 @@ def _together(found: Sequence["pd.DataFrame"]) -> "pd.DataFrame":
 
     every = pd.concat(found, ignore_index=True).sort_values("belief", ignore_index=True)
     return every[[name for name in COLUMNS if name in every.columns]]
+
+
+def in_folds(kind: DataType, rows: Sequence[OwnRow], count: int) -> list[list[int]]:
+    """The indexes of the rows of each part: stratified by label, rows with one text together, whatever their order."""
+    units: dict[str, list[int]] = {}
+    for index, row in enumerate(rows):
+        units.setdefault(kind.unit(row), []).append(index)
+    strata = kind.row_strata(rows)
+    ordered = sorted(units.items(), key=lambda unit: (str(strata[unit[1][0]]), _hash(unit[0])))
+    found: list[list[int]] = [[] for _ in range(count)]
+    for place, (_, members) in enumerate(ordered):
+        found[place % count] += members
+    return [sorted(part) for part in found]
+
+
+def _hash(text: str) -> bytes:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()

@@ -1,6 +1,6 @@
 """`finetune ls`: lists runs, recipes and tasks, or prints the leaderboard of a task."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -17,12 +17,12 @@ from finetune.cli.terminal import echo_rows, one_line, say
 from finetune.commands.ls.api import Listing
 from finetune.commands.ls.api import ls as listed
 from finetune.commands.ls.board import Leaderboard, unfinished_words
-from finetune.commands.ls.tasks import tasks_by_name
 from finetune.data.messages import so_many
 from finetune.data.outputs import require_replaceable_output
 from finetune.errors import UserError
 from finetune.runs.listed_run import ListedRun
 
+TEXT = "-text"  # the end of the name of a task of another's texts, to train an encoder on
 MOST_LISTED = 30  # runs: of more, a line a task and the latest runs
 LATEST = 10  # runs
 
@@ -132,3 +132,14 @@ def _print_json(found: Listing, *, running: bool) -> None:
     frames = [found.interrupted.query("running == True")] if running else [found.runs, found.interrupted]
     for frame in frames:
         echo_rows(frame)
+
+
+def tasks_by_name(tasks: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """The metrics of each task; that of its texts without labels is in the same line: `f1, accuracy; mrpc-text`."""
+    found = {}
+    for name, metrics in tasks.items():
+        if name.endswith(TEXT) and name.removesuffix(TEXT) in tasks:
+            continue
+        texts = f"; its texts to train an encoder on: {name}{TEXT}" if f"{name}{TEXT}" in tasks else ""
+        found[name] = ", ".join(metrics) + texts
+    return found

@@ -3,14 +3,26 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from finetune.analysis.pages.templates import templates_of
+from finetune.analysis.pages.write import write_page
 from finetune.api.model import Model
 from finetune.api.names import model_name
 from finetune.api.page import show_page
 from finetune.api.quiet import plainly, quiet
 from finetune.api.run import Run
-from finetune.commands.view.captions import page_language
-from finetune.commands.view.page import write_inside
+from finetune.commands.view.captions import LANGUAGES, captions, filled, page_language
+from finetune.commands.view.page_data import page_data
+from finetune.commands.view.parts import Inside
 from finetune.data.outputs import PAGE, require_replaceable_output
+
+SCRIPTS = (
+    *("drawing", "captions", "tokens", "hidden", "attention", "steps", "words", "outputs", "heads", "before"),
+    *("embeddings", "masks", "stream", "decoder"),
+)
+PARTS = (
+    *("tokens", "hidden", "attention", "steps", "words", "outputs", "before", "positions", "masks", "stream"),
+    "decoder",
+)  # in the order of the page
 
 
 @plainly
@@ -62,3 +74,28 @@ def view(
         write_inside(look(encoder, typed or default_texts(encoder), chosen, found), file, language=language)
     show_page(file)
     return file
+
+
+def write_inside(inside: Inside, output: Path, *, language: str | None = None) -> int:
+    """Writes the page and returns its size in bytes. It opens in a language, by default in that of the browser.
+
+    Raises UserError without jinja2, and if it cannot be written.
+    """
+    return write_page(render_view(inside, language=language), output)
+
+
+def render_view(inside: Inside, *, language: str | None = None) -> str:
+    """The page as HTML. Raises UserError without jinja2."""
+    lacking = {"before": inside.before, "decoder": inside.written}
+    parts = [name for name in PARTS if name not in lacking or lacking[name] is not None]
+    templates = templates_of("finetune.commands.view")
+    templates.filters["filled"] = filled
+    return templates.get_template("page.html.j2").render(
+        inside=inside,
+        data=page_data(inside) | {"language": language},
+        language=language or LANGUAGES[0],
+        numbers={name: number for number, name in enumerate(parts, start=1)},
+        scripts=SCRIPTS,
+        languages=LANGUAGES,
+        captions=captions()["page"],
+    )

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,20 +14,21 @@ from finetune.commands.view.decoder import written_text
 from finetune.commands.view.encoder import Encoder
 from finetune.commands.view.hidden_words import hidden_words
 from finetune.commands.view.masks import masked_batch, under_masks
-from finetune.commands.view.parts import Embeddings, HeadWeights, Inside, MarkedSentence, Outputs
+from finetune.commands.view.parts import Embeddings, HeadWeights, Inside, MarkedSentence, Outputs, RunHead
 from finetune.commands.view.recording import attention_steps
-from finetune.commands.view.run_head import run_head
 from finetune.commands.view.stream import residual_stream
 from finetune.commands.view.token_inputs import token_inputs
 from finetune.commands.view.word_vectors import word_vectors
 from finetune.data.characters import shown_jamo
 from finetune.errors import UserError
+from finetune.inference.predictor import Predictor, load_predictor
 from finetune.models.families import FAMILIES, is_left_to_right, positions_before, takes_segments
+from finetune.runs.lookup import named_run
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-
+MOST_CHARACTERS = 80  # of an answer
 PART = "\ufffd"  # what a decoder gives for bytes that are a part of a character
 MOST_TOKENS = 64
 MOST_WEIGHTS = 600_000  # attention weights on a page
@@ -142,3 +144,36 @@ def _embeddings(encoder: Encoder) -> Embeddings:
 
 def _table(layer: Any) -> np.ndarray | None:
     return layer.weight.detach().numpy() if isinstance(layer, torch.nn.Embedding) else None
+
+
+def run_head(name: str, texts: Sequence[str], out: Path) -> RunHead | None:
+    """The head of a run and its answer for a text or a pair; None for a model of no run."""
+    run = named_run(name, out)
+    record = None if run is None else run.record()
+    if record is None:
+        return None
+    try:
+        predictor = load_predictor(name, out=out)
+    except UserError:  # its task is in a file that is not here
+        return None
+    head = predictor.torch_engine.model.head
+    return RunHead(
+        task=predictor.task.name,
+        reads=sorted(head.inputs),
+        answer=[] if head.pretrains else _answer(predictor, texts),
+        began_random=not record.recipe.get("keep_labels"),  # which keeps an earlier run's head
+    )
+
+
+def _answer(predictor: Predictor, texts: Sequence[str]) -> list[tuple[str, str]]:
+    """What is predicted, by column; nothing where these texts are no row of the task."""
+    try:
+        cells = predictor.predict([tuple(texts) if len(texts) > 1 else texts[0]])[0]
+    except UserError:
+        return []
+    return [] if cells.get("error") else [(column, _shown(value)) for column, value in cells.items()]
+
+
+def _shown(value: Any) -> str:
+    text = f"{value:.3f}" if isinstance(value, float) else str(value)
+    return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}..."

@@ -1,16 +1,16 @@
 """A context and several choices, one of them right: user data of the type `choice`."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from finetune.data.characters import same_text
-from finetune.data.issues import Finding
+from finetune.data.issues import Finding, Issue
 from finetune.data.messages import short, shown
 from finetune.data.nested_fields import cell_at
 from finetune.data.table import Table
 from finetune.data.values import as_text, is_missing
-from finetune.task_types.choice import findings
 from finetune.task_types.choice.answers import (
     answer_column,
     columns_of_choices,
@@ -26,12 +26,25 @@ from finetune.task_types.choice_labels import choice_name, choice_named, choices
 from finetune.task_types.column_names import numbered_order
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import TEXT_CHARS_SHOWN, DataType, Evidence
-from finetune.task_types.findings import SplitRows
+from finetune.task_types.findings import SplitRows, of_single_labels
 from finetune.task_types.labelling import Labelling
 from finetune.task_types.parts import Answer
 from finetune.task_types.row_issues import MISSING_TEXT, NoRow, unusable
 from finetune.task_types.task import Task
 
+CHOICE_COUNT = Issue(
+    code="choice-count",
+    severity="note",
+    meaning="rows with another number of choices than most have",
+    remedy="Nothing to do if that is intended",
+)
+DOUBLE_CHOICE = Issue(
+    code="double-choice",
+    severity="warning",
+    meaning="rows with a duplicate choice",
+    remedy="Make the choices differ",
+)
+ISSUES = (CHOICE_COUNT, DOUBLE_CHOICE)
 LABEL_RANGE = unusable(
     "label-range",
     "the label is none of the choices",
@@ -48,7 +61,7 @@ class Choice(DataType):
     answers = "which of some choices fits a context"
     row_issues = (LABEL_RANGE, FEW_CHOICES, SAME_CHOICES)
     task_class = ChoiceTask
-    issues = findings.ISSUES
+    issues = ISSUES
     view = ChoiceView
     inputs = "context,choice1,choice2 label=answer"
     labels_are = "answers"
@@ -123,7 +136,7 @@ class Choice(DataType):
         return choice_name(place, names_of_choices(self.layout), self.layout.counted_from)
 
     def findings(self, rows: SplitRows) -> Iterable[Finding]:
-        return findings.choice_findings(rows)
+        return choice_findings(rows)
 
     def row(self, layout: Layout, values: Mapping[str, Any], name: str) -> ChoiceRow:
         """The context and the choices. Raises NoRow for a missing one, and for a label that is not one of them."""
@@ -207,3 +220,18 @@ def _place(layout: Layout, cell: Any, choices: tuple[str, ...]) -> int:
     if number is None:
         raise NoRow(f"has the label {short(cell)}; expected one of its {len(choices)} choices", LABEL_RANGE)
     return number
+
+
+def choice_findings(rows: SplitRows) -> Iterator[Finding]:
+    """The most frequent position of the right choice, numbers of choices that vary, and duplicate choices."""
+    yield from of_single_labels(rows, worst=False)
+    columns = [rows.table.columns[name] for name in rows.layout.text[rows.layout.contexts :]]
+    given = {row: choices_of([cells[row] for cells in columns]) for row, text in enumerate(rows.texts) if text}
+    counts = Counter(map(len, given.values()))
+    if len(counts) > 1:
+        usual = counts.most_common(1)[0][0]
+        what = f"rows with another number of choices than {usual}, which most have"
+        others = [row for row, some in given.items() if len(some) != usual]
+        yield Finding(issue=CHOICE_COUNT, indexes=others, what=what)
+    if double := [row for row, some in given.items() if len(set(some)) < len(some)]:
+        yield Finding(issue=DOUBLE_CHOICE, indexes=double)

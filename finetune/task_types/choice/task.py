@@ -15,9 +15,8 @@ from finetune.metrics.metric import Metric
 from finetune.metrics.scores import accuracy
 from finetune.models.feature import Feature
 from finetune.task_types import baselines
-from finetune.task_types.choice import explained
 from finetune.task_types.choice_labels import choice_name
-from finetune.task_types.explained import Asked, ExplainTarget, NamedText
+from finetune.task_types.explained import Asked, ExplainTarget, NamedText, Pick, Target
 from finetune.task_types.parts import Answer, Baselines, Codec, Explainer, Scoring, Taught, Teaching
 from finetune.task_types.pooled import encode_texts
 from finetune.task_types.task import Task
@@ -112,10 +111,10 @@ class ChoiceExplainer(Explainer["ChoiceTask"]):
     """The logit of a choice."""
 
     def texts(self, row: ChoiceRow) -> list[list[NamedText]]:
-        return explained.choice_texts(row.context, row.choices, self.task._names(row))
+        return choice_texts(row.context, row.choices, self.task._names(row))
 
     def wanted(self, row: ChoiceRow, answer: Answer, features: Sequence[Feature], asked: Asked) -> ExplainTarget:
-        return explained.choice_targets(row.choices, self.task._names(row), answer, asked)
+        return choice_targets(row.choices, self.task._names(row), answer, asked)
 
 
 class ChoiceTeaching(Teaching["ChoiceTask"]):
@@ -186,3 +185,24 @@ class ChoiceTask(Task):
 
 def _answer(probabilities: np.ndarray) -> Answer:
     return Answer(value=int(probabilities.argmax()), probabilities=probabilities.tolist())
+
+
+def choice_texts(context: str, choices: Sequence[str], names: Sequence[str]) -> list[list[NamedText]]:
+    """The context with each choice."""
+    first = NamedText(name="context", text=context)
+    return [[first, NamedText(name=f"choice {n}", text=text)] for n, text in zip(names, choices, strict=True)]
+
+
+def choice_targets(choices: Sequence[str], names: Sequence[str], answer: Answer, asked: Asked) -> ExplainTarget:
+    """The predicted choice, or the one whose name was asked for."""
+    asked.require_no_word()
+    given = asked.one_of(names)
+    place: Any = answer.value if given is None else names.index(given)
+    chances = answer.probabilities or ()
+    target = Target(
+        label=f"choice {names[place]}",
+        picks=[Pick(feature=0, place=(place,), against=0)],
+        confidence=chances[place],
+    )
+    prediction = f"choice {names[answer.value]}: {choices[answer.value]}"
+    return ExplainTarget(prediction=prediction, confidence=max(chances), targets=[target])

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+from transformers import PreTrainedModel
 
 from finetune.errors import UserError
 from finetune.models.backbone import Backbone
@@ -16,7 +17,6 @@ from finetune.models.families import FAMILIES, can_be_left_to_right
 from finetune.models.family_rows import Family, WordPrediction
 from finetune.models.feature import IGNORED
 from finetune.models.head import Head, activation, dense_layer, norm_layer
-from finetune.models.left_to_right import attend_to_the_left
 from finetune.task_types.pretraining.label_names import NEXT, WORDS
 
 POSITIONS_AT_ONCE = 256  # positions whose loss is found together in predicting
@@ -171,3 +171,12 @@ def pretrained_family(backbone: Backbone) -> Family:
             "pre-training reads the last layer alone", "Leave layers and bilstm out; set them for the task that follows"
         )
     return FAMILIES[config.model_type]
+
+
+def attend_to_the_left(encoder: PreTrainedModel) -> None:
+    """Makes each token attend only to those before it and to itself, in this model and where it is loaded again."""
+    encoder.config.is_decoder = True
+    for module in encoder.modules():
+        for name in ("is_causal", "is_decoder"):
+            if hasattr(module, name):
+                setattr(module, name, True)

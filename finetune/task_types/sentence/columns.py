@@ -17,7 +17,6 @@ from finetune.task_types.columns import DROPPED, Layout
 from finetune.task_types.data_type import Clean, Evidence
 from finetune.task_types.findings import ONE_LABEL, SplitRows, of_single_labels
 from finetune.task_types.labelling import Labelling
-from finetune.task_types.number_labels import number_strata, number_summary
 from finetune.task_types.row_issues import NO_NUMBER, NoRow
 from finetune.task_types.sentence.mistakes import (
     LABEL_DROPPED,
@@ -203,3 +202,18 @@ def sign_of_none(cells: Sequence[Any]) -> str:
     rare = 0 < counts["-"] < RARE_SHARE * counts.total()
     words = all(any(map(str.isalpha, label)) for label in counts if label != "-")
     return "-" if rare and words and len(counts) > 2 else ""
+
+
+def number_summary(golds: Sequence[float]) -> str:
+    """The range and the mean."""
+    if not golds:
+        return "none"
+    mean = sum(golds) / len(golds)
+    return f"{min(golds):g} to {max(golds):g}, mean {mean:.4g}, {len(set(golds)):,} different ones"
+
+
+def number_strata(values: Sequence[float]) -> list[int]:
+    """The tenth that each number is in; of few numbers a larger part, so that each part has two."""
+    ranks = {value: rank for rank, value in enumerate(sorted(values))}
+    parts = max(1, min(10, len(values) // 2))
+    return [parts * ranks[value] // max(1, len(values)) for value in values]

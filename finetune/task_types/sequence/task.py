@@ -13,13 +13,14 @@ from finetune.errors import UserError
 from finetune.metrics.metric import Metric
 from finetune.metrics.texts import BleuWords, TextScore, require_text_scores, text_metrics
 from finetune.models.feature import Feature
+from finetune.task_types.baselines import read_rows
 from finetune.task_types.declared_options import option
 from finetune.task_types.explained import NamedText
 from finetune.task_types.parts import Answer, Baselines, Codec, Explainer, Scoring
 from finetune.task_types.sequence.encoding import encode_sources
-from finetune.task_types.sequence.nearest import nearest_rows
 from finetune.task_types.sequence.row import SequenceRow
 from finetune.task_types.task import Task
+from finetune.task_types.tfidf import vectors
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedTokenizerBase
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from finetune.models.backbone import Backbone
     from finetune.models.head import Head
 
+ROWS_AT_ONCE = 500  # texts whose likeness to all others is in memory
 Tokens = Annotated[int, Field(ge=2, le=131_072)]
 Beams = Annotated[int, Field(ge=1, le=64)]
 Share = Annotated[float, Field(ge=0, lt=1)]
@@ -175,3 +177,20 @@ class SequenceTask(Task):
     def row(self, source: str) -> SequenceRow:
         """A source."""
         return SequenceRow(id="", source=source)
+
+
+def nearest_rows(texts: Sequence[str], unseen: Sequence[str]) -> list[int]:
+    """The index of the nearest text to each unseen one, the first of several; 0 for one that shares nothing.
+
+    Of many texts a random sample is read.
+    """
+    chosen = read_rows([(text,) for text in texts])
+    try:
+        seen, new = vectors([(texts[index],) for index in chosen], [(text,) for text in unseen])
+    except ValueError:  # scikit-learn's, where no text has a word
+        return [0] * len(unseen)
+    found: list[int] = []
+    for begin in range(0, len(unseen), ROWS_AT_ONCE):
+        likeness = new[begin : begin + ROWS_AT_ONCE] @ seen.T
+        found += chosen[np.asarray(likeness.toarray().argmax(1)).ravel()].tolist()
+    return found

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from finetune.data.records import Record
-from finetune.inference.ahead import ahead
-from finetune.inference.answer_rows import answer_records, answer_windows
+from finetune.inference.answer_rows import ahead, answer_records, answer_windows
 from finetune.inference.predictor import Predictor
 
 

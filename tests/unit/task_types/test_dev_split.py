@@ -10,7 +10,7 @@ from finetune.data import packed_rows, reading
 from finetune.data.packed_rows import PackedRows
 from finetune.data.source import Source
 from finetune.task_types.dev_split import dev_rows
-from finetune.task_types.number_labels import number_strata
+from finetune.task_types.sentence.columns import number_strata
 
 SPLIT = [12, 13, 19, 20, 26, 30, 43, 63, 64, 95, 96]
 GROUPED = [19, 23, 35, 39, 43, 47, 51, 55, 59, 67, 71, 79]

@@ -16,8 +16,8 @@ from finetune.task_types.guess import guess
 from finetune.task_types.own_data import own_task
 from finetune.task_types.row_builder import rows_of
 from finetune.task_types.row_issues import NoRow
-from finetune.task_types.sequence.nearest import nearest_rows
 from finetune.task_types.sequence.row import SequenceRow
+from finetune.task_types.sequence.task import nearest_rows
 
 TEXTS = ["the cat sat on the mat", "a dog ran away", "birds fly over the sea", "the sun is hot today"]
 OTHERS = ["die Katze sass", "ein Hund lief weg", "Vögel fliegen", "die Sonne ist heiss"]

@@ -18,7 +18,7 @@ from finetune.models.saving import save_checkpoint
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.events import Event, Updates
 from finetune.runs.recipe_tables import Train
-from finetune.training.trained_weights import TrainedWeights
+from finetune.training.trainer import TrainedWeights
 
 PARTS = [{"lora": 2, "lora_dropout": 0.1}, {"freeze_layers": 1}, {"frozen": True}]
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from finetune.commands.explain.page import write_explained
+from finetune.commands.explain.api import write_explained
 from finetune.commands.report.explained_rows import word_weights
 from finetune.inference.explain.explanation import ExplainedRow, Explanation, WordPart
 from finetune.inference.explain.pieces import text_pieces

@@ -13,7 +13,7 @@ from support.records import run
 
 import finetune
 from finetune.analysis.pages.form import in_latex
-from finetune.commands.ls.tasks import tasks_by_name
+from finetune.commands.ls.command import tasks_by_name
 from finetune.errors import UserError
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import DamagedRecord

@@ -11,7 +11,7 @@ from support.cli import InProcess, assert_error
 from transformers import AutoModel, AutoTokenizer, BertConfig, BertForMaskedLM
 
 import finetune
-from finetune.commands.tokenizer.folder import ABOUT
+from finetune.commands.tokenizer.api import ABOUT
 from finetune.models.pretrained import resolve
 
 DOCUMENTS = [f"the cat sat on mat {n} .\nthe dograt ran and the dograt sat" for n in range(60)]

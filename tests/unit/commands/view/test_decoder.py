@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 
+from finetune.commands.view.api import render_view
 from finetune.commands.view.encoder import Encoder, loaded_encoder
 from finetune.commands.view.look import default_texts, encode_text, look
-from finetune.commands.view.page import render_view
 from finetune.commands.view.parts import WrittenText
 from finetune.commands.view.sentences import sentences_of
 from finetune.errors import UserError

@@ -8,8 +8,8 @@ from importlib.resources import files
 import numpy as np
 import pytest
 
+from finetune.commands.view.api import SCRIPTS, render_view
 from finetune.commands.view.captions import LANGUAGES, captions, page_language
-from finetune.commands.view.page import SCRIPTS, render_view
 from finetune.commands.view.page_data import cosines, project
 from finetune.commands.view.parts import (
     AttentionSteps,
