@@ -8,7 +8,7 @@ import json
 import re
 import sys
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -52,124 +52,116 @@ from finetune.runs.record_files import all_records
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "results" / "benchmarks"
 CHARTS = {"en": ROOT / "docs" / "explanation", "ko": ROOT / "docs" / "ko" / "explanation"}  # of charts in each language
-SCALE: dict[str, tuple[str, Callable[..., str]]] = {
-    "distil": ("distil.json", distil_table),
-    "soups": ("soups.json", soups_table),
-    "exports": ("exports.json", exports_table),
-    "serving": ("serving.json", serving_table),
-    "serving-export": ("serving_export.json", serving_table),
-    "families-speed": ("families.json", families_table),
-    "families-small": ("families_small.json", families_table),
-    "used-rows": ("used_rows.json", used_rows_table),
-    "padding": ("padding.json", padding_table),
-    "against-pipeline": ("against_pipeline.json", pipeline_table),
-    "short-runs": ("short_runs.json", short_runs_table),
-    "growth": ("growth.json", growth_table),
-    "growth-ko": ("growth.json", growth_table_ko),
-    "keep-labels": ("keep_labels.json", again_tables.keep_labels_table),
-    "robust": ("robust.json", again_tables.robust_table),
-    "lora": ("lora.json", benchmark_tables.lora_table),
-    "many-runs": ("many_runs.json", scale_tables.many_runs_table),
-    "pretraining-speed": ("pretraining_speed.json", pretraining_tables.speed_table),
-    "tokenizer-sizes": ("tokenizer_sizes.json", pretraining_tables.vocabularies_table),
-    "tokenizer-training": ("train_tokenizers.json", pretraining_tables.training_table),
-    "predict-rows": ("many_rows.json", scale_tables.predict_rows_table),
-    "search": ("search.json", benchmark_tables.search_table),
-    "together": ("together.json", together_table),
-    "trackers": ("trackers.json", scale_tables.trackers_table),
-    "optimizers": ("optimizers.json", techniques_table),
-    "optimizers-ko": ("optimizers.json", techniques_table_ko),
-    "word2vec": ("word2vec.json", techniques_table),
-    "warmup": ("warmup.json", warmup_table),
-}  # a table is empty until it was measured
+Table = Callable[..., str]
+MEASURED: dict[str, tuple[Table, *tuple[str, ...]]] = {
+    "distil": (distil_table, "distil"),
+    "soups": (soups_table, "soups"),
+    "exports": (exports_table, "exports"),
+    "serving": (serving_table, "serving"),
+    "serving-export": (serving_table, "serving_export"),
+    "families-speed": (families_table, "families"),
+    "families-small": (families_table, "families_small"),
+    "used-rows": (used_rows_table, "used_rows"),
+    "padding": (padding_table, "padding"),
+    "against-pipeline": (pipeline_table, "against_pipeline"),
+    "short-runs": (short_runs_table, "short_runs"),
+    "growth": (growth_table, "growth"),
+    "growth-ko": (growth_table_ko, "growth"),
+    "keep-labels": (again_tables.keep_labels_table, "keep_labels"),
+    "robust": (again_tables.robust_table, "robust"),
+    "lora": (benchmark_tables.lora_table, "lora"),
+    "many-runs": (scale_tables.many_runs_table, "many_runs"),
+    "pretraining-speed": (pretraining_tables.speed_table, "pretraining_speed"),
+    "tokenizer-sizes": (pretraining_tables.vocabularies_table, "tokenizer_sizes"),
+    "tokenizer-training": (pretraining_tables.training_table, "train_tokenizers"),
+    "predict-rows": (scale_tables.predict_rows_table, "many_rows"),
+    "search": (benchmark_tables.search_table, "search"),
+    "together": (together_table, "together"),
+    "trackers": (scale_tables.trackers_table, "trackers"),
+    "optimizers": (techniques_table, "optimizers"),
+    "optimizers-ko": (techniques_table_ko, "optimizers"),
+    "word2vec": (techniques_table, "word2vec"),
+    "warmup": (warmup_table, "warmup"),
+    "spans": (benchmark_tables.spans_table, "squad_postprocessing"),
+    "speed": (benchmark_tables.speed_table, "against_trainer", "against_trainer_bf16"),
+    "speed-half": (benchmark_tables.speed_table, "against_trainer_avx512"),
+    "cached": (benchmark_tables.cached_table, "cached_epochs"),
+    "memory-by-rows": (benchmark_tables.memory_table, "memory_by_rows"),
+    "reliability": (benchmark_tables.reliability_table, "reliability"),
+    "reliability-pretraining": (benchmark_tables.reliability_table, "reliability_pretraining"),
+    "reliability-figures": (lambda file: benchmark_tables.reliability_figures(file["figures"]), "reliability"),
+    "api-start": (benchmark_tables.api_start_table, "api_start"),
+    "encoder-types": (encoder_types_table, "encoder_types"),
+    "encoder-types-ko": (encoder_types_table_ko, "encoder_types"),
+    "label-errors": (benchmark_tables.label_errors_table, "label_errors"),
+    "label-errors-of-types": (benchmark_tables.label_errors_of_types_table, "label_errors_of_types"),
+    "unsure": (unsure_table, "unsure"),
+    "few-rows": (few_rows_table, "few_rows", "setfit_few_rows"),
+    "few-labels": (few_labels_table, "few_labels", "few_rows", "setfit_few_rows"),
+    "ordinal": (ordinal_table, "ordinal"),
+    "sequences": (written_table, "sequences"),
+    "sequences-ko": (partial(written_table, korean=True), "sequences"),
+    "sequences-beams": (beams_table, "sequences"),
+    "sequences-beams-ko": (partial(beams_table, korean=True), "sequences"),
+    "ranking": (ranking_table, "ranking"),
+    "overlapping": (overlapping_table, "overlapping_spans"),
+    "shift": (shift_table, "shift"),
+    "shift-ko": (shift_table_ko, "shift"),
+    "label-next-probe": (label_next_probe, "label_next"),
+    "label-next-runs": (label_next_runs, "label_next"),
+    "label-next-short": (label_next_short, "label_next"),
+    "report-page": (benchmark_tables.report_page_table, "report_page"),
+    "structure": (benchmark_tables.structure_table, "structure"),
+    "start-up": (benchmark_tables.start_up_table, "start_up"),
+    "false-positives": (benchmark_tables.false_positives_table, "false_positives"),
+}  # a table, and the measurements that it reads
+OF_RECORDS: dict[str, Table] = {
+    "glue": record_tables.short_glue_table,
+    "glue-sources": record_tables.whole_glue_table,
+    "ablations": record_tables.ablations_table,
+    "pretraining-growth": pretraining_tables.growth_table,
+    "pretraining-korean": pretraining_tables.korean_table,
+    "pretraining-curve": pretraining_tables.curve_table,
+    "korean-encoder": korean_tables.encoder_table,
+    "korean-minutes": korean_tables.minutes_table,
+    "korean-minutes-ko": partial(korean_tables.minutes_table, korean=True),
+}  # a table of all committed runs
+
+PRETRAINING = ("table-5", "table-6", "adaptation")  # recipes
 
 
 @cache
 def blocks() -> dict[str, str]:
     """Every generated block, by marker."""
     every = all_records(ROOT / "results")
-    records = [
-        record
-        for record in every
-        if not record.is_pretraining
-        and record_tables.settings_of(record) in (record_tables.GLUE, record_tables.QUICKSTART)
-    ]
-    speed = [_benchmark(name) for name in ("against_trainer.json", "against_trainer_bf16.json")]
+    own = (record_tables.GLUE, record_tables.QUICKSTART)
+    records = [one for one in every if not one.is_pretraining and record_tables.settings_of(one) in own]
+    predicted = [_benchmark(file.stem) for file in sorted(RESULTS.glob("predict_*.json"))]
     return (
         declared.blocks()
         | reference.blocks()
         | record_tables.demo_blocks(records)
-        | {"badges": badges_line()}
+        | {marker: table(*map(_benchmark, files)) for marker, (table, *files) in MEASURED.items()}
+        | {marker: table(every) for marker, table in OF_RECORDS.items()}
         | {
-            "glue": record_tables.short_glue_table(every),
-            "glue-sources": record_tables.whole_glue_table(every),
+            name: pretraining_tables.recipe_table(name, ROOT / "results")
+            for name in ("table-5", "table-6", "adaptation")
+        }
+        | _heads_blocks(_benchmark("heads"))
+        | {
+            "badges": badges_line(),
             "measured": record_tables.glue_table(records),
-            "shapes": record_tables.shapes_table(every, _benchmark("rates.json")["rates"]),
-            "spans": benchmark_tables.spans_table(_benchmark("squad_postprocessing.json")),
-            "speed": benchmark_tables.speed_table(*speed),
+            "shapes": record_tables.shapes_table(every, _benchmark("rates")["rates"]),
             "speed-gpu": gpu_table(json.loads((ROOT / "results" / "gpu" / "speed.json").read_text())),
-            "speed-half": benchmark_tables.speed_table(_benchmark("against_trainer_avx512.json")),
-            "ablations": record_tables.ablations_table(every),
-            "pretraining-growth": pretraining_tables.growth_table(every),
-            "pretraining-korean": pretraining_tables.korean_table(every),
             "korean-published": korean_tables.published_table(),
-            "korean-encoder": korean_tables.encoder_table(every),
-            "korean-minutes": korean_tables.minutes_table(every),
-            "korean-minutes-ko": korean_tables.minutes_table(every, korean=True),
-            "pretraining-curve": pretraining_tables.curve_table(every),
-            **{
-                name: pretraining_tables.recipe_table(name, ROOT / "results")
-                for name in ("table-5", "table-6", "adaptation")
-            },
-            "cached": benchmark_tables.cached_table(_benchmark("cached_epochs.json")),
-            "memory-by-rows": benchmark_tables.memory_table(_benchmark("memory_by_rows.json")),
-            "reliability": benchmark_tables.reliability_table(_benchmark("reliability.json")),
-            "reliability-pretraining": benchmark_tables.reliability_table(_benchmark("reliability_pretraining.json")),
-            "reliability-figures": benchmark_tables.reliability_figures(_benchmark("reliability.json")["figures"]),
-            "api-start": benchmark_tables.api_start_table(_benchmark("api_start.json")),
-            "encoder-types": encoder_types_table(_benchmark("encoder_types.json")),
-            "encoder-types-ko": encoder_types_table_ko(_benchmark("encoder_types.json")),
-            "label-errors": benchmark_tables.label_errors_table(_benchmark("label_errors.json")),
-            "label-errors-of-types": benchmark_tables.label_errors_of_types_table(
-                _benchmark("label_errors_of_types.json")
-            ),
-            "unsure": unsure_table(_benchmark("unsure.json")),
-            "few-rows": few_rows_table(_benchmark("few_rows.json"), _benchmark("setfit_few_rows.json")),
-            "few-labels": few_labels_table(
-                *map(_benchmark, ("few_labels.json", "few_rows.json", "setfit_few_rows.json"))
-            ),
-            "ordinal": ordinal_table(_benchmark("ordinal.json")),
-            "sequences": written_table(_benchmark("sequences.json")),
-            "sequences-ko": written_table(_benchmark("sequences.json"), korean=True),
-            "sequences-beams": beams_table(_benchmark("sequences.json")),
-            "sequences-beams-ko": beams_table(_benchmark("sequences.json"), korean=True),
-            "ranking": ranking_table(_benchmark("ranking.json")),
-            "overlapping": overlapping_table(_benchmark("overlapping_spans.json")),
-            "shift": shift_table(_benchmark("shift.json")),
-            "shift-ko": shift_table_ko(_benchmark("shift.json")),
-            **_heads_blocks(_benchmark("heads.json")),
-            "label-next-probe": label_next_probe(_benchmark("label_next.json")),
-            "label-next-runs": label_next_runs(_benchmark("label_next.json")),
-            "label-next-short": label_next_short(_benchmark("label_next.json")),
-            "report-page": benchmark_tables.report_page_table(_benchmark("report_page.json")),
-            **{
-                marker: table(_benchmark(file)) for marker, (file, table) in SCALE.items() if (RESULTS / file).is_file()
-            },
-            "structure": benchmark_tables.structure_table(_benchmark("structure.json")),
-            "start-up": benchmark_tables.start_up_table(_benchmark("start_up.json")),
             "decisions": decisions(),
-            "false-positives": benchmark_tables.false_positives_table(_benchmark("false_positives.json")),
-            "measured-data": record_tables.own_data_table(
-                every,
-                _benchmark("check_speed.json"),
-                [_benchmark(file.name) for file in sorted(RESULTS.glob("predict_*.json"))],
-            ),
+            "measured-data": record_tables.own_data_table(every, _benchmark("check_speed"), predicted),
         }
     )
 
 
 def _benchmark(name: str) -> dict[str, Any]:
-    return json.loads((RESULTS / name).read_text())  # type: ignore[no-any-return]
+    return json.loads((RESULTS / f"{name}.json").read_text())  # type: ignore[no-any-return]
 
 
 def _heads_blocks(measured: dict[str, Any]) -> dict[str, str]:
@@ -190,12 +182,12 @@ def filled(text: str) -> str:
 
 if __name__ == "__main__":
     if "--write" in sys.argv:
-        chart = memory_chart(_benchmark("memory_by_rows.json"))
+        chart = memory_chart(_benchmark("memory_by_rows"))
         (ROOT / "docs" / "explanation" / "memory-by-rows.svg").write_text(chart, encoding="utf-8")
         for language, folder in CHARTS.items():
-            growth = growth_chart(_benchmark("growth.json"), language)
+            growth = growth_chart(_benchmark("growth"), language)
             (folder / "growth.svg").write_text(growth, encoding="utf-8")
-            for name, chart in heads_charts(_benchmark("heads.json"), language).items():
+            for name, chart in heads_charts(_benchmark("heads"), language).items():
                 (folder / name).write_text(chart, encoding="utf-8")
     for document in (*ROOT.glob("README*.md"), ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")):
         if "--write" in sys.argv:
