@@ -228,13 +228,12 @@ def _compared(lines: Sequence[BoardLine], metric: Metric) -> tuple[list[BoardLin
     The best was chosen by the scores that are tested, so p is adjusted for all pairs, not for those with the best.
     """
     sides = [_sketched(line, metric) for line in lines]
-    rows = lines[0].records[0].rows.get(lines[0].records[0].first_split, 0)
     if any(len({record.data for record in line.records}) > 1 for line in lines):
         return list(lines), 0  # folds: each run has rows of its own
     tested = {
         pair: difference
         for pair in combinations(range(len(lines)), 2)
-        if (difference := sketched_difference(sides[pair[0]], sides[pair[1]], rows=rows)) is not None
+        if (difference := sketched_difference(sides[pair[0]], sides[pair[1]])) is not None
     }
     adjusted = dict(zip(tested, holm([one.p for one in tested.values()]), strict=True))
     compared = [

@@ -58,14 +58,14 @@ class Difference:
     """B minus A on one metric: with its 95 % interval, p, and how many rows it takes to detect it.
 
     `interval` is None where all resamples are equal, which says nothing of other rows. `rows_needed` is None
-    where there is no difference, and where no number of rows suffices without more seeds.
+    where there is no difference, where no number of rows suffices without more seeds, and on boards.
     """
 
     a: float
     b: float
     interval: Interval | None
     p: float
-    rows_needed: int | None
+    rows_needed: int | None = None
 
     @property
     def value(self) -> float:
@@ -109,7 +109,7 @@ def paired_bootstrap(
         b=means[1],
         interval=spacing.differences(_interval(drawn), *means),
         p=max((1 + extreme) / (1 + resamples), 2.0 ** (1 - min(a[0].size, 1_000))),
-        rows_needed=minimal_rows(step, rows=a[0].size, by_rows=float(by_rows.var(ddof=1)), by_seeds=by_seeds),
+        rows_needed=_minimal_rows(step, rows=a[0].size, by_rows=float(by_rows.var(ddof=1)), by_seeds=by_seeds),
     )
 
 
@@ -240,7 +240,7 @@ def chance_of_seeds(spreads: Sequence[tuple[float, int]]) -> tuple[float, float]
     return math.sqrt(total), total**2 / sum(variance**2 / (count - 1) for variance, count in spreads if variance)
 
 
-def minimal_rows(difference: float, *, rows: int, by_rows: float, by_seeds: float) -> int | None:
+def _minimal_rows(difference: float, *, rows: int, by_rows: float, by_seeds: float) -> int | None:
     """Rows that detect the difference, at least those of which a sign test can: more rows reduce row sampling variance,
     but not seed variance.
     """

@@ -12,7 +12,6 @@ from finetune.metrics.significance import (
     Difference,
     Z,
     chance_of_seeds,
-    minimal_rows,
     quantiles,
     seed_variance,
 )
@@ -67,7 +66,7 @@ class SketchedScores:
         return np.array([(high - low) / 2 / Z for low, high in ends])
 
 
-def sketched_difference(a: SketchedScores, b: SketchedScores, *, rows: int) -> Difference | None:
+def sketched_difference(a: SketchedScores, b: SketchedScores) -> Difference | None:
     """B minus A on the same rows, as `paired_bootstrap` tests it with predictions; None where nothing can be told.
 
     Rows that both sides share are known by their sketches; without these they are taken as independent, which is wider.
@@ -86,13 +85,12 @@ def sketched_difference(a: SketchedScores, b: SketchedScores, *, rows: int) -> D
     by_seeds, freedom = chance_of_seeds(spreads)
     step, means = float(b.values.mean() - a.values.mean()), [a.spacing.mean(side.scores) for side in (a, b)]
     if not by_rows and not by_seeds:  # the same predictions, or equal scores of all seeds
-        return None if step else Difference(a=means[0], b=means[1], interval=None, p=1.0, rows_needed=None)
+        return None if step else Difference(a=means[0], b=means[1], interval=None, p=1.0)
     noise = _Noise(by_rows=by_rows, by_seeds=by_seeds, freedom=freedom)
     half = noise.half()
     return Difference(
         a=means[0], b=means[1], p=min(1.0, noise.beyond(abs(step))),
         interval=a.spacing.differences((step - half, step + half), means[0], means[1]),
-        rows_needed=minimal_rows(step, rows=rows, by_rows=by_rows**2, by_seeds=by_seeds) if known else None,
     )  # fmt: skip
 
 

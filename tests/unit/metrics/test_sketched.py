@@ -33,7 +33,7 @@ def test_it_is_near_the_bootstrap_of_predictions(second: float, seeds: int) -> N
     generator = np.random.default_rng(3)
     hard = generator.random(ROWS) < 0.3
     a, b = (runs(share, seeds, generator=generator, hard=hard) for share in (0.8, second))
-    exact, found = paired_bootstrap(a, b, resamples=4_000), sketched_difference(kept(a), kept(b), rows=ROWS)
+    exact, found = paired_bootstrap(a, b, resamples=4_000), sketched_difference(kept(a), kept(b))
     assert found is not None and found.interval is not None and exact.interval is not None
     assert (found.a, found.b) == (exact.a, exact.b)
     width = exact.interval[1] - exact.interval[0]
@@ -48,24 +48,20 @@ def test_what_it_cannot_know_makes_it_wider_or_is_said() -> None:
     a, b = (kept(runs(share, 3, generator=generator, hard=hard)) for share in (0.8, 0.85))
     without = [SketchedScores(scores=s.scores, intervals=s.intervals, sketches=[""] * 3) for s in (a, b)]
     unknown = [SketchedScores(scores=s.scores, intervals=[None] * 3, sketches=[""] * 3) for s in (a, b)]
-    ends = [
-        found.interval
-        for sides in ((a, b), without)
-        if (found := sketched_difference(*sides, rows=ROWS)) and found.interval
-    ]
+    ends = [found.interval for sides in ((a, b), without) if (found := sketched_difference(*sides)) and found.interval]
     assert ends[1][1] - ends[1][0] > ends[0][1] - ends[0][0]
-    seeds_alone = sketched_difference(unknown[0], unknown[1], rows=ROWS)
+    seeds_alone = sketched_difference(unknown[0], unknown[1])
     assert seeds_alone is not None and seeds_alone.rows_needed is None
     single = SketchedScores(scores=[0.9], intervals=[None], sketches=[""])
-    assert sketched_difference(single, unknown[1], rows=ROWS) is None
+    assert sketched_difference(single, unknown[1]) is None
     undefined = SketchedScores(scores=[float("nan")], intervals=[(0.1, 0.2)], sketches=[""])
-    assert sketched_difference(a, undefined, rows=ROWS) is None
+    assert sketched_difference(a, undefined) is None
 
 
 def test_the_same_predictions_do_not_differ() -> None:
     generator = np.random.default_rng(7)
     (one,) = runs(0.8, 1, generator=generator, hard=np.zeros(ROWS))
-    found = sketched_difference(kept([one]), kept([one]), rows=ROWS)
+    found = sketched_difference(kept([one]), kept([one]))
     assert found is not None
     assert (found.p, found.interval, found.rows_needed) == (1.0, None, None)
 
@@ -90,6 +86,6 @@ def test_equal_settings_are_called_different_in_one_of_twenty_boards(
             ends = [(score - 0.02 * Z, score + 0.02 * Z) for score in scores]
             hexes = [steps[:, seed].tobytes().hex() for seed in range(3)]
             sides.append(SketchedScores(scores=scores.tolist(), intervals=ends, sketches=hexes))
-        found = [sketched_difference(a, b, rows=ROWS) for a, b in combinations(sides, 2)]
+        found = [sketched_difference(a, b) for a, b in combinations(sides, 2)]
         wrong += min(holm([one.p for one in found if one is not None])) < 0.05
     assert wrong / boards < 0.08
