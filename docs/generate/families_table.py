@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from used_rows_table import BUSY
+from speed_tables import CLOCKS
 
 from finetune.commands.table.files import Cells, markdown_table
 from finetune.models.families import FAMILIES
@@ -25,7 +25,7 @@ def families_table(measured: dict[str, Any]) -> str:
         f"how many times as fast ours is{_failures(runs)}. {_legend(runs)}Random encoders, MRPC's rows, "
         f"{updates} updates of {settings['train']['batch_size']} rows, "
         f"{cpu['threads']} thread{'s' * (cpu['threads'] > 1)} ({cpu['name']}), "
-        f"{measured['date'][:10]}.{BUSY if settings.get('clock') == 'cpu' else ''}"
+        f"{measured['date'][:10]}.{CLOCKS[settings.get('clock', 'wall')]}"
     )
     return "\n".join([*parts, made])
 

@@ -27,7 +27,6 @@ from encoder_types_table import encoder_types_table, encoder_types_table_ko
 from export_tables import exports_table, serving_table
 from families_table import families_table
 from few_rows_table import few_labels_table, few_rows_table
-from gpu_table import gpu_table
 from growth_chart import growth_chart, growth_table, growth_table_ko
 from heads_charts import heads_charts
 from heads_tables import equal_table, heads_facts, heads_table, off_table
@@ -36,15 +35,13 @@ from memory_chart import memory_chart
 from ordinal_table import ordinal_table
 from overlapping_table import overlapping_table
 from padding_table import padding_table
-from pipeline_table import pipeline_table
 from ranking_table import ranking_table
 from sequences_table import beams_table, written_table
 from shift_table import shift_table, shift_table_ko
-from short_runs_table import short_runs_table
+from speed_tables import gpu_table, pipeline_table, short_runs_table, used_rows_table
 from techniques_table import techniques_table, techniques_table_ko
 from together_table import together_table
 from unsure_table import unsure_table
-from used_rows_table import used_rows_table
 from warmup_table import warmup_table
 
 from finetune.runs.record_files import all_records

@@ -188,7 +188,7 @@ def test_the_benchmark_of_short_runs_finds_each_part_and_has_a_table(tmp_path: P
     for run in json.loads(out.read_text())["measured"][0]["runs"]:
         assert all(seconds > 0 for seconds in run["seconds"].values()), run
         assert run["seconds"]["training"] > run["seconds"]["tokens"]
-    assert "**all but training**" in shown(out, "short_runs_table", "short_runs_table")
+    assert "**all but training**" in shown(out, "speed_tables", "short_runs_table")
 
 
 @pytest.mark.slow

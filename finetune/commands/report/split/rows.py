@@ -1,17 +1,19 @@
 """All rows of a split, to search, filter and sort; first the errors, the most confident on top."""
 
+import json
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 from finetune.analysis.label_errors import suspicion_rule, threshold
 from finetune.commands.report.blocks import Block, RowTable
-from finetune.commands.report.filters import filters_of
-from finetune.commands.report.row_data import json_rows, rows_that_fit
+from finetune.commands.report.filters import Filters, filters_of
 from finetune.commands.report.row_order import RowOrder, row_order
 from finetune.commands.report.shown_rows import shown_row
 from finetune.commands.report.split_view import SplitView
 from finetune.data.messages import noun, so_many
+from finetune.task_types.marked_text import TextPart
 from finetune.task_types.view import View
 
 ORDER = 10
@@ -75,3 +77,33 @@ def _least_believed(view: View) -> str:
         "to whose label the model gives the lowest probability, compared with the mean of that class "
         "(Northcutt et al. 2021)"
     )
+
+
+def json_rows(split: SplitView, rows: RowOrder, filters: Filters) -> Iterator[list[Any]]:
+    """The rows in their order as the script reads them; what they are sorted by is None where a row has none."""
+    view, lengths = split.view, split.view.lengths()
+    for index in rows.order.tolist():
+        row, sort = shown_row(split, index, rows), float(rows.certainty[index])
+        yield [
+            index, row.id, row.label, row.prediction, -1 if row.right is None else int(row.right),
+            round(sort, 4) if np.isfinite(sort) else None, int(lengths[index]), list(row.facts),
+            [_part(part) for part in row.parts], [*map(list, filters.pairs(view, view.lines[index]))],
+            [one.places[index] for one in filters.slices], int(rows.suspected[index]),
+            [[one.text, round(one.weight, 3)] for one in row.weights],
+            None if rows.doubt is None else int(rows.doubt[index]),
+        ]  # fmt: skip
+
+
+def rows_that_fit(rows: Iterator[list[Any]], most: int) -> list[list[Any]]:
+    """The first rows whose JSON takes at most so many bytes."""
+    kept, size = [], 0
+    for row in rows:
+        size += len(json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")) + 1
+        if size > most:
+            break
+        kept.append(row)
+    return kept
+
+
+def _part(part: TextPart) -> list[Any]:
+    return [part.name, *([one.text, one.mark, one.label] if one.mark else one.text for one in part.segments)]
