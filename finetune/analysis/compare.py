@@ -192,11 +192,7 @@ def _compared(
 
 
 def _by_seed(
-    task: Task,
-    left: Side,
-    right: Side,
-    a: Sequence[Mapping[str, Resampled]],
-    b: Sequence[Mapping[str, Resampled]],
+    task: Task, left: Side, right: Side, a: Sequence[Mapping[str, Resampled]], b: Sequence[Mapping[str, Resampled]]
 ) -> dict[str, Summary]:
     """For each metric the difference over pairs of runs with the same seeds, their encoders' runs included."""
     pairs = [(a[i], b[j]) for i, j in same_seeds(left.records, right.records)]

@@ -100,11 +100,7 @@ class SeveralComparisons:
 
 
 def compare_several(
-    sides: Sequence[Sequence[RunFolder]],
-    *,
-    split: str | None = None,
-    task: Task | None = None,
-    names: Sequence[str],
+    sides: Sequence[Sequence[RunFolder]], *, split: str | None = None, task: Task | None = None, names: Sequence[str]
 ) -> SeveralComparisons:
     """Compares the saved predictions of the first group of runs with those of each other, as `compare_runs`.
 

@@ -77,11 +77,7 @@ def executor_of(name: str | None, **settings: Any) -> "Executor | None":
 
 
 def execute(
-    planned: Sequence[ResolvedRun],
-    options: RunOptions,
-    *,
-    watch: Watcher,
-    executor: "Executor | None" = None,
+    planned: Sequence[ResolvedRun], options: RunOptions, *, watch: Watcher, executor: "Executor | None" = None
 ) -> tuple[list[RunRecord], list[UserError]]:
     """The records of the finished runs, and the errors of those that failed; see `run_all`. Needs torch."""
     from finetune.training.executors.job import InSequence

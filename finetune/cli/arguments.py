@@ -22,7 +22,7 @@ Escape = Annotated[
 Coverage = Annotated[
     float | None,
     typer.Option(
-        help="Answer this share of rows, the most confident; others are `unsure`. On average over draws of dev rows.",
+        help="Answer this share of rows, the most confident; others are `unsure`. On average over draws of dev rows."
     ),
 ]
 Risk = Annotated[
@@ -39,7 +39,7 @@ Precision = Annotated[
 LabelSets = Annotated[
     float | None,
     typer.Option(
-        help="Add the labels of which this share of rows has its own; of numbers an interval. On average over draws.",
+        help="Add the labels of which this share of rows has its own; of numbers an interval. On average over draws."
     ),
 ]
 Replace = Annotated[bool, typer.Option("--force", help="Replace a file that this command did not write.")]

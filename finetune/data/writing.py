@@ -82,8 +82,5 @@ def write_rows(
     output = OutputFormat(
         suffix=written_suffix(path), names=names, escaped=escaped, added=added, marked=marked, bare=bare
     )
-    with (
-        output_file(path) as scratch,
-        gzip.open(scratch, "wb") if path.suffix == ".gz" else scratch.open("wb") as file,
-    ):
+    with output_file(path) as scratch, gzip.open(scratch, "wb") if path.suffix == ".gz" else scratch.open("wb") as file:
         return write(file, rows, output)  # type: ignore[arg-type]

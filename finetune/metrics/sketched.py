@@ -7,14 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from finetune.metrics.significance import (
-    SKETCHED,
-    Difference,
-    Z,
-    chance_of_seeds,
-    quantiles,
-    seed_variance,
-)
+from finetune.metrics.significance import SKETCHED, Difference, Z, chance_of_seeds, quantiles, seed_variance
 from finetune.metrics.spacing import DIFFERENCES, Interval, Spacing
 
 HALVINGS = 60  # of the search for an interval's end

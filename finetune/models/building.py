@@ -88,10 +88,7 @@ def build_model(
     untrained = is_untrained(folder) or any(name.startswith(POOLER) for name in new)
     model = EncoderWithHead(backbone, head_for(backbone))
     if recipe.pooling != "family" and not model.pooled:
-        raise UserError(
-            f"pooling = '{recipe.pooling}', and this task's head reads each token",
-            "Leave pooling out",
-        )
+        raise UserError(f"pooling = '{recipe.pooling}', and this task's head reads each token", "Leave pooling out")
     model.head.initialise()
     if isinstance(model.head, DecodingHead):
         model.head.begin(folder)

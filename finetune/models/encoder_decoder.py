@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 FAILING = {  # types whose decoder is built, and does not write
-    "big_bird": "transformers' BigBirdForCausalLM fails with the cache of keys and values that a search needs",
+    "big_bird": "transformers' BigBirdForCausalLM fails with the cache of keys and values that a search needs"
 }
 ABLE = "bert, roberta, electra or xlm-roberta"
 

@@ -112,12 +112,7 @@ class Recipe(Settings):
     limit: int | None = Field(
         None, ge=1, le=LARGEST, description="rows of each split to use, sampled with a fixed seed"
     )
-    train_share: float = Field(
-        1.0,
-        gt=0,
-        le=1,
-        description="share of the training rows to use, stratified by label",
-    )
+    train_share: float = Field(1.0, gt=0, le=1, description="share of the training rows to use, stratified by label")
     options: dict[str, str | int | float | bool | list[float] | list[str] | dict[str, str]] = Field(
         {}, description="options of the task"
     )

@@ -56,10 +56,7 @@ class Train(Settings):
     )
     epochs: int = Field(3, ge=1, le=10_000, description="passes over the training rows")
     updates: int | None = Field(
-        None,
-        ge=1,
-        le=10_000_000,
-        description="length in updates, instead of epochs; scored after each tenth",
+        None, ge=1, le=10_000_000, description="length in updates, instead of epochs; scored after each tenth"
     )
     least_updates: int = Field(0, ge=0, le=1_000_000, description="the length in updates, where `epochs` make fewer")
     solver: Literal["adam", "radam", "sgd", "logistic", "contrastive"] = Field(

@@ -100,8 +100,7 @@ class RunRecord(BaseModel):
     )
     parameters: dict[str, Whole] = Field({}, description="the model's weights: all, and those that were trained")
     margins: dict[str, Margin] = Field(
-        {},
-        description="of the headline on each split: its 95 % interval, the best baseline and the difference to it",
+        {}, description="of the headline on each split: its 95 % interval, the best baseline and the difference to it"
     )
 
     compared: list[ComparedModel] = Field(
@@ -112,8 +111,7 @@ class RunRecord(BaseModel):
     )
 
     cost: Cost | None = Field(
-        None,
-        description="of all processes together: the seconds that devices were held, peak memory and that of GPUs",
+        None, description="of all processes together: the seconds that devices were held, peak memory and that of GPUs"
     )
 
     lineage: Lineage | None = Field(
@@ -129,9 +127,7 @@ class RunRecord(BaseModel):
     )
 
     learned: list[str] = Field(
-        [],
-        max_length=10,
-        description="splits whose rows the saved model has learned too, after they were scored",
+        [], max_length=10, description="splits whose rows the saved model has learned too, after they were scored"
     )
 
     together: TrainedTogether | None = Field(

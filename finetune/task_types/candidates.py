@@ -138,10 +138,7 @@ def described(fact: ColumnFacts, cells: Sequence[Any]) -> str:
 
 
 def _candidates_of_flags(
-    group: Sequence[str],
-    names: Sequence[str],
-    free: Mapping[str, ColumnFacts],
-    columns: Mapping[str, Sequence[Any]],
+    group: Sequence[str], names: Sequence[str], free: Mapping[str, ColumnFacts], columns: Mapping[str, Sequence[Any]]
 ) -> list[Candidate]:
     """Binary columns together, as parts of them that may be the label instead, and each alone."""
     alone = [name for name in group if _level(free[name]) > 1]

@@ -55,11 +55,7 @@ class DevClaims:
     def arrays(self, label: str | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(confidence, whether right, row) of the claims, or of those of one label."""
         kept = [label in (None, each) for each in self.label]
-        return (
-            np.array(self.confidence, float)[kept],
-            np.array(self.right, bool)[kept],
-            np.array(self.row, int)[kept],
-        )
+        return (np.array(self.confidence, float)[kept], np.array(self.right, bool)[kept], np.array(self.row, int)[kept])
 
     def as_json(self) -> dict[str, Any]:
         """JSON values."""

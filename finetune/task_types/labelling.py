@@ -32,10 +32,5 @@ def marked_in(
 ) -> Labelling:
     """Marks in a column of texts; `text` gives that of a row."""
     return Labelling(
-        how="characters",
-        names=names,
-        marks=marks,
-        marked=column,
-        texts=lambda row: {column: text(row)},
-        in_cells=False,
+        how="characters", names=names, marks=marks, marked=column, texts=lambda row: {column: text(row)}, in_cells=False
     )

@@ -360,11 +360,7 @@ def usable_rows(
     ]
     notes += [f"{file}: {note}; left out" for note in (unknown.notes() if unknown else ())]
     changes = named_type(layout.shape).changes(layout, table)
-    return (
-        rows,
-        indexes,
-        [*notes, *(f"{file}: {what} ({_places(table, some)})" for what, some in changes.items())],
-    )
+    return (rows, indexes, [*notes, *(f"{file}: {what} ({_places(table, some)})" for what, some in changes.items())])
 
 
 def _places(table: Table, indexes: Sequence[int]) -> str:

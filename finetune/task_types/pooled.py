@@ -101,13 +101,7 @@ def text_features(
     else:
         encoded = ([one] for one in encode_texts(texts, pairs or None, tokenizer, max_length))
     return [
-        Feature(
-            row=index,
-            input_ids=one.ids,
-            token_type_ids=one.segments,
-            label=labels[index],
-            truncated=one.truncated,
-        )
+        Feature(row=index, input_ids=one.ids, token_type_ids=one.segments, label=labels[index], truncated=one.truncated)
         for index, some in enumerate(encoded)
         for one in some
     ]

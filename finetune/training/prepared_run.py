@@ -147,11 +147,7 @@ class BuiltRun:
 
 
 def plan_run(
-    resolved: ResolvedRun,
-    *,
-    source: Source,
-    device: str | None = None,
-    watch: Watcher = unwatched,
+    resolved: ResolvedRun, *, source: Source, device: str | None = None, watch: Watcher = unwatched
 ) -> PlannedRun:
     """Reads the rows and finds the weights.
 

@@ -55,12 +55,7 @@ def find_recipes(target: str) -> list[Path]:
 
 
 def expand_targets(
-    names: list[str],
-    settings: dict[str, Any],
-    *,
-    seeds: int = 1,
-    shares: Sequence[float] = (),
-    checkpoint: str = "",
+    names: list[str], settings: dict[str, Any], *, seeds: int = 1, shares: Sequence[float] = (), checkpoint: str = ""
 ) -> list[ResolvedRun]:
     """All runs of the targets, each for so many seeds and for these shares of the training rows; settings are validated
     before the first one starts, and data is read once.

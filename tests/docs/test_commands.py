@@ -52,7 +52,7 @@ BEFORE = [  # what a reader of any one page has run on others
         "run squad-v1",
         "run conll-2003",
         "run reviews.csv",
-    ),
+    )
 ]
 PROMISES = {"--risk", "--precision", "--label-sets"}  # which a few rows of dev cannot keep
 TOO_FEW = ("cannot be promised from", "dev rows, and there are", "is never predicted on")

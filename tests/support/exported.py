@@ -9,12 +9,7 @@ from filelock import FileLock
 
 from finetune.commands.export.graph import graph_inputs, graph_outputs, write_graph
 from finetune.data.checksums import write_checksums
-from finetune.inference.exported.export_facts import (
-    ExportedHead,
-    ExportFacts,
-    ExportSource,
-    write_export_facts,
-)
+from finetune.inference.exported.export_facts import ExportedHead, ExportFacts, ExportSource, write_export_facts
 from finetune.inference.exported.this_machine import this_machine
 from finetune.inference.predictor import load_predictor
 from finetune.models.families import most_tokens

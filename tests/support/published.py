@@ -260,11 +260,7 @@ PUBLISHED = {
         safe=False,
     ),
     "skt/A.X-Encoder-base": Published(
-        kind=ModernBertForMaskedLM,
-        vocabulary=_modern,
-        config=OF_MODERN | OF_BERT,
-        pickled=False,
-        dtype=torch.bfloat16,
+        kind=ModernBertForMaskedLM, vocabulary=_modern, config=OF_MODERN | OF_BERT, pickled=False, dtype=torch.bfloat16
     ),
     "answerdotai/ModernBERT-base": Published(
         kind=ModernBertForMaskedLM, vocabulary=_modern, config=OF_MODERN | OF_BERT

@@ -87,11 +87,7 @@ def length_task() -> SentenceTask:
         )
         for index, text in enumerate(sentences(64))
     ]
-    return SentenceTask(
-        name="toy-reds",
-        read=lambda source, split: Rows(rows=rows, origin="toy"),
-        metrics=(pearson,),
-    )
+    return SentenceTask(name="toy-reds", read=lambda source, split: Rows(rows=rows, origin="toy"), metrics=(pearson,))
 
 
 def toy(kind: type[Task], rows: Sequence[Any], **fields: Any) -> Any:

@@ -85,11 +85,7 @@ def test_no_thread_of_the_connections_outlives_a_run(tiny_bert: Path, tmp_path: 
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_two_processes_equal_one(
-    shape: str,
-    finetune: Finetune,
-    tiny_bert: Path,
-    toy_files: Path,
-    tmp_path: Path,
+    shape: str, finetune: Finetune, tiny_bert: Path, toy_files: Path, tmp_path: Path
 ) -> None:
     settings = [
         *SHAPES[shape],
@@ -241,7 +237,7 @@ def test_the_command_starts_its_processes_and_ends_with_their_exit_code(
     failed = finetune(*settings, "model=no-such-model")
     assert failed.returncode == 2
     assert [line for line in failed.stderr.splitlines() if not line.startswith("error: ")][2:] == [
-        "finding the encoder's weights",
+        "finding the encoder's weights"
     ]
     none = finetune("run", "quickstart", "--processes", "0")
     assert (none.returncode, none.stderr.splitlines()[1:]) == (

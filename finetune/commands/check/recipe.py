@@ -106,11 +106,7 @@ def _split_facts(loaded: Rows, features: Sequence[Feature]) -> dict[str, Any]:
 def _updates(recipe: Recipe, features: int) -> dict[str, int]:
     an_epoch = math.ceil(features / recipe.train.batch_size)
     updates = recipe.train.lengthened(features).updates or an_epoch * recipe.train.epochs
-    return {
-        "updates": updates,
-        "updates an epoch": an_epoch,
-        "warm-up updates": recipe.train.warmup_updates(updates),
-    }
+    return {"updates": updates, "updates an epoch": an_epoch, "warm-up updates": recipe.train.warmup_updates(updates)}
 
 
 def _example(task: Task, feature: Feature, tokenizer: "PreTrainedTokenizerBase") -> dict[str, Any]:

@@ -21,12 +21,7 @@ from finetune.commands.export.wanted import MAKES_GRAPHS, MOST_TOLERANCE, OPENVI
 from finetune.data.messages import so_many
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.inference.exported.export_facts import (
-    ExportedHead,
-    ExportFacts,
-    ExportSource,
-    Input,
-)
+from finetune.inference.exported.export_facts import ExportedHead, ExportFacts, ExportSource, Input
 from finetune.inference.exported.this_machine import this_machine
 from finetune.inference.predictor import Predictor, load_predictor
 from finetune.inference.temperature import with_dev_temperature

@@ -53,8 +53,7 @@ def run_command(
     seed: Annotated[int | None, typer.Option(help="Same as seed=N.")] = None,
     limit: Annotated[int | None, typer.Option(help="Use at most N rows of each split.")] = None,
     sizes: Annotated[
-        str | None,
-        typer.Option("--data-sizes", help="Run with shares of the training rows, such as 10%,25%,50%,100%."),
+        str | None, typer.Option("--data-sizes", help="Run with shares of the training rows, such as 10%,25%,50%,100%.")
     ] = None,
     together: Annotated[
         bool, typer.Option("--together", help="Train the targets as one run: an encoder, and a head for each task.")
@@ -67,10 +66,7 @@ def run_command(
     ] = False,
     quiet: Quiet = False,
     as_json: Json = False,
-    live: Annotated[
-        bool,
-        typer.Option("--live", help="Renew a page in the run's folder while it trains."),
-    ] = False,
+    live: Annotated[bool, typer.Option("--live", help="Renew a page in the run's folder while it trains.")] = False,
     track: Annotated[
         str, typer.Option(help="Send the runs to trackers: tensorboard, mlflow, wandb, trackio, ...")
     ] = "",

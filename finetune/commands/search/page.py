@@ -26,14 +26,7 @@ HOW_TO_READ = (
 
 
 def write_search_page(
-    file: Path,
-    *,
-    task: str,
-    space: Space,
-    ranked: "Sequence[Trial]",
-    metric: Metric,
-    split: str,
-    notes: Sequence[str],
+    file: Path, *, task: str, space: Space, ranked: "Sequence[Trial]", metric: Metric, split: str, notes: Sequence[str]
 ) -> int:
     """Writes the page of trials, the best first, and returns its size in bytes. Raises UserError without jinja2, and if
     it cannot be written.

@@ -117,8 +117,7 @@ def bound_socket(host: str, port: int) -> socket.socket:
     except OSError as error:
         made.close()
         raise UserError(
-            f"port {port} of {host} cannot be used ({error.strerror})",
-            "Choose another; 0 takes one that is free",
+            f"port {port} of {host} cannot be used ({error.strerror})", "Choose another; 0 takes one that is free"
         ) from error
     return made
 

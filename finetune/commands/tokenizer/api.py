@@ -135,13 +135,7 @@ def write_tokenizer(wanted: WantedTokenizer, corpus: Documents, *, watch: Watche
         texts = first_texts(document.text for document in held_out)
         splits = {"trained" if wanted.extend is None else "extended": splits_of(own, texts)}
         splits |= _of_model(wanted.extend or MINILM, texts, seen)
-    return Vocabulary(
-        path=wanted.path,
-        added=added,
-        documents=(len(train), len(texts)),
-        splits=splits,
-        notes=notes,
-    )
+    return Vocabulary(path=wanted.path, added=added, documents=(len(train), len(texts)), splits=splits, notes=notes)
 
 
 def _trained(

@@ -41,14 +41,7 @@ class Vocabulary:
         import pandas as pd
 
         rows = [
-            (
-                name,
-                one.vocabulary,
-                one.tokens_per_word,
-                one.bytes_per_token,
-                one.unknown_share,
-                one.in_many_share,
-            )
+            (name, one.vocabulary, one.tokens_per_word, one.bytes_per_token, one.unknown_share, one.in_many_share)
             for name, one in self.splits.items()
         ]
         return pd.DataFrame(rows, columns=list(COLUMNS))

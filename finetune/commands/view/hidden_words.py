@@ -64,10 +64,7 @@ def word_model(folder: Path) -> PreTrainedModel | None:
 
 
 def _logits(
-    model: PreTrainedModel,
-    inputs: dict[str, Any],
-    words: Sequence[Sequence[int]],
-    tokenizer: "PreTrainedTokenizerBase",
+    model: PreTrainedModel, inputs: dict[str, Any], words: Sequence[Sequence[int]], tokenizer: "PreTrainedTokenizerBase"
 ) -> list[Tensor]:
     """For each word the logits at its hidden tokens, `(tokens of the word, vocabulary)`."""
     length = inputs["input_ids"].shape[1]

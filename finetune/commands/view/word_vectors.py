@@ -35,11 +35,7 @@ def word_vectors(
         free.append(table[ids[places]].mean(0).numpy())
         tokens.append(shown_jamo(" ".join(tokenizer.convert_ids_to_tokens(ids[places].tolist()))))
     return WordVectors(
-        word=word,
-        sentences=sentences,
-        tokens=tokens,
-        context_free=np.stack(free),
-        layers=np.stack(layers, axis=1),
+        word=word, sentences=sentences, tokens=tokens, context_free=np.stack(free), layers=np.stack(layers, axis=1)
     )
 
 

@@ -43,8 +43,7 @@ def column_of(path: Path, form: FileFormat, column: str = "") -> str:
     listed = ", ".join(names[:NAMES_SHOWN])
     if column and column not in names:
         raise UserError(
-            f"{path}: has no column '{column}' (its columns: {listed})",
-            f"{nearest(column, names)}Name one: text=NAME",
+            f"{path}: has no column '{column}' (its columns: {listed})", f"{nearest(column, names)}Name one: text=NAME"
         )
     return column or only_text(path, {name: facts_of(name, [values.get(name) for values in first]) for name in names})
 

@@ -136,8 +136,7 @@ def _names(path: Path, form: FileFormat, line: int, header: Sequence[Any], claim
     width = max((place for place, cell in enumerate(header, start=1) if cell is not None), default=0)
     if not width:
         raise UserError(
-            f"{path}: has no header in its first {TOP:,} lines{hint_of(form)}",
-            "Put the columns' names above the rows",
+            f"{path}: has no header in its first {TOP:,} lines{hint_of(form)}", "Put the columns' names above the rows"
         )
     nameless = width - _filled(header)
     if nameless > MOST_NAMELESS:

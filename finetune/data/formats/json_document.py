@@ -133,12 +133,5 @@ def _write(file: IO[bytes], rows: Iterable[FileRow], output: OutputFormat) -> in
 
 
 FORMAT = Format(
-    name="json",
-    title="JSON",
-    lines=False,
-    suffixes=(".json",),
-    cells="lists",
-    sniff=sniff,
-    read=read,
-    write=_write,
+    name="json", title="JSON", lines=False, suffixes=(".json",), cells="lists", sniff=sniff, read=read, write=_write
 )

@@ -61,11 +61,7 @@ def limits(run: DescribedRun) -> str:
 
 
 def describe_run(
-    folder: RunFolder,
-    *,
-    exports: Sequence[Path] = (),
-    with_examples: bool = False,
-    hub_name: str = "",
+    folder: RunFolder, *, exports: Sequence[Path] = (), with_examples: bool = False, hub_name: str = ""
 ) -> DescribedRun:
     """A finished run with its seeds and exports; with a name on the Hub its model is called by that.
 

@@ -10,21 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from finetune.inference.exported.export_facts import (
-    IDS,
-    MASK,
-    POSITIONS,
-    SEGMENTS,
-    ExportFacts,
-)
+from finetune.inference.exported.export_facts import IDS, MASK, POSITIONS, SEGMENTS, ExportFacts
 from finetune.inference.exported.sessions import Session
-from finetune.inference.feature_batches import (
-    BATCH_TOKENS,
-    feature_sizes,
-    require_numbers_only,
-    stepped,
-    token_batches,
-)
+from finetune.inference.feature_batches import BATCH_TOKENS, feature_sizes, require_numbers_only, stepped, token_batches
 from finetune.models.feature import LOGITS, Feature, Ids
 from finetune.models.feature_arrays import lengths, read_positions
 from finetune.models.padding import padded
@@ -146,9 +134,7 @@ class ExportedEngine:
         fill = {IDS: self.pad_id, POSITIONS: NO_POSITION}
         return {
             name: padded(
-                [given[name](one) for one in sequences],
-                fill.get(name, 0),
-                length=0 if name == POSITIONS else longest,
+                [given[name](one) for one in sequences], fill.get(name, 0), length=0 if name == POSITIONS else longest
             )
             for name in self.exported.inputs
         }

@@ -89,10 +89,7 @@ def _write_scratch(predictor: Predictor, plan: Plan, file: InputFile, shard: Sha
     marked = Marked(
         of=plan.of(file, shard), failed=failed, truncated=journal.truncated, unsure=unsure
     ).added_to(schema)  # fmt: skip
-    with (
-        written_file(plan.place(shard, ".parquet")) as scratch,
-        pq.ParquetWriter(scratch, marked) as writer,
-    ):
+    with written_file(plan.place(shard, ".parquet")) as scratch, pq.ParquetWriter(scratch, marked) as writer:
         for table in tables_of(journal, schema):
             writer.write_table(table)
 

@@ -46,13 +46,7 @@ OF_BERT = SpecialTokens(
     inputs=("input_ids", "token_type_ids", "attention_mask"),
 )
 OF_ROBERTA = SpecialTokens(
-    names={
-        "cls_token": "<s>",
-        "pad_token": "<pad>",
-        "sep_token": "</s>",
-        "unk_token": "<unk>",
-        "mask_token": "<mask>",
-    },
+    names={"cls_token": "<s>", "pad_token": "<pad>", "sep_token": "</s>", "unk_token": "<unk>", "mask_token": "<mask>"},
     inputs=("input_ids", "attention_mask"),
 )
 

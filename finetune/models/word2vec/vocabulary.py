@@ -44,10 +44,7 @@ def word_tokenizer(texts: Sequence[str]) -> "PreTrainedTokenizerFast":
     numbers = {token: number for number, token in enumerate(tokens)}
     backend.model = WordLevel(numbers, unk_token=OF_BERT.names["unk_token"])
     return PreTrainedTokenizerFast(
-        tokenizer_object=backend,
-        model_max_length=POSITIONS,
-        model_input_names=list(OF_BERT.inputs),
-        **OF_BERT.names,
+        tokenizer_object=backend, model_max_length=POSITIONS, model_input_names=list(OF_BERT.inputs), **OF_BERT.names
     )
 
 

@@ -14,14 +14,7 @@ from finetune.data.words.lists import word_list
 from finetune.task_types.candidates import Ambiguous
 from finetune.task_types.choice.answers import MOST_OF_LABELS, ROWS_LOOKED_AT, answer_column, columns_of_choices
 from finetune.task_types.choice_labels import LETTERS, choice_named, choices_of
-from finetune.task_types.column_names import (
-    is_about,
-    is_id_name,
-    name_words_of,
-    named,
-    numbered_order,
-    stem_of,
-)
+from finetune.task_types.column_names import is_about, is_id_name, name_words_of, named, numbered_order, stem_of
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import Evidence
 

@@ -200,9 +200,7 @@ def choice_targets(choices: Sequence[str], names: Sequence[str], answer: Answer,
     place: Any = answer.value if given is None else names.index(given)
     chances = answer.probabilities or ()
     target = Target(
-        label=f"choice {names[place]}",
-        picks=[Pick(feature=0, place=(place,), against=0)],
-        confidence=chances[place],
+        label=f"choice {names[place]}", picks=[Pick(feature=0, place=(place,), against=0)], confidence=chances[place]
     )
     prediction = f"choice {names[answer.value]}: {choices[answer.value]}"
     return ExplainTarget(prediction=prediction, confidence=max(chances), targets=[target])

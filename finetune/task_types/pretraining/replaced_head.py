@@ -89,10 +89,7 @@ class ReplacedHead(Head):
         wrong = (logits[READ].long() != labels[REPLACED])[there].float()
         found = functional.binary_cross_entropy_with_logits(logits[REPLACED][there], wrong, reduction="sum")
         flat = logits[WORDS].flatten(0, 1), labels[WORDS].flatten()
-        return {
-            WORDS: functional.cross_entropy(*flat, ignore_index=IGNORED, reduction="sum"),
-            REPLACED: WEIGHT * found,
-        }
+        return {WORDS: functional.cross_entropy(*flat, ignore_index=IGNORED, reduction="sum"), REPLACED: WEIGHT * found}
 
     def config_settings(self) -> dict[str, Any]:
         return {}

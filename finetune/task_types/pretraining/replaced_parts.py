@@ -15,13 +15,7 @@ from finetune.data.documents import Document
 from finetune.models.feature import Feature
 from finetune.task_types.parts import Answer, Baselines, Codec, Scoring
 from finetune.task_types.pretraining.baselines import bigram_nats, counted, unigram_nats
-from finetune.task_types.pretraining.chosen_words import (
-    HAN,
-    ChosenWord,
-    chosen_words,
-    random_bits,
-    words_of,
-)
+from finetune.task_types.pretraining.chosen_words import HAN, ChosenWord, chosen_words, random_bits, words_of
 from finetune.task_types.pretraining.dev import NONE, dev_tokens
 from finetune.task_types.pretraining.features import PieceFeatures
 from finetune.task_types.pretraining.label_names import REPLACED

@@ -43,12 +43,7 @@ class SpanAnswer(Answer):
 
 
 def answers(
-    contexts: Sequence[str],
-    spans: Spans,
-    *,
-    n_best: int,
-    null: Sequence[Sequence[float]] | None,
-    threshold: float,
+    contexts: Sequence[str], spans: Spans, *, n_best: int, null: Sequence[Sequence[float]] | None, threshold: float
 ) -> list[SpanAnswer]:
     """The answer of each row, from the candidate spans in its context.
 

@@ -44,9 +44,7 @@ def tag_targets(
     if asked.word is not None and not made[0].picks:
         raise UserError(f"'{asked.word}' shares a token with the character before it", "Name more of the word")
     return ExplainTarget(
-        prediction=", ".join(shown) or "no entity",
-        confidence=None,
-        targets=[target for target in made if target.picks],
+        prediction=", ".join(shown) or "no entity", confidence=None, targets=[target for target in made if target.picks]
     )
 
 

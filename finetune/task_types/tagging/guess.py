@@ -98,10 +98,7 @@ def _both(intent: str, tags: str) -> str:
 
 
 def span_layout(
-    columns: Mapping[str, Sequence[Any]],
-    facts: Mapping[str, ColumnFacts],
-    text: Sequence[str],
-    label: Sequence[str],
+    columns: Mapping[str, Sequence[Any]], facts: Mapping[str, ColumnFacts], text: Sequence[str], label: Sequence[str]
 ) -> Layout | None:
     """A layout of texts with character spans; None where no column holds spans that are within a text."""
     for name in label or [name for name in columns if facts[name].kind not in ("empty", "number")]:

@@ -159,18 +159,10 @@ def without_label(like: Any, items: int) -> Any:
 
 
 def taught_features(
-    task: Task,
-    lessons: Lessons,
-    features: Sequence[Feature],
-    text: Sequence[Feature],
-    answers: RowAnswers,
-    rows: int,
+    task: Task, lessons: Lessons, features: Sequence[Feature], text: Sequence[Feature], answers: RowAnswers, rows: int
 ) -> TaughtFeatures:
     """The features to train on. Raises UserError where a student's tokens would have to be those of its teacher."""
     teaching, temperature = task.teaching, lessons.settings.temperature
-    by_feature = [
-        *teaching.by_feature(answers[:rows], features),
-        *teaching.by_feature(answers[rows:], text),
-    ]
+    by_feature = [*teaching.by_feature(answers[:rows], features), *teaching.by_feature(answers[rows:], text)]
     targets = [softened(each, teaching.learns, temperature) for each in by_feature]
     return TaughtFeatures([features, text], targets, rows)

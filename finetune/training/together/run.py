@@ -81,11 +81,7 @@ def _announce(planned: PlannedTogether, built: BuiltTogether, folder: RunFolder,
 
 
 def _trained(
-    planned: PlannedTogether,
-    built: BuiltTogether,
-    engine: Engine,
-    checkpoints: Checkpoints,
-    pause_after: int | None,
+    planned: PlannedTogether, built: BuiltTogether, engine: Engine, checkpoints: Checkpoints, pause_after: int | None
 ) -> tuple[Progress, EvaluatedTogether]:
     """Trains all tasks, and predicts the dev splits of each."""
     dev = DevTogether(

@@ -16,12 +16,7 @@ DIFFERENCES_SHOWN = 4  # settings that differ, in a message
 
 
 def expand_together(
-    names: list[str],
-    settings: dict[str, Any],
-    *,
-    seeds: int = 1,
-    shares: Sequence[float] = (),
-    checkpoint: str = "",
+    names: list[str], settings: dict[str, Any], *, seeds: int = 1, shares: Sequence[float] = (), checkpoint: str = ""
 ) -> list[ResolvedRun]:
     """A run of all targets for each seed and share of the training rows; `settings` hold for every target.
 

@@ -35,9 +35,7 @@ BAD_CELLS: dict[str, tuple[str, dict[int, object]]] = {
 }
 
 
-ROWS = {code: tuple(sorted(cells)) for code, (_, cells) in BAD_CELLS.items()} | {
-    "near-duplicate": (42, 43),
-}
+ROWS = {code: tuple(sorted(cells)) for code, (_, cells) in BAD_CELLS.items()} | {"near-duplicate": (42, 43)}
 
 
 @pytest.mark.parametrize("code", BAD_CELLS)

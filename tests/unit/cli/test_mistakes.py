@@ -49,10 +49,7 @@ def trained(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["check", "glue-rte", "model=EMPTY"], "lacks config.json"),
         (["evaluate", "TINY", "rte"], "fully trained model"),
         (["evaluate", "TRAINED", "rte", "--split", "exam"], "'exam'. It has train, dev, test"),
-        (
-            ["predict", "glue-rte", "FILE"],
-            "is empty",
-        ),
+        (["predict", "glue-rte", "FILE"], "is empty"),
         (["show", "glue-mrcp"], "'glue-mrcp'"),
         (["cp", "glue-mrpc", "FILE"], "already exists"),
         (["run", "my_task.py:mine", "task=1"], "my_task.py:mine"),

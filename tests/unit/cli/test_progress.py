@@ -105,12 +105,7 @@ def test_a_terminal_shows_time_left_from_the_first_update_on_and_every_step(
     lines = shown(steps, width, monkeypatch)
     text = "\n".join(lines)
     assert max(map(cell_len, lines)) <= max(width, 60)  # the result of an epoch is not cut
-    for words in (
-        "encoding rows  1/4",
-        "predicting  5/9",
-        "scoring dev",
-        "saving the model",
-    ):
+    for words in ("encoding rows  1/4", "predicting  5/9", "scoring dev", "saving the model"):
         assert words in text
     assert re.search(r"epoch 1/2  1/40  (19|20) s left", text)
     assert not re.search(r"(scoring dev|saving the model)  \d", text), "a step without parts shows no count"

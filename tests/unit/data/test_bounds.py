@@ -171,10 +171,7 @@ def test_a_bomb_of_a_sheet_is_refused(tmp_path: Path) -> None:
         {"text": ["a"], "n": [[0] * 10_000_000]},
         {"text": ["a"] * 100, "tokens": [["the cat sat. " * 80] * 1_000] * 100},
         {"text": ["a"] * 100, "one": [{"a": [{"b": "the cat sat. " * 8_000}] * 10}] * 100},
-        {
-            "text": ["a"] * 100,
-            "m": pa.array([[("k", "the cat " * 90_000)]] * 100, pa.map_(pa.string(), pa.string())),
-        },
+        {"text": ["a"] * 100, "m": pa.array([[("k", "the cat " * 90_000)]] * 100, pa.map_(pa.string(), pa.string()))},
         {"text": ["a"] * 1_100_000},
     ],
 )

@@ -239,7 +239,4 @@ def test_one_note_tells_the_encoding_of_a_file_that_dev_is_drawn_from(tmp_path: 
     task = own_task(str(reviews(tmp_path / "a.csv", "koi8-r")), {})
     assert [
         sum("read as KOI8-R" in note for note in task.load(Source(), split).notes) for split in ("train", "dev")
-    ] == [
-        1,
-        0,
-    ]
+    ] == [1, 0]

@@ -78,10 +78,7 @@ def test_one_bad_byte_spoils_one_row(tmp_path: Path) -> None:
     assert len(table) == 49
 
 
-@pytest.mark.parametrize(
-    "content",
-    ["# only\n# comments\n", "# one\n\n\n", "sep=;\n", "title,,\n,,\n"],
-)
+@pytest.mark.parametrize("content", ["# only\n# comments\n", "# one\n\n\n", "sep=;\n", "title,,\n,,\n"])
 def test_lines_above_nothing_are_told_in_one_line(tmp_path: Path, content: str) -> None:
     path = write(tmp_path / "odd.csv", content)
     with pytest.raises(UserError):

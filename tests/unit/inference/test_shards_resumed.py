@@ -31,11 +31,7 @@ def stopped_plan(windows: int, predictor: Predictor, target: Path, output: Path)
 
 @pytest.mark.parametrize("windows", [0, 1, 3])
 def test_the_same_call_resumes(
-    reviewer: Predictor,
-    parquets: Path,
-    whole_checksums: dict[str, str],
-    tmp_path: Path,
-    windows: int,
+    reviewer: Predictor, parquets: Path, whole_checksums: dict[str, str], tmp_path: Path, windows: int
 ) -> None:
     plan = stopped_plan(windows, reviewer, parquets, tmp_path / "out")
     assert 4 - len(plan.left()) == windows  # a shard is a window here

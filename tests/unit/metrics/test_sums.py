@@ -35,9 +35,7 @@ OF_CLASSES = [m for m in vars(metrics).values() if isinstance(m, Metric) and m.s
 
 
 @pytest.mark.parametrize(
-    "metric",
-    [*OF_CLASSES, metrics.f1_of("a"), metrics.class_metric("b", "recall")],
-    ids=lambda metric: metric.name,
+    "metric", [*OF_CLASSES, metrics.f1_of("a"), metrics.class_metric("b", "recall")], ids=lambda metric: metric.name
 )
 def test_a_resample_scores_as_its_rows_do(metric: Metric) -> None:
     gold, answers = RANDOM.choice(list("abc"), 60).tolist(), RANDOM.choice(list("abcd"), 60).tolist()

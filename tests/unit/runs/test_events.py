@@ -50,10 +50,7 @@ CASES: list[tuple[Event, dict[str, object] | None]] = [
     (Predicted(done=1, total=2), None),
     (Encoded(done=1, total=2, rate=3.0), None),
     (Working("saving"), None),
-    (
-        EPOCH,
-        {"epoch": 1, "loss": 0.5, "headline": 0.75, "scores": SCORES, "dev_loss": 0.25, "best": 0.75},
-    ),
+    (EPOCH, {"epoch": 1, "loss": 0.5, "headline": 0.75, "scores": SCORES, "dev_loss": 0.25, "best": 0.75}),
     (
         Done(folder="f", scores=SCORES, seconds={"total": 1.0}),
         {"folder": "f", "scores": SCORES, "seconds": {"total": 1.0}},

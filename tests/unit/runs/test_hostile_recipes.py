@@ -63,8 +63,7 @@ def test_many_dots_outside_of_keys_are_allowed(line: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "line",
-    [f"a{'.a' * 100} = 1", f"[a{'.a' * 100}]", f"x = {{ a{'.a' * 100} = 1 }}", '"q"' + ".'q'" * 100 + " = 1"],
+    "line", [f"a{'.a' * 100} = 1", f"[a{'.a' * 100}]", f"x = {{ a{'.a' * 100} = 1 }}", '"q"' + ".'q'" * 100 + " = 1"]
 )
 def test_keys_of_many_parts_are_refused(line: str) -> None:
     with pytest.raises(UserError, match="nested more than"):

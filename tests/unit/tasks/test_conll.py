@@ -21,11 +21,7 @@ def test_column_files_of_four_and_two_columns(tmp_path: Path) -> None:
     first = "EU NNP I-NP I-ORG\nsaid VB I-VP O\n\n\nRome NN I-NP I-LOC\n"
     four = f"-DOCSTART- -X- O O\n\n{first}\n-DOCSTART-\n\nx y z O\n"
     found = list(read_tagged(write(tmp_path / "four", four), types=["ORG", "LOC"]))
-    assert found == [
-        (1, ["EU", "said"], ["B-ORG", "O"]),
-        (1, ["Rome"], ["B-LOC"]),
-        (2, ["x"], ["O"]),
-    ]
+    assert found == [(1, ["EU", "said"], ["B-ORG", "O"]), (1, ["Rome"], ["B-LOC"]), (2, ["x"], ["O"])]
     ((document, words, tags),) = read_tagged(write(tmp_path / "two", "a b\tB-person\nc\tI-person"), types=["person"])
     assert (words, tags, document) == (["a b", "c"], ["B-person", "I-person"], 0)
 

@@ -98,10 +98,7 @@ def test_the_hub_copy_of_korsts_says_what_it_lacks(monkeypatch: pytest.MonkeyPat
     assert (loaded.rows[0].gold, loaded.origin) == (2.5, "dkoterwa/kor-sts (valid)")
     assert "lacks 96" in loaded.notes[0]
     assert find("nsmc").load(Source(), "test").rows[0].gold == "positive"
-    assert asked == [
-        ("dkoterwa/kor-sts", None, "valid", None),
-        ("e9t/nsmc", None, "test", "refs/convert/parquet"),
-    ]
+    assert asked == [("dkoterwa/kor-sts", None, "valid", None), ("e9t/nsmc", None, "test", "refs/convert/parquet")]
 
 
 @pytest.mark.slow

@@ -83,10 +83,7 @@ def test_semeval_takes_every_tenth_training_sentence_as_dev(tmp_path: Path) -> N
     train, dev, test = (task.load(source, split).rows for split in ("train", "dev", "test"))
     assert [len(train), len(dev), len(test)] == [36, 4, 12]
     assert [row.id for row in dev] == ["10", "20", "30", "40"]
-    assert (dev[0].text, dev[0].gold) == (
-        "The <e1>storm</e1> came from the <e2>flood</e2> 10.",
-        "Cause-Effect(e2,e1)",
-    )
+    assert (dev[0].text, dev[0].gold) == ("The <e1>storm</e1> came from the <e2>flood</e2> 10.", "Cause-Effect(e2,e1)")
     lines = (tmp_path / "TRAIN_FILE.TXT").read_text().replace("Cause-Effect(e2,e1)", "Cause-Effect", 1)
     (tmp_path / "TRAIN_FILE.TXT").write_text(lines)
     with pytest.raises(UserError, match=r"TRAIN_FILE\.TXT:2: unknown relation 'Cause-Effect'"):

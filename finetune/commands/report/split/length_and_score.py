@@ -69,10 +69,7 @@ def _chart(bins: Sequence[LengthBin], view: View) -> Markup:
     ]
     gap = "\n" * (bins[-1].longest >= 1_000)  # else the texts of ticks overlap
     ticks = [(float(at), f"{_range(b, gap)}\n({b.count:,})") for at, b in enumerate(bins)]
-    marks = [
-        intervals(ends),
-        line(points, marker="circle", tips=True),
-    ]
+    marks = [intervals(ends), line(points, marker="circle", tips=True)]
     said = "; ".join(f"{_range(b)} {view.length_in} {factor * b.score:.1f}" for b in bins)
     return chart(
         marks, x=Axis(label=f"{view.length_in} (rows)", ticks=ticks, low=-0.5, high=len(bins) - 0.5),

@@ -113,10 +113,7 @@ class OverlapView(View):
     def doubt(self, line: Line, place: int) -> dict[str, object]:
         start, end, kind = _spans(line, "gold")[place]
         there = [span for span in _spans(line, "prediction") if span[0] < end and start < span[1]]
-        return {
-            "doubted": f"{line['text'][start:end]} ({kind})",
-            "predicted_there": self.says_in(line["text"], there),
-        }
+        return {"doubted": f"{line['text'][start:end]} ({kind})", "predicted_there": self.says_in(line["text"], there)}
 
     def classes(self) -> list[ClassScore]:
         """The scores of each label."""

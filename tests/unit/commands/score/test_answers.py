@@ -76,13 +76,7 @@ def test_given_thresholds_are_used_with_null_odds(tmp_path: Path, in_process: An
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("{", "is not JSON"),
-        ("[]", "JSON object"),
-        ("{}", "first q1"),
-        ('{"q1": 3}', "q1 is 3"),
-    ],
+    ("text", "expected"), [("{", "is not JSON"), ("[]", "JSON object"), ("{}", "first q1"), ('{"q1": 3}', "q1 is 3")]
 )
 def test_faults_of_answer_files_are_named(text: str, expected: str, tmp_path: Path, in_process: Any) -> None:
     (tmp_path / "dev-v1.1.json").write_text(json.dumps(squad(GOOD)))

@@ -51,11 +51,7 @@ def assert_same(ours: list[np.ndarray], theirs: list[np.ndarray]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "task",
-    EVERY,
-    ids=lambda one: one.name,
-)
+@pytest.mark.parametrize("task", EVERY, ids=lambda one: one.name)
 def test_logits_equal_those_of_torch(task: Task, tiny_bert: Path, tmp_path: Path) -> None:
     own, exported, features = both_engines(task, tiny_bert, tmp_path)
     expected = own.logits(features)
