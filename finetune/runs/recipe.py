@@ -7,12 +7,11 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, ValidationError, model_validator
 
 from finetune.errors import UserError, shown_value
-from finetune.runs.lora_settings import lora_fault
 from finetune.runs.recipe_faults import LONGEST_KEY, refused
 from finetune.runs.recipe_tables import BY_LABELS, LARGEST, LONGEST_NAME, Distil, HeldOut, Seed, Settings, Train
+from finetune.runs.settings_together import lora_fault, update_fault
 from finetune.runs.together import Together
 from finetune.runs.toml import flat, read_toml, require_shallow, to_toml
-from finetune.runs.update_settings import update_fault
 
 # Defined here so that reading a recipe does not need torch.
 Layers = Literal[

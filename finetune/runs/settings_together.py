@@ -1,10 +1,16 @@
-"""Which settings of optimizer, schedule and unfreezing go together: one that would do nothing is refused."""
+"""Which settings go together, of LoRA, optimizer, schedule and unfreezing: one that would do nothing is refused."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from finetune.runs.recipe_tables import BY_LABELS, Train
 
+NEED_LORA: Mapping[str, Any] = {
+    "lora_targets": [],
+    "lora_alpha": None,
+    "lora_dropout": 0.0,
+    "adapter": False,
+}  # and their defaults
 READ_BY: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "momentum": ("solver", ("sgd",)),
     "adam_epsilon": ("solver", ("adam", "radam", "contrastive")),
@@ -41,4 +47,24 @@ def _unfreezes(settings: Mapping[str, Any], solver: str) -> str | None:
         return f"train.unfreeze_layers {count} and frozen: a frozen encoder stays so; leave one of them out"
     if count and solver not in BY_LABELS:
         return f"train.unfreeze_layers {count} and train.solver {solver}, which has no epochs; leave one of them out"
+    return None
+
+
+def lora_fault(settings: Mapping[str, Any]) -> str | None:
+    """What is wrong with the settings of a recipe as far as LoRA is concerned; None where nothing is."""
+    rank = settings["lora"]
+    if not rank:
+        unused = next((name for name, default in NEED_LORA.items() if settings[name] != default), None)
+        return unused and f"'{unused}' does nothing without LoRA: set a rank, such as lora = 8, or leave it out"
+    clashes = {
+        "frozen = true": (settings["frozen"], "nothing of a frozen encoder is trained"),
+        f"reinit_layers = {settings['reinit_layers']}": (settings["reinit_layers"], "the new layers would stay random"),
+        "train.solver = 'logistic'": (settings["train"]["solver"] == "logistic", "it trains the output layer alone"),
+    }
+    for other, (there, why) in clashes.items():
+        if there:
+            return f"lora = {rank} with {other}: {why}; leave one of them out"
+    own = settings["layers"] != "last" or settings["bilstm"] or settings["pooling"] in ("cls", "mean", "unit")
+    if settings["adapter"] and own:
+        return "adapter = true with layers, bilstm or pooling, which transformers lacks: leave adapter out, or these"
     return None
