@@ -2,11 +2,10 @@
 
 import math
 from collections.abc import Sequence
-from importlib.resources import files
 from itertools import pairwise
 from typing import Any
 
-from heads_charts import COLOURS
+from heads_charts import chart_file
 
 from finetune.analysis.pages.chart import Axis, stacked
 from finetune.analysis.pages.marks import MARKERS, Mark, line
@@ -44,10 +43,7 @@ def growth_chart(measured: dict[str, Any], language: str) -> str:
         f"{name}: " + ", ".join(f"{one['cpu_seconds']:.0f} s, {one['rows']:,}" for one in each)
         for name, each in found.items()
     )
-    text = str(stacked(*lines, x=x, ys=ys, says=says, below=MEMORY_HEIGHT))
-    style = files("finetune.analysis.pages").joinpath("chart.css").read_text(encoding="utf-8")
-    text = text.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
-    return text.replace("</title>", f"</title><style>{COLOURS}{style}</style>", 1) + "\n"
+    return chart_file(stacked(*lines, x=x, ys=ys, says=says, below=MEMORY_HEIGHT))
 
 
 def _lines(found: dict[str, list[dict[str, Any]]], value: str) -> list[Mark]:

@@ -160,7 +160,11 @@ def _layers(words: dict[str, str]) -> Axis:
 
 
 def _file(marks: list[Mark], *, x: Axis, y: Axis, height: float, says: str) -> str:
+    return chart_file(chart(marks, x=x, y=y, says=says, height=height))
+
+
+def chart_file(drawn: object) -> str:
+    """A chart as a file of its own, with the colours of a page."""
     style = files("finetune.analysis.pages").joinpath("chart.css").read_text(encoding="utf-8")
-    text = str(chart(marks, x=x, y=y, says=says, height=height))
-    text = text.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
+    text = str(drawn).replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
     return text.replace("</title>", f"</title><style>{COLOURS}{style}</style>", 1) + "\n"

@@ -1,13 +1,12 @@
 """The chart of memory by rows in docs/explanation/reliability.md, from results/benchmarks/memory_by_rows.json."""
 
 import math
-from importlib.resources import files
 from typing import Any
+
+from heads_charts import chart_file
 
 from finetune.analysis.pages.chart import Axis, chart
 from finetune.analysis.pages.marks import line
-
-COLOURS = "color:#333;--quiet:#777;--grid:#ddd;--surface:#fff;--series1:#2a6fdb;--series2:#c2670c"
 
 
 def memory_chart(measured: dict[str, Any]) -> str:
@@ -27,6 +26,4 @@ def memory_chart(measured: dict[str, Any]) -> str:
         lines, x=Axis(label="rows", ticks=ticks, margin=0.1), y=Axis(label="megabytes", low=0.0),
         says=f"Memory of finetune run by rows: {says}",
     )  # fmt: skip
-    style = files("finetune.analysis.pages").joinpath("chart.css").read_text(encoding="utf-8")
-    text = str(drawn).replace("<svg ", f'<svg xmlns="http://www.w3.org/2000/svg" style="{COLOURS}" ', 1)
-    return text.replace("</title>", f"</title><style>{style}</style>", 1) + "\n"
+    return chart_file(drawn)

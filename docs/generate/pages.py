@@ -39,10 +39,9 @@ from ranking_table import ranking_table
 from sequences_table import beams_table, written_table
 from shift_table import shift_table, shift_table_ko
 from speed_tables import gpu_table, pipeline_table, short_runs_table, used_rows_table
-from techniques_table import techniques_table, techniques_table_ko
+from techniques_table import techniques_table, techniques_table_ko, warmup_table
 from together_table import together_table
 from unsure_table import unsure_table
-from warmup_table import warmup_table
 
 from finetune.runs.record_files import all_records
 
