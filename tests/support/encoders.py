@@ -10,8 +10,6 @@ import torch
 from tokenizers import ByteLevelBPETokenizer, Tokenizer, models, pre_tokenizers, processors, trainers
 from transformers import (
     CONFIG_MAPPING,
-    AlbertConfig,
-    AlbertModel,
     AutoModel,
     AutoTokenizer,
     BertConfig,
@@ -20,16 +18,12 @@ from transformers import (
     BertModel,
     DistilBertConfig,
     DistilBertModel,
-    ElectraConfig,
-    ElectraModel,
     EncoderDecoderModel,
     GenerationConfig,
     PreTrainedTokenizerFast,
     RobertaConfig,
     RobertaModel,
     RobertaTokenizerFast,
-    XLMRobertaConfig,
-    XLMRobertaModel,
 )
 
 from finetune.models.families import FAMILIES
@@ -147,41 +141,6 @@ def tiny_roberta(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def tiny_albert(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A random ALBERT, whose two layers share their weights."""
-    folder = tmp_path_factory.mktemp("tiny-albert")
-    special = {"pad_token": "<pad>", "unk_token": "<unk>", "cls_token": "[CLS]", "sep_token": "[SEP]"}
-    template = ("[CLS]:0 $A:0 [SEP]:0", "[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1")
-    size = sentencepiece(folder, template, special | {"mask_token": "[MASK]"})
-    torch.manual_seed(0)
-    config = AlbertConfig(vocab_size=size, embedding_size=16, max_position_embeddings=128, pad_token_id=0, **SIZES)
-    AlbertModel(config).save_pretrained(folder)
-    return folder
-
-
-@pytest.fixture(scope="session")
-def tiny_xlm_roberta(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A random XLM-R of two layers."""
-    folder = tmp_path_factory.mktemp("tiny-xlm-roberta")
-    size = roberta_pieces(folder)
-    torch.manual_seed(0)
-    config = XLMRobertaConfig(vocab_size=size, max_position_embeddings=130, type_vocab_size=1, pad_token_id=1, **SIZES)
-    XLMRobertaModel(config).save_pretrained(folder)
-    return folder
-
-
-@pytest.fixture(scope="session")
-def tiny_electra(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A random ELECTRA of two layers, its embeddings narrower than its layers."""
-    folder = tmp_path_factory.mktemp("tiny-electra")
-    size = wordpiece(folder, "ElectraTokenizer")
-    torch.manual_seed(0)
-    config = ElectraConfig(vocab_size=size, embedding_size=16, max_position_embeddings=128, **SIZES)
-    ElectraModel(config).save_pretrained(folder)
-    return folder
-
-
-@pytest.fixture(scope="session")
 def tiny_distilbert(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A random DistilBERT of two layers."""
     folder = tmp_path_factory.mktemp("tiny-distilbert")
@@ -231,6 +190,12 @@ def roberta_pieces(folder: Path) -> int:
     return sentencepiece(folder, ("<s> $A </s>", "<s> $A </s> </s> $B </s>"), special | {"mask_token": "<mask>"})
 
 
+def albert_pieces(folder: Path) -> int:
+    """Writes a SentencePiece vocabulary with ALBERT's special tokens."""
+    special = {"pad_token": "<pad>", "unk_token": "<unk>", "cls_token": "[CLS]", "sep_token": "[SEP]"}
+    return sentencepiece(folder, BERT_TEMPLATE, special | {"mask_token": "[MASK]"})
+
+
 def bert_words(folder: Path) -> int:
     """Writes BERT's vocabulary of whole words and letters."""
     return wordpiece(folder, "BertTokenizer")
@@ -254,6 +219,9 @@ def tiny(kind: str, vocabulary: Callable[[Path], int], **settings: Any) -> Any:
     return folder
 
 
+tiny_albert = tiny("albert", albert_pieces, embedding_size=16)  # its two layers share their weights
+tiny_electra = tiny("electra", lambda folder: wordpiece(folder, "ElectraTokenizer"), embedding_size=16)
+tiny_xlm_roberta = tiny("xlm-roberta", roberta_pieces, max_position_embeddings=130, type_vocab_size=1)
 tiny_modernbert = tiny("modernbert", byte_level, classifier_pooling="mean", local_attention=8)
 tiny_deberta_v2 = tiny(
     "deberta-v2",
