@@ -1,7 +1,7 @@
 """A context and several choices, one of them right: user data of the type `choice`."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -135,8 +135,19 @@ class Choice(DataType):
             return place + 1
         return choice_name(place, names_of_choices(self.layout), self.layout.counted_from)
 
-    def findings(self, rows: SplitRows) -> Iterable[Finding]:
-        return choice_findings(rows)
+    def findings(self, rows: SplitRows) -> Iterator[Finding]:
+        """The most frequent position of the right choice, numbers of choices that vary, and duplicate choices."""
+        yield from of_single_labels(rows, worst=False)
+        columns = [rows.table.columns[name] for name in rows.layout.text[rows.layout.contexts :]]
+        given = {row: choices_of([cells[row] for cells in columns]) for row, text in enumerate(rows.texts) if text}
+        counts = Counter(map(len, given.values()))
+        if len(counts) > 1:
+            usual = counts.most_common(1)[0][0]
+            what = f"rows with another number of choices than {usual}, which most have"
+            others = [row for row, some in given.items() if len(some) != usual]
+            yield Finding(issue=CHOICE_COUNT, indexes=others, what=what)
+        if double := [row for row, some in given.items() if len(set(some)) < len(some)]:
+            yield Finding(issue=DOUBLE_CHOICE, indexes=double)
 
     def row(self, layout: Layout, values: Mapping[str, Any], name: str) -> ChoiceRow:
         """The context and the choices. Raises NoRow for a missing one, and for a label that is not one of them."""
@@ -220,18 +231,3 @@ def _place(layout: Layout, cell: Any, choices: tuple[str, ...]) -> int:
     if number is None:
         raise NoRow(f"has the label {short(cell)}; expected one of its {len(choices)} choices", LABEL_RANGE)
     return number
-
-
-def choice_findings(rows: SplitRows) -> Iterator[Finding]:
-    """The most frequent position of the right choice, numbers of choices that vary, and duplicate choices."""
-    yield from of_single_labels(rows, worst=False)
-    columns = [rows.table.columns[name] for name in rows.layout.text[rows.layout.contexts :]]
-    given = {row: choices_of([cells[row] for cells in columns]) for row, text in enumerate(rows.texts) if text}
-    counts = Counter(map(len, given.values()))
-    if len(counts) > 1:
-        usual = counts.most_common(1)[0][0]
-        what = f"rows with another number of choices than {usual}, which most have"
-        others = [row for row, some in given.items() if len(some) != usual]
-        yield Finding(issue=CHOICE_COUNT, indexes=others, what=what)
-    if double := [row for row, some in given.items() if len(set(some)) < len(some)]:
-        yield Finding(issue=DOUBLE_CHOICE, indexes=double)

@@ -111,10 +111,21 @@ class ChoiceExplainer(Explainer["ChoiceTask"]):
     """The logit of a choice."""
 
     def texts(self, row: ChoiceRow) -> list[list[NamedText]]:
-        return choice_texts(row.context, row.choices, self.task._names(row))
+        """The context with each choice."""
+        first, names = NamedText(name="context", text=row.context), self.task._names(row)
+        return [[first, NamedText(name=f"choice {n}", text=text)] for n, text in zip(names, row.choices, strict=True)]
 
     def wanted(self, row: ChoiceRow, answer: Answer, features: Sequence[Feature], asked: Asked) -> ExplainTarget:
-        return choice_targets(row.choices, self.task._names(row), answer, asked)
+        """The predicted choice, or the one whose name was asked for."""
+        asked.require_no_word()
+        names = self.task._names(row)
+        given = asked.one_of(names)
+        place: Any = answer.value if given is None else names.index(given)
+        chances = answer.probabilities or ()
+        picks = [Pick(feature=0, place=(place,), against=0)]
+        target = Target(label=f"choice {names[place]}", picks=picks, confidence=chances[place])
+        prediction = f"choice {names[answer.value]}: {row.choices[answer.value]}"
+        return ExplainTarget(prediction=prediction, confidence=max(chances), targets=[target])
 
 
 class ChoiceTeaching(Teaching["ChoiceTask"]):
@@ -185,22 +196,3 @@ class ChoiceTask(Task):
 
 def _answer(probabilities: np.ndarray) -> Answer:
     return Answer(value=int(probabilities.argmax()), probabilities=probabilities.tolist())
-
-
-def choice_texts(context: str, choices: Sequence[str], names: Sequence[str]) -> list[list[NamedText]]:
-    """The context with each choice."""
-    first = NamedText(name="context", text=context)
-    return [[first, NamedText(name=f"choice {n}", text=text)] for n, text in zip(names, choices, strict=True)]
-
-
-def choice_targets(choices: Sequence[str], names: Sequence[str], answer: Answer, asked: Asked) -> ExplainTarget:
-    """The predicted choice, or the one whose name was asked for."""
-    asked.require_no_word()
-    given = asked.one_of(names)
-    place: Any = answer.value if given is None else names.index(given)
-    chances = answer.probabilities or ()
-    target = Target(
-        label=f"choice {names[place]}", picks=[Pick(feature=0, place=(place,), against=0)], confidence=chances[place]
-    )
-    prediction = f"choice {names[answer.value]}: {choices[answer.value]}"
-    return ExplainTarget(prediction=prediction, confidence=max(chances), targets=[target])

@@ -1,17 +1,13 @@
 """A logit for each label from the pooled output."""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated
 
-from pydantic import Field
 from torch import Tensor
 from torch.nn import functional
 
 from finetune.models.backbone import Backbone
 from finetune.models.feature import LABEL
 from finetune.task_types.pooled_head import PooledHead
-
-ProbabilityOfLabel = Annotated[float, Field(ge=0, le=1)]
 
 
 class MultiLabelHead(PooledHead):

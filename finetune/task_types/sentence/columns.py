@@ -152,7 +152,10 @@ class Regression(SentenceType):
 
     def summary(self, golds: Sequence[float]) -> str:
         """The range and the mean."""
-        return number_summary(golds)
+        if not golds:
+            return "none"
+        mean = sum(golds) / len(golds)
+        return f"{min(golds):g} to {max(golds):g}, mean {mean:.4g}, {len(set(golds)):,} different ones"
 
     def findings(self, rows: SplitRows) -> Iterable[Finding]:
         """Numbers that are all equal."""
@@ -202,14 +205,6 @@ def sign_of_none(cells: Sequence[Any]) -> str:
     rare = 0 < counts["-"] < RARE_SHARE * counts.total()
     words = all(any(map(str.isalpha, label)) for label in counts if label != "-")
     return "-" if rare and words and len(counts) > 2 else ""
-
-
-def number_summary(golds: Sequence[float]) -> str:
-    """The range and the mean."""
-    if not golds:
-        return "none"
-    mean = sum(golds) / len(golds)
-    return f"{min(golds):g} to {max(golds):g}, mean {mean:.4g}, {len(set(golds)):,} different ones"
 
 
 def number_strata(values: Sequence[float]) -> list[int]:
