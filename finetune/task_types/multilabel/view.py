@@ -8,14 +8,13 @@ import numpy as np
 
 from finetune.metrics.scores import label_set_scores
 from finetune.task_types.claims import Claim, SetCandidate
-from finetune.task_types.marked_text import TextPart
-from finetune.task_types.text_inputs.view import probabilities_by_label, text_lengths, text_parts
-from finetune.task_types.view import Beliefs, ClassScore, Curve, Line, View
+from finetune.task_types.text_inputs.view import RowTextView, probabilities_by_label
+from finetune.task_types.view import Beliefs, ClassScore, Curve, Line
 
 NONE = "no such label"
 
 
-class LabelsView(View):
+class LabelsView(RowTextView):
     """Any number of labels per row; each label is a separate decision."""
 
     measure = "share of rows with exactly the right labels"
@@ -31,13 +30,6 @@ class LabelsView(View):
     def scores(self) -> np.ndarray:
         """1 where exactly the right labels were predicted."""
         return np.array([set(line["gold"]) == set(line["prediction"]) for line in self.lines], float)
-
-    def lengths(self) -> np.ndarray:
-        """Characters."""
-        return text_lengths(list(self.lines))
-
-    def parts(self, line: Line) -> list[TextPart]:
-        return text_parts(line)
 
     def by_label(self, line: Line) -> dict[str, float]:
         return probabilities_by_label(self.labels, line)

@@ -6,11 +6,11 @@ import numpy as np
 
 from finetune.data.characters import same_text
 from finetune.task_types.marked_text import TextPart, unmarked
-from finetune.task_types.text_inputs.view import text_lengths
-from finetune.task_types.view import Line, View
+from finetune.task_types.text_inputs.view import RowTextView
+from finetune.task_types.view import Line
 
 
-class RankingView(View):
+class RankingView(RowTextView):
     """A row's score is the share of its query's more or less relevant passages that it is in the right order with."""
 
     measure = "pairs in order"
@@ -30,10 +30,6 @@ class RankingView(View):
             in_order = (np.abs(wanted) * (1 + wanted * got) / 2).sum(1)
             found[some] = np.divide(in_order, pairs, out=np.ones(len(some)), where=pairs > 0)
         return found
-
-    def lengths(self) -> np.ndarray:
-        """Characters."""
-        return text_lengths(list(self.lines))
 
     def parts(self, line: Line) -> list[TextPart]:
         return [unmarked("query", line["text"]), unmarked("passage", line["pair"])]

@@ -8,15 +8,14 @@ import numpy as np
 
 from finetune.metrics.scores import label_scores
 from finetune.task_types.claims import Claim, SetCandidate
-from finetune.task_types.marked_text import TextPart
-from finetune.task_types.text_inputs.view import probabilities_by_label, text_lengths, text_parts
-from finetune.task_types.view import ClassScore, Curve, Line, View, most_probable
+from finetune.task_types.text_inputs.view import RowTextView, probabilities_by_label
+from finetune.task_types.view import ClassScore, Curve, Line, most_probable
 
 if TYPE_CHECKING:
     from finetune.task_types.task import Task
 
 
-class LabelView(View):
+class LabelView(RowTextView):
     """One label per row."""
 
     softmax = True
@@ -28,13 +27,6 @@ class LabelView(View):
     def scores(self) -> np.ndarray:
         """1 where the right label was predicted."""
         return np.array([line["gold"] == line["prediction"] for line in self.lines], float)
-
-    def lengths(self) -> np.ndarray:
-        """Characters."""
-        return text_lengths(list(self.lines))
-
-    def parts(self, line: Line) -> list[TextPart]:
-        return text_parts(line)
 
     def by_label(self, line: Line) -> dict[str, float]:
         return probabilities_by_label(self.labels, line)
@@ -129,7 +121,7 @@ class LabelView(View):
         return {line["prediction"]: int(np.argmax(line["probabilities"])) for line in self.lines}
 
 
-class NumberView(View):
+class NumberView(RowTextView):
     """Regression: a row's score is the absolute error of its prediction."""
 
     measure = "mean absolute error"
@@ -143,13 +135,6 @@ class NumberView(View):
     def scores(self) -> np.ndarray:
         golds, answers = self.numbers()
         return np.abs(answers - golds)  # type: ignore[no-any-return]
-
-    def lengths(self) -> np.ndarray:
-        """Characters."""
-        return text_lengths(list(self.lines))
-
-    def parts(self, line: Line) -> list[TextPart]:
-        return text_parts(line)
 
     def certainty(self) -> np.ndarray:
         """The absolute errors, so that the largest are listed first."""
