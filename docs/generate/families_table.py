@@ -66,8 +66,8 @@ def _rates(found: Found, precision: str, measure: str) -> str:
     if not {(precision, "finetune"), (precision, "Trainer")} <= set(found):
         return ""
     ours, theirs = (found[precision, name].get(measure) for name in ("finetune", "Trainer"))
-    if theirs is None:
-        return f"{_figure(ours)} / fails"
+    if ours is None or theirs is None:
+        return " / ".join("fails" if rate is None else _figure(rate) for rate in (ours, theirs))
     return f"{ours / theirs:.2f} ({_figure(ours)} / {_figure(theirs)})"
 
 
