@@ -4,7 +4,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
@@ -32,7 +32,6 @@ from finetune.models.families import most_tokens
 from finetune.models.feature import LABEL, Feature, label_counts
 from finetune.models.feature_arrays import lengths, read_positions
 from finetune.models.kernels import cpu, cuda
-from finetune.models.kernels.casts import cast_once
 from finetune.models.kernels.malloc import trim_memory
 from finetune.models.model import EncoderWithHead, as_float
 from finetune.runs import interrupts
@@ -92,12 +91,6 @@ class Engine:
         """Leaves what the calling program has set in torch and numpy."""
         return plain_mode()
 
-    @contextmanager
-    def predicting(self) -> Iterator[None]:
-        """Without gradients, in the engine's precision, to which a CPU casts weights once within it."""
-        with torch.inference_mode(), self.accelerator.autocast(), cast_once():
-            yield
-
     def logits(self, features: Sequence[Feature]) -> list[np.ndarray]:
         """Logits of every feature, without padding, in order; the same on every process.
 
@@ -111,7 +104,7 @@ class Engine:
         mine = batches[self.accelerator.process_index :: self.accelerator.num_processes]
         pieces: list[tuple[int, np.ndarray]] = []
         done = 0
-        with self.predicting():
+        with torch.inference_mode(), self.accelerator.autocast():
             ahead = (self._collated([features[i] for i in indices]) for indices in mine)
             ready = list(islice(ahead, 1))
             for number, indices in enumerate(mine):
@@ -180,7 +173,7 @@ class Engine:
         pooled = self.model.pooled if pooled is None else pooled
         self.model.to(self.accelerator.device).eval()
         started, done = time.perf_counter(), 0
-        with self.predicting():
+        with torch.inference_mode(), self.accelerator.autocast():
             for chosen in token_batches(lengths(sequences), tokens=self._batch_tokens()):
                 batch = self.batch([replace(sequences[i], label=None) for i in chosen])
                 states, mask = self.model.backbone.hidden_states(layers, pooled=pooled, **batch.for_encoder())

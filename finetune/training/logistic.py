@@ -84,7 +84,7 @@ def _parts(features: Sequence[Feature]) -> Iterator[Sequence[Feature]]:
 def _loss(engine: Engine, features: Sequence[Feature]) -> float:
     """Mean loss per label, as in training."""
     total = 0.0
-    with engine.predicting():
+    with torch.inference_mode(), engine.accelerator.autocast():
         for some in _parts(features):
             batch = engine.batch(some)
             total += float(engine.model.head.loss(engine.model(*batch.inputs()).float(), batch.labels[LABEL]))
@@ -96,7 +96,7 @@ def _columns(engine: Engine, features: Sequence[Feature]) -> tuple[np.ndarray, n
     model = engine.model.to(engine.accelerator.device).eval()
     inputs: list[np.ndarray] = []
     labels: list[Any] = []
-    with engine.predicting():
+    with torch.inference_mode(), engine.accelerator.autocast():
         for some in _parts(features):
             batch = engine.batch(some)
             hidden, mask, *_ = model.hidden(batch)

@@ -5,13 +5,11 @@ In all of them the weight decay is decoupled (Loshchilov and Hutter 2019): an up
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
-from accelerate.optimizer import AcceleratedOptimizer
-from torch import Tensor, nn
-from torch.nn.utils import clip_grad_norm_, get_total_norm
+from torch import nn
 from torch.optim import SGD, AdamW, Optimizer, RAdam
 
 from finetune.models.freezing import depths
@@ -40,19 +38,6 @@ def build_optimizer(model: EncoderWithHead, settings: Train) -> Optimizer:
     if settings.bias_correction:
         return AdamW(groups, lr=rate, betas=BETAS, eps=settings.adam_epsilon, fused=True)
     return UncorrectedAdamW(groups, lr=rate, eps=settings.adam_epsilon)
-
-
-def clip(prepared: AcceleratedOptimizer, parameters: Sequence[nn.Parameter], *, norm: float) -> Tensor:
-    """Limits the norm of the gradients that the next step of Accelerate's optimizer sees; returns the one they have.
-
-    A fused optimizer divides each gradient as it reads it, which saves two passes over all of them. In fp16 it divides
-    by the scaler's number instead.
-    """
-    if prepared.scaler is not None or not getattr(prepared.optimizer, "_step_supports_amp_scaling", False):
-        return clip_grad_norm_(parameters, norm)
-    found = get_total_norm([p.grad for p in parameters if p.grad is not None])
-    prepared.optimizer.grad_scale = (found / norm).clamp(min=1)
-    return found
 
 
 def base_rate(settings: Train) -> float:

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from accelerate import Accelerator
 from torch import nn
-from torch.nn.utils import get_total_norm
+from torch.nn.utils import clip_grad_norm_, get_total_norm
 from torch.optim.lr_scheduler import LRScheduler
 
 from finetune.data.messages import first_of
@@ -28,7 +28,6 @@ from finetune.runs.recipe_tables import Train
 from finetune.training.batching import share
 from finetune.training.checkpoints import Progress
 from finetune.training.graphs import GraphedPasses
-from finetune.training.optimizer import clip
 from finetune.training.passes import BatchPasses, Objective
 from finetune.training.unfreezing import Unfreezing
 
@@ -118,7 +117,7 @@ class Updater:
         for parameter in () if self.unfreezing is None else self.unfreezing.frozen(epoch):
             parameter.grad = None  # several processes have computed it; without one the optimizer leaves a weight alone
         accelerator.unscale_gradients(self.optimizer)
-        norm = clip(self.optimizer, self.passes.parameters, norm=self.settings.clip_norm)
+        norm = clip_grad_norm_(self.passes.parameters, self.settings.clip_norm)
         before = None if accelerator.scaler is None else accelerator.scaler.get_scale()
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)

@@ -87,7 +87,7 @@ def _logits_of_torch(model: ServedModel, feature: Feature) -> np.ndarray:
 
     engine = model.predictor.torch_engine
     batch = engine.batch([feature])
-    with engine.predicting():
+    with torch.inference_mode(), engine.accelerator.autocast():
         logits = engine.model.eval()(*batch.inputs())
         found = as_float(logits[WORDS] if isinstance(logits, dict) else logits)
     logits_of_reads: np.ndarray = found[0, : len(feature.reads or ())].cpu().numpy()

@@ -16,7 +16,6 @@ from torch.autograd.function import once_differentiable
 from transformers import PreTrainedModel
 
 from finetune.models.kernels import cpu
-from finetune.models.kernels.casts import cast
 from finetune.models.kernels.first_token import is_for_first
 from finetune.models.kernels.layer_parts import AttentionParts, FeedForwardParts, Layer, attention_of, feed_forward_of
 from finetune.models.kernels.layer_passes import AttentionPasses, FeedForwardPasses, Passes
@@ -148,7 +147,7 @@ class _Part(torch.autograd.Function):
     def forward(ctx: Any, passes: Passes, states: Tensor, mask: Tensor | None, *weights: Tensor) -> Tensor:
         kind = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else states.dtype
         with torch.autocast("cpu", enabled=False):
-            products = [cast(each, kind) for each in weights[:-2]]
+            products = [each.to(kind) for each in weights[:-2]]
             output, saved = passes.forward(states.to(kind), mask, [*products, *weights[-2:]])
         ctx.passes, ctx.kind = passes, states.dtype
         ctx.save_for_backward(*saved)

@@ -17,7 +17,6 @@ from finetune.models import fast_paths
 from finetune.models.building import load_backbone
 from finetune.models.families import FAMILIES
 from finetune.models.kernels import cpu, dropout, layer_passes
-from finetune.models.kernels.casts import cast_once
 from finetune.models.kernels.first_token import every_token_again, last_layer_for_first_token
 from finetune.models.kernels.half_precision import stay_in_half_precision
 from finetune.models.kernels.whole_layer import take_whole_layers
@@ -113,23 +112,6 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
 def test_it_is_taken_by_every_model_that_is_built(tiny_bert: Path, counted: list[int]) -> None:
     passed(encoder(tiny_bert, whole=True))
     assert len(counted) == SIZES["num_hidden_layers"]
-
-
-def test_weights_are_cast_once_in_a_prediction_and_again_after_it(tiny_bert: Path) -> None:
-    model = encoder(tiny_bert, whole=True).eval()
-    weight = model.encoder.layer[0].output.dense.weight
-
-    def found() -> Tensor:
-        with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
-            return model(input_ids=IDS, attention_mask=MASK).last_hidden_state
-
-    before = found()
-    with cast_once():
-        assert torch.equal(found(), before)
-        with torch.no_grad():
-            weight *= 2
-        assert torch.equal(found(), before)
-    assert not torch.equal(found(), before)
 
 
 def test_layers_whose_attention_is_recorded_or_long_are_left_alone(
