@@ -82,6 +82,7 @@ def _chances(model: ServedModel, ids: list[int], segments: list[int] | None, pla
 
 
 def _logits_of_torch(model: ServedModel, feature: Feature) -> np.ndarray:
+    import torch
 
     from finetune.models.model import as_float
 
