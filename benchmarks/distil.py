@@ -2,7 +2,7 @@
 
 python benchmarks/distil.py --out results/benchmarks/distil.json --seeds 42 43 44
 
-Each seed has its own teacher. Teachers and students train on the same ROWS rows with labels; `sst2 and text` has other
+Each seed has its own teacher. Teachers and students train on the same rows with labels; `sst2 and ... texts` have other
 sentences of the data set as rows without labels. A finished part is kept, so that the same command goes on.
 """
 
@@ -23,7 +23,7 @@ from finetune.runs.folder import RunFolder
 from finetune.task_types.prepare import load_splits
 from finetune.task_types.registry import find
 
-ROWS, TEXT_ROWS = 1_000, 3_000
+ROWS = 1_000  # with labels
 TEXTS: dict[str, Any] = {"train.learning_rate": 1e-4, "train.batch_size": 16}
 TAGS: dict[str, Any] = {
     "train.learning_rate": 2e-4, "max_length": 128, "options.context": "sentence", "train.batch_size": 16,
@@ -34,7 +34,8 @@ SPANS: dict[str, Any] = {
 }  # fmt: skip
 SETS: dict[str, tuple[str, dict[str, Any]]] = {  # the recipe, and its settings
     "sst2": ("glue-sst2", TEXTS),
-    "sst2 and text": ("glue-sst2", TEXTS),
+    "sst2 and 3,000 texts": ("glue-sst2", TEXTS),
+    "sst2, 2,000 rows, and 60,000 texts": ("glue-sst2", TEXTS | {"limit": 2_000}),
     "mrpc": ("glue-mrpc", TEXTS),
     "stsb": ("glue-stsb", TEXTS),
     "cola": ("glue-cola", TEXTS),
@@ -47,25 +48,26 @@ OF_STUDENT: dict[str, dict[str, Any]] = {  # settings that its teacher does not 
     "conll-2003, temperature 1": {"distil.temperature": 1},
     "conll-2003, 10 epochs": {"train.epochs": 10},
 }
+TEXT_ROWS = {"sst2 and 3,000 texts": 3_000, "sst2, 2,000 rows, and 60,000 texts": 60_000}
 STUDENTS = {"1,3,5": [1, 3, 5], "2,5": [2, 5]}
 STUDENT_RATE = 2e-4
 
 
-def texts(path: Path) -> Path:
+def texts(path: Path, count: int, labelled_rows: int) -> Path:
     """A file of sentences of SST-2, none of which is among the rows with labels."""
     if not path.is_file():
         task, source = find("sst2"), source_of(None)
-        labelled = {row.text for row in load_splits(task, source, limit=ROWS)["train"].rows}
+        labelled = {row.text for row in load_splits(task, source, limit=labelled_rows)["train"].rows}
         others = sorted({row.text for row in task.load(source, "train").rows} - labelled)
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("w", newline="", encoding="utf-8") as file:
-            csv.writer(file).writerows([["text"], *([text] for text in random.Random(0).sample(others, TEXT_ROWS))])
+            csv.writer(file).writerows([["text"], *([text] for text in random.Random(0).sample(others, count))])
     return path
 
 
 def trained(recipe: str, out: Path, **settings: Any) -> Any:
     """The record of a run, which is trained unless it is finished."""
-    return finetune.train(recipe, model="minilm", limit=ROWS, out=out, progress=False, **settings).records[0]
+    return finetune.train(recipe, model="minilm", out=out, progress=False, **{"limit": ROWS, **settings}).records[0]
 
 
 def measured(name: str, seed: int, student: str, work: Path) -> dict[str, Any]:
@@ -76,7 +78,9 @@ def measured(name: str, seed: int, student: str, work: Path) -> dict[str, Any]:
     own = settings | {"train.learning_rate": max(STUDENT_RATE, settings["train.learning_rate"])}
     own |= OF_STUDENT.get(name, {})
     taught = {"distil.teacher": str(RunFolder.of(out, teacher.task, teacher.id).path), "distil.weak": True}
-    text = {"distil.text": str(texts(work / "sst2.csv"))} if name.endswith("text") else {}
+    text: dict[str, Any] = {}
+    if count := TEXT_ROWS.get(name):
+        text["distil.text"] = str(texts(work / f"sst2-{count}.csv", count, settings.get("limit", ROWS)))
     record = trained(recipe, out, seed=seed, keep_layers=STUDENTS[student], **own, **taught, **text)
     split, metric = record.first_split, record.headline
     rows = {one.name: one.model_dump(exclude={"name", "scores"}) | {"score": one.scores[split][metric]}
@@ -109,7 +113,7 @@ def main() -> None:
         if options.out is not None:
             about = "dev scores of minilm as teacher, and of its layers as students with and without it"
             before["parts"] |= json.loads(options.out.read_text())["parts"] if options.out.is_file() else {}
-            facts = {"about": about, **machine.facts(), "labelled_rows": ROWS, "text_rows": TEXT_ROWS}
+            facts = {"about": about, **machine.facts(), "labelled_rows": ROWS}
             options.out.parent.mkdir(parents=True, exist_ok=True)
             options.out.write_text(json.dumps({**facts, "parts": before["parts"]}, indent=1) + "\n")
 

@@ -29,7 +29,7 @@ def distil_table(measured: dict[str, Any]) -> str:
     head = ["data", "layers of the student", "score", "seeds", *MODELS, "lead", "weights"]
     text = (
         f"Scores of dev, minilm as teacher (six layers). Teacher and students have {measured['labelled_rows']:,} rows "
-        f"with labels, three epochs; `sst2 and text` has {measured['text_rows']:,} more sentences without labels. The "
+        "with labels where nothing else is named, three epochs; texts are sentences without labels. The "
         "lead is over the same student without a teacher, with the least and the greatest of the seeds; weights "
         "are the student's against the teacher's. "
         f"{measured['cpu']['name']}, {measured['date'][:10]}."
