@@ -65,7 +65,10 @@ bench: install
 	$(BIN)/python benchmarks/against_trainer.py --updates 16 \
 		--only finetune finetune-bf16 trainer-grouped-fp32 trainer-grouped-bf16 \
 		--out results/benchmarks/against_trainer_avx512.json # where the processor computes bf16
-	$(BIN)/python benchmarks/cpu_parts.py --out results/benchmarks/cpu_parts.json
+	$(BIN)/python benchmarks/cpu_parts.py --updates 16 --out results/benchmarks/cpu_parts.json
+	$(BIN)/python benchmarks/cpu_parts.py --updates 16 --precision bf16 --out results/benchmarks/cpu_parts_bf16.json
+	$(BIN)/python benchmarks/step_profile.py --out results/benchmarks/step_profile.json
+	$(BIN)/python benchmarks/against_pipeline.py --out results/benchmarks/against_pipeline.json
 	$(BIN)/python benchmarks/squad_postprocessing.py --out results/benchmarks/squad_postprocessing.json
 
 clean:

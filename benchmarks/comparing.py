@@ -2,7 +2,7 @@
 
 import statistics
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ def compare(contestants: Contestants, ratios: Ratios, *, about: str) -> None:
     parser.add_argument("--data", type=Path, help="folder with MRPC's files; default: $FINETUNE_DATA, then the Hub")
     parser.add_argument("--updates", type=int, default=40, help="updates timed in each process")
     parser.add_argument("--rounds", type=int, default=3, help="processes for each contestant")
+    parser.add_argument("--precision", choices=("fp32", "bf16"), default="fp32", help="of ours where its name has none")
     parser.add_argument("--only", nargs="+", choices=list(contestants), help="leave out the others")
     options = parser.parse_args()
     if options.updates < 1 or options.rounds < 1:
@@ -36,29 +37,30 @@ def compare(contestants: Contestants, ratios: Ratios, *, about: str) -> None:
         column: {name: pair for name, pair in pairs.items() if set(pair) <= set(contestants)}
         for column, pairs in ratios.items()
     }
+    train = TRAIN.model_copy(update={"precision": options.precision})
+    job = Job(data=options.data, updates=options.updates, seed=0, train=train)
     try:
-        sample(Job(data=options.data, updates=options.updates, seed=0))
+        sample(job)
     except UserError as error:
         parser.error(str(error))
-    facts = _facts(options.updates, options.rounds)
-    results = _measure(contestants, data=options.data, updates=options.updates, rounds=options.rounds)
+    facts = _facts(job, options.rounds)
+    results = _measure(contestants, job, rounds=options.rounds)
     console.print(_table(results, ratios))
     write_json(options.out, {"about": about, **facts, **_numbers(results, ratios)})
 
 
-def _measure(contestants: Contestants, *, data: Path | None, updates: int, rounds: int) -> Results:
+def _measure(contestants: Contestants, job: Job, *, rounds: int) -> Results:
     """Every second round is in reverse order, so that drift in machine speed favours nobody."""
     results: Results = {name: [] for name in contestants}
     for number in range(rounds):
-        job = Job(data=data, updates=updates, seed=number)
         for name in list(contestants)[:: -1 if number % 2 else 1]:
-            found = fresh(contestants[name], job)
+            found = fresh(contestants[name], replace(job, seed=number))
             results[name].append(found)
             console.print(f"round {number + 1}  {name}: {found.examples_per_second:.1f} examples/s")
     return results
 
 
-def _facts(updates: int, rounds: int) -> dict[str, Any]:
+def _facts(job: Job, rounds: int) -> dict[str, Any]:
     """Machine, versions and settings of the measurement."""
     return {
         **machine.facts(),
@@ -66,8 +68,8 @@ def _facts(updates: int, rounds: int) -> dict[str, Any]:
         "settings": {
             "model": MODEL,
             "max_length": MAX_LENGTH,
-            "train": TRAIN.model_dump(),
-            "updates_timed": updates,
+            "train": job.train.model_dump(),
+            "updates_timed": job.updates,
             "updates_before": WARM_UP,
             "rounds": rounds,
         },

@@ -38,7 +38,14 @@ from padding_table import padding_table
 from ranking_table import ranking_table
 from sequences_table import beams_table, written_table
 from shift_table import shift_table, shift_table_ko
-from speed_tables import gpu_table, pipeline_table, short_runs_table, used_rows_table
+from speed_tables import (
+    cpu_parts_table,
+    gpu_table,
+    pipeline_table,
+    short_runs_table,
+    step_profile_table,
+    used_rows_table,
+)
 from techniques_table import techniques_table, techniques_table_ko, warmup_table
 from together_table import together_table
 from unsure_table import unsure_table
@@ -57,6 +64,8 @@ MEASURED: dict[str, tuple[Table, *tuple[str, ...]]] = {
     "serving-export": (serving_table, "serving_export"),
     "families-speed": (families_table, "families"),
     "families-small": (families_table, "families_small"),
+    "cpu-parts": (cpu_parts_table, "cpu_parts", "cpu_parts_bf16"),
+    "step-profile": (step_profile_table, "step_profile"),
     "used-rows": (used_rows_table, "used_rows"),
     "padding": (padding_table, "padding"),
     "against-pipeline": (pipeline_table, "against_pipeline"),

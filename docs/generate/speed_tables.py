@@ -29,6 +29,40 @@ def pipeline_table(measured: dict[str, Any]) -> str:
     return "\n".join([markdown_table(["pipeline", *rates], lines), "", made])
 
 
+def cpu_parts_table(*runs: dict[str, Any]) -> str:
+    """Training rate with each part added to those before, and its ratio to the row above, a column for each file."""
+    lines = list[Cells]()
+    for name in runs[0]["median_examples_per_second"]:
+        cells = list[str]()
+        for measured in runs:
+            rates, before = measured["median_examples_per_second"], measured["ratios"]["this / before"]
+            cells.append(f"{rates[name]:.1f}" + (f" ({before[name]['examples']:.2f})" if name in before else ""))
+        lines.append([name, *cells])
+    cpu, settings = runs[0]["cpu"], runs[0]["settings"]
+    made = (
+        "Examples/s, and how many times the row above. MiniLM on MRPC, medians of "
+        f"{settings['rounds']} rounds; {cpu['threads']} threads ({cpu['name']}), {runs[0]['date'][:10]}."
+    )
+    head = ["computed by", *(measured["settings"]["train"]["precision"] for measured in runs)]
+    return "\n".join([markdown_table(head, lines), "", made])
+
+
+def step_profile_table(measured: dict[str, Any]) -> str:
+    """Milliseconds of an update and their share by kind of operation, a column for each precision."""
+    runs, cpu, settings = measured["runs"], measured["cpu"], measured["settings"]
+    totals = {precision: sum(kinds.values()) for precision, kinds in runs.items()}
+    lines = list[Cells]()
+    for kind in next(iter(runs.values())):
+        each = [(kinds[kind], kinds[kind] / totals[precision]) for precision, kinds in runs.items()]
+        lines.append([kind, *(f"{milliseconds:.1f} ({share:.0%})" for milliseconds, share in each)])
+    lines.append(["**all**", *(f"{total:.0f}" for total in totals.values())])
+    made = (
+        f"Milliseconds of an update of {settings['batch_size']} rows of MRPC, MiniLM, by torch's profiler, means of "
+        f"{settings['updates']} updates; {cpu['threads']} threads ({cpu['name']}), {measured['date'][:10]}."
+    )
+    return "\n".join([markdown_table(["operations", *runs], lines), "", made])
+
+
 def used_rows_table(measured: dict[str, Any]) -> str:
     """A row for each encoder, and how it was measured."""
     settings, cpu = measured["settings"], measured["cpu"]

@@ -192,6 +192,18 @@ def test_the_benchmark_of_short_runs_finds_each_part_and_has_a_table(tmp_path: P
 
 
 @pytest.mark.slow
+def test_the_profile_of_an_update_has_a_table(real_data: Path, tmp_path: Path) -> None:
+    pytest.importorskip(MINILM_PACKAGE, reason="needs the extra `offline`")
+    out = tmp_path / "profile.json"
+    command = [sys.executable, "step_profile.py", "--updates", "2", "--data", real_data, "--out", out]
+    subprocess.run(command, cwd=ROOT / "benchmarks", capture_output=True, check=True)
+    for kinds in json.loads(out.read_text())["runs"].values():
+        assert all(milliseconds > 0 for milliseconds in kinds.values()), kinds
+        assert kinds["products"] > sum(kinds.values()) / 3
+    assert "| products |" in shown(out, "speed_tables", "step_profile_table")
+
+
+@pytest.mark.slow
 def test_the_benchmark_of_padding_has_a_table(tmp_path: Path) -> None:
     pytest.importorskip(MINILM_PACKAGE, reason="needs the extra `offline`")
     write_cola(tmp_path)
