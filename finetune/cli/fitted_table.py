@@ -28,7 +28,8 @@ class Column:
     """A column: its heading, and what may be done to make a table fit. Numbers and ids are never folded.
 
     `words` may be wrapped, `names` be folded where nothing else helps, and `short` gives a shorter form of a cell;
-    one that `stays` is not taken into the title where its cells are equal.
+    one that `stays` is not taken into the title where its cells are equal. The heading of one that is `typed` is what
+    a user types, in every language.
     """
 
     name: str
@@ -36,7 +37,13 @@ class Column:
     words: bool = False
     names: bool = False
     stays: bool = False
+    typed: bool = False
     short: Callable[[str], str] | None = None
+
+    @property
+    def heading(self) -> str:
+        """The name in the reader's language."""
+        return one_line(self.name) if self.typed else translated(one_line(self.name), "pages")
 
 
 def columns(*names: str, right: Sequence[str] = ()) -> list[Column]:
@@ -60,7 +67,7 @@ class FittedTable:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """The first form that fits, with headings and notes in the reader's language."""
-        headings = [replace(column, name=translated(one_line(column.name), "pages")) for column in self.columns]
+        headings = [replace(column, name=column.heading) for column in self.columns]
         notes = [translated(note, "pages") for note in self.notes]
         rows = [printable(row) if isinstance(row, str) else tuple(map(_printable, row)) for row in self.rows]
         yield from replace(self, columns=headings, rows=rows, notes=notes)._rendered(console, options)

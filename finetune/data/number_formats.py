@@ -20,7 +20,7 @@ def reading_of_commas(texts: Sequence[str]) -> NumberReading:
     digits = [cell for cell in cells if DIGITS.fullmatch(cell.replace(" ", ""))]
     if len(digits) < SURE * len(cells):
         return "plain"
-    cells, with_comma = (digits, [cell for cell in digits if "," in cell])  # words have commas of their own
+    cells, with_comma = digits, [cell for cell in digits if "," in cell]  # words have commas of their own
     if not with_comma:
         return "plain"
     readings: list[NumberReading] = []

@@ -112,7 +112,7 @@ class Engine:
                     break
                 if self.model.head.vocabulary and number % TRIMMED == 0:
                     trim_memory()
-                read = self._started([features[i] for i in indices], ready.pop())
+                read = self._reader_of([features[i] for i in indices], ready.pop())
                 ready += islice(ahead, 1)  # while a GPU computes
                 pieces += zip(indices.tolist(), read(), strict=True)
                 done += len(indices) * self.accelerator.num_processes
@@ -204,8 +204,8 @@ class Engine:
         reads = int(stepped_reads(read_positions(features)).max()) if by_position else 0
         return (stepped_on_gpu if device == "cuda" else stepped)(longest, most=self.most_tokens), reads
 
-    def _started(self, features: Sequence[Feature], batch: Batch) -> Callable[[], list[np.ndarray]]:
-        """What waits for a batch's logits, which a GPU computes meanwhile; where memory runs out, for its halves'."""
+    def _reader_of(self, features: Sequence[Feature], batch: Batch) -> Callable[[], list[np.ndarray]]:
+        """Starts the passes of a batch, and returns what waits for its logits; where memory runs out, of its halves."""
         try:
             batch = batch.to(self.accelerator.device)
             if isinstance(self.model.head, DecodingHead):
@@ -219,7 +219,7 @@ class Engine:
             if not is_out_of_memory(error) or len(features) == 1:
                 raise
         half = len(features) // 2
-        halves = [self._started(some, self._collated(some))() for some in (features[:half], features[half:])]
+        halves = [self._reader_of(some, self._collated(some))() for some in (features[:half], features[half:])]
         return lambda: halves[0] + halves[1]
 
     def _batch_tokens(self) -> int:

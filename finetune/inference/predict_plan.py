@@ -85,7 +85,7 @@ def trained_layout(model: str, out: Path) -> Layout | None:
     """
     found = named_run(model, out)
     if found is None and is_data(model) and not is_folder(model):
-        way = f"Train one: {with_results(f'finetune run {model}', out)}"
+        way = f"Train one: {with_results('run', model, out=out)}"
         raise UserError(f"{model}: no finished run in {out} was trained on it", way)
     if found is not None:
         found.record()

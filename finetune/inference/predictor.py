@@ -220,7 +220,7 @@ def saved(model: str | Path, *, out: str | Path = "results") -> SavedRun:
         require_one_task(name, found)
     if found is None and not exists(name) and name in registry.available():
         raise UserError(
-            f"there is no finished run of {name} in {out}", f"Train one: {with_results(f'finetune run {name}', out)}"
+            f"there is no finished run of {name} in {out}", f"Train one: {with_results('run', name, out=out)}"
         )
     try:
         files = pretrained.resolve(str(found.require_model()) if found else name)

@@ -31,9 +31,9 @@ NEW = "new"  # a run that is to replace the finished one
 WAIT_SECONDS = 0.5
 
 
-def with_results(command: str, out: Path) -> str:
-    """A command to be typed, with the folder of the runs where that is not the usual one."""
-    return command if out == RESULTS else f"{command} --out {shlex.quote(str(out))}"
+def with_results(*words: str, out: Path) -> str:
+    """A command of these words to be typed, with the folder of the runs where it is not the usual one."""
+    return shlex.join(["finetune", *words, *(() if out == RESULTS else ("--out", str(out)))])
 
 
 class Locked(UserError):

@@ -58,7 +58,7 @@ def no_run(name: str, out: Path, *, also: Sequence[str] = ()) -> UserError:
     runs = [part for file in out.glob("*/*/record.json") for part in (file.parent.name, file.parents[1].name)]
     if is_file(Path(name)) and is_data(name):
         return UserError(
-            f"no finished run in {out} was trained on {name}", f"Train one: {with_results(f'finetune run {name}', out)}"
+            f"no finished run in {out} was trained on {name}", f"Train one: {with_results('run', name, out=out)}"
         )
     near = nearest(name, [*dict.fromkeys([*near_files(name), *runs, *also])])
     return UserError(f"'{name}' names no finished run in {out}", f"{near}`finetune ls` lists the runs of `out`")
@@ -101,7 +101,7 @@ def runs_of(name: str, out: Path) -> list[RunFolder]:
         others = _listed([f"{record.id} of {_origin(record)}, {record.finished}" for _, record in records])
         raise UserError(
             f"no finished run in {out} was trained on {name}; runs on other data of that name: {others}",
-            f"Name a run by its id, or train one: {with_results(f'finetune run {name}', out)}",
+            f"Name a run by its id, or train one: {with_results('run', name, out=out)}",
         )
     return mine
 

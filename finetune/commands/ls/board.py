@@ -1,6 +1,5 @@
 """The leaderboard of a task: `finetune ls TASK --board`, `finetune.ls().board(task)`."""
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -90,9 +89,7 @@ def no_task(name: str, out: Path) -> UserError:
     if run is None:
         return no_run(name, out)
     task = load_record(run.record_file).task
-    return UserError(
-        f"{name} is a run, of {task}", f"Name the task: {with_results(f'finetune ls {shlex.quote(task)}', out)}"
-    )
+    return UserError(f"{name} is a run, of {task}", f"Name the task: {with_results('ls', task, out=out)}")
 
 
 def _is_of(task: str, record: RunRecord) -> bool:

@@ -171,8 +171,8 @@ def other_seeds(groups: Sequence[Sequence[RunFiles]]) -> list[str]:
     sides = [[one.record.id for one in group] + _left_out(group) for group in groups]
     if left_out := [name for group, side in zip(groups, sides, strict=True) for name in side[len(group) :]]:
         runs = f"{so_many(len(left_out), 'run')} with other seeds ({', '.join(left_out)})"
-        every = " ".join(name for side in sides for name in side)
-        command = with_results(f"finetune report {every}", Path(results_named(groups[0][0])))
+        every = [name for side in sides for name in side]
+        command = with_results("report", *every, out=Path(results_named(groups[0][0])))
         return [f"{text} {runs} {noun(len(left_out), 'is', 'are')} not on this page: {command}"]
     return [f"{text} Train both with 3 seeds, and report all of the runs."]
 

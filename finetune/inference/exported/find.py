@@ -32,7 +32,7 @@ def model_for_engine(model: str, engine: str | None, *, out: Path) -> str:
     where = str(run.path / engine) if run else "FOLDER"
     found = [] if run is None else exports_of(run, engine)
     if not found:
-        command = with_results(f"finetune export {model} --engine {engine} -o {where}", out)
+        command = with_results("export", model, "--engine", engine, "-o", where, out=out)
         raise UserError(
             f"{model} has no export for {engine}",
             f"Make one, which is checked too: {command}",

@@ -1,6 +1,7 @@
 """Faster on a CPU: malloc keeps freed memory, products by the faster library, fast dropout, attention in two products.
 
-Measured with benchmarks/cpu_parts.py. The results are the same except for the random numbers of dropout.
+Measured with benchmarks/cpu_parts.py. The results are the same except for the random numbers of dropout, and for
+rounding where another library computes products.
 """
 
 import os

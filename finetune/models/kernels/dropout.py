@@ -43,9 +43,7 @@ def kept(x: Tensor, p: float) -> Tensor:
     """
     numbers = _generator.random_raw((x.numel() + 3) // 4).view(np.int16)[: x.numel()]
     there = (numbers >= round(p * 65536) - 32768).view(np.int8)
-    return (
-        torch.from_numpy(-there).to(_BITS[x.element_size()]).reshape(x.shape)
-    )  # numpy takes 50 times as long to widen
+    return torch.from_numpy(-there).to(_BITS[x.element_size()]).reshape(x.shape)  # numpy widens bytes slowly
 
 
 def masked(x: Tensor, mask: Tensor) -> Tensor:

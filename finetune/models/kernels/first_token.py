@@ -51,13 +51,14 @@ def is_for_first(layer: Layer, *, last_call: bool = True, **_: Any) -> bool:
 
 def _last_layer(encoder: Any) -> Layer:
     """The last layer; None where an encoder has other names for its layers."""
-    stack = _stack(encoder)
+    stack = _layers_in(encoder)
     groups = getattr(stack, SHARED, None)
     layers = groups[-1].albert_layers if groups else getattr(stack, "layer", None)
     return layers[-1] if layers else None
 
 
-def _stack(encoder: Any) -> Any:
+def _layers_in(encoder: Any) -> Any:
+    """The module that calls the layers."""
     return getattr(encoder, "encoder", None) or getattr(encoder, "transformer", None)
 
 
@@ -69,8 +70,8 @@ def _replacements(encoder: Any, layer: Layer) -> Iterator[tuple[Any, Callable[..
         yield layer.attention, partial(_attend, layer)
     elif named_feed_forward(layer) is not None:
         yield layer, partial(_attend_and_feed_forward, layer)
-        if hasattr(_stack(encoder), SHARED):
-            yield _stack(encoder), partial(_call_shared, _stack(encoder))
+        if hasattr(_layers_in(encoder), SHARED):
+            yield _layers_in(encoder), partial(_call_shared, _layers_in(encoder))
 
 
 def _attend(
@@ -85,8 +86,8 @@ def _attend(
     part: Any = named_attention(layer)
     first = hidden_states[:, :1]
     query, key, value = (
-        product(states).unflatten(-1, (part.heads, -1)).transpose(1, 2)
-        for product, states in zip(part.products[:3], (first, hidden_states, hidden_states), strict=True)
+        linear(states).unflatten(-1, (part.heads, -1)).transpose(1, 2)
+        for linear, states in zip(part.products[:3], (first, hidden_states, hidden_states), strict=True)
     )
     mask = attention_mask if attention_mask is None or attention_mask.ndim < 4 else attention_mask[:, :, :1]
     if position_bias is not None:

@@ -19,8 +19,9 @@ LEAST_WORK = 1 << 22  # multiplications of a product: oneDNN compiles code for e
 
 @cache
 def is_faster_by_onednn() -> bool:
-    """Whether torch has oneDNN, and the processor is one of AMD."""
-    if not torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
+    """Whether torch has oneDNN, and the processor is one of AMD with AVX-512."""
+    available = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
+    if not available or torch.backends.cpu.get_cpu_capability() != "AVX512":
         return False
     return "AuthenticAMD" in (CPU_INFO.read_text() if CPU_INFO.is_file() else platform.processor())
 
@@ -34,7 +35,7 @@ def take_fast_products(model: nn.Module) -> None:
 
 def product(left: Tensor, right: Tensor, *, bias: Tensor | None = None, added: Tensor | None = None) -> Tensor:
     """`(m, k)` times `(k, n)`, with a bias `(n,)` or a matrix `(m, n)` added."""
-    if not is_faster_by_onednn() or not _can_be_taken(left, columns=right.shape[1]):
+    if not _is_taken(left, columns=right.shape[1]):
         more = bias if added is None else added
         return torch.mm(left, right) if more is None else torch.addmm(more, left, right)
     if added is None:
@@ -49,9 +50,12 @@ def gradients_of_product(
     return product(gradient.t(), given), _over_rows(gradient), product(gradient, weight, added=added)
 
 
-def _can_be_taken(left: Tensor, *, columns: int) -> bool:
-    """Whether oneDNN is to compute a product; an exported graph cannot hold its operator."""
-    return left.dtype == torch.float32 and left.numel() * columns >= LEAST_WORK and not torch.compiler.is_compiling()
+def _is_taken(left: Tensor, *, columns: int) -> bool:
+    """Whether oneDNN is to compute a product; neither graphs that are exported nor torch.func know its operator."""
+    if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active():
+        return False  # before a size is asked, which would be a guard of the graph
+    of_cpu = left.dtype == torch.float32 and left.device.type == "cpu" and is_faster_by_onednn()
+    return of_cpu and left.numel() * columns >= LEAST_WORK
 
 
 def _over_rows(gradient: Tensor) -> Tensor:
@@ -60,7 +64,7 @@ def _over_rows(gradient: Tensor) -> Tensor:
 
 def _linear(layer: nn.Linear, given: Tensor) -> Tensor:
     """A linear layer's output; in half precision as torch computes it."""
-    if torch.is_autocast_enabled("cpu") or not _can_be_taken(given, columns=layer.out_features):
+    if torch.is_autocast_enabled("cpu") or not _is_taken(given, columns=layer.out_features):
         return nn.Linear.forward(layer, given)
     return _Linear.apply(given, layer.weight, layer.bias)  # type: ignore[no-any-return, no-untyped-call]
 
@@ -68,8 +72,8 @@ def _linear(layer: nn.Linear, given: Tensor) -> Tensor:
 class _Linear(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, given: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        rows = given.reshape(-1, given.shape[-1])
-        ctx.save_for_backward(rows, weight)
+        rows = given.reshape(-1, given.shape[-1]).contiguous()  # oneDNN has no strides that overlap
+        ctx.save_for_backward(rows if ctx.needs_input_grad[1] else None, weight)
         shape = [*given.shape[:-1], len(weight)]
         found: Tensor = torch.ops.aten._unsafe_view(product(rows, weight.t(), bias=bias), shape)
         return found  # no view: it may be changed in place

@@ -6,6 +6,7 @@ TinyBERT this is a step before the answers are learned; here both are learned to
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import torch
@@ -37,8 +38,9 @@ class Recorded:
     undo: list[Callable[[], object]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        before = {module: found for module in self.encoder.modules() if (found := module.__dict__.get("forward"))}
         if every_token_again(self.encoder):
-            self.undo.append(lambda: last_layer_for_first_token(self.encoder))
+            self.undo.append(partial(self._first_token_again, before))
         embeddings = getattr(self.encoder, "embeddings", None)
         self.undo.append(self.encoder.register_forward_pre_hook(lambda *_: self.states.clear()).remove)
         for layer in [*([embeddings] if embeddings is not None else []), *layers_of(self.encoder)]:
@@ -48,9 +50,15 @@ class Recorded:
         if self.attends:
             AttentionInterface.register(ATTENTION, recorded_attention)
             AttentionMaskInterface.register(ATTENTION, ALL_MASK_ATTENTION_FUNCTIONS["eager"])
-            before = self.encoder.config._attn_implementation
+            other = self.encoder.config._attn_implementation
             self.encoder.set_attn_implementation(ATTENTION)
-            self.undo.append(lambda: self.encoder.set_attn_implementation(before))
+            self.undo.append(lambda: self.encoder.set_attn_implementation(other))
+
+    def _first_token_again(self, forwards: dict[nn.Module, Callable[..., Any]]) -> None:
+        """Takes that path again, and the functions of whole layers that were taken after it."""
+        last_layer_for_first_token(self.encoder)
+        for module, forward in forwards.items():
+            setattr(module, "forward", forward)  # noqa: B010
 
     def _keep(self, _: nn.Module, __: Any, output: Any) -> None:
         self.states.append(output if isinstance(output, Tensor) else output[0])

@@ -7,6 +7,8 @@ import pytest
 from support.cli import InProcess
 from support.records import run
 
+from finetune.cli.fitted_table import Column
+
 
 @pytest.fixture
 def shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -35,3 +37,9 @@ def test_a_verdict_and_headings_are_in_the_readers_language(in_process: InProces
 def test_what_machines_read_is_english(in_process: InProcess) -> None:
     _, out, _ = in_process("ls", "mrpc", "--board", "--json", data="")
     assert json.loads(out)["baseline"] == "the majority label"
+
+
+def test_a_heading_that_is_typed_is_the_same_in_every_language(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FINETUNE_LANG", "ko")
+    assert Column(name="model").heading == "모델"
+    assert Column(name="model", typed=True).heading == "model"

@@ -80,16 +80,32 @@ def test_a_linear_layer_of_onednn_is_copied_with_its_own_weights(monkeypatch: py
 
 
 @HAS_ONEDNN
-def test_an_exported_graph_has_the_products_of_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_exported_graph_has_the_products_of_torch_for_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(products, "is_faster_by_onednn", lambda: True)
-    monkeypatch.setattr(products, "LEAST_WORK", 1)
+    monkeypatch.setattr(products, "LEAST_WORK", 60)
     layer = nn.Sequential(nn.Linear(3, 2)).eval()
     take_fast_products(layer)
-    given = torch.randn(5, 3)
     with torch.no_grad():
-        graph = torch.export.export(layer, (given,))
+        graph = torch.export.export(layer, (torch.randn(5, 3),), dynamic_shapes=[{0: torch.export.Dim("rows")}])
     assert "mkldnn" not in str(graph.graph)
+    given = torch.randn(50, 3)
     torch.testing.assert_close(graph.module()(given), layer(given))
+
+
+@HAS_ONEDNN
+def test_a_frozen_layer_keeps_no_input_and_torch_func_goes_by_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(products, "is_faster_by_onednn", lambda: True)
+    monkeypatch.setattr(products, "LEAST_WORK", 1)
+    layer = nn.Linear(3, 2).requires_grad_(False)
+    plain = copy.deepcopy(layer)
+    take_fast_products(layer)
+    given, saved = torch.randn(5, 3, requires_grad=True), list[Tensor]()
+    with torch.autograd.graph.saved_tensors_hooks(lambda x: saved.append(x) or x, lambda x: x):
+        layer(given * 1)
+    assert [tuple(each.shape) for each in saved] == [(2, 3)]
+    overlapping = torch.randn(9).unfold(0, 3, 1)
+    torch.testing.assert_close(layer(overlapping), plain(overlapping))
+    torch.testing.assert_close(torch.func.vmap(layer)(given), plain(given))
 
 
 @pytest.mark.parametrize(("vendor", "expected"), [("AuthenticAMD", True), ("GenuineIntel", False), (None, False)])
@@ -102,8 +118,13 @@ def test_processors_of_amd_compute_by_onednn(
     monkeypatch.setattr(products, "CPU_INFO", file)
     monkeypatch.setattr("platform.processor", lambda: "arm")
     monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: True)
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "AVX512")
     is_faster_by_onednn.cache_clear()
     assert is_faster_by_onednn() == expected
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "AVX2")
+    is_faster_by_onednn.cache_clear()
+    assert not is_faster_by_onednn()
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "AVX512")
     monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: False)
     is_faster_by_onednn.cache_clear()
     assert not is_faster_by_onednn()

@@ -18,7 +18,7 @@ from finetune.data.in_memory import Columns
 from finetune.errors import UserError
 from finetune.inference.predictor import load_predictor
 from finetune.runs.events import Event, Note, unwatched
-from finetune.runs.folder import RunFolder
+from finetune.runs.folder import RESULTS, RunFolder, with_results
 from finetune.runs.predictions import read_lines, read_predictions, write_predictions
 from finetune.runs.record_files import DamagedRecord, listed_runs, load_record, write_record
 from finetune.storage.stored import STORE, stored
@@ -265,3 +265,8 @@ def test_a_folder_that_would_be_elsewhere_is_refused_before_training(
     with pytest.raises(UserError, match=words):
         stored({"train": Columns(cells={"text": ["a"]}, names={})}, Path(name) / STORE)
     assert not list(tmp_path.iterdir())
+
+
+def test_an_advised_command_can_be_typed_whatever_the_names() -> None:
+    assert with_results("run", "a b.csv", out=Path("o ut")) == "finetune run 'a b.csv' --out 'o ut'"
+    assert with_results("ls", "mrpc", out=RESULTS) == "finetune ls mrpc"

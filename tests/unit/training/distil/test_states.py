@@ -28,6 +28,7 @@ def test_the_loss_is_that_of_states_and_attention(tiny_bert: Path) -> None:
     theirs = AutoModel.from_pretrained(tiny_bert, attn_implementation="eager").eval()
     rows = cat_task().read(None, "train").rows[:5]
     batch = collate(cat_task().codec.encode(rows, load_tokenizer(tiny_bert), 16), pad_id=0)
+    forwards = [module.__dict__.get("forward") for module in model.modules()]
     taught = TaughtStates(model, encoder, 0)
     assert taught.layers == [1]
     model.train()
@@ -48,6 +49,8 @@ def test_the_loss_is_that_of_states_and_attention(tiny_bert: Path) -> None:
     assert model.projection.weight.grad is not None
     taught.close()
     assert not hasattr(model, "projection")
+    assert [module.__dict__.get("forward") for module in model.modules()] == forwards  # whole layers, first token
+    assert any(forwards)
 
 
 def test_a_student_that_is_its_teacher_has_nothing_to_learn(tiny_bert: Path) -> None:
