@@ -43,7 +43,7 @@ def test_the_next_batch_is_made_before_logits_are_waited_for(tiny_bert: Path, mo
 
         monkeypatch.setattr(Engine, name, method)
 
-    for name, letter in (("_collated", "made"), ("_started", "started"), ("_unpadded", "read")):
+    for name, letter in (("_collated", "made"), ("_reader_of", "started"), ("_unpadded", "read")):
         noted(name, letter)
     monkeypatch.setitem(engines.BATCH_TOKENS, "cpu", 200)
     parts = trainer.engine.logits(features)
