@@ -21,7 +21,7 @@ from typing import Any
 import machine
 import torch
 from dated import out_parser, write_json
-from measuring import CLOCK, MRPC, seconds
+from measuring import CLOCK, MRPC, limits, seconds
 from transformers import AutoTokenizer, pipeline
 from transformers.utils import logging
 
@@ -41,12 +41,17 @@ def trained(folder: Path, precision: str, data: Path | None) -> Path:
     return next((folder / precision).glob("*/*/model")).parent
 
 
+def encoded(run: Path, rows: list[tuple[str, str]]) -> list[list[int]]:
+    """The tokens of each row."""
+    tokenizer = AutoTokenizer.from_pretrained(run / "model")
+    return [tokenizer(*row)["input_ids"] for row in rows]
+
+
 def contestants(run: Path, precision: str, rows: list[tuple[str, str]]) -> dict[str, Predict]:
     """Ours, the pipeline's default, and the pipeline with batches."""
     ours = finetune.load(str(run))
     theirs = pipeline("text-classification", str(run / "model"), dtype=DTYPES[precision], device="cpu")
-    tokenizer = AutoTokenizer.from_pretrained(run / "model")
-    lengths = [len(tokenizer(*row)["input_ids"]) for row in rows]
+    lengths = [len(ids) for ids in encoded(run, rows)]
     pairs = [{"text": first, "text_pair": second} for first, second in rows]
     by_length = [pairs[i] for i in sorted(range(len(rows)), key=lengths.__getitem__, reverse=True)]
     return {
@@ -76,7 +81,8 @@ def main() -> None:
     apart: dict[str, float] = {}
     with TemporaryDirectory() as scratch:
         for precision in options.precisions:
-            sides = contestants(trained(Path(scratch), precision, options.data), precision, rows)
+            run = trained(Path(scratch), precision, options.data)
+            sides, lengths = contestants(run, precision, rows), [len(ids) for ids in encoded(run, rows)]
             rates[precision] = {name: [] for name in sides}
             apart[precision] = difference(sides["finetune"](), sides["pipeline"]())
             for _ in range(1 + options.rounds):
@@ -92,6 +98,11 @@ def main() -> None:
         "median_rows_per_second": {  # the first round warms up
             precision: {name: statistics.median(found[1:]) for name, found in sides.items()}
             for precision, sides in rates.items()
+        },
+        "gflops": limits(),
+        "lengths": {
+            "tokens": statistics.fmean(lengths),
+            "squared_tokens": statistics.fmean(length**2 for length in lengths),
         },
         "rounds": rates,
         "largest_difference_of_a_probability": apart,

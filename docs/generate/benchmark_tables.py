@@ -60,14 +60,16 @@ def speed_table(*runs: dict[str, Any]) -> str:
 
 def _share_of_limit(name: str, measured: dict[str, Any]) -> float:
     """Of the rate of a matrix product alone: that of the products of MiniLM's layers in training, without padding."""
-    width, layers, passes = 384, 6, 3  # a backward pass takes as many operations as two forward passes
-    rates = [
-        each["examples_per_second"]
-        * passes * layers * (24 * width**2 * each["tokens"] + 4 * width * each["squared_tokens"])
-        for each in measured["measurements"][name]
-    ]  # fmt: skip
+    rates = [3 * products_a_second(each) for each in measured["measurements"][name]]  # a backward pass is two forward
     limit = measured["gflops"]["bf16" if name.endswith("bf16") else "fp32"]
-    return float(statistics.median(rates) / 1e9 / limit)
+    return float(statistics.median(rates) / limit)
+
+
+def products_a_second(found: dict[str, float]) -> float:
+    """GFLOP/s of the products of MiniLM's layers in a forward pass, by rows a second and mean tokens and squares."""
+    width, layers = 384, 6
+    a_row = layers * (24 * width**2 * found["tokens"] + 4 * width * found["squared_tokens"])
+    return found["examples_per_second"] * a_row / 1e9
 
 
 def cached_table(measured: dict[str, Any]) -> str:

@@ -3,6 +3,8 @@
 from statistics import fmean
 from typing import Any
 
+from benchmark_tables import products_a_second
+
 from finetune.commands.table.files import Cells, markdown_table
 
 NAMES = {
@@ -20,6 +22,10 @@ def pipeline_table(measured: dict[str, Any]) -> str:
     for name, title in NAMES.items():
         pairs = [(found["finetune"], found[name]) for found in rates.values()]
         lines.append([title, *(f"{ours / theirs:.2f} ({ours:.1f} / {theirs:.1f})" for ours, theirs in pairs)])
+    if "gflops" in measured:
+        found = [(each, measured["lengths"] | {"examples_per_second": rates[each]["finetune"]}) for each in rates]
+        shares = [products_a_second(each) / measured["gflops"][precision] for precision, each in found]
+        lines.append(["ours, of a matrix product alone", *(f"{share:.0%}" for share in shares)])
     most = max(measured["largest_difference_of_a_probability"].values())
     made = (
         f"Rows/s: ours and, after the slash, the pipeline's; in front, how many times as fast ours is. MiniLM, "
