@@ -47,7 +47,8 @@ def cpu_parts_table(*runs: dict[str, Any]) -> str:
     cpu, settings = runs[0]["cpu"], runs[0]["settings"]
     made = (
         "Examples/s, and how many times the row above. MiniLM on MRPC, medians of "
-        f"{settings['rounds']} rounds; {cpu['threads']} threads ({cpu['name']}), {runs[0]['date'][:10]}."
+        f"{settings['rounds']} rounds; {cpu['threads']} thread{'s' * (cpu['threads'] > 1)} ({cpu['name']}), "
+        f"{runs[0]['date'][:10]}."
     )
     head = ["computed by", *(measured["settings"]["train"]["precision"] for measured in runs)]
     return "\n".join([markdown_table(head, lines), "", made])
@@ -64,7 +65,8 @@ def step_profile_table(measured: dict[str, Any]) -> str:
     lines.append(["**all**", *(f"{total:.0f}" for total in totals.values())])
     made = (
         f"Milliseconds of an update of {settings['batch_size']} rows of MRPC, MiniLM, by torch's profiler, means of "
-        f"{settings['updates']} updates; {cpu['threads']} threads ({cpu['name']}), {measured['date'][:10]}."
+        f"{settings['updates']} updates; {cpu['threads']} thread{'s' * (cpu['threads'] > 1)} ({cpu['name']}), "
+        f"{measured['date'][:10]}."
     )
     return "\n".join([markdown_table(["operations", *runs], lines), "", made])
 

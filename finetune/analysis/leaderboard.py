@@ -11,7 +11,7 @@ from statistics import fmean
 
 from finetune.data.messages import noun, so_many
 from finetune.metrics.metric import Metric
-from finetune.metrics.significance import Difference, holm
+from finetune.metrics.significance import Difference, holm, least_p
 from finetune.metrics.sketched import SketchedScores, sketched_difference
 from finetune.metrics.spacing import Interval
 from finetune.runs.lineage import PREFIX, SEEDS
@@ -230,8 +230,10 @@ def _compared(lines: Sequence[BoardLine], metric: Metric) -> tuple[list[BoardLin
     sides = [_sketched(line, metric) for line in lines]
     if any(len({record.data for record in line.records}) > 1 for line in lines):
         return list(lines), 0  # folds: each run has rows of its own
+    first = lines[0].records[0] if lines else None
+    least = least_p(first.rows[first.first_split]) if first else 0.0  # sketches know no number of rows
     tested = {
-        pair: difference
+        pair: replace(difference, p=max(difference.p, least))
         for pair in combinations(range(len(lines)), 2)
         if (difference := sketched_difference(sides[pair[0]], sides[pair[1]])) is not None
     }

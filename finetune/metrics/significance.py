@@ -108,9 +108,14 @@ def paired_bootstrap(
         a=means[0],
         b=means[1],
         interval=spacing.differences(_interval(drawn), *means),
-        p=max((1 + extreme) / (1 + resamples), 2.0 ** (1 - min(a[0].size, 1_000))),
+        p=max((1 + extreme) / (1 + resamples), least_p(a[0].size)),
         rows_needed=_minimal_rows(step, rows=a[0].size, by_rows=float(by_rows.var(ddof=1)), by_seeds=by_seeds),
     )
+
+
+def least_p(rows: int) -> float:
+    """The p of a sign test where all of so many rows differ alike."""
+    return 2.0 ** (1 - min(rows, 1_000))
 
 
 def score_interval(metric: Resampled, *, resamples: int = RESAMPLES) -> Interval | None:

@@ -46,6 +46,9 @@ def require_contrast(model: EncoderWithHead, *, frozen: bool) -> None:
     if not model.pooled or model.head.solved_as not in KINDS:
         way = "Leave it out here, and preset=few-labels, which sets it"
         raise UserError("train.solver = 'contrastive' is for labels of texts and of pairs", way)
+    if not any(parameter.requires_grad for parameter in model.backbone.parameters()):
+        what = "train.solver = 'contrastive' trains the encoder, and freeze_layers leaves none of its layers"
+        raise UserError(what, "Set freeze_layers=0 with it")
 
 
 def require_one_process(accelerator: Accelerator) -> None:

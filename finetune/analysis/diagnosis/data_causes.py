@@ -1,5 +1,8 @@
 """Causes in the data: what no setting of the training can make good."""
 
+import json
+import math
+
 from finetune.analysis.diagnosis.cause import Cause
 from finetune.analysis.diagnosis.commands import checked, given_option, run_again
 from finetune.analysis.diagnosis.figures import Figures
@@ -22,6 +25,7 @@ WIDE = 0.1  # of half an interval that tells little
 TIMES_LARGER = 2  # than a dev file is one that is drawn instead
 MOST_CONTRASTED = 2_000  # training rows that a contrastive first step is for
 USUAL_TOKENS = 512  # at most, of an encoder whose record does not say
+FROZEN = 2  # layers that preset=few-labels freezes
 SEEDS = "5"  # of a run whose dev cannot be enlarged
 
 
@@ -117,8 +121,21 @@ def _larger_dev(found: Figures) -> tuple[str, ...]:
 
 
 def _contrasted(found: Figures) -> tuple[str, ...]:
-    """The run again with the preset, which sets how it is trained."""
-    return run_again(found.record, found.folder, {"preset": "few-labels"}, without=["train.", "distil."])
+    """The run again with the preset, which sets how it is trained; all layers where it cannot freeze the first two."""
+    changes = {"preset": "few-labels"} | ({} if _freezes_two(found) else {"freeze_layers": 0})
+    return run_again(found.record, found.folder, changes, without=["train.", "distil."])
+
+
+def _freezes_two(found: Figures) -> bool:
+    """Whether two layers of the encoder can be frozen, as far as the saved model tells."""
+    if str(found.record.recipe.get("model", "")).startswith("new:"):
+        return False  # its weights were random
+    try:
+        config = json.loads((found.folder.model / "config.json").read_text()) if found.folder else {}
+    except (OSError, ValueError):
+        return True
+    layers = next((config[name] for name in ("num_hidden_layers", "n_layers") if name in config), math.inf)
+    return config.get("model_type") != "albert" and layers > FROZEN
 
 
 def _contrasts(record: RunRecord) -> bool:

@@ -156,10 +156,12 @@ def run_head(name: str, texts: Sequence[str], out: Path) -> RunHead | None:
         predictor = load_predictor(name, out=out)
     except UserError:  # its task is in a file that is not here
         return None
-    head = predictor.torch_engine.model.head
+    model = predictor.torch_engine.model
+    head = model.head
     return RunHead(
         task=predictor.task.name,
         reads=sorted(head.inputs),
+        pooling=model.backbone.pooling if model.pooled else "family",
         answer=[] if head.pretrains else _answer(predictor, texts),
         began_random=not record.recipe.get("keep_labels"),  # which keeps an earlier run's head
     )

@@ -242,6 +242,9 @@ def test_the_preset_takes_the_place_of_all_that_was_typed_of_training_where_rows
     typed = ["a.csv", "label=stars", "train.epochs=4", "distil.teacher=0123456789", "seed=7"]
     found = diagnosis_of(record(0.9, observed={"typed": typed}, **few))
     assert found.command == "finetune run a.csv label=stars seed=7 preset=few-labels"
+    untrained = {**few, "recipe": {**few["recipe"], "model": "new:2x32"}}
+    found = diagnosis_of(record(0.9, observed={"typed": typed}, **untrained))
+    assert found.command == "finetune run a.csv label=stars seed=7 preset=few-labels freeze_layers=0"
     many = diagnosis_of(record(0.9, observed={"typed": typed}, **few, rows={"train": 5_000, "dev": 100}))
     assert many.cause == found.cause
     assert many.command.startswith("finetune check a.csv")

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from support.cli import InProcess, assert_error
+from support.encoders import SIZES
 from support.predicted_files import written
 from support.runs import REVIEWS
 from support.toys import cat_task, choice_task, labels_task, length_task, tag_task
@@ -192,6 +193,19 @@ def test_tags_are_refused_in_a_line(tiny_bert: Path, tmp_path: Path, in_process:
     code, _, err = in_process("run", *given, data=tmp_path)
     assert code == 2
     assert_error(err, "is for labels of texts and of pairs. Leave it out here, and preset=few-labels, which sets it")
+
+
+def test_an_encoder_without_a_layer_to_train_names_what_to_set(
+    tiny_bert: Path, tmp_path: Path, in_process: InProcess
+) -> None:
+    rows = [(f"a {word} film {n}", word) for n in range(12) for word in ("good", "bad")]
+    data = written(tmp_path / "shallow.csv", [("text", "label"), *rows])
+    given = [str(data), "preset=few-labels", f"model={tiny_bert}", "pooling=mean"]
+    code, _, err = in_process("run", *given, f"freeze_layers={SIZES['num_hidden_layers']}", data=tmp_path)
+    assert code == 2
+    assert_error(err, "freeze_layers leaves none of its layers. Set freeze_layers=0 with it")
+    code, _, err = in_process("run", *given, "freeze_layers=0", "train.epochs=1", data=tmp_path)
+    assert code == 0, err
 
 
 def test_two_rows_are_too_few_for_a_dev(tiny_bert: Path, tmp_path: Path, in_process: InProcess) -> None:

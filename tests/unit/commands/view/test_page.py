@@ -100,7 +100,7 @@ def large(layers: int, heads: int, tokens: int, width: int) -> Inside:
                 cosines=generator.random((layers + 1, tokens)),
             ),
         ),
-        head=RunHead(task="<task>", reads=["pooled"], answer=[("<column>", "<b>")], began_random=True),
+        head=RunHead(task="<task>", reads=["pooled"], pooling="mean", answer=[("<column>", "<b>")], began_random=True),
         attention=HeadWeights(
             weights=weights, separators=np.arange(tokens) == tokens - 1, special=np.arange(tokens) == 0
         ),
@@ -129,6 +129,7 @@ def test_the_page_of_a_base_model_is_under_5_mb_and_asks_for_nothing() -> None:
     assert page.count("</script>") == 2
     data = json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1])  # type: ignore[index]
     assert data["tokens"][1] == "</script>"
+    assert "reads the mean of the tokens" in page
     for missing in ("no trained pooler", "no table of positions", "no segments"):
         assert missing in page
 
