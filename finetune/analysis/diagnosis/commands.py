@@ -48,9 +48,14 @@ def given_option(record: RunRecord, name: str) -> bool:
     return bool((record.recipe.get("options") or {}).get(name))
 
 
+def typed_words(record: RunRecord) -> Words:
+    """What was typed for a run, if its record has that."""
+    return () if record.observed is None else tuple(record.observed.typed)
+
+
 def _typed(record: RunRecord, folder: RunFolder | None) -> Words:
-    if record.observed is not None and record.observed.typed:
-        return tuple(record.observed.typed)
+    if words := typed_words(record):
+        return words
     file = None if folder is None else folder.path / "recipe.toml"
     if file is not None and file.is_file():
         return (str(file),)

@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from finetune.analysis.diagnosis.cause import Cause
-from finetune.analysis.diagnosis.commands import run_again
+from finetune.analysis.diagnosis.commands import run_again, typed_words
 from finetune.analysis.diagnosis.figures import Figures
 from finetune.runs.seeds import CONSTANT
 
@@ -64,6 +64,9 @@ def loss_never_fell(found: Figures) -> Cause | None:
     if found.updates < FEW_UPDATES and rate is not None and rate >= usual / FAR:
         return None
     evidence = f"over {len(losses)} epochs{_from_to(found, ' it went')}"
+    typed = any(word.startswith("train.learning_rate=") for word in typed_words(found.record))
+    if typed and rate is not None and usual / FAR <= rate <= usual * FAR:  # else one rate would follow another
+        return Cause(name="loss never fell", evidence=evidence, words=_longer(found))
     if rate is not None and usual / FAR < rate <= usual:
         return _with_rate(found, "loss never fell", evidence, rate=rate / FAR)
     return _with_rate(found, "loss never fell", evidence)

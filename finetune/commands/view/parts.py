@@ -247,8 +247,8 @@ class BeforeTraining:
 
 @dataclass(frozen=True, kw_only=True)
 class RunHead:
-    """The head of a run: its task, the outputs that it reads (`pooled`, `sequence`), the pooling of a pooled one, what it
-    answers, by column, and whether it began at random.
+    """The head of a run: its task, the outputs that it reads (`pooled`, `sequence`), the pooling of a pooled one, what
+    it answers, by column, and whether it began at random.
     """
 
     task: str

@@ -250,6 +250,15 @@ def test_the_preset_takes_the_place_of_all_that_was_typed_of_training_where_rows
     assert many.command.startswith("finetune check a.csv")
 
 
+def test_a_rate_that_was_typed_is_not_followed_by_another() -> None:
+    kept = CASES["a loss that stays"][0]
+    rate = kept.recipe["train"]["learning_rate"]
+    typed = {"typed": ["a.csv", f"train.learning_rate={rate}"]}
+    found = diagnosis_of(record(**BAD, epochs=FLAT, recipe=kept.recipe, observed=typed))
+    assert found.cause == "loss never fell"
+    assert f"train.learning_rate={rate} train.epochs=" in found.command
+
+
 def test_what_would_change_nothing_is_not_advised() -> None:
     """Seeds and epochs of a linear solver, the best epoch where it was kept, and a rate that is not Adam's."""
     recipe = {"task": "my reviews.csv", "seed": 7, "train": {"solver": "logistic"}, "frozen": True}
