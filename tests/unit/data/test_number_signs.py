@@ -12,6 +12,12 @@ from finetune.task_types.column_names import is_about, is_id_name, label_tier, t
 GENERATOR = random.Random(0)
 
 
+@pytest.fixture(autouse=True)
+def seeded() -> None:
+    """Each test draws the same cells, whichever ran before it."""
+    GENERATOR.seed(0)
+
+
 def some(make: str, count: int = 120) -> list[str]:
     """Cells of one kind, drawn again for each test."""
     draw = {
