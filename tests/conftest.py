@@ -8,6 +8,7 @@ import pytest
 
 # Before the libraries that read these are imported:
 os.environ["OMP_NUM_THREADS"] = "1"  # tiny encoders gain nothing from more, and tests run in parallel
+os.environ["ONEDNN_MAX_CPU_ISA"] = "AVX512_CORE"  # no native bf16: `auto` is fp32 here as on any other processor
 os.environ["HF_HUB_OFFLINE"] = "1"  # no test may need the network; those of the Hub start a server of their own
 os.environ["FINETUNE_LANG"] = "en"  # whatever the locale of who runs them
 
@@ -43,6 +44,13 @@ def no_waiting_for_the_disk() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda file: None)
         yield
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Whatever is not for every change may take a quarter of an hour; any other test has a minute (pyproject.toml)."""
+    for item in items:
+        if item.get_closest_marker("nightly"):
+            item.add_marker(pytest.mark.timeout(900))
 
 
 def pytest_collection_finish() -> None:

@@ -16,6 +16,9 @@ from accelerate.utils import parse_flag_from_env
 from finetune.data.messages import so_many
 from finetune.errors import UserError
 
+# Values of ONEDNN_MAX_CPU_ISA with which oneDNN computes bf16 by way of fp32, whatever the processor has.
+WITHOUT_BF16 = {"SSE41", "AVX", "AVX2", "AVX2_VNNI", "AVX2_VNNI_2", "AVX512_CORE", "AVX512_CORE_VNNI"}
+
 
 def resolve_device(name: str | None) -> torch.device:
     """`cpu`, `cuda`, `cuda:1` or `mps`; without a name the best available. Raises UserError for an unavailable one."""
@@ -116,6 +119,8 @@ def _native_bf16(device: torch.device) -> bool:
     if device.type == "cuda":
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     if device.type == "cpu":  # avx512_bf16 or AMX; elsewhere bf16 is emulated and slower than fp32
+        if os.environ.get("ONEDNN_MAX_CPU_ISA", "").upper() in WITHOUT_BF16:
+            return False
         return bool(torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())
     return False
 

@@ -71,7 +71,7 @@ def test_an_import_takes_no_time_and_loads_no_torch(tmp_path: Path) -> None:
     for _ in range(3):  # another process may take the time
         done = script(LAZY, folder=tmp_path)
         assert done.returncode == 0, done.stderr
-        if float(done.stdout) < 0.05:
+        if float(done.stdout) < 0.2:  # about 0.02; torch takes more than one
             return
     pytest.fail(f"{done.stdout} s")
 

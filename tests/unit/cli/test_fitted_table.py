@@ -155,12 +155,12 @@ def test_the_number_of_a_source_is_in_the_line_of_what_it_is_the_source_of(
         assert re.findall(r"^.*(?:^|[│┃]|  ) *\[\d+\].*$", text, re.MULTILINE) == []
 
 
-def test_ten_thousand_rows_take_under_a_second() -> None:
+def test_ten_thousand_rows_take_seconds() -> None:
     rows = [("mrpc", f"{number:010d}", "minilm", "84.1") for number in range(10_000)]
     table = FittedTable(title="runs", columns=columns("task", "id", "model", "score"), rows=rows)
     started = time.process_time()
     assert len(printed(table, 80).splitlines()) > 10_000
-    assert time.process_time() - started < 2
+    assert time.process_time() - started < 10  # about 1; quadratic would be minutes
 
 
 def test_a_list_of_runs_names_the_settings_in_which_those_of_a_task_differ() -> None:
@@ -178,12 +178,12 @@ def test_a_list_of_runs_names_the_settings_in_which_those_of_a_task_differ() -> 
     assert "no better than constant" in printed(summary_table(records), 300)
 
 
-def test_settings_of_ten_thousand_runs_take_a_fraction_of_a_second() -> None:
+def test_settings_of_ten_thousand_runs_take_seconds() -> None:
     texts = [made(0.8, seed=seed, frozen=bool(seed % 2)).model_dump_json() for seed in range(100)]
     runs = [ListedRun.model_validate_json(text) for text in texts] * 100
     started = time.process_time()
     assert listed_differences(runs)[-1] == {"frozen": True}
-    assert time.process_time() - started < 0.5
+    assert time.process_time() - started < 5  # about 0.2
 
 
 def test_the_folder_of_a_path_is_its_short_name(tmp_path: Path) -> None:

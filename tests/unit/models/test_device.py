@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from finetune.errors import UserError
-from finetune.models.device import build_accelerator, set_deterministic
+from finetune.models.device import build_accelerator, resolve_precision, set_deterministic
 
 
 @pytest.fixture(autouse=True)
@@ -21,6 +21,13 @@ def test_deterministic_refuses_what_may_differ_from_run_to_run() -> None:
     assert torch.backends.cudnn.deterministic
     set_deterministic(False)
     assert not torch.are_deterministic_algorithms_enabled()
+
+
+@pytest.mark.parametrize(("isa", "precision"), [("", "bf16"), ("AVX512_CORE_AMX", "bf16"), ("avx2", "fp32")])
+def test_bf16_is_native_where_onednn_may_use_it(isa: str, precision: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: True)
+    monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", isa)
+    assert resolve_precision("auto", torch.device("cpu")) == precision
 
 
 @pytest.mark.parametrize(

@@ -15,13 +15,6 @@ from finetune.commands.features import embeddings as vectors
 TEXTS = ["the cat sat on a tree", "a dog", "the big red house was not old and the moon saw it"]
 
 
-@pytest.fixture(autouse=True)
-def fp32(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on a CPU without bf16, so that the vectors are transformers' own to five digits."""
-    for name in ("_is_avx512_bf16_supported", "_is_amx_tile_supported"):
-        monkeypatch.setattr(torch.cpu, name, lambda: False)
-
-
 @pytest.fixture
 def texts(tmp_path: Path) -> Path:
     lines = [f"{text},{label}" for text, label in zip(TEXTS * 4, "xy" * 6, strict=True)]
