@@ -12,19 +12,16 @@ from oracle.every import markdown, of_real_files
 from oracle.files import put_table
 from oracle.folders import layouts
 from oracle.layout import CLASSES, Layout, Marked, Outcome, Text, Written, outcome, same
+from oracle.outcomes import named, outcomes_in
 
 WRITTEN, REAL = list(layouts()), of_real_files()
 PAGES = [ROOT / folder / "explanation" / "results.md" for folder in ("docs", "docs/ko")]
 
 
-def named(layout: Layout) -> str:
-    return f"{layout.kind}: {layout.name}"
-
-
 @pytest.fixture(scope="module")
-def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Outcome]:
+def outcomes(shared: Path) -> dict[str, Outcome]:
     """Of every layout, which is read once for all tests."""
-    return {named(layout): outcome(layout, tmp_path_factory.mktemp("layout")) for layout in WRITTEN}
+    return outcomes_in(shared)
 
 
 def test_a_layout_is_read_rightly_or_asked_about(outcomes: dict[str, Outcome]) -> None:
