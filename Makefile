@@ -1,10 +1,11 @@
 # Needs Python 3.11 or later, make and pip; everything is installed into .venv, at the versions of constraints.txt.
 PYTHON ?= python3
 BIN := .venv/bin
+PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 # Python keeps what it has compiled, as it does by default: tests start a thousand processes.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: install demo wheel docs pictures badges test test-all chaos lint bench clean
+.PHONY: install demo wheel docs pictures badges test test-all golden nightly chaos lint bench clean
 
 install: .venv/installed
 
@@ -38,13 +39,22 @@ badges: install
 	$(BIN)/python docs/generate/pictures.py --write badge
 	$(BIN)/python docs/generate/pages.py --write > /dev/null
 
-# Unit and contract tests, documents, and what else is fast: under 3 minutes on 2 cores.
+# Unit and contract tests, documents, and what else is fast.
 test: install
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(PYTEST) -m "not slow and not nightly"
 
-# Those, and what trains longer: toys over all families, every command of the documents, real data.
+# Those, the golden set, and the slow tests that hold a contract: what continuous integration runs.
 test-all: install
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m ""
+	$(PYTEST) -m "not nightly"
+
+# Whether anything changed for a user: runs, ids, tables, files as read, commands, kills. `python -m golden` keeps another answer.
+golden: install
+	$(PYTEST) -m "" tests/golden tests/learning/test_parity.py tests/unit/metrics
+
+# Every test with all pairs of encoder family and task type, and then the kills: some hours.
+nightly: install
+	FINETUNE_ALL_PAIRS=1 $(PYTEST) -m ""
+	$(MAKE) chaos
 
 # Kills, full disks, damaged files and the like, about an hour on 2 idle cores; resumes if it was stopped.
 chaos: install

@@ -78,7 +78,7 @@ def test_new_positions_are_written_and_never_trained(form: str, tiny_bert: Path)
     assert not table.requires_grad
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("form", ACCEPTED)
 def test_each_form_is_pre_trained_and_then_fine_tuned_and_loads_in_transformers(
     form: str, tmp_path: Path, in_process: InProcess, monkeypatch: pytest.MonkeyPatch

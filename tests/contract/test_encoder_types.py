@@ -18,8 +18,10 @@ from finetune.models.fast_paths import take_fast_paths
 from finetune.task_types.prepare import require_positions
 
 FAST = ("bert", "roberta-prelayernorm", "squeezebert", "esm", "fnet", "big_bird", "mra", "perceiver")
+
+
 CASES = [
-    pytest.param(kind, padding, marks=() if kind in FAST and padding == 1 else pytest.mark.slow)
+    pytest.param(kind, padding, marks=() if kind in FAST and padding == 1 else pytest.mark.nightly)
     for kind in TYPES
     for padding in (0, 1)
 ]

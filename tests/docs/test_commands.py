@@ -1,4 +1,4 @@
-"""The commands and the Python of the documents: each can be parsed, and `make test-all` runs them page by page."""
+"""The commands and the Python of the documents: each can be parsed, and `make nightly` runs them all page by page."""
 
 import io
 import json
@@ -20,6 +20,7 @@ from support.pages import (
     CONTRIBUTING,
     DOCS,
     DOCUMENTS,
+    KOREAN,
     OWN_DATA,
     OWN_DATA_KO,
     README,
@@ -57,6 +58,10 @@ BEFORE = [  # what a reader of any one page has run on others
 PROMISES = {"--risk", "--precision", "--label-sets"}  # which a few rows of dev cannot keep
 TOO_FEW = ("cannot be promised from", "dev rows, and there are", "is never predicted on")
 EXAMPLES = [typed for listed in COMMAND_LIST.values() for typed, _ in (*listed.examples, *FIRST)]  # of --help
+READ_FIRST = {  # the commands of other pages run in `make nightly`
+    *(README, DOCS / "index.md", KOREAN / "index.md", OWN_DATA, DOCS / "tutorials" / "first-run.md"),
+    *(DOCS / "how-to" / name for name in ("stop-and-resume.md", "troubleshooting.md")),
+}
 OTHER_TASKS = DOCS / "how-to" / "other-tasks.md"
 
 
@@ -218,9 +223,14 @@ def before(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("before") / "results"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
-    "page", [page for page in DOCUMENTS if typed(page) and page not in (*SAME_COMMANDS, SERVE)], ids=page_name
+    "page",
+    [
+        pytest.param(page, marks=pytest.mark.slow if page in READ_FIRST else pytest.mark.nightly)
+        for page in DOCUMENTS
+        if typed(page) and page not in (*SAME_COMMANDS, SERVE)
+    ],
+    ids=page_name,
 )
 def test_the_commands_and_the_python_of_a_page_run_one_after_the_other(
     page: Path, experienced: Reader, request: pytest.FixtureRequest

@@ -46,7 +46,7 @@ def test_both_languages_have_the_same_code() -> None:
     assert blocks("toml", PAGES[0]) == blocks("toml", PAGES[1])
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_both_scripts_run_on_the_same_file_and_the_recipe_is_that_run(
     tmp_path: Path, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

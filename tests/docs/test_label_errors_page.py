@@ -14,7 +14,7 @@ LEARNS = {"learning_rate": 2e-3, "epochs": 3, "batch_size": 16}
 OTHER = {"yes": "no", "no": "yes"}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_script_of_the_page_finds_most_of_the_changed_labels(
     tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

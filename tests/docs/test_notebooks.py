@@ -28,7 +28,7 @@ def code(file: Path) -> list[str]:
     return [cell.source for cell in read(file).cells if cell.cell_type == "code"]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("file", NOTEBOOKS, ids=lambda file: file.name)
 def test_a_notebook_runs_offline(file: Path, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))

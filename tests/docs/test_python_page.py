@@ -15,7 +15,7 @@ from finetune.api.callbacks import METHODS
 PAGE, PAGE_KO = (folder / "how-to" / "python.md" for folder in (DOCS, KOREAN))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("page", [PAGE, PAGE_KO], ids=page_name)
 def test_every_block_of_the_page_runs(
     page: Path,

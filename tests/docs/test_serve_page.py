@@ -31,7 +31,7 @@ def served_by(command: str, stack: ExitStack) -> ServeProcess:
     return stack.enter_context(serve_process(*arguments, TOKEN=TOKEN))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_commands_and_the_python_of_the_page_run_one_after_the_other(
     tmp_path: Path, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

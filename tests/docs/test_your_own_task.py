@@ -20,7 +20,7 @@ from support.encoders import SIZES, wordpiece
 from support.pages import OWN_TASK, OWN_TASK_KO, SAVED
 from transformers import BertConfig, BertModel
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 COMMANDS = r"```bash\n(?P<commands>.*?)```"
 Done = subprocess.CompletedProcess[str]

@@ -62,7 +62,7 @@ def in_korean(text: str) -> str | None:
     return sentences_in("ko", "diagnosis").known(text)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_first_cause_is_the_true_one(tmp_path: Path, tiny_bert: Path) -> None:
     assert len(BROKEN) == 30
     wrong = []
@@ -76,7 +76,7 @@ def test_the_first_cause_is_the_true_one(tmp_path: Path, tiny_bert: Path) -> Non
     assert len(wrong) <= len(BROKEN) - LEAST_RIGHT, "\n".join(wrong)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_healthy_run_has_no_cause(tmp_path: Path, tiny_bert: Path) -> None:
     assert len(SOUND) == 10
     named = {one.name: str(run.diagnosis) for one, run in trained(SOUND, tmp_path, tiny_bert) if run.diagnosis}

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from support.encoders import each_task_and_family
+from support.pairs import each_task_and_family
 from support.toys import cat_task, choice_task, labels_task, length_task, sentences, single_answers, span_task, tag_task
 from support.training import CPU, fit
 

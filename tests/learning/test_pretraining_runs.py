@@ -56,7 +56,14 @@ def left(out: Path, record: RunRecord) -> tuple[bytes, list[float], Any]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("objective", "updates"), [("mlm", 150), ("ltr", 150), ("mlm-nsp", 600), ("mlm-sbo", 200)])
+@pytest.mark.parametrize(
+    ("objective", "updates"),
+    [
+        ("mlm", 150),
+        ("ltr", 150),
+        *(pytest.param(*each, marks=pytest.mark.nightly) for each in [("mlm-nsp", 600), ("mlm-sbo", 200)]),
+    ],
+)
 def test_the_language_is_learned(objective: str, updates: int, corpus: Path, tiny_bert: Path, tmp_path: Path) -> None:
     recipe = recipe_of(corpus, tiny_bert, updates=updates, options={"objective": objective})
     scores = trained(recipe, tmp_path).scores["dev"]

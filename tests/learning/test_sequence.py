@@ -12,7 +12,7 @@ WORDS = (*("one", "two", "three", "four", "five", "six", "seven", "eight"), *("s
 LEARNED: dict[str, Callable[[list[str]], list[str]]] = {"reverse": lambda words: words[::-1], "sort": sorted}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", LEARNED)
 def test_a_new_encoder_and_decoder_learn(name: str, tmp_path: Path) -> None:
     generator = random.Random(1)

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 import transformers
-from support.encoders import each_task_and_family
+from support.encoders import DIFFERENT
+from support.pairs import each_task_and_family
 from support.toys import cat_rows, cat_task, choice_task, labelled_shapes, labels_task, span_task, tag_task
 from support.training import fit
 
@@ -30,8 +31,8 @@ def test_overfits_64_rows(task: Task, tiny_bert: Path) -> None:
 LEARNERS = [cat_task(), labels_task(), tag_task(), span_task(), choice_task()]
 
 
-@pytest.mark.slow  # of these heads, test_parity.py sees each update equal transformers' own
-@each_task_and_family(LEARNERS, families=["roberta"])
+# Of these heads and of each family, test_parity.py sees each update equal transformers' own.
+@each_task_and_family(LEARNERS, families=(), all_with=(), in_turn=DIFFERENT, known=())
 def test_every_head_learns_with_every_family(task: Task, tiny_encoder: Path) -> None:
     _, _, progress = fit(task, tiny_encoder, Train(learning_rate=2e-3, epochs=12, batch_size=8, dropout=0.0))
     assert progress.epochs[-1].loss < 0.5 * progress.epochs[0].loss

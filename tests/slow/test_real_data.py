@@ -79,6 +79,7 @@ def test_learning_from_real_weights_starts_at_once(minilm: Path) -> None:
     assert np.mean(losses[-6:]) < 0.6 * np.mean(losses[:6])
 
 
+@pytest.mark.nightly
 def test_minilm_beats_the_best_baseline_on_three_seeds(finetune: Finetune, tmp_path: Path) -> None:
     """McNemar's exact test on the quickstart's dev set, for each seed."""
     pytest.importorskip(MINILM_PACKAGE, reason="needs the extra `offline`")

@@ -1,7 +1,7 @@
 """A tiny random encoder of each family, and the vocabulary that they know."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,6 @@ from transformers import (
 
 from finetune.models.families import FAMILIES
 from finetune.models.pretrained import MINILM_PACKAGE, resolve
-from finetune.task_types.task import Task
 
 torch.set_num_threads(1)
 
@@ -260,14 +259,8 @@ NAMES = [name.replace("-", "_") for name in FAMILIES]
 DIFFERENT = ("bert", "roberta", "albert", "distilbert", "modernbert", "deberta_v2")
 """Families of which each is built in another way: tests with the others are slow."""
 ALIKE = [name for name in NAMES if name not in DIFFERENT]
-
-WITHOUT_CLASS = {
-    ("big_bird", "QuestionAnswering"),
-    ("deberta", "MultipleChoice"),
-    ("roformer", "MultipleChoice"),
-    *((name, head) for name in ("eurobert", "nomic_bert", "gte") for head in ("QuestionAnswering", "MultipleChoice")),
-}
-"""Families and heads that transformers has no class for, or none that computes the same."""
+VOCABULARIES = (*DIFFERENT, "xlm_roberta")
+"""Families of which each has another tokenizer: the others have one of these."""
 
 
 @pytest.fixture(params=[pytest.param(name, marks=[pytest.mark.slow] if name in ALIKE else []) for name in NAMES])
@@ -276,21 +269,10 @@ def tiny_encoder(request: pytest.FixtureRequest) -> Path:
     return request.getfixturevalue(f"tiny_{request.param}")
 
 
-def each_task_and_family(
-    tasks: Sequence[Task], *, families: Sequence[str] = DIFFERENT, all_with: Sequence[str] = ("bert",)
-) -> pytest.MarkDecorator:
-    """`task` and `tiny_encoder`: each task `all_with` these families, the first with `families`; others are slow."""
-    pairs = [
-        pytest.param(
-            task,
-            name,
-            id=f"{task.name}-{name}",
-            marks=[] if name in all_with or (at == 0 and name in families) else pytest.mark.slow,
-        )
-        for at, task in enumerate(tasks)
-        for name in NAMES
-    ]
-    return pytest.mark.parametrize(("task", "tiny_encoder"), pairs, indirect=["tiny_encoder"])
+@pytest.fixture(params=VOCABULARIES)
+def tiny_vocabulary(request: pytest.FixtureRequest) -> Path:
+    """A tiny encoder with each tokenizer: for what reads the tokenizer alone."""
+    return request.getfixturevalue(f"tiny_{request.param}")
 
 
 @pytest.fixture(scope="module")

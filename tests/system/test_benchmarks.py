@@ -43,7 +43,7 @@ def shown(out: str | Path, module: str, table: str) -> str:
     return done.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_benchmark_of_check_runs(tmp_path: Path) -> None:
     out = tmp_path / "speed.json"
     folder = ROOT / "benchmarks"
@@ -56,7 +56,7 @@ def test_the_benchmark_of_check_runs(tmp_path: Path) -> None:
     assert measured["seconds"] > 0 and 0.1 < measured["peak_gigabytes"] < 2
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_benchmark_of_lora_resumes_and_has_a_table(tmp_path: Path, tiny_bert: Path, rte: Path) -> None:
     """With a tiny encoder on the one task whose files are made up here."""
     pytest.importorskip("peft", reason="needs the extra `lora`")
@@ -73,7 +73,7 @@ def test_the_benchmark_of_lora_resumes_and_has_a_table(tmp_path: Path, tiny_bert
     assert table.count("| cola |") == 2
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_benchmark_of_families_resumes_and_has_a_table(tmp_path: Path, tiny_bert: Path) -> None:
     """With two tiny encoders on rows that are made up here; transformers has no gradient checkpointing of one."""
     lines = [f"{i % 2}\t{i}\t{i}\tthe cat sat\t{'the dog ran ' * (i % 7 + 1)}" for i in range(40)]
@@ -118,7 +118,7 @@ def test_every_benchmark_can_be_imported_and_asked_for_help() -> None:
     assert done.stdout.count("--out") >= len(SCRIPTS)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_benchmark_of_searches_resumes_and_has_a_table(tmp_path: Path, tiny_bert: Path) -> None:
     """With a tiny encoder on one task whose files are made up here."""
     pytest.importorskip("optuna", reason="needs the extra `search`")
@@ -133,7 +133,7 @@ def test_the_benchmark_of_searches_resumes_and_has_a_table(tmp_path: Path, tiny_
     assert table.count("| glue-cola |") == 4
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_benchmark_of_pretraining_runs(tmp_path: Path, tiny_bert: Path) -> None:
     """With a text that is made up here."""
     text, out = write_corpus(tmp_path / "corpus.txt", documents=400), tmp_path / "speed.json"
@@ -169,7 +169,7 @@ print(json.dumps(found))
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_equal_heads_stay_equal_unless_something_makes_them_differ() -> None:
     command = [sys.executable, "-c", EQUAL_HEADS]
     done = subprocess.run(command, cwd=ROOT / "benchmarks", capture_output=True, text=True, check=True)
@@ -179,7 +179,7 @@ def test_equal_heads_stay_equal_unless_something_makes_them_differ() -> None:
     assert min(value for name, value in found.items() if name not in stay) > 1e-3
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_benchmark_of_short_runs_finds_each_part_and_has_a_table(tmp_path: Path) -> None:
     pytest.importorskip(MINILM_PACKAGE, reason="needs the extra `offline`")
     out = tmp_path / "short_runs.json"
@@ -191,7 +191,7 @@ def test_the_benchmark_of_short_runs_finds_each_part_and_has_a_table(tmp_path: P
     assert "**all but training**" in shown(out, "speed_tables", "short_runs_table")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_profile_of_an_update_has_a_table(real_data: Path, tmp_path: Path) -> None:
     pytest.importorskip(MINILM_PACKAGE, reason="needs the extra `offline`")
     out = tmp_path / "profile.json"
@@ -203,7 +203,7 @@ def test_the_profile_of_an_update_has_a_table(real_data: Path, tmp_path: Path) -
     assert "| products |" in shown(out, "speed_tables", "step_profile_table")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_benchmark_of_padding_has_a_table(tmp_path: Path) -> None:
     pytest.importorskip(MINILM_PACKAGE, reason="needs the extra `offline`")
     write_cola(tmp_path)
@@ -228,7 +228,7 @@ def rehearsed(part: str, work: Path, runs: str, data: Path) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_runs_of_a_gpu_resume_and_one_that_fails_does_not_stop_the_rest(tmp_path: Path) -> None:
     pytest.importorskip(MINILM_PACKAGE, reason="needs the extra `offline`")
     write_cola(tmp_path)
@@ -240,7 +240,7 @@ def test_the_runs_of_a_gpu_resume_and_one_that_fails_does_not_stop_the_rest(tmp_
     assert not list((tmp_path / "others").glob("*/*/model"))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("part", ["table-7", "own-encoder"])
 def test_the_runs_of_a_gpu_can_be_rehearsed(part: str, real_data: Path, tmp_path: Path) -> None:
     pytest.importorskip(MINILM_PACKAGE, reason="needs the extra `offline`")

@@ -26,7 +26,7 @@ LONGER = (
 )
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_one_fault_of_each_kind_is_survived(tmp_path: Path) -> None:
     """All in one test, since each process that runs some needs seconds to import the libraries."""
     plan = Plan(seed=1, scale=0.01, folder=tmp_path)
@@ -56,7 +56,7 @@ def test_only_faults_that_were_made_are_counted(tmp_path: Path) -> None:
     assert (tally.tried, tally.survived, len(tally.failures)) == (3, 2, 1)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_harness_survives_and_writes_its_record(tmp_path: Path) -> None:
     done = subprocess.run(
         [

@@ -41,7 +41,7 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "env"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_commands_of_the_dockerfile_serve_an_export_without_torch(
     image: Path, finished_run: FinishedRun, tmp_path: Path
 ) -> None:

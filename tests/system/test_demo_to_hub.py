@@ -53,7 +53,7 @@ def tried_on_the_page(folder: Path, address: str) -> str:
         return str(browser.execute_script(found))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_model_of_the_demo_gets_to_the_hub_and_back(
     hub: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -186,7 +186,7 @@ def test_check_shows_the_first_run_and_trains_nothing(here: Finetune, tiny_bert:
     assert_error(here("search", "main.toml").stderr, "its model is the recipe first.toml")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_first_runs_on_ray_are_those_of_one_process(tiny_bert: Path, tmp_path: Path) -> None:
     pytest.importorskip("ray")
     write(tmp_path, tiny_bert)

@@ -57,7 +57,7 @@ def test_runs_on_ray_are_those_of_one_process_and_a_failed_one_is_a_line(
     assert results_of(tmp_path / "ray") == expected
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_killed_worker_is_replaced_and_its_run_resumes(rte: Path, tiny_bert: Path, tmp_path: Path) -> None:
     settings = ["run", *LONG, f"model={tiny_bert}"]
     plain = started(tmp_path, rte, *settings, "--out", "plain", "--quiet")
@@ -80,7 +80,7 @@ def test_a_killed_worker_is_replaced_and_its_run_resumes(rte: Path, tiny_bert: P
         assert [event["done"] > 0 for event in events if event["event"] == "training"][-1]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_stopped_command_has_checkpoints_and_the_same_one_resumes(rte: Path, tiny_bert: Path, tmp_path: Path) -> None:
     settings = ["run", *LONG, "--checkpoint-updates=100000", f"model={tiny_bert}", "--quiet", "--on", "ray"]
     running = started(tmp_path, rte, *settings, "--workers", "2")
@@ -99,7 +99,7 @@ def test_a_stopped_command_has_checkpoints_and_the_same_one_resumes(rte: Path, t
     assert len(list(tmp_path.glob("results/rte/*/record.json"))) == 2
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_running_cluster_is_joined_and_runs_come_back_from_it(
     rte: Path, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -138,7 +138,7 @@ def answers(port: int) -> bool:
     return False
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_runs_as_jobs_of_slurm_are_those_of_one_process(
     rte: Path, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -174,7 +174,7 @@ def test_a_job_of_slurm_that_a_signal_stops_ends_with_a_line(monkeypatch: pytest
     assert str(found) == "glue-rte: stopped by Ctrl-C after 20 of 40 updates. The same command resumes it"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_submitit_leaves_the_logging_of_this_process_as_it_is(tmp_path: Path) -> None:
     """Configuring it would close the handlers of others: absl's closes the stream that it writes to."""
     code = f"""

@@ -15,7 +15,7 @@ TASK = ["run", "glue-rte", "train.batch_size=8", "--processes", "2", "--quiet"]
 LONG = [*TASK, "train.epochs=120", "--checkpoint-updates=20"]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(("function", "count"), [("_train_seated", 2), ("train_together", 1)])
 def test_a_group_of_which_a_process_is_killed_resumes_to_the_run_without_ray(
     function: str, count: int, rte: Path, tiny_bert: Path, tmp_path: Path
@@ -38,7 +38,7 @@ def test_a_group_of_which_a_process_is_killed_resumes_to_the_run_without_ray(
     assert [event["done"] > 0 for event in events if event["event"] == "training"] == [False, True]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_ctrl_c_lets_a_group_write_its_checkpoint(rte: Path, tiny_bert: Path, tmp_path: Path) -> None:
     """Of a run that is not over when a busy machine passes the signal on."""
     settings = [*TASK, "train.epochs=2000", "--checkpoint-updates=100000", f"model={tiny_bert}", "--on", "ray"]
@@ -53,7 +53,7 @@ def test_ctrl_c_lets_a_group_write_its_checkpoint(rte: Path, tiny_bert: Path, tm
     assert len(list(tmp_path.glob("results/rte/*/checkpoints/*.pt"))) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_an_error_of_a_group_is_a_line_with_its_name_and_is_not_tried_again(
     rte: Path, tiny_bert: Path, tmp_path: Path
 ) -> None:

@@ -19,7 +19,7 @@ from finetune.inference.shards import begin, workers
 from finetune.inference.shards.plan import Plan
 from finetune.inference.shards.workers import Processes
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 
 @pytest.fixture

@@ -61,7 +61,7 @@ def sizes_until_it_is_gone(file: Path, seconds: float = 120.0) -> list[int]:
     return sizes
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_killed_worker_is_replaced_and_a_file_that_cannot_be_read_stops_no_other(
     folder: Path, whole: dict[str, str], reviews: Path, tmp_path: Path
 ) -> None:
@@ -83,7 +83,7 @@ def test_a_killed_worker_is_replaced_and_a_file_that_cannot_be_read_stops_no_oth
     assert checksums(tmp_path / "out") == whole
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_ctrl_c_stops_and_the_same_command_resumes(
     folder: Path, whole: dict[str, str], reviews: Path, tmp_path: Path, finetune: Finetune
 ) -> None:
@@ -102,7 +102,7 @@ def test_ctrl_c_stops_and_the_same_command_resumes(
     assert (checksums(tmp_path / "out"), is_complete(tmp_path / "out")) == (whole, True)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_gpus_that_are_not_there_are_a_line_before_the_model_is_loaded(
     folder: Path, reviews: Path, tmp_path: Path
 ) -> None:

@@ -250,7 +250,7 @@ def test_a_package_that_is_absent_is_named(
     assert not (reviews / "results").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_search_on_ray_is_the_same_each_time_and_finished_runs_start_no_cluster(
     reviews: Path, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -276,7 +276,7 @@ def test_a_search_on_ray_is_the_same_each_time_and_finished_runs_start_no_cluste
     assert started == []
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_search_on_slurm_has_the_trials_of_one_process_and_finished_runs_submit_no_job(
     finetune: Finetune, in_process: InProcess, reviews: Path, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -61,7 +61,7 @@ def what_a_replica_tells_a_stranger(replica: int) -> str:
     return " ".join(found)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_two_replicas_answer_as_one_server_does_and_are_replaced_and_ended_in_order(reviews: Path) -> None:
     pytest.importorskip("ray.serve")
     given = [reviews, "--token-env", "SERVE_TOKEN"]

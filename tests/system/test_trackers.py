@@ -53,7 +53,7 @@ def test_tensorboard_has_scalars_texts_and_settings(
     assert not list(folder.rglob("*tfevents*"))  # whose checksums the record has
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_workers_of_ray_send_their_runs_to_tensorboard(
     finetune: Finetune, rte: Path, tiny_bert: Path, tmp_path: Path
 ) -> None:
@@ -76,7 +76,7 @@ def test_workers_of_ray_send_their_runs_to_tensorboard(
         assert record["id"] in text.tensor_proto.string_val[0].decode()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_mlflow_has_one_run_for_one_that_is_sent_twice(
     finetune: Finetune, rte: Path, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -117,7 +117,7 @@ def in_its_own_process(code: str, *arguments: str) -> str:
     return done.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_wandb_saves_an_offline_run_with_the_id(
     finetune: Finetune, rte: Path, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -141,7 +141,7 @@ def test_wandb_saves_an_offline_run_with_the_id(
     assert f"record-{record['id']}" in {each.artifact.name for each in records}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_trackio_continues_the_run_of_a_name(
     finetune: Finetune, rte: Path, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -176,7 +176,7 @@ def answer_once(listening: socket.socket) -> None:
         kept.append(connection)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", ["mlflow", "wandb"])
 @pytest.mark.parametrize("server", ["closed", "hanging", "dying"])
 def test_a_wrong_address_is_a_note_and_the_run_is_the_same(

@@ -158,7 +158,7 @@ def test_no_file_ends_in_a_traceback(
     assert_checked_or_refused(write(tmp_path / f"fuzzed{content[0]}", content[1]), tiny_bert)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @settings(max_examples=2_000, **FUZZ)
 @given(content=files())
 def test_no_file_of_many_ends_in_a_traceback(

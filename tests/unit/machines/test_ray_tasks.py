@@ -83,7 +83,7 @@ def test_what_a_task_returns_or_raises_is_not_changed() -> None:
         ended(FakeRay(task=task_error(KeyError("lacks"))), "task", "glue-rte")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_deaths_and_lost_processes_are_counted_together(tmp_path: Path) -> None:
     def always_lost(folder: Path) -> Any:
         number = len(list(folder.iterdir()))

@@ -15,11 +15,11 @@ PAIRS = ["a dog ran", "the", "", "cat " * 30, "the dog sat on the cat"]
 NUMBERS = ("cls_token_id", "sep_token_id", "pad_token_id", "mask_token_id", "unk_token_id")
 
 
-def test_it_encodes_as_transformers_does(tiny_encoder: Path, tmp_path: Path) -> None:
+def test_it_encodes_as_transformers_does(tiny_vocabulary: Path, tmp_path: Path) -> None:
     """As a run saves it: texts and pairs, whole and cut, with what codecs ask for."""
-    theirs = load_tokenizer(tiny_encoder)
+    theirs = load_tokenizer(tiny_vocabulary)
     theirs.save_pretrained(tmp_path)
-    (tmp_path / "config.json").write_text((tiny_encoder / "config.json").read_text())
+    (tmp_path / "config.json").write_text((tiny_vocabulary / "config.json").read_text())
     ours, theirs = load_fast_tokenizer(tmp_path), load_tokenizer(tmp_path)
     for name in NUMBERS:
         assert getattr(ours, name) == getattr(theirs, name)

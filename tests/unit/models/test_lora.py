@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 import transformers
-from support.encoders import WITHOUT_CLASS, each_task_and_family
+from support.pairs import WITHOUT_CLASS, each_task_and_family
 from support.toys import cat_task, choice_task, single_answers, tag_task
 from support.training import CPU, build, fit, logits_of
 from tiny_encoders import save_random, tiny

@@ -11,7 +11,7 @@ import pytest
 import torch
 import transformers
 from safetensors.torch import load_file, save_file
-from support.encoders import DIFFERENT, WITHOUT_CLASS, each_task_and_family
+from support.pairs import WITHOUT_CLASS, each_task_and_family
 from support.records import change_config
 from support.toys import (
     cat_rows,
@@ -75,7 +75,7 @@ def saved(task: Task, encoder: Path, folder: Path) -> EncoderWithHead:
     return trainer.model.eval()
 
 
-@each_task_and_family(single_answers(), all_with=DIFFERENT)
+@each_task_and_family(single_answers())
 def test_saved_model_gives_the_same_logits_in_transformers(task: Task, tiny_encoder: Path, tmp_path: Path) -> None:
     ours = saved(task, tiny_encoder, tmp_path)
     family = ours.backbone.config.model_type

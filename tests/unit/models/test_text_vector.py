@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
+from support.pairs import each_task_and_family, each_with_families
 from support.records import change_config
 from support.toys import cat_task, choice_task, labels_task, length_task, tag_task
 from support.training import build
@@ -27,7 +28,10 @@ from finetune.task_types.task import Task
 POOLED = [cat_task(), length_task(), labels_task(), choice_task()]
 
 
-@pytest.mark.parametrize(("pooling", "layers"), [("mean", "last"), ("cls", "last"), ("mean", [1]), ("unit", "last")])
+VECTORS = {"mean": ("mean", "last"), "cls": ("cls", "last"), "layer": ("mean", [1]), "unit": ("unit", "last")}
+
+
+@each_with_families(["pooling", "layers"], VECTORS)
 def test_it_is_that_of_transformers_whatever_the_padding(
     pooling: str, layers: Any, tiny_encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -49,7 +53,7 @@ def test_it_is_that_of_transformers_whatever_the_padding(
 
 
 @pytest.mark.parametrize("pooling", ["mean", "unit"])
-@pytest.mark.parametrize("task", POOLED, ids=lambda task: task.name)
+@each_task_and_family(POOLED)
 def test_such_a_model_is_saved_and_loaded_with_the_same_logits(
     task: Task, pooling: str, tiny_encoder: Path, tmp_path: Path
 ) -> None:

@@ -143,7 +143,7 @@ def test_runs_that_were_scored_alike_are_summarised_together(results: Path) -> N
     assert sorted(map(len, groups(all_records(results)))) == [1, 2]
 
 
-@pytest.mark.parametrize("count", [40, pytest.param(400, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [40, pytest.param(400, marks=pytest.mark.nightly)])
 def test_random_damage_to_a_record_stops_no_command(count: int, results: Path) -> None:
     outcome = fuzz_records(count, 1, results, reports=60)
     assert outcome.faults == []

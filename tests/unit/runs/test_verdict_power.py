@@ -59,7 +59,7 @@ def verdicts(seeds: int, *, gain: float, rows: int, spread: float, shared: float
     return better / TRIALS, worse / TRIALS
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("rows", "spread", "shared"), [(200, 0.0, 0.5), (200, 0.01, 0.9), (200, 0.03, 0.5), (800, 0.01, 0.5)]
 )
@@ -69,7 +69,7 @@ def test_verdicts_over_seeds_are_rarely_false(seeds: int, rows: int, spread: flo
     assert max(verdicts(seeds, gain=0.0, rows=rows, spread=spread, shared=shared)) <= 0.044
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("shared", [0.5, 0.9])
 @pytest.mark.parametrize(("gain", "rows"), [(0.06, 200), (0.03, 800)])
 def test_more_seeds_make_a_verdict_surer(gain: float, rows: int, shared: float) -> None:
@@ -104,7 +104,7 @@ def test_tables_and_objects_have_the_interval_of_the_verdict(seeds: int) -> None
     assert f"{100 * low:.1f} to {100 * high:.1f}" in next(iter(summary_table(records).rows))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("seeds", [1, 3, 5])
 def test_the_verdict_is_that_of_a_paired_bootstrap_of_the_predictions(seeds: int) -> None:
     """From records alone, and as `compare` tests the runs against the baseline's predictions."""

@@ -87,8 +87,8 @@ def overflowing(text: str, tokenizer: PreTrainedTokenizerBase, max_length: int) 
 
 
 @pytest.mark.parametrize("max_length", [6, 11, 24, 128])
-def test_windows_are_those_that_the_tokenizer_would_make(max_length: int, tiny_encoder: Path) -> None:
-    tokenizer = AutoTokenizer.from_pretrained(tiny_encoder)
+def test_windows_are_those_that_the_tokenizer_would_make(max_length: int, tiny_vocabulary: Path) -> None:
+    tokenizer = AutoTokenizer.from_pretrained(tiny_vocabulary)
     texts = [*sentences(40, seed=7), "", "the " * 70, f"{tokenizer.sep_token} {'cat ' * 50}"]
     task = replace(cat_task([SentenceRow(id="", text=text, gold="yes") for text in texts]), windows=True)
     rows = task.load(Source(), "dev").rows
@@ -102,8 +102,8 @@ def test_windows_are_those_that_the_tokenizer_would_make(max_length: int, tiny_e
         assert feature.token_type_ids is None or feature.token_type_ids == [0] * len(feature.input_ids)
 
 
-def test_short_texts_and_pairs_are_encoded_as_without_windows(tiny_encoder: Path) -> None:
-    tokenizer = AutoTokenizer.from_pretrained(tiny_encoder)
+def test_short_texts_and_pairs_are_encoded_as_without_windows(tiny_vocabulary: Path) -> None:
+    tokenizer = AutoTokenizer.from_pretrained(tiny_vocabulary)
     for task, max_length in ((cat_task(), 128), (length_task(), 8)):
         rows = task.load(Source(), "dev").rows
         features = replace(task, windows=True).codec.encode(rows, tokenizer, max_length)

@@ -96,7 +96,9 @@ def perfect(task: SpanTask, features: list[Any], rows: list[SpanRow]) -> list[np
 
 @pytest.mark.parametrize("unanswerable", [False, True])
 @pytest.mark.parametrize(("max_length", "stride"), [(64, 16), (64, 200), (300, 128)])
-def test_what_is_labelled_is_found_again(unanswerable: bool, max_length: int, stride: int, tiny_encoder: Path) -> None:
+def test_what_is_labelled_is_found_again(
+    unanswerable: bool, max_length: int, stride: int, tiny_vocabulary: Path
+) -> None:
     """Through windows, labels and characters, with every family's tokenizer: the answers are the gold texts."""
     filler = " ".join(["the dog ran , but it was old ."] * 6)
     rows = [
@@ -106,7 +108,7 @@ def test_what_is_labelled_is_found_again(unanswerable: bool, max_length: int, st
         for row in span_task(unanswerable=unanswerable).load(Source(), "train").rows
     ]
     task: SpanTask = toy(SpanTask, rows, name="toy", unanswerable=unanswerable, stride=stride)
-    tokenizer = AutoTokenizer.from_pretrained(tiny_encoder)
+    tokenizer = AutoTokenizer.from_pretrained(tiny_vocabulary)
     features = task.codec.encode(rows, tokenizer, max_length)
     assert max(map(len, features)) <= max_length
     answers = task.codec.decode(perfect(task, features, rows), features, rows)
@@ -153,9 +155,9 @@ def test_answers_are_cut_from_the_context_exactly(name: str, max_length: int, tm
         assert answers[index].value == rows[index].context[answers[index].start : answers[index].end]
 
 
-def test_inputs_are_those_of_the_tokenizer(tiny_encoder: Path) -> None:
+def test_inputs_are_those_of_the_tokenizer(tiny_vocabulary: Path) -> None:
     rows = span_task().load(Source(), "train").rows[:5]
-    tokenizer = AutoTokenizer.from_pretrained(tiny_encoder)
+    tokenizer = AutoTokenizer.from_pretrained(tiny_vocabulary)
     features = span_task().codec.encode(rows, tokenizer, 128)
     expected = tokenizer([row.question for row in rows], [row.context for row in rows])
     for index, feature in enumerate(features):

@@ -37,11 +37,11 @@ def test_windows_reach_the_end_and_each_token_has_most_context_in_its_own() -> N
 
 @pytest.mark.parametrize("context", ["sentence", "document"])
 @pytest.mark.parametrize("max_length", [8, 13, 128])
-def test_every_word_is_labelled_exactly_once(context: str, max_length: int, tiny_encoder: Path) -> None:
+def test_every_word_is_labelled_exactly_once(context: str, max_length: int, tiny_vocabulary: Path) -> None:
     task = configured(tag_task(), {"context": context})
     rows = task.load(Source(), "train").rows
     rows = [*rows, replace(rows[0], words=("cat\x00dog", "\x00", "abc" * 9), gold=("O", "B-ANIMAL", "O"))]
-    features = task.codec.encode(rows, AutoTokenizer.from_pretrained(tiny_encoder), max_length)
+    features = task.codec.encode(rows, AutoTokenizer.from_pretrained(tiny_vocabulary), max_length)
     seen = Counter((f.row + after, word) for f in features for after, word in f.note.tolist())
     assert set(seen) == {(row, word) for row in range(len(rows)) for word in range(len(rows[row].words))}
     assert set(seen.values()) == {1}

@@ -81,7 +81,7 @@ def untracked(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> tupl
     return record, folder
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", ["keeping", "raising", "closed", "hanging", "slow"])
 def test_with_any_tracker_record_and_files_are_those_without(
     name: str, untracked: tuple[dict[str, Any], Path], tiny_bert: Path, monkeypatch: pytest.MonkeyPatch
@@ -101,7 +101,7 @@ def test_with_any_tracker_record_and_files_are_those_without(
     assert all(name in note and said in note and f"finetune track {folder.name} --to {name}" in note for note in notes)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_hung_tracker_is_left_out_while_the_run_trains(
     tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

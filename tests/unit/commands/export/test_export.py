@@ -26,7 +26,7 @@ pytestmark = pytest.mark.slow  # as in test_graph.py
 KINDS = ("sentence", "regression", "multilabel", "tagging", "span", "choice")
 
 
-@pytest.mark.parametrize("kind", [KINDS[0], *(pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS[1:])])
+@pytest.mark.parametrize("kind", [KINDS[0], *(pytest.param(kind, marks=pytest.mark.nightly) for kind in KINDS[1:])])
 def test_an_export_answers_as_its_run(kind: str, finished_run: FinishedRun, tmp_path: Path) -> None:
     run = finished_run(kind)
     found = finetune.export(run, tmp_path / "exported")
@@ -41,7 +41,7 @@ def test_an_export_answers_as_its_run(kind: str, finished_run: FinishedRun, tmp_
 
 
 @pytest.mark.parametrize(
-    "kind", ["sentence", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("span", "choice"))]
+    "kind", ["sentence", *(pytest.param(kind, marks=pytest.mark.nightly) for kind in ("span", "choice"))]
 )
 def test_an_export_is_compared_with_its_run(kind: str, copied_run: Any, tmp_path: Path, in_process: InProcess) -> None:
     """Its run may have been scored in bf16, in which the numbers of tiny models change."""
@@ -60,6 +60,7 @@ def test_an_export_is_compared_with_its_run(kind: str, copied_run: Any, tmp_path
     assert_error(error, run.name, "nowhere")
 
 
+@pytest.mark.nightly
 def test_several_labels_are_scored_as_in_the_run_with_thresholds_that_other_rows_chose(
     finished_run: FinishedRun, tmp_path: Path
 ) -> None:
@@ -97,6 +98,7 @@ def test_int8_is_smaller_and_says_what_it_changed(
     assert read_export_facts(tmp_path / "small").precision == "fp32"
 
 
+@pytest.mark.nightly
 def test_int8_that_loses_too_much_is_not_written(
     finished_run: FinishedRun, tmp_path: Path, in_process: InProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -111,6 +113,7 @@ def test_int8_that_loses_too_much_is_not_written(
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.nightly
 def test_a_loss_of_just_the_tolerance_is_written(
     finished_run: FinishedRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -123,6 +126,7 @@ def test_a_loss_of_just_the_tolerance_is_written(
     assert finetune.export(finished_run("sentence"), tmp_path / "small", int8=True).facts.tolerance == 0.5
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("lost", [340.0, float("inf")])
 def test_a_loss_beyond_any_tolerance_advises_none(
     lost: float, finished_run: FinishedRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -175,6 +179,7 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.nightly
 def test_force_deletes_nothing_that_is_not_of_an_export(
     finished_run: FinishedRun, tmp_path: Path, in_process: InProcess
 ) -> None:
@@ -187,6 +192,7 @@ def test_force_deletes_nothing_that_is_not_of_an_export(
     assert (folder / "mine.csv").read_text() == "mine"
 
 
+@pytest.mark.nightly
 def test_what_is_put_there_in_the_meantime_stays(
     finished_run: FinishedRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -203,6 +209,7 @@ def test_what_is_put_there_in_the_meantime_stays(
     assert [file.name for file in tmp_path.rglob("*")] == ["exported", "mine.txt"]
 
 
+@pytest.mark.nightly
 def test_an_export_has_what_prediction_reads_alone(copied_run: FinishedRun, tmp_path: Path) -> None:
     model = copied_run("sentence") / "model"
     (model / "checkpoint-8").mkdir()
@@ -216,6 +223,7 @@ def test_an_export_has_what_prediction_reads_alone(copied_run: FinishedRun, tmp_
     }  # fmt: skip
 
 
+@pytest.mark.nightly
 def test_an_undefined_score_of_int8_is_not_good_enough(
     finished_run: FinishedRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -228,6 +236,7 @@ def test_an_undefined_score_of_int8_is_not_good_enough(
     assert finetune.export(finished_run("sentence"), tmp_path / "small", int8=True, tolerance=20).facts.check
 
 
+@pytest.mark.nightly
 def test_a_run_that_predicts_in_half_precision_says_how_many_answers_that_changes(
     finished_run: FinishedRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -267,6 +276,7 @@ def test_a_package_that_is_not_installed_is_named_with_its_extra(
     assert_error(error, "onnxscript", "bert-finetune[export]")
 
 
+@pytest.mark.nightly
 def test_a_run_without_weights_or_predictions_and_an_export_are_refused(
     copied_run: FinishedRun, tmp_path: Path
 ) -> None:
@@ -298,7 +308,7 @@ def test_the_layers_that_stay_in_fp32() -> None:
     assert kept_products({}, layers=3, keep=()) == ((), ())
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("int8", [{}, {"int8": True, "tolerance": 100}], ids=["fp32", "int8"])
 def test_openvino_in_both_precisions(int8: dict[str, Any], finished_run: FinishedRun, tmp_path: Path) -> None:
     pytest.importorskip("openvino")

@@ -7,18 +7,17 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from support.encoders import each_task_and_family
+from support.pairs import each_task_and_family
 from support.relations import marked_task
 from support.toys import cat_task, every_shape, tag_task
 from support.training import CPU
-from transformers import AutoConfig, AutoTokenizer
+from transformers import AutoTokenizer
 
 from finetune.commands.export.graph import graph_inputs, graph_outputs, write_graph
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.models.batch import Batch, collate
 from finetune.models.building import build_model
-from finetune.models.family_rows import FAMILIES
 from finetune.models.loading import load_trained
 from finetune.models.model import EncoderWithHead
 from finetune.models.saving import save_checkpoint
@@ -34,21 +33,26 @@ LENGTH = 24
 NAMES = ("input_ids", "attention_mask", "token_type_ids", "positions")
 CLOSE = 1e-5  # of the largest logit, or of 1
 TASKS: list[Task] = [*every_shape(), marked_task(name="toy-markers", read_at="markers")]
-UNABLE = {
-    "toy-text-mlm-nsp": [name for name, family in FAMILIES.items() if family.next_sentence is None],
-    "toy-text-mlm-sop": [name for name, family in FAMILIES.items() if family.next_sentence is None],
-    "toy-text-rtd": [name for name in FAMILIES if name not in ("bert", "electra")],
-    "toy-text-ltr": [name for name, family in FAMILIES.items() if not family.left_to_right],
-}  # families that refuse an objective
+
+TRACED = {
+    "toy-cats": "modernbert",
+    "toy-tags-sentence": "albert",
+    "toy-intents": "distilbert",
+    "toy-overlaps": "deberta_v2",
+    "toy-spans-1": "longformer",
+    "toy-choices": "bert",
+    "toy-text-mlm": "roberta",
+    "toy-markers": "big_bird",
+}
+"""Each head with a family that is built in another way, of which two choose their attention by the length."""
 
 
-@each_task_and_family(TASKS)
+@each_task_and_family(TASKS, families=(), all_with=(), in_turn=(), known=TRACED.items())
 def test_a_graph_has_the_logits_of_torch(task: Task, tiny_encoder: Path, tmp_path: Path) -> None:
-    if AutoConfig.from_pretrained(tiny_encoder).model_type in UNABLE.get(task.name, ()):
-        pytest.skip("this family has no such head")
     assert_exported(task, tiny_encoder, tmp_path, Recipe(task="any", seed=0))
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "reading",
     [{"layers": "weighted-sum-all"}, {"bilstm": 12}, {"pooling": "mean"}, {"layers": "sum-all", "bilstm": 12}],

@@ -163,7 +163,7 @@ def test_without_the_extra_it_is_named(
         report(tmp_path, shapes["toy-cats"])
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_many_rows_take_seconds_and_little_room(tmp_path: Path) -> None:
     count, labels = 30_000, tuple(f"label {number}" for number in range(80))
     rows = [SentenceRow(id=str(i), text=f"the cat {i} " * (1 + i % 30), gold=labels[i % 80]) for i in range(count)]

@@ -18,7 +18,7 @@ from finetune.runs.record_files import load_record
 SETTINGS = [f"{key}={value}" for key, value in FAST.items()]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_weights_are_averaged_and_compared(
     here: Finetune, copied_run: FinishedRun, tiny_bert: Path, tmp_path: Path
 ) -> None:

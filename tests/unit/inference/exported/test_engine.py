@@ -50,7 +50,7 @@ def assert_same(ours: list[np.ndarray], theirs: list[np.ndarray]) -> None:
         np.testing.assert_allclose(one, other, atol=1e-5)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("task", EVERY, ids=lambda one: one.name)
 def test_logits_equal_those_of_torch(task: Task, tiny_bert: Path, tmp_path: Path) -> None:
     own, exported, features = both_engines(task, tiny_bert, tmp_path)
@@ -63,7 +63,7 @@ def test_logits_equal_those_of_torch(task: Task, tiny_bert: Path, tmp_path: Path
     assert exported.labels == own.labels
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_single_and_shortest_rows(tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Batch 1 and length 2; and small batches, among them of choices of different counts."""
     own, exported, features = both_engines(cat_task(), tiny_bert, tmp_path)

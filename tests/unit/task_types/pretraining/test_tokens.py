@@ -285,8 +285,8 @@ def test_pieces_of_any_corpus(tiny_bert: Path, corpus: Documents) -> None:
         assert size == 5 or not inside.any()
 
 
-def test_features_of_pieces(tiny_encoder: Path, corpus: Documents) -> None:
-    tokenizer = load_tokenizer(tiny_encoder)
+def test_features_of_pieces(tiny_vocabulary: Path, corpus: Documents) -> None:
+    tokenizer = load_tokenizer(tiny_vocabulary)
     found = token_file(corpus, tokenizer, ignore)
     vocabulary = piece_vocabulary(tokenizer)
     before, after = vocabulary.single.before, vocabulary.single.after
