@@ -73,7 +73,10 @@ def test_the_language_is_learned(objective: str, updates: int, corpus: Path, tin
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize(
+    "objective",
+    [*OBJECTIVES[:3], *(pytest.param(objective, marks=pytest.mark.nightly) for objective in OBJECTIVES[3:])],
+)
 def test_an_interrupted_run_ends_bit_for_bit_as_an_uninterrupted_one(
     objective: str, corpus: Path, tiny_bert: Path, tmp_path: Path
 ) -> None:

@@ -55,6 +55,7 @@ def test_transformers_trainer_gives_equal_answers_on_all_mrpc_dev_rows(
     assert 50 < theirs.count("equivalent") < 358
 
 
+@pytest.mark.nightly
 def test_the_baseline_of_sst2_reads_all_of_its_rows(real_data: Path) -> None:
     task, source = find("sst2"), Source(folder=real_data)
     train, dev = (task.load(source, split).rows for split in ("train", "dev"))

@@ -39,7 +39,7 @@ def workers(out: Path) -> dict[Path, int]:
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_runs_on_ray_are_those_of_one_process_and_a_failed_one_is_a_line(
     rte: Path, tiny_bert: Path, tmp_path: Path
 ) -> None:

@@ -71,7 +71,7 @@ def test_no_command_takes_an_argument_that_is_not_utf_8(command: list[str], here
     assert_error(done.stderr, "UTF-8", r"\udcff")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_folder_that_is_not_utf_8_may_be_above_and_a_file_is_named(tmp_path: Path) -> None:
     above = tmp_path / "work-\udcff"
     (above / "data").mkdir(parents=True)

@@ -196,6 +196,7 @@ def other_shapes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[User]:
         yield User(tmp_path_factory.mktemp("user-shapes"), hub.url)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("recipe", "origin", "label"),
     [
@@ -214,6 +215,7 @@ def test_the_other_shapes_are_read_from_the_hub(other_shapes: User, recipe: str,
     assert facts["examples"][0]["label"].startswith(label)
 
 
+@pytest.mark.nightly
 def test_published_encoders_are_taken_from_the_hub(tmp_path: Path) -> None:
     """Each is trained by an update and predicts; of weights only those are fetched that are read."""
     folders: dict[tuple[Kind, str], Path] = {("model", name): tmp_path / "served" / name for name in PUBLISHED}

@@ -50,7 +50,7 @@ def facts(out: str) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_repeated_search_runs_nothing_and_more_trials_continue_it(
     in_process: InProcess, reviews: Path, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -84,7 +84,7 @@ def test_a_repeated_search_runs_nothing_and_more_trials_continue_it(
     assert {"held_out": recipe.record.recipe["held_out"]["share"]} == {"held_out": 0.0}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_killed_search_gives_the_trials_of_an_undisturbed_one(reviews: Path, tiny_bert: Path) -> None:
     command = [
         *(sys.executable, "-m", "finetune", "search", "reviews.csv", "space.toml", f"model={tiny_bert}"),

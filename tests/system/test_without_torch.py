@@ -9,7 +9,7 @@ import pytest
 from support.paths import ROOT
 from support.runs import FinishedRun
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 UNREACHABLE = ("No matching distribution", "Could not find a version", "connection", "Network is unreachable")
 
 

@@ -28,6 +28,8 @@ from finetune.training.together.batches import tasks_of_updates
 from finetune.training.together.run import run_together
 from finetune.training.trainer import Paused
 
+pytestmark = pytest.mark.nightly
+
 KINDS = ("sentence", "tagging", "regression")
 NAMES = ["number.csv", "reviews.csv", "tags.conll"]
 SETTINGS = {

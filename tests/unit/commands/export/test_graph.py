@@ -37,11 +37,8 @@ TASKS: list[Task] = [*every_shape(), marked_task(name="toy-markers", read_at="ma
 TRACED = {
     "toy-cats": "modernbert",
     "toy-tags-sentence": "albert",
-    "toy-intents": "distilbert",
-    "toy-overlaps": "deberta_v2",
     "toy-spans-1": "longformer",
     "toy-choices": "bert",
-    "toy-text-mlm": "roberta",
     "toy-markers": "big_bird",
 }
 """Each head with a family that is built in another way, of which two choose their attention by the length."""
