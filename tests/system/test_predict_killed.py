@@ -23,7 +23,7 @@ def killed(command: list[str], part: Path, *, windows: int) -> None:
     assert running.wait() == -9
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_prediction_that_is_killed_twice_is_the_same(
     reviewer: Predictor, reviews: Path, tmp_path: Path, finetune: Finetune
 ) -> None:

@@ -43,7 +43,9 @@ class Reader:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", DATA)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=() if kind == "overlapping" else pytest.mark.nightly) for kind in DATA]
+)
 def test_a_pushed_model_answers_as_its_run(
     finished_run: FinishedRun, hub: HubServer, tmp_path: Path, kind: str
 ) -> None:

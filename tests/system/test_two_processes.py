@@ -83,7 +83,9 @@ def test_no_thread_of_the_connections_outlives_a_run(tiny_bert: Path, tmp_path: 
     assert not any("gloo" in names for names in threads), threads
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(
+    "shape", [pytest.param(shape, marks=() if shape == "span" else pytest.mark.nightly) for shape in SHAPES]
+)
 def test_two_processes_equal_one(
     shape: str, finetune: Finetune, tiny_bert: Path, toy_files: Path, tmp_path: Path
 ) -> None:
@@ -130,6 +132,7 @@ main()
 """
 
 
+@pytest.mark.nightly
 def test_two_processes_train_the_used_rows_of_word_embeddings_as_one_trains_all(
     finetune: Finetune, tiny_bert: Path, tmp_path: Path
 ) -> None:
@@ -145,6 +148,7 @@ def test_two_processes_train_the_used_rows_of_word_embeddings_as_one_trains_all(
     assert all(torch.allclose(tensor, found[name], atol=1e-4) for name, tensor in expected.items())
 
 
+@pytest.mark.nightly
 def test_two_processes_train_several_tasks_as_one(finetune: Finetune, tiny_bert: Path, tmp_path: Path) -> None:
     (tmp_path / "moods.csv").write_text(as_csv(("review", "mark"), *REVIEWS), encoding="utf-8")
     lines = [f"the {'cat' if i % 2 else 'dog'} sat {i % 7},{i % 2 + i % 7 / 7:.2f}" for i in range(60)]
@@ -165,6 +169,7 @@ def test_two_processes_train_several_tasks_as_one(finetune: Finetune, tiny_bert:
         assert probabilities[1] == pytest.approx(probabilities[0], abs=1e-4)
 
 
+@pytest.mark.nightly
 def test_with_dropout_the_record_of_two_processes_says_that_one_comes_to_other_numbers(
     finetune: Finetune, tiny_bert: Path, tmp_path: Path
 ) -> None:
@@ -215,6 +220,7 @@ Path(f"process-{rank}.txt").write_text(found)
 """
 
 
+@pytest.mark.nightly
 def test_frozen_weights_are_not_sent_to_other_processes(tiny_bert: Path, tmp_path: Path) -> None:
     """Each process has its own, different ones here; the trained ones are those of the first."""
     (tmp_path / "sent.py").write_text(SENT)
@@ -246,6 +252,7 @@ def test_the_command_starts_its_processes_and_ends_with_their_exit_code(
     )
 
 
+@pytest.mark.nightly
 def test_two_machines_meet_at_an_address(tiny_bert: Path, tmp_path: Path) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -264,6 +271,7 @@ def test_two_machines_meet_at_an_address(tiny_bert: Path, tmp_path: Path) -> Non
     assert json.loads(record.read_text())["processes"] == 2
 
 
+@pytest.mark.nightly
 def test_two_processes_pre_train_what_one_does(tiny_bert: Path, tmp_path: Path) -> None:
     """Also where the word embeddings are the output matrix, and a pooler is kept that no loss reaches."""
     script = str(ROOT / "tests" / "support" / "pretraining.py")
