@@ -232,10 +232,13 @@ def interrupt(command: str) -> None:
         if event.name == "updates":
             os.kill(os.getpid(), signal.SIGINT)
 
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # processes that run tests ignore it
     try:
         finetune.train(target, callbacks=stop, **{name: plain(value) for name, value in settings.items()})
     except KeyboardInterrupt:
         return
+    finally:
+        signal.signal(signal.SIGINT, before)
     raise RuntimeError(f"finetune {command}\nended before it was interrupted")
 
 

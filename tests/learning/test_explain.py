@@ -64,7 +64,7 @@ DECIDING = [  # a task, a row of it by inputs, and the words of which one must l
 
 @pytest.mark.parametrize(
     ("task", "inputs", "deciding"),
-    [DECIDING[0], *(pytest.param(*each, marks=pytest.mark.slow) for each in DECIDING[1:])],
+    [DECIDING[0], *(pytest.param(*each, marks=pytest.mark.nightly) for each in DECIDING[1:])],
     ids=lambda value: getattr(value, "name", ""),
 )
 def test_the_word_that_decides_leads(task: Any, inputs: Any, deciding: set[str], tiny_bert: Path) -> None:

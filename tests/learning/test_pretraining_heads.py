@@ -15,7 +15,7 @@ from finetune.task_types.pretraining.head import NextSentenceHead, NextWordHead,
 from finetune.task_types.pretraining.label_names import NEXT, WORDS
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("head", [WordHead, NextWordHead, NextSentenceHead])
 def test_a_language_whose_words_are_known_is_learned(head: type[Head], tiny_bert: Path) -> None:
     features = language(head, tiny_bert, rows=400)

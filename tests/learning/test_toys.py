@@ -16,9 +16,15 @@ from finetune.runs.recipe_tables import Train
 from finetune.task_types import OverlapTask
 from finetune.task_types.task import Task
 
+LONG = ("toy-overlaps", "toy-intents")  # of many answers a row
+
 
 @pytest.mark.slow
-@pytest.mark.parametrize("task", labelled_shapes(), ids=lambda task: task.name)
+@pytest.mark.parametrize(
+    "task",
+    [pytest.param(task, marks=pytest.mark.nightly if task.name in LONG else ()) for task in labelled_shapes()],
+    ids=lambda task: task.name,
+)
 def test_overfits_64_rows(task: Task, tiny_bert: Path) -> None:
     epochs = 80 if isinstance(task, OverlapTask) else 40  # each pair of start and end is an answer
     settings = Train(learning_rate=2e-3, epochs=epochs, batch_size=8, dropout=0.0)

@@ -65,6 +65,7 @@ def test_the_baseline_of_sst2_reads_all_of_its_rows(real_data: Path) -> None:
     assert task.baselines.notes(train) == []
 
 
+@pytest.mark.nightly
 def test_learning_from_real_weights_starts_at_once(minilm: Path) -> None:
     """A few updates on the quickstart's set lower the loss; the whole of it is what `make demo` shows."""
     losses: list[float] = []

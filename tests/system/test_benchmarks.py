@@ -103,7 +103,7 @@ for script in sys.argv[1:]:
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_every_benchmark_can_be_imported_and_asked_for_help() -> None:
     """All of them in one process, whose imports take seconds."""
     assert len(SCRIPTS) >= 6

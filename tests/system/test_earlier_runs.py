@@ -72,7 +72,7 @@ def test_each_seed_trains_its_own_first_run_once(here: Finetune, tiny_bert: Path
     assert metric.shown(summarised(scores, metric).mean) in line
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_one_earlier_run_is_shared_by_all_seeds_and_compared_with_seeds_of_its_own(
     here: Finetune, tiny_bert: Path, tmp_path: Path
 ) -> None:
@@ -99,7 +99,7 @@ def test_one_earlier_run_is_shared_by_all_seeds_and_compared_with_seeds_of_its_o
     assert here("run", *[f"results/second.csv/{shared[0].id}/recipe.toml"]).stderr.count("already done") == 1
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_grid_compares_with_and_without_and_a_longer_lineage_stays_apart(
     here: Finetune, tiny_bert: Path, tmp_path: Path
 ) -> None:
@@ -128,7 +128,7 @@ def weights(folder: Path) -> dict[str, torch.Tensor]:
     return {name: tensor for name, tensor in state.items() if not name.startswith("pooler")}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "settings",
     [

@@ -108,6 +108,7 @@ def test_the_recipe_runs_from_the_hub(visit: Visit) -> None:
     assert len(visit.user.records()) == 1
 
 
+@pytest.mark.nightly
 def test_only_the_files_that_are_used_are_fetched(visit: Visit) -> None:
     model = _fetched(visit.requests, f"/{MODEL}/")
     assert model == {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "vocab.txt"}
@@ -128,6 +129,7 @@ def test_a_finished_run_is_found_without_the_hub(visit: Visit) -> None:
     assert visit.record["id"] in again.stderr
 
 
+@pytest.mark.nightly
 def test_another_seed_trains_from_the_cache_without_the_hub(visit: Visit) -> None:
     other = visit.user.finetune("run", "glue-mrpc", "seed=2")
     assert other.returncode == 0, other.stderr
@@ -137,6 +139,7 @@ def test_another_seed_trains_from_the_cache_without_the_hub(visit: Visit) -> Non
     assert (record["weights"], record["data"]) == (visit.commit, visit.record["data"])
 
 
+@pytest.mark.nightly
 def test_without_hub_and_cache_a_model_is_one_line(visit: Visit, tmp_path: Path) -> None:
     newcomer = User(tmp_path, visit.user.url)
     error = _only_error(newcomer.finetune("run", "glue-mrpc"))

@@ -110,7 +110,7 @@ def test_a_killed_search_gives_the_trials_of_an_undisturbed_one(reviews: Path, t
     assert scores(reviews / "killed") == scores(reviews / "calm")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_runs_that_fit_are_told_and_unfinished_ones_come_first(reviews: Path, tiny_bert: Path) -> None:
     (reviews / "grid.toml").write_text(
         f'task = "reviews.csv"\nmodel = "{tiny_bert}"\nmax_length = 64\n[train]\nselect = "best"\npatience = 2\n'
@@ -199,7 +199,7 @@ def test_a_search_whose_first_trials_all_fail_stops(
     assert_error(err, "first 3 trials failed", "the disk is full")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_nested_folds_score_the_search_on_rows_that_chose_nothing(reviews: Path, tiny_bert: Path) -> None:
     found: Search = finetune.search(
         "reviews.csv", space={"train.epochs": [1, 2]}, model=tiny_bert, trials=2, seeds=1, folds=2
@@ -210,7 +210,7 @@ def test_nested_folds_score_the_search_on_rows_that_chose_nothing(reviews: Path,
     assert len(scores(reviews / "results")) == 2 + 2 * 2
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_papers_grid_is_compared_only_where_its_runs_are_there(reviews: Path, tiny_bert: Path) -> None:
     space: dict[str, Any] = {"train.learning_rate": [5e-5, 1e-9], "train.batch_size": [16, 32], "train.epochs": [2, 3]}
     found = finetune.search("reviews.csv", space=space, model=tiny_bert, trials=1, seeds=1, limit=40)

@@ -192,6 +192,7 @@ def test_with_dropout_the_record_of_two_processes_says_that_one_comes_to_other_n
     assert len(list((tmp_path / "two" / "tensorboard" / "paraphrase" / shared["id"]).glob("*tfevents*"))) == 1
 
 
+@pytest.mark.nightly
 def test_a_contrastive_step_is_refused_on_several_processes(tiny_bert: Path, tmp_path: Path) -> None:
     (tmp_path / "few.csv").write_text(as_csv(("review", "mark"), *REVIEWS))
     done = on_two(tmp_path, "run", "few.csv", "preset=few-labels", f"model={tiny_bert}", "--device", "cpu")
@@ -232,6 +233,7 @@ def test_frozen_weights_are_not_sent_to_other_processes(tiny_bert: Path, tmp_pat
     ]
 
 
+@pytest.mark.nightly
 def test_the_command_starts_its_processes_and_ends_with_their_exit_code(
     finetune: Finetune, tiny_bert: Path, tmp_path: Path
 ) -> None:

@@ -77,7 +77,7 @@ def state() -> list[Any]:
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", STATES)
 def test_a_run_neither_takes_nor_changes_the_callers_state(name: str, trained: Callable[..., finetune.Run]) -> None:
     plain = trained("plain")
@@ -121,7 +121,7 @@ def test_what_a_callback_sets_in_torch_holds_until_it_returns(trained: Callable[
     assert (result(run), state()) == (result(plain), before)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_callback_that_changes_the_folder_does_not_move_the_run(
     trained: Callable[..., finetune.Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -143,7 +143,7 @@ def test_a_callback_that_changes_the_folder_does_not_move_the_run(
     assert not list((tmp_path / "elsewhere").iterdir())
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_trainings_in_threads_are_those_of_one_after_the_other(trained: Callable[..., finetune.Run]) -> None:
     alone = [result(trained("alone", seed=seed)) for seed in (1, 2)]
     with ThreadPoolExecutor() as threads:

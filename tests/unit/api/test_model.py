@@ -111,7 +111,7 @@ def test_parquet_files_get_the_same_columns(kind: str, finished_run: FinishedRun
         assert written.column("error").null_count == len(part)
 
 
-@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.nightly)])
 def test_parquet_files_with_another_column(model: finetune.Model, tmp_path: Path, workers: int) -> None:
     (tmp_path / "in").mkdir()
     pq.write_table(pa.table({"comment": TEXTS, "n": [1, 2, 3]}), tmp_path / "in" / "a.parquet")

@@ -104,10 +104,15 @@ def test_help_imports_neither_rich_nor_pydantic(tmp_path: Path) -> None:
     [
         "run rows.csv model=encoder",
         "predict aaaaaaaaaa rows.csv",
-        "evaluate aaaaaaaaaa rte",
-        "features encoder rows.csv",
-        "submission aaaaaaaaaa -o glue.zip",
-        "view encoder",
+        *(
+            pytest.param(command, marks=pytest.mark.nightly)
+            for command in (
+                "evaluate aaaaaaaaaa rte",
+                "features encoder rows.csv",
+                "submission aaaaaaaaaa -o glue.zip",
+                "view encoder",
+            )
+        ),
     ],
 )
 def test_what_is_done_is_printed_before_torch_is_imported(here: Path, command: str) -> None:

@@ -44,7 +44,7 @@ def test_every_row_is_judged_and_changed_labels_come_first(
     assert {run.record.recipe["train"]["select"] for run in runs} == {"last"}  # of 80 rows a run chooses the best
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_fold_is_judged_after_two_epochs(tiny_bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Before wrong labels are learned by heart, unless the user says otherwise."""
     runs = seen_runs(monkeypatch)
@@ -86,7 +86,9 @@ OTHERS: dict[str, tuple[list[dict[str, Any]], dict[str, Any], set[str]]] = {
 }
 
 
-@pytest.mark.parametrize("kind", ["tagging", *(pytest.param(kind, marks=pytest.mark.slow) for kind in [*OTHERS][1:])])
+@pytest.mark.parametrize(
+    "kind", ["tagging", *(pytest.param(kind, marks=pytest.mark.nightly) for kind in [*OTHERS][1:])]
+)
 def test_labels_of_each_type_are_judged(tiny_bert: Path, kind: str) -> None:
     rows, given, columns = OTHERS[kind]
     settings = {"shape": kind, "train": {"epochs": 1, "batch_size": 16}} | given
