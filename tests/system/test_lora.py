@@ -75,7 +75,7 @@ def test_a_moved_run_needs_no_encoder_and_its_adapter_one_that_is_named(
     assert max(chances.tolist()) == pytest.approx(max(after.probabilities), abs=2e-3)  # the run may be in bf16
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_run_that_was_killed_comes_to_the_same_bits(
     finetune: Finetune, rte: Path, tiny_bert: Path, tmp_path: Path
 ) -> None:

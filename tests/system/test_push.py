@@ -42,10 +42,8 @@ class Reader:
         )
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "kind", [pytest.param(kind, marks=() if kind == "overlapping" else pytest.mark.nightly) for kind in DATA]
-)
+@pytest.mark.nightly
+@pytest.mark.parametrize("kind", DATA)
 def test_a_pushed_model_answers_as_its_run(
     finished_run: FinishedRun, hub: HubServer, tmp_path: Path, kind: str
 ) -> None:
@@ -77,7 +75,7 @@ def test_a_pushed_model_answers_as_its_run(
         assert theirs.returncode == 0, theirs.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_transformers_gives_the_probabilities_of_the_run(
     finished_run: FinishedRun, hub: HubServer, tmp_path: Path
 ) -> None:

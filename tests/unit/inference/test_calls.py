@@ -81,7 +81,10 @@ def test_a_row_is_given_by_place_or_by_name_and_a_list_is_a_batch(
     expected = model(*row) if isinstance(row, tuple) else model(row)
     assert model(row).value == model(same).value == model(**{k: v for k, v in same.items() if k != "id"}).value
     found = model([row, same, row])
-    assert [one.value for one in found] == [expected.value] * 3
+    if isinstance(expected.value, float):  # a batch of another size may have other last digits
+        assert [one.value for one in found] == pytest.approx([expected.value] * 3, abs=1e-5)
+    else:
+        assert [one.value for one in found] == [expected.value] * 3
     assert model([row])[0].value == expected.value
     assert model([]) == []
 

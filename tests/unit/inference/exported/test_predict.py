@@ -123,14 +123,14 @@ def test_nothing_on_its_path_imports_torch_or_transformers(export: Path, new: Pa
 
 @pytest.mark.slow
 def test_it_starts_at_once(export: Path, new: Path, finetune: Finetune) -> None:
-    """In seconds of the processor, of which importing torch alone takes more."""
+    """In seconds of the processor, about one; importing what trains takes five."""
     seconds = []
     for _ in range(4):
         before = os.times()
         assert finetune("predict", export, new, "-o", "out.csv", "--force").returncode == 0
         after = os.times()
         seconds.append(after.children_user + after.children_system - before.children_user - before.children_system)
-    assert min(seconds) < 1.5  # with the 240 rows
+    assert min(seconds) < 3  # with the 240 rows
 
 
 def reviews_file(export: Path) -> Path:
@@ -257,7 +257,7 @@ def test_another_machine_is_noted(export: Path, monkeypatch: pytest.MonkeyPatch)
 def test_the_note_is_shown(copy: Path) -> None:
     facts = read_export_facts(copy)
     other = MachineKind(machine="sparc64")
-    write_export_facts(copy, replace(facts, precision="int8", bits=8, method="dynamic", made_for=other))
+    write_export_facts(copy, replace(facts, precision="int8", bits=7, method="dynamic", made_for=other))
     write_checksums(copy)
     events: list[Event] = []
     load_predictor(copy, watch=events.append)
