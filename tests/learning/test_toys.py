@@ -16,13 +16,13 @@ from finetune.runs.recipe_tables import Train
 from finetune.task_types import OverlapTask
 from finetune.task_types.task import Task
 
-LONG = ("toy-overlaps", "toy-intents")  # of many answers a row
+OTHERS = ("toy-overlaps", "toy-intents", "toy-labels", "toy-reds", "toy-spans-2", "toy-ranking-row")  # as others learn
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "task",
-    [pytest.param(task, marks=pytest.mark.nightly if task.name in LONG else ()) for task in labelled_shapes()],
+    [pytest.param(task, marks=pytest.mark.nightly if task.name in OTHERS else ()) for task in labelled_shapes()],
     ids=lambda task: task.name,
 )
 def test_overfits_64_rows(task: Task, tiny_bert: Path) -> None:

@@ -27,7 +27,7 @@ def test_changed_tables_are_read_rightly_or_asked_about(tmp_path: Path) -> None:
     assert wrong(tmp_path, FAST) == []
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_five_hundred_changed_tables_are_read_rightly_or_asked_about(tmp_path: Path) -> None:
     assert wrong(tmp_path, ALL) == []
 

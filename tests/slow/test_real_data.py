@@ -25,6 +25,7 @@ from finetune.task_types.registry import find
 pytestmark = pytest.mark.slow
 
 
+@pytest.mark.nightly
 def test_transformers_trainer_gives_equal_answers_on_all_mrpc_dev_rows(
     minilm: Path, real_data: Path, tmp_path: Path
 ) -> None:

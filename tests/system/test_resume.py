@@ -16,7 +16,7 @@ from finetune.data import atomic
 LONG = ["glue-rte", "train.epochs=250", "train.batch_size=8", "--checkpoint-updates=10"]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_run_that_is_killed_resumes_and_a_second_command_waits_for_it(
     rte: Path, tiny_bert: Path, tmp_path: Path, finetune: Finetune
 ) -> None:
@@ -39,7 +39,7 @@ def test_a_run_that_is_killed_resumes_and_a_second_command_waits_for_it(
     assert (again.returncode, "already done" in again.stderr) == (0, True)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_two_commands_at_once_train_once(rte: Path, tiny_bert: Path, tmp_path: Path) -> None:
     settings = [*LONG, f"model={tiny_bert}"]
     both = [started(tmp_path, rte, "run", *settings, "--json") for _ in range(2)]

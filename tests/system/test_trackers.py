@@ -34,7 +34,7 @@ def run(finetune: Finetune, data: Path, model: Path, *more: str) -> tuple[dict[s
     return json.loads(file.read_text()), file.parent, done.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_tensorboard_has_scalars_texts_and_settings(
     finetune: Finetune, rte: Path, tiny_bert: Path, tmp_path: Path
 ) -> None:

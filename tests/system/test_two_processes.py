@@ -71,6 +71,7 @@ main()
 """
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(sys.platform != "linux", reason="threads have names in /proc")
 def test_no_thread_of_the_connections_outlives_a_run(tiny_bert: Path, tmp_path: Path) -> None:
     """One that holds a tensor while the interpreter ends would abort the process."""

@@ -175,9 +175,15 @@ CALLS: dict[str, tuple[Any, ...]] = {
 def test_a_used_model_is_pickled_and_copied(kind: str, finished_run: FinishedRun) -> None:
     model = finetune.open_run(finished_run(kind)).model
     found = model(*CALLS[kind])
-    for other in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
-        assert other(*CALLS[kind]) == found
-    assert model(*CALLS[kind]) == found
+    for other in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model), model):
+        assert_near(other(*CALLS[kind]), found)
+
+
+def assert_near(one: Any, other: Any) -> None:
+    """Equal but for last digits, which on some processors depend on where in memory the weights are."""
+    if one != other:
+        assert one.probabilities == pytest.approx(other.probabilities, abs=1e-5)
+        assert one.value == (pytest.approx(other.value, abs=1e-5) if isinstance(other.value, float) else other.value)
 
 
 @pytest.mark.slow

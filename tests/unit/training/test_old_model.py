@@ -133,7 +133,7 @@ def test_labels_in_an_order_may_lose_it(tmp_path: Path, finished_run: FinishedRu
     assert record.kept.added == ["fair"]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", OTHERS)
 def test_each_type_is_trained_again(kind: str, tmp_path: Path, finished_run: FinishedRun) -> None:
     old = finished_run(kind)
@@ -148,7 +148,7 @@ def test_each_type_is_trained_again(kind: str, tmp_path: Path, finished_run: Fin
         assert head_rows(tmp_path / "results" / record.task / record.id)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_model_is_trained_again_twice(tmp_path: Path, finished_run: FinishedRun) -> None:
     shutil.copytree(finished_run("sentence").parents[1], tmp_path / "results")
     old = next((tmp_path / "results").glob("*/*/record.json")).parent

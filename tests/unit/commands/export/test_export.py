@@ -76,6 +76,7 @@ def test_several_labels_are_scored_as_in_the_run_with_thresholds_that_other_rows
     assert not compared.changed
 
 
+@pytest.mark.nightly
 def test_int8_is_smaller_and_says_what_it_changed(
     finished_run: FinishedRun, tmp_path: Path, in_process: InProcess
 ) -> None:

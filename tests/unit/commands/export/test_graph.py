@@ -38,10 +38,8 @@ TRACED = {
     "toy-cats": "modernbert",
     "toy-tags-sentence": "albert",
     "toy-spans-1": "longformer",
-    "toy-choices": "bert",
-    "toy-markers": "big_bird",
 }
-"""Each head with a family that is built in another way, of which two choose their attention by the length."""
+"""Heads on one vector, on words and on positions, in families that are built in other ways; `make nightly` has all."""
 
 
 @each_task_and_family(TASKS, families=(), all_with=(), in_turn=(), known=TRACED.items())
@@ -128,6 +126,7 @@ def logits_of(model: EncoderWithHead, batch: Batch) -> Sequence[np.ndarray]:
     return [each.numpy() for each in (found.values() if isinstance(found, dict) else [found])]
 
 
+@pytest.mark.nightly
 def test_an_encoder_without_a_graph_is_refused_with_the_operator(tiny_bert: Path, tmp_path: Path) -> None:
     class Unknown(torch.nn.Module):
         def forward(self, states: torch.Tensor, attended: torch.Tensor) -> torch.Tensor:
