@@ -55,7 +55,7 @@ def test_two_commands_at_once_train_once(rte: Path, tiny_bert: Path, tmp_path: P
 def test_a_signal_stops_within_seconds_and_says_how_to_resume(
     number: signal.Signals, rte: Path, tiny_bert: Path, tmp_path: Path, finetune: Finetune
 ) -> None:
-    settings = ["glue-rte", f"model={tiny_bert}", "train.epochs=250", "train.batch_size=8"]
+    settings = ["glue-rte", f"model={tiny_bert}", "train.epochs=80", "train.batch_size=8"]
     running = started(tmp_path, rte, "run", *settings, "--seeds", "2", "--checkpoint-updates=10")
     wait_for(tmp_path, "results/rte/*/checkpoints/*.pt")
     running.send_signal(number)
