@@ -17,7 +17,7 @@ os.environ |= {
     "FINETUNE_LANG": "en",
 }
 
-from golden import recorded
+from golden import recorded, test_ids, test_layouts, test_tables
 from golden.runs import CASES, KEPT, made
 
 
@@ -34,7 +34,8 @@ def write_machine() -> None:
     (KEPT / "machine.json").write_text(recorded.as_text(recorded.machine()) + "\n", encoding="utf-8")
 
 
-WRITERS = {name: lambda name=name: write_run(name) for name in CASES}  # what renews the part of each name
+OTHERS = {"ids": test_ids.write, "tables": test_tables.write, "layouts": test_layouts.write}
+WRITERS = {name: lambda name=name: write_run(name) for name in CASES} | OTHERS  # what renews the part of each name
 
 
 def main() -> None:

@@ -27,7 +27,7 @@ RESULTS = ROOT / "results"
 RECORDS = 327  # that there are at least
 ROWS = 40  # of a file that stands in
 TYPES = ("corporation", "creative-work", "group", "location", "person", "product")
-BEFORE_COLUMNS = {  # whose ids are of a time when columns were no part of an id: the same command trains anew today
+BEFORE_COLUMNS = {  # whose ids are of a time when columns were no part of an id: the same command trains again today
     "own-files/266c469f62": "codah.csv",
     "own-files/a9c1b0b513": "wnut.jsonl",
     "own-files/f4b647e2d5": "sst2.csv.gz",
