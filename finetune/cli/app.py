@@ -16,6 +16,7 @@ from finetune.cli.first_line import say_first
 from finetune.cli.help import HelpContext, example_lines, in_help
 from finetune.cli.terminal import echo, flowed, let_first_print, print_error, print_warnings, say
 from finetune.errors import UserError, nearest, without_training
+from finetune.gone import gone
 from finetune.languages.chosen import chosen_language
 from finetune.runs import interrupts
 from finetune.runs.processes import first_process
@@ -90,6 +91,8 @@ class Commands(TyperGroup):
             return super().resolve_command(ctx, args)
         if name.startswith("-"):
             raise _unknown_option(name, ctx)
+        if taken_out := gone(name):
+            raise taken_out
         if Path(name).exists():
             raise UserError(f"'{name}' is a file, not a command", f"`finetune run {name}` trains on it")
         near = f"Did you mean '{MEANT[name]}'? " if name in MEANT else nearest(name, list(self.commands))
@@ -190,6 +193,8 @@ def _as_user_error(error: Any) -> UserError:
 
 def _unknown_option(name: str, ctx: Any) -> UserError:
     """The error for an option that a command does not have."""
+    if taken_out := gone(name.partition("=")[0]):
+        return taken_out
     known = [option for parameter in ctx.command.params for option in parameter.opts if option.startswith("--")]
     setting = _as_setting(name) if ctx.info_name in TAKE_SETTINGS else ""
     near = setting if f" {_key(name)}=VALUE" in setting else _near_option(name, known) or setting

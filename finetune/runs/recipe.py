@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, ValidationError, model_validator
 
 from finetune.errors import UserError, shown_value
+from finetune.gone import without_defaults
 from finetune.runs.recipe_faults import LONGEST_KEY, refused
 from finetune.runs.recipe_tables import BY_LABELS, LARGEST, LONGEST_NAME, Distil, HeldOut, Seed, Settings, Train
 from finetune.runs.settings_together import lora_fault, update_fault
@@ -259,6 +260,7 @@ def parse(table: dict[str, Any], *, origin: str, options: OptionNames = no_optio
     An option of the task, which `options` names, may be among the recipe's own keys (`fold = 1`) or in `[options]`.
     """
     require_shallow(table, origin=origin)
+    table = without_defaults(table)
     if isinstance(table.get("grid"), dict):
         table = table | {"grid": flat(table["grid"])}
     known = _known_options(table, options)

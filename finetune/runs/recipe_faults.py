@@ -10,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from finetune.errors import UserError, nearest, shown_value
+from finetune.gone import gone_setting
 from finetune.runs.toml import flat
 
 MOST_FAULTS = 10  # listed in a message
@@ -102,6 +103,8 @@ def explain_fault(kind: type[BaseModel], fault: ErrorDetails, options: Sequence[
     key = next((name for name in names if key.startswith(f"{name}.") and UNION.search(key)), key)  # one kind of several
     if fault["type"] == "extra_forbidden":
         key = _whole_key(key, fault["input"])
+        if taken_out := gone_setting(key):
+            return taken_out
         hint = nearest_key(kind, key, options)
         return f"unknown key '{key}'", hint.strip() or f"The keys are {', '.join([*names, *options])}"
     if fault["type"] == "missing":
