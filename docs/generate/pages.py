@@ -47,7 +47,6 @@ from speed_tables import (
     used_rows_table,
 )
 from techniques_table import techniques_table, techniques_table_ko, warmup_table
-from together_table import together_table
 from unsure_table import unsure_table
 
 from finetune.runs.record_files import all_records
@@ -81,7 +80,6 @@ MEASURED: dict[str, tuple[Table, *tuple[str, ...]]] = {
     "tokenizer-training": (pretraining_tables.training_table, "train_tokenizers"),
     "predict-rows": (scale_tables.predict_rows_table, "many_rows"),
     "search": (benchmark_tables.search_table, "search"),
-    "together": (together_table, "together"),
     "trackers": (scale_tables.trackers_table, "trackers"),
     "optimizers": (techniques_table, "optimizers"),
     "optimizers-ko": (techniques_table_ko, "optimizers"),

@@ -40,7 +40,6 @@ from finetune.runs.lineage import Lineage
 from finetune.runs.recipe import Recipe, is_new, is_word2vec
 from finetune.runs.recipe_tables import CONTRASTIVE
 from finetune.runs.run_id import run_id
-from finetune.runs.together import TrainedTogether
 from finetune.runs.without_folders import recipe_from_here
 from finetune.task_types import registry
 from finetune.task_types.feature_cache import array_features
@@ -68,8 +67,7 @@ class PlannedRun:
 
     `data` is the fingerprint of all rows, `default` the task without options, `lineage` that of the encoder,
     `vocabulary` the folder of a new encoder's vocabulary, `pooling` the resolved one, `kept` what `keep_labels`
-    takes from another run, `lessons` what it learns besides labels, `together` the run of several tasks that it is
-    part of, and `typed` what was typed for it.
+    takes from another run, `lessons` what it learns besides labels, and `typed` what was typed for it.
     """
 
     recipe: Recipe
@@ -86,7 +84,6 @@ class PlannedRun:
     lessons: Lessons | None
     device: torch.device
     precision: str
-    together: TrainedTogether | None = None
     typed: tuple[str, ...] = ()
 
     @cached_property
@@ -97,7 +94,6 @@ class PlannedRun:
             weights=self.weights.fingerprint, precision=self.precision,
             options=changed_options(self.default, self.task), columns=columns_of(self.task),
             taught={} if self.lessons is None else self.lessons.facts,
-            together="" if self.together is None else self.together.run,
             task_file=registry.file_hash(self.recipe.task),
         )  # fmt: skip
 
