@@ -36,7 +36,6 @@ from ordinal_table import ordinal_table
 from overlapping_table import overlapping_table
 from padding_table import padding_table
 from ranking_table import ranking_table
-from sequences_table import beams_table, written_table
 from shift_table import shift_table, shift_table_ko
 from speed_tables import (
     cpu_parts_table,
@@ -102,10 +101,6 @@ MEASURED: dict[str, tuple[Table, *tuple[str, ...]]] = {
     "few-rows": (few_rows_table, "few_rows", "setfit_few_rows"),
     "few-labels": (few_labels_table, "few_labels", "few_rows", "setfit_few_rows"),
     "ordinal": (ordinal_table, "ordinal"),
-    "sequences": (written_table, "sequences"),
-    "sequences-ko": (partial(written_table, korean=True), "sequences"),
-    "sequences-beams": (beams_table, "sequences"),
-    "sequences-beams-ko": (partial(beams_table, korean=True), "sequences"),
     "ranking": (ranking_table, "ranking"),
     "overlapping": (overlapping_table, "overlapping_spans"),
     "shift": (shift_table, "shift"),

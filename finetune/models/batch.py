@@ -12,7 +12,7 @@ from finetune.models.feature import IGNORED, Feature, Ids, labels_by_name
 from finetune.models.padding import padded
 
 TENSORS = (
-    "input_ids", "attention_mask", "token_type_ids", "choices", "positions", "states", "targets", "draws"
+    "input_ids", "attention_mask", "token_type_ids", "choices", "positions", "states", "draws"
 )  # fmt: skip
 """In the order of the arguments of a model's forward."""
 MOST_PINNED = 1 << 26  # bytes of a tensor; what is pinned is kept, and taken from other programs
@@ -25,9 +25,8 @@ class Batch:
 
     `choices` `(batch, most choices)` are the sequences of each feature, -1 where it has fewer; None where each has one.
     `positions` `(sequences, n)` are those that the head reads, -1 for padding; None where it reads all. Where `states`
-    `(sequences, n, layers, width)` are given, they replace the ids, and the mask `(sequences, n)` is theirs. `targets`
-    `(batch, n)` are the tokens of a text that a decoder learns to write, IGNORED for padding. `draws` `(sequences, n)`
-    are random numbers, 0 to 1, one for each position.
+    `(sequences, n, layers, width)` are given, they replace the ids, and the mask `(sequences, n)` is theirs. `draws`
+    `(sequences, n)` are random numbers, 0 to 1, one for each position.
     """
 
     input_ids: Tensor | None
@@ -36,7 +35,6 @@ class Batch:
     choices: Tensor | None = None
     positions: Tensor | None = None
     states: Tensor | None = None
-    targets: Tensor | None = None
     draws: Tensor | None = None
     labels: Mapping[str, Tensor] = field(default_factory=dict)
 

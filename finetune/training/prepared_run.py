@@ -24,7 +24,7 @@ from finetune.models.head import Head
 from finetune.models.loading import load_trained
 from finetune.models.lora import require_peft
 from finetune.models.model import EncoderWithHead
-from finetune.models.model_config import encoder_config, load_config
+from finetune.models.model_config import load_config
 from finetune.models.pretrained import ModelFiles
 from finetune.models.text_vector import FAMILY, MEAN, UNIT, fitting_pooling
 from finetune.models.tokenizers.added_tokens import add_tokens
@@ -162,8 +162,6 @@ def plan_run(
     weights = None if size or static else _weights(recipe, resolved.encoder, str(recipe.tokenizer), watch)
     if size:
         size_of(recipe.model)  # first, since reading and training a vocabulary take a while
-    if weights is not None:
-        task.require_encoder(encoder_config(load_config(weights.folder)))
     if static:
         require_static(recipe)
     old = old_model(resolved, weights)
@@ -185,7 +183,7 @@ def plan_run(
         task = replace(task, dev_splits=(*task.dev_splits, *kept.baselines))
     task = task.with_training_statistics(train.rows)
     pooling = fitting_pooling(
-        recipe, weights.folder, encoder_config(load_config(weights.folder)), rows=len(train.rows), pooled=task.pooled
+        recipe, weights.folder, load_config(weights.folder), rows=len(train.rows), pooled=task.pooled
     )
     if static and task.pooled and pooling not in (MEAN, UNIT) and not recipe.bilstm:
         what = f"model '{recipe.model}' has vectors of words, and none of a text"
