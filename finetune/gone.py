@@ -4,12 +4,24 @@ from typing import Any
 
 from finetune.errors import UserError
 
+TOGETHER = "trained several tasks on one encoder"
+FIRST_THEN = "Train on the first task, then on the next one with `model=RUN`"
+
+WROTE = "wrote a text from another one"
+SEQ2SEQ = "Name a label of the texts with label=COLUMN, or use Seq2SeqTrainer of transformers"
+
 # What is typed -> (what it was, what to do instead). A command is `soup`, an option `--live`, a setting `together` or
 # `train.momentum`, a value `word2vec`.
-GONE: dict[str, tuple[str, str]] = {}
+GONE: dict[str, tuple[str, str]] = {
+    "together": (TOGETHER, FIRST_THEN),
+    "--together": (TOGETHER, FIRST_THEN),
+    "target": (WROTE, SEQ2SEQ),
+    "shape=sequence": (WROTE, SEQ2SEQ),
+    "encoder-decoder": (WROTE, "Name an encoder, or use Seq2SeqTrainer of transformers"),
+}
 
 # Settings that are gone, with the value that they had when nobody set them: recipes in records hold every setting.
-DEFAULTS: dict[str, Any] = {}
+DEFAULTS: dict[str, Any] = {"together": {"tasks": [], "sampling": "proportion", "weights": {}}}
 
 
 def gone(name: str) -> UserError | None:

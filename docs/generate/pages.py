@@ -36,7 +36,6 @@ from ordinal_table import ordinal_table
 from overlapping_table import overlapping_table
 from padding_table import padding_table
 from ranking_table import ranking_table
-from sequences_table import beams_table, written_table
 from shift_table import shift_table, shift_table_ko
 from speed_tables import (
     cpu_parts_table,
@@ -47,7 +46,6 @@ from speed_tables import (
     used_rows_table,
 )
 from techniques_table import techniques_table, techniques_table_ko, warmup_table
-from together_table import together_table
 from unsure_table import unsure_table
 
 from finetune.runs.record_files import all_records
@@ -81,7 +79,6 @@ MEASURED: dict[str, tuple[Table, *tuple[str, ...]]] = {
     "tokenizer-training": (pretraining_tables.training_table, "train_tokenizers"),
     "predict-rows": (scale_tables.predict_rows_table, "many_rows"),
     "search": (benchmark_tables.search_table, "search"),
-    "together": (together_table, "together"),
     "trackers": (scale_tables.trackers_table, "trackers"),
     "optimizers": (techniques_table, "optimizers"),
     "optimizers-ko": (techniques_table_ko, "optimizers"),
@@ -104,10 +101,6 @@ MEASURED: dict[str, tuple[Table, *tuple[str, ...]]] = {
     "few-rows": (few_rows_table, "few_rows", "setfit_few_rows"),
     "few-labels": (few_labels_table, "few_labels", "few_rows", "setfit_few_rows"),
     "ordinal": (ordinal_table, "ordinal"),
-    "sequences": (written_table, "sequences"),
-    "sequences-ko": (partial(written_table, korean=True), "sequences"),
-    "sequences-beams": (beams_table, "sequences"),
-    "sequences-beams-ko": (partial(beams_table, korean=True), "sequences"),
     "ranking": (ranking_table, "ranking"),
     "overlapping": (overlapping_table, "overlapping_spans"),
     "shift": (shift_table, "shift"),

@@ -1,6 +1,6 @@
 """From recipes or data to finished runs: what `finetune run` and `finetune.train` both call."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,8 +18,6 @@ from finetune.training.targets import expand_targets
 if TYPE_CHECKING:
     from finetune.training.executors.job import Executor
 
-Expand = Callable[..., list[ResolvedRun]]  # `expand_targets`, or `expand_together`: all tasks in one run
-
 
 def plan(
     targets: Sequence[str],
@@ -27,13 +25,11 @@ def plan(
     *,
     seeds: int = 1,
     shares: Sequence[float] = (),
-    expand: Expand = expand_targets,
     out: Path = Path("results"),
 ) -> list[ResolvedRun]:
     """The runs of recipes or data with these settings (dotted keys), after the checks of the data.
 
-    With `shares` of the training rows, each is run with each share. `expand` makes runs of the targets. A model may be
-    a run under `out`, or a recipe.
+    With `shares` of the training rows, each is run with each share. A model may be a run under `out`, or a recipe.
 
     Raises UserError for a wrong setting, for data that cannot be read, and for data with an error, and Ambiguous where
     its columns could be read in two ways.
@@ -43,8 +39,8 @@ def plan(
     if settings.get("distil.teacher") == "":  # which a variable of a shell may be
         raise UserError("distil.teacher is empty", "Name a run, or leave it out")
     checkpoint = checkpoint_of(settings, out)
-    planned = expand(list(targets), dict(settings), seeds=seeds, shares=shares, checkpoint=checkpoint)
-    require_sound_data([task for one in planned for task in one.tasks])
+    planned = expand_targets(list(targets), dict(settings), seeds=seeds, shares=shares, checkpoint=checkpoint)
+    require_sound_data([one.task for one in planned])
     return with_first_runs(planned, out)
 
 

@@ -18,7 +18,6 @@ from finetune.runs.pace import duration
 from finetune.runs.recipe_diff import settings_of
 from finetune.runs.record import RunRecord
 from finetune.runs.seeds import by_setting, differing_settings
-from finetune.runs.several_tasks import has_several_tasks
 from finetune.runs.toml import typed_settings
 from finetune.runs.verdict import Verdict, verdict_of
 
@@ -41,7 +40,6 @@ def six_facts(folder: RunFolder, record: RunRecord) -> dict[str, Any]:
     return {
         "model": record.model,
         **lineage_words(record.lineage),
-        **({"together": f"{record.together.words} (run {record.together.run})"} if record.together else {}),
         "settings": ", ".join(f"{one.key} {as_plain_text(one.values[0])}" for one in changed) or "defaults",
         "rows": rows,
         "data": record.data_origin,
@@ -125,6 +123,4 @@ def _use(record: RunRecord, given: GivenOptions, settings: Mapping[str, Any]) ->
     task = str(record.recipe["task"])
     if verdict_of([record]).level == "worse" and is_data(task):
         return [] if diagnosis_of(record).command else [given.command("check", task, *typed_settings(settings))]
-    several = has_several_tasks(record.recipe)
-    one = f"{record.id}/{next(iter(record.data_origin)).rpartition(' ')[0]}" if several else record.id
-    return [given.command("predict", one, "FILE")]
+    return [given.command("predict", record.id, "FILE")]

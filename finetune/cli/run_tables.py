@@ -22,7 +22,6 @@ from finetune.runs.pace import duration
 from finetune.runs.recipe_diff import listed_differences
 from finetune.runs.record import RunRecord
 from finetune.runs.seeds import by_setting, differing_settings, failed, shared_encoders, spread_by_seed, summarised
-from finetune.runs.several_tasks import has_several_tasks
 from finetune.runs.verdict import interval_of
 from finetune.task_types.tagging.intent.row import PREFIX
 
@@ -104,7 +103,7 @@ def latest_table(runs: Sequence[ListedRun]) -> FittedTable:
     latest = {run.task: run for run in sorted(runs, key=lambda run: run.finished)}
     count = Counter(run.task for run in runs)
     rows = [
-        (task, str(count[task]), run.id, run.model, _listed_scores(run), run.finished)
+        (task, str(count[task]), run.id, run.model, _headline_score(run), run.finished)
         for task, run in sorted(latest.items(), key=lambda one: one[1].finished)
     ]
     finished = Column(name="finished", short=_to_the_minute)
@@ -123,7 +122,7 @@ def runs_table(runs: Sequence[ListedRun], *, title: str = "runs") -> FittedTable
             "" if run.lineage is None else run.lineage.brief,
             as_plain_text(settings),
             str(run.recipe.seed),
-            _listed_scores(run),
+            _headline_score(run),
             run.finished,
         )
         for run, settings in zip(runs, listed_differences(runs), strict=True)
@@ -135,10 +134,8 @@ def runs_table(runs: Sequence[ListedRun], *, title: str = "runs") -> FittedTable
     return FittedTable(title=title, columns=headings, rows=rows)
 
 
-def _listed_scores(run: ListedRun) -> str:
-    """The headline; of a run of several tasks the mean, and the headline of each."""
-    names = run.plain_scores if has_several_tasks(run.settings) else {run.headline: run.score}
-    return ", ".join(f"{name} {run.metric(name).shown(score)}" for name, score in names.items())
+def _headline_score(run: ListedRun) -> str:
+    return f"{run.headline} {run.metric(run.headline).shown(run.score)}"
 
 
 def interrupted_table(runs: Iterable[InterruptedRun]) -> FittedTable:

@@ -26,10 +26,9 @@ from finetune.inference.feature_batches import (
 )
 from finetune.models.batch import Batch, collate
 from finetune.models.caller_state import plain_mode
-from finetune.models.decoding_head import DecodingHead
 from finetune.models.device import build_accelerator, is_out_of_memory
 from finetune.models.families import most_tokens
-from finetune.models.feature import LABEL, Feature, label_counts
+from finetune.models.feature import Feature, label_counts
 from finetune.models.feature_arrays import lengths, read_positions
 from finetune.models.kernels import cpu, cuda
 from finetune.models.kernels.malloc import trim_memory
@@ -95,8 +94,7 @@ class Engine:
         """Logits of every feature, without padding, in order; the same on every process.
 
         Each array is `(labels,)` for a head on the pooled output, `(choices,)` for multiple choice, and
-        `(positions, labels)` for a head on the sequence output, or what `Head.reduced` keeps of these. Of a head that
-        decodes it has the ids of the text that is written.
+        `(positions, labels)` for a head on the sequence output, or what `Head.reduced` keeps of these.
         Raises Diverged for nan logits, and Stopping after a signal.
         """
         self.model.to(self.accelerator.device).eval()
@@ -129,11 +127,8 @@ class Engine:
         return found
 
     def _sizes(self, features: Sequence[Feature]) -> np.ndarray:
-        """The tokens computed for each feature, `(features,)`; of a text to write those of all its beams too."""
-        head, read = self.model.head, lengths(features)
-        if isinstance(head, DecodingHead):
-            return read + head.generation.beams * head.generation.most_tokens
-        return feature_sizes(read, read_positions(features), vocabulary=head.vocabulary)
+        """The tokens computed for each feature, `(features,)`."""
+        return feature_sizes(lengths(features), read_positions(features), vocabulary=self.model.head.vocabulary)
 
     def stop_if_asked_anywhere(self) -> None:
         """Raises Stopping in all processes if a signal has asked any of them: none leaves while others wait for it."""
@@ -144,9 +139,9 @@ class Engine:
     def loss(self, logits: Sequence[np.ndarray], features: Sequence[Feature]) -> float | None:
         """The mean loss of a label, from logits that `logits` returned; None without labels, or if it is not finite.
 
-        Of a head with several losses it is their sum; of one that reduces its logits, or decodes, it is unknown.
+        Of a head with several losses it is their sum; of one that reduces its logits it is unknown.
         """
-        if self.model.head.vocabulary or self.model.head.decodes:
+        if self.model.head.vocabulary:
             return None
         totals, counts = Counter[str](), Counter[str]()
         for begin in range(0, len(features), LOSSES_AT_ONCE):
@@ -190,8 +185,6 @@ class Engine:
         """The same before it is on the device."""
         length, reads = self._padded_to(features)
         batch = collate(features, pad_id=self.pad_id, length=length, reads=reads)
-        if self.model.head.decodes:
-            batch = replace(batch, targets=batch.labels.get(LABEL))
         return batch.pinned() if self.accelerator.device.type == "cuda" else batch
 
     def _padded_to(self, features: Sequence[Feature]) -> tuple[int, int]:
@@ -208,9 +201,6 @@ class Engine:
         """Starts the passes of a batch, and returns what waits for its logits; where memory runs out, of its halves."""
         try:
             batch = batch.to(self.accelerator.device)
-            if isinstance(self.model.head, DecodingHead):
-                written = self.model.head.write(*self.model.hidden(batch))
-                return lambda: written
             logits = as_float(self.model(*batch.inputs()))
             if self.model.head.vocabulary:
                 logits = self.model.head.reduced(logits, batch.labels)

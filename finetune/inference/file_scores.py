@@ -16,7 +16,7 @@ from finetune.task_types.task import Task
 from finetune.task_types.types import named_type
 from finetune.task_types.unknown_labels import LABELS_SHOWN, UnknownLabels
 
-SCORED = ("gold", "answers", "target")  # fields of a row that metrics use
+SCORED = ("gold", "answers")  # fields of a row that metrics use
 
 
 class InternedRows(Sequence[Any]):

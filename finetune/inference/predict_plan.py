@@ -26,7 +26,7 @@ from finetune.runs.lookup import named_run
 from finetune.task_types.candidates import Ambiguous, copied
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import DataType
-from finetune.task_types.guess import WRITTEN, guess, named_columns, with_target
+from finetune.task_types.guess import guess, named_columns
 from finetune.task_types.pretraining.columns import Text
 from finetune.task_types.task import Task
 from finetune.task_types.text_inputs.find_spans import ENDS, NONE, named_spans
@@ -34,9 +34,9 @@ from finetune.task_types.trained_form import form_for
 from finetune.task_types.types import layout_from, named_type, type_of
 from finetune.task_types.words.columns import WordsType
 
-NAMING = ("text", "label", "target", "spans", "span_ends")  # settings that name columns
+NAMING = ("text", "label", "spans", "span_ends")  # settings that name columns
 SAMPLE_ROWS = 1_000  # rows from which columns are inferred
-SETTINGS = ("text", "label", "target", "spans", "span_ends", "encoding", "sheet", "temperature")
+SETTINGS = ("text", "label", "spans", "span_ends", "encoding", "sheet", "temperature")
 COLUMNS_SHOWN = 12  # names of columns in a message
 
 
@@ -135,7 +135,6 @@ def layout_for(
     that a shipped task declares. Raises UserError for a missing column, and if the number of texts differs from
     training.
     """
-    options = _with_label(kind, options)
     columns, options = set(sample.columns), _with_spans(options, trained, sample)
     if trained is None and inputs and "text" not in options and set(inputs) <= columns:
         options = {**options, "text": ",".join(inputs)}
@@ -169,15 +168,6 @@ def layout_for(
         raise _lacks(sample, Layout(shape=kind.name, text=inputs))
     sure = "text" in options or len(columns) == 1
     return replace(found, id=""), [] if sure else [f"text column: {', '.join(found.text)} (text=COLUMN names another)"]
-
-
-def _with_label(kind: DataType, options: Mapping[str, str]) -> Mapping[str, str]:
-    """The options with a `target` as the label. Raises UserError for a model that writes no texts."""
-    if options.get("target") and kind.name != WRITTEN:
-        raise UserError(
-            f"target={options['target']} names texts to write, and the model writes none", "Set label=COLUMN"
-        )
-    return {name: value for name, value in with_target(options).items() if name != "shape"}
 
 
 def _with_spans(options: Mapping[str, str], trained: Layout | None, sample: Table) -> Mapping[str, str]:

@@ -23,7 +23,6 @@ from finetune.runs.events import Note, Watcher, unwatched
 from finetune.runs.folder import RunFolder, with_results
 from finetune.runs.lookup import find_run, latest_words, no_run, runs_of
 from finetune.runs.recipe import Recipe
-from finetune.runs.several_tasks import require_one_task
 from finetune.task_types import registry
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import DataType
@@ -216,8 +215,6 @@ def saved(model: str | Path, *, out: str | Path = "results") -> SavedRun:
     named = find_run(name, out)
     candidates = [] if named else runs_of(name, out)
     found = named or next(iter(candidates), None)
-    if found is not None:
-        require_one_task(name, found)
     if found is None and not exists(name) and name in registry.available():
         raise UserError(
             f"there is no finished run of {name} in {out}", f"Train one: {with_results('run', name, out=out)}"

@@ -12,7 +12,7 @@ from finetune.models.feature import IGNORED, Feature, Ids, labels_by_name
 from finetune.models.padding import padded
 
 TENSORS = (
-    "input_ids", "attention_mask", "token_type_ids", "choices", "positions", "states", "targets", "draws"
+    "input_ids", "attention_mask", "token_type_ids", "choices", "positions", "states", "draws"
 )  # fmt: skip
 """In the order of the arguments of a model's forward."""
 MOST_PINNED = 1 << 26  # bytes of a tensor; what is pinned is kept, and taken from other programs
@@ -25,10 +25,8 @@ class Batch:
 
     `choices` `(batch, most choices)` are the sequences of each feature, -1 where it has fewer; None where each has one.
     `positions` `(sequences, n)` are those that the head reads, -1 for padding; None where it reads all. Where `states`
-    `(sequences, n, layers, width)` are given, they replace the ids, and the mask `(sequences, n)` is theirs. `targets`
-    `(batch, n)` are the tokens of a text that a decoder learns to write, IGNORED for padding. `draws` `(sequences, n)`
-    are random numbers, 0 to 1, one for each position. `task` is the number of the task that all rows are of, where
-    several share an encoder.
+    `(sequences, n, layers, width)` are given, they replace the ids, and the mask `(sequences, n)` is theirs. `draws`
+    `(sequences, n)` are random numbers, 0 to 1, one for each position.
     """
 
     input_ids: Tensor | None
@@ -37,10 +35,8 @@ class Batch:
     choices: Tensor | None = None
     positions: Tensor | None = None
     states: Tensor | None = None
-    targets: Tensor | None = None
     draws: Tensor | None = None
     labels: Mapping[str, Tensor] = field(default_factory=dict)
-    task: int | None = None
 
     def to(self, device: torch.device) -> "Batch":
         """The same batch on a device."""
@@ -55,9 +51,9 @@ class Batch:
 
     def mapped(self, function: Callable[[Tensor], Tensor]) -> "Batch":
         """A batch of what a function makes of each tensor."""
-        inputs = [None if tensor is None else function(tensor) for tensor in self._tensors()]
+        inputs = [None if tensor is None else function(tensor) for tensor in self.inputs()]
         labels = {name: function(label) for name, label in self.labels.items()}
-        return Batch(*inputs, labels=labels, task=self.task)  # type: ignore[arg-type, misc]
+        return Batch(*inputs, labels=labels)  # type: ignore[arg-type, misc]
 
     def repeated(self, times: int) -> "Batch":
         """The batch so many times over, one after another."""
@@ -69,7 +65,7 @@ class Batch:
 
     def by_name(self) -> dict[str, Tensor]:
         """All tensors that it has; those of labels by `labels.NAME`."""
-        inputs = zip(TENSORS, self._tensors(), strict=True)
+        inputs = zip(TENSORS, self.inputs(), strict=True)
         labels = {f"labels.{name}": label for name, label in self.labels.items()}
         return {name: tensor for name, tensor in inputs if tensor is not None} | labels
 
@@ -78,11 +74,8 @@ class Batch:
         names = ("input_ids", "attention_mask", "token_type_ids", "positions")
         return {name: getattr(self, name) for name in names}
 
-    def inputs(self) -> tuple[Any, ...]:
-        """The arguments of a model's forward, in order; the last is the task, if there are several."""
-        return self._tensors() if self.task is None else (*self._tensors(), self.task)
-
-    def _tensors(self) -> tuple[Tensor | None, ...]:
+    def inputs(self) -> tuple[Tensor | None, ...]:
+        """The arguments of a model's forward, in order."""
         return tuple(getattr(self, name) for name in TENSORS)
 
 
@@ -97,7 +90,6 @@ def collate(features: Sequence[Feature], *, pad_id: int, length: int = 0, reads:
         if ends[-1]
         else None,
         "labels": {name: _labels(labels, length=reads) for name, labels in labels_by_name(features).items()},
-        "task": features[0].task,
     }
     if sequences[0].states is not None:
         states = [sequence.states() for sequence in sequences if sequence.states is not None]

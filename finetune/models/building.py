@@ -9,7 +9,6 @@ from transformers import PretrainedConfig, PreTrainedModel
 
 from finetune.errors import UserError
 from finetune.models.backbone import Backbone
-from finetune.models.decoding_head import DecodingHead
 from finetune.models.device import resolve_precision
 from finetune.models.encoder_forms import fix_positions
 from finetune.models.families import has_own_class, is_left_to_right, require_encoder, set_dropout
@@ -20,7 +19,7 @@ from finetune.models.gradient_checkpointing import checkpoint_gradients
 from finetune.models.loading import forget_head, saved_encoder
 from finetune.models.lora import POOLER, add_lora, require_adapter
 from finetune.models.model import EncoderWithHead, HeadFor
-from finetune.models.model_config import encoder_config, load_config
+from finetune.models.model_config import load_config
 from finetune.models.tokenizers.added_tokens import grow_embeddings
 from finetune.models.trial import freeze_unreached
 from finetune.models.untrained import is_untrained, untrained_encoder, without_dropout
@@ -40,9 +39,9 @@ def load_backbone(folder: Path, recipe: Recipe) -> tuple[Backbone, list[str]]:
             "Leave one of them out",
         )
     config = load_config(folder)
-    require_encoder(encoder_config(config))
+    require_encoder(config)
     if recipe.train.dropout is not None:
-        set_dropout(encoder_config(config), recipe.train.dropout)
+        set_dropout(config, recipe.train.dropout)
     encoder, new = _encoder(folder, config, recipe)
     fix_positions(encoder, new=False)
     forget_head(encoder.config)
@@ -90,8 +89,6 @@ def build_model(
     if recipe.pooling != "family" and not model.pooled:
         raise UserError(f"pooling = '{recipe.pooling}', and this task's head reads each token", "Leave pooling out")
     model.head.initialise()
-    if isinstance(model.head, DecodingHead):
-        model.head.begin(folder)
     new = _that_are_kept(new, backbone.encoder)
     if new and recipe.frozen:
         raise UserError(

@@ -4,13 +4,14 @@ A folder may be a stranger's. Its config can ask for any size, name code elsewhe
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from finetune.data.bounds import LONGEST_TEXT
 from finetune.data.paths import read_small, require_file
 from finetune.errors import UserError, first_line
+from finetune.gone import gone
 from finetune.runs.recipe import WIDEST_LSTM
 
 REMEDY = "A model folder needs config.json, model.safetensors and the tokenizer's files, as save_pretrained writes them"
@@ -18,8 +19,6 @@ COUNTS = (  # of none, or less, a model can be built; of many thin layers it tak
     *("num_hidden_layers", "n_layers", "num_attention_heads", "n_heads"),
     *("num_hidden_groups", "inner_group_num"),  # ALBERT's
 )
-PAIR = "encoder-decoder"  # the type of a model whose config has two tables, of its encoder and of its decoder
-PARTS = ("encoder", "decoder")
 MOST_LAYERS = 1_024
 WITHOUT_LAYERS = "without_layers"  # in a config: the encoder is its embeddings alone, as word2vec is
 MOST_OF_A_KIND = 1_000_000  # transformers names each of `num_labels`
@@ -63,19 +62,11 @@ def require_config(folder: Path) -> dict[str, Any]:
     table = _table(file)
     if (folder / "adapter_config.json").exists():
         raise UserError(f"{folder}: is an adapter, not a model", "Merge it into its encoder, and save that")
-    parts = [_part(file, table, name) for name in PARTS if table.get("model_type") == PAIR]
-    for each in (table, *parts):
-        _require_bounds(file, each)
-    _require_weights(folder, (table, *parts))
+    if error := gone(str(table.get("model_type"))):
+        raise error
+    _require_bounds(file, table)
+    _require_weights(folder, table)
     return table
-
-
-def _part(file: Path, table: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """The config of an encoder or a decoder in that of both. Raises UserError where there is none."""
-    if not isinstance(table.get(name), dict):
-        raise UserError(f"{file}: has no config of its {name}", REMEDY)
-    found: Mapping[str, Any] = table[name]
-    return found
 
 
 def _require_bounds(file: Path, table: Mapping[str, Any]) -> None:
@@ -185,16 +176,14 @@ def _require_no_code(file: Path, table: Mapping[str, Any]) -> None:
     )
 
 
-def _require_weights(folder: Path, tables: Sequence[Mapping[str, Any]]) -> None:
-    """Raises UserError for shards outside the folder, and for weights of far fewer bytes than the config's tables ask
-    for.
-    """
+def _require_weights(folder: Path, table: Mapping[str, Any]) -> None:
+    """Raises UserError for shards outside the folder, and for weights of far fewer bytes than the config asks for."""
     index = folder / "model.safetensors.index.json"
     shards = _table(index).get("weight_map") if index.exists() else {}
     if not isinstance(shards, dict) or not all(_is_plain(name) for name in shards.values()):
         raise UserError(f"{index}: does not name its files", "It maps each weight to a .safetensors file next to it")
     files = [require_file(file) for file in folder.glob("*.safetensors")]
-    size, asked = sum(file.stat().st_size for file in files), sum(map(_least_parameters, tables))
+    size, asked = sum(file.stat().st_size for file in files), _least_parameters(table)
     if files and asked > max(FEW_PARAMETERS, PARAMETERS_PER_BYTE * size):
         raise UserError(
             f"{folder}: config.json asks for {asked:,} parameters or more, and the weights have {size:,} bytes", REMEDY

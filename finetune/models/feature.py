@@ -25,7 +25,7 @@ class Feature:
     0 to 1, one for each of them, by which a head samples in training. `note` is metadata for
     `Codec.decode`, opaque to the trainer: best an array, or a mapping of names to arrays and numbers, since only these
     have a compact form (`feature_arrays`). `states` returns precomputed hidden states of a frozen encoder
-    (`inference.hidden_states`). `task` is the number of its task where several share an encoder.
+    (`inference.hidden_states`).
     """
 
     row: int
@@ -38,7 +38,6 @@ class Feature:
     truncated: bool = False
     note: Any = None
     states: Callable[[], np.ndarray] | None = None
-    task: int | None = None
 
     def __len__(self) -> int:
         """The number of tokens that the encoder computes, including padding between choices."""

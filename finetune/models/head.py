@@ -31,7 +31,6 @@ class Head(nn.Module):
     reads_words: ClassVar[bool] = False  # whether it reads the positions of words alone, not of all tokens
     joins: ClassVar[bool] = False  # whether a text has logits of all positions together, not of each
     pretrains: ClassVar[bool] = False  # whether the checkpoint's own head is kept
-    decodes: ClassVar[bool] = False  # whether it writes a text, see `DecodingHead`
     auto_class: ClassVar[str]
     output: nn.Linear
     solved_as: Literal["", "class", "flags", "number", "steps"] = ""

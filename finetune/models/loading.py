@@ -9,14 +9,13 @@ from transformers import AutoModel, PretrainedConfig, PreTrainedModel
 
 from finetune.errors import THEIRS, UserError, first_line
 from finetune.models.backbone import Backbone
-from finetune.models.config_bounds import PAIR, REMEDY
-from finetune.models.decoding_head import DecodingHead
+from finetune.models.config_bounds import REMEDY
 from finetune.models.families import FAMILIES, has_own_class, require_encoder
 from finetune.models.fingerprint import OWN_WEIGHTS
 from finetune.models.head import Head
 from finetune.models.lora import POOLER
 from finetune.models.model import EncoderWithHead, HeadFor
-from finetune.models.model_config import encoder_config, load_config
+from finetune.models.model_config import load_config
 from finetune.models.weight_files import from_pretrained, own_weights, reading, some
 
 
@@ -28,8 +27,6 @@ def load_trained(folder: Path, head_for: HeadFor) -> EncoderWithHead:
     config = load_config(folder)
     if (folder / OWN_WEIGHTS).is_file():
         return _load_own(folder, config, head_for)
-    if config.model_type == PAIR:
-        return _load_pair(folder, config, head_for)
     probe = empty_model(config, head_for) if has_own_class(config) else None
     if probe is None or not probe.head.has_class:
         raise UserError(
@@ -56,27 +53,6 @@ def load_trained(folder: Path, head_for: HeadFor) -> EncoderWithHead:
     return EncoderWithHead(backbone, head)
 
 
-def _load_pair(folder: Path, config: PretrainedConfig, head_for: HeadFor) -> EncoderWithHead:
-    """An encoder-decoder. Raises UserError where the task does not write texts, or weights are missing."""
-    require_encoder(encoder_config(config))
-    shell, info = from_pretrained(transformers.EncoderDecoderModel, folder, config=config)
-    backbone = Backbone(shell.encoder)
-    head = head_for(backbone)
-    if not isinstance(head, DecodingHead):
-        raise UserError(
-            f"{folder}: is an encoder with a decoder, and the task needs {head.auto_class}",
-            "Evaluate it on the task that it was trained for",
-        )
-    if missing := sorted(name for name in info["missing_keys"] if not name.startswith(f"encoder.{POOLER}.")):
-        raise UserError(
-            f"{folder}: does not contain a fully trained model ({some(missing)} missing)",
-            "Train one with `finetune run`, or name a fine-tuned checkpoint",
-        )
-    shell.decoder.config.bos_token_id = config.decoder_start_token_id
-    head.replace_decoder(shell.decoder)
-    return EncoderWithHead(backbone, head)
-
-
 def empty_model(config: PretrainedConfig, head_for: HeadFor) -> EncoderWithHead:
     """A model on torch's meta device. Raises UserError for a family that the head does not support."""
     with torch.device("meta"):
@@ -90,16 +66,13 @@ def load_encoder(folder: Path) -> tuple[PreTrainedModel, list[str]]:
     Raises UserError for a folder without a readable encoder.
     """
     config = load_config(folder)
-    require_encoder(encoder_config(config))
+    require_encoder(config)
     encoder, new = saved_encoder(folder, config)
     return encoder.eval(), new
 
 
 def saved_encoder(folder: Path, config: PretrainedConfig) -> tuple[PreTrainedModel, list[str]]:
-    """The encoder of a model folder in either format, or with a decoder, and the names of weights that it lacks."""
-    if config.model_type == PAIR:
-        shell, info = from_pretrained(transformers.EncoderDecoderModel, folder, config=config)
-        return shell.encoder, sorted(name.removeprefix("encoder.") for name in info["missing_keys"])
+    """The encoder of a model folder in either format, and the names of weights that it lacks."""
     if not (folder / OWN_WEIGHTS).is_file():
         encoder, info = from_pretrained(AutoModel, folder, config=config)
         return encoder, sorted(info["missing_keys"])

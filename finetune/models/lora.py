@@ -132,11 +132,6 @@ def require_adapter(model: EncoderWithHead) -> None:
             f"adapter = true needs one of the families {', '.join(FAMILIES)}, and this encoder is of type '{kind}'",
             "Leave adapter out: the merged model is saved",
         )
-    if model.head.decodes:
-        raise UserError(
-            "adapter = true: a decoder is trained as a whole, and an adapter does not hold it",
-            "Leave adapter out: the merged model is saved",
-        )
     if not model.head.has_class:
         raise UserError(
             f"adapter = true, and transformers has no {model.head.auto_class} for type '{kind}'",

@@ -5,7 +5,7 @@ from pathlib import Path
 from transformers import AutoConfig, PretrainedConfig
 
 from finetune.errors import THEIRS, UserError, first_line
-from finetune.models.config_bounds import FIXED, PAIR, REMEDY, require_config
+from finetune.models.config_bounds import FIXED, REMEDY, require_config
 from finetune.models.weight_files import weight_names
 
 NEW_WORDS = "lm_predictions."  # a DeBERTa's head for words in the original code, which transformers' first one was not
@@ -16,9 +16,8 @@ def load_config(folder: Path) -> PretrainedConfig:
     require_config(folder)
     try:
         config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
-        for each in (config, *_parts_of(config)):
-            for name, value in FIXED.items():
-                setattr(each, name, value)
+        for name, value in FIXED.items():
+            setattr(config, name, value)
         if getattr(config, "legacy", False) and any(name.startswith(NEW_WORDS) for name in weight_names(folder)):
             config.legacy = False  # as DeBERTa-v3 was published: its config does not say so
     except THEIRS:
@@ -28,13 +27,3 @@ def load_config(folder: Path) -> PretrainedConfig:
             f"{folder}: does not contain a model that transformers can load ({first_line(error)})", REMEDY
         ) from error
     return config
-
-
-def encoder_config(config: PretrainedConfig) -> PretrainedConfig:
-    """The config of the encoder, of one with a decoder or of one alone."""
-    return config.encoder if config.model_type == PAIR else config
-
-
-def _parts_of(config: PretrainedConfig) -> list[PretrainedConfig]:
-    """The configs of an encoder and a decoder that one config has; none of an encoder alone."""
-    return [config.encoder, config.decoder] if config.model_type == PAIR else []

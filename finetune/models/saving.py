@@ -12,8 +12,6 @@ from transformers import AutoModel, PretrainedConfig, PreTrainedModel, PreTraine
 from finetune.data.atomic import scratch_folder
 from finetune.data.checksums import write_checksums
 from finetune.errors import THEIRS, UserError, first_line
-from finetune.models.decoding_head import DecodingHead
-from finetune.models.encoder_decoder import generation_config, pair_config
 from finetune.models.families import has_own_class
 from finetune.models.fingerprint import OWN_WEIGHTS
 from finetune.models.lora import POOLER, merged_state
@@ -37,14 +35,7 @@ def save_checkpoint(
     `families`, there is no such class: only `load_trained` loads it.
     Raises UserError where the folder cannot be written.
     """
-
-    def save(scratch: Path) -> None:
-        if isinstance(model.head, DecodingHead):
-            _save_pair(model, model.head, scratch, settings)
-        else:
-            _save(model, scratch, settings)
-
-    _write(folder, tokenizer, save, more)
+    _write(folder, tokenizer, lambda scratch: _save(model, scratch, settings), more)
 
 
 def save_encoder(encoder: PreTrainedModel, folder: Path, tokenizer: PreTrainedTokenizerBase) -> None:
@@ -81,21 +72,6 @@ def _write(
             f"{folder}: the model cannot be written ({first_line(error)})",
             "Free space, and run the same command again, which resumes",
         ) from error
-
-
-def _save_pair(model: EncoderWithHead, head: DecodingHead, folder: Path, settings: dict[str, Any]) -> None:
-    """Saves both parts, for transformers' EncoderDecoderModel; without the encoder's pooler, which nothing reads."""
-    config = pair_config(model.backbone.config, head.decoder.config, finetune=settings)
-    with torch.device("meta"):
-        shell = transformers.EncoderDecoderModel(config)
-    state = {f"encoder.{name}": tensor for name, tensor in merged_state(model.backbone.encoder).items()}
-    state |= {f"decoder.{name}": tensor for name, tensor in head.decoder.state_dict().items()}
-    missing, unknown = shell.load_state_dict(state, strict=False, assign=True)
-    unread = {name for name in missing if name.startswith(f"encoder.{POOLER}.")}
-    if lacking := sorted({*missing, *unknown} - unread):
-        raise RuntimeError(f"EncoderDecoderModel and the model differ in {some(lacking)}")
-    shell.generation_config = generation_config(head.decoder.config, head.generation)
-    shell.save_pretrained(folder, state_dict={n: t for n, t in shell.state_dict().items() if n not in unread})
 
 
 def _save(model: EncoderWithHead, folder: Path, settings: dict[str, Any]) -> None:

@@ -5,8 +5,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
+from finetune.gone import without_defaults
 from finetune.metrics.metric import Metric
-from finetune.metrics.scores import plain_metrics
 from finetune.runs.lineage import Lineage
 from finetune.runs.record import SavedMetric, recorded_metric
 from finetune.runs.whole_record import Id
@@ -38,19 +38,13 @@ class ListedRun(BaseModel):
     @property
     def settings(self) -> dict[str, Any]:
         """The recipe without its seed."""
-        return self.recipe.model_extra or {}
+        return without_defaults(self.recipe.model_extra or {})
 
     @property
     def score(self) -> float:
         """The headline score on the first split, as computed; NaN where it is undefined."""
         found = next(iter(self.scores.values()))[self.headline]
         return math.nan if found is None else found
-
-    @property
-    def plain_scores(self) -> dict[str, float]:
-        """The scores on the first split that are not of a label."""
-        found = next(iter(self.scores.values()))
-        return {name: math.nan if (score := found[name]) is None else score for name in plain_metrics(found)}
 
     def metric(self, name: str) -> Metric:
         """How a score of that name is shown and compared."""

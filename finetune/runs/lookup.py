@@ -4,29 +4,22 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from finetune.data.files import is_data, split_files
-from finetune.data.paths import exists, is_file, is_folder
+from finetune.data.paths import is_file, is_folder
 from finetune.data.source import content_hash
 from finetune.errors import UserError, nearest
 from finetune.runs.folder import EXPORT, RunFolder, data_name, folder_name, with_results
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record, readable_records
-from finetune.runs.several_tasks import run_of_task
 from finetune.storage.stored import STORE
 
 RUNS_SHOWN = 3
 
 
 def find_run(target: str, out: Path) -> RunFolder | None:
-    """The finished run of a folder, or of a prefix of an id; `/TASK` behind either is one task of several. None where
-    there is none.
-    """
+    """The finished run of a folder, or of a prefix of an id; None where there is none."""
     path = Path(target)
     if is_file(path / "record.json"):
         return RunFolder(path)
-    if "/" in target and (is_file(path.parent / "record.json") or not exists(target)):
-        several = find_run(str(path.parent), out) or next(iter(_finished(str(path.parent), out)), None)
-        if several is not None and (one := run_of_task(several, path.name)) is not None:
-            return one
     found = sorted(out.glob(f"*/{target}*/record.json")) if target.isalnum() and not is_data(target) else []
     if len(found) > 1:
         raise UserError(f"'{target}' is a prefix of {len(found)} run ids", "Give more of the id")

@@ -7,10 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from finetune.data.atomic import written_file
-from finetune.data.paths import is_file
 from finetune.errors import UserError
 from finetune.runs.folder import RunFolder
-from finetune.runs.several_tasks import require_one_task
 
 NOT_READ = ("n_best",)  # the largest column where it exists, and never displayed
 PREDICTION, OLDER = "prediction", "answer"  # the column, and its name in the files of older runs
@@ -46,8 +44,6 @@ def read_predictions(file: Path, *, without: Sequence[str] = ()) -> list[dict[st
     import pyarrow.parquet as pq
 
     if not file.is_file():
-        if is_file(RunFolder(file.parent).record_file):
-            require_one_task(file.parent, RunFolder(file.parent))
         raise UserError(f"{file}: no predictions found", "They are not kept in git; run the recipe again with `force`")
     RunFolder(file.parent).verify(file.name)
     try:

@@ -11,7 +11,6 @@ from finetune.gone import without_defaults
 from finetune.runs.recipe_faults import LONGEST_KEY, refused
 from finetune.runs.recipe_tables import BY_LABELS, LARGEST, LONGEST_NAME, Distil, HeldOut, Seed, Settings, Train
 from finetune.runs.settings_together import lora_fault, update_fault
-from finetune.runs.together import Together
 from finetune.runs.toml import flat, read_toml, require_shallow, to_toml
 
 # Defined here so that reading a recipe does not need torch.
@@ -31,8 +30,6 @@ TextVector = Literal["family", "cls", "mean", "unit", "auto"]
 NEW = "new:"  # and the size of an untrained encoder
 WORD2VEC = "word2vec"  # and, after a colon, the width of its vectors
 WIDEST_LSTM = 4_096
-SEVERAL = "together"  # the task of a recipe of several, until their names are known
-FEWEST_TASKS = 2  # that share an encoder
 
 Layer = Annotated[int, Field(ge=-1_000, le=1_000)]
 OptionNames = Callable[[str], Sequence[str]]  # from a task's name to the options that a recipe for it may set
@@ -119,27 +116,7 @@ class Recipe(Settings):
     train: Train = Train()
     held_out: HeldOut = HeldOut()
     distil: Distil = Distil()
-    together: Together = Together()
     grid: dict[str, list[Any]] = Field({}, description="key = [values]: one run for each combination")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _named_by_its_tasks(cls, table: Any) -> Any:
-        """A recipe of several tasks needs no name of its own."""
-        together = table.get("together") if isinstance(table, dict) else None
-        tasks = together.get("tasks") if isinstance(together, dict) else None
-        if isinstance(tasks, list) and tasks and "task" not in table:
-            return {"task": SEVERAL, **table}
-        return table
-
-    @model_validator(mode="after")
-    def _shares_an_encoder(self) -> Self:
-        """With a grid, each of its points is checked instead."""
-        if self.together.tasks and not self.grid and (fault := together_fault(self)):
-            raise ValueError(fault)
-        if not self.together.tasks and self.together != Together():
-            raise ValueError("together without tasks: it is for several tasks in one run; leave it out")
-        return self
 
     @model_validator(mode="after")
     def _lora_fits(self) -> Self:
@@ -191,17 +168,6 @@ class Recipe(Settings):
         return self
 
     @property
-    def singles(self) -> "list[Recipe]":
-        """The recipe of each of its tasks alone."""
-        alone = self.model_copy(update={"together": Together()})
-        return [
-            alone.model_copy(
-                update={"task": one.task, "options": one.options, "max_length": one.max_length or self.max_length}
-            )
-            for one in self.together.tasks
-        ]
-
-    @property
     def tokenizer_folder(self) -> str:
         """The folder of `tokenizer`; empty where it is trained on the text."""
         return "" if isinstance(self.tokenizer, int) else self.tokenizer
@@ -232,21 +198,6 @@ class Recipe(Settings):
                     )
             inner[last] = value
         return parse(table, origin=origin, options=options)
-
-
-def together_fault(recipe: Recipe) -> str:
-    """Why a recipe cannot be one of several tasks that share an encoder; empty where it can."""
-    given = {
-        "frozen": (recipe.frozen, "a frozen encoder learns nothing from other tasks; run each task alone"),
-        "lora": (recipe.lora, "tasks share the encoder's own weights; leave lora out"),
-        "distil": (recipe.distil.given, "a teacher has one task; run that task alone"),
-        "keep_labels": (recipe.keep_labels, "the heads of several tasks are new; run one task alone"),
-        f"train.solver {recipe.train.solver}": (recipe.train.solver not in BY_LABELS, "it has one task; leave it out"),
-        f"model {recipe.model}": (is_word2vec(recipe.model), "its words are those of one task; run each task alone"),
-    }
-    if len(recipe.together.tasks) < FEWEST_TASKS:
-        return "together.tasks has a single task; name another, or run that task alone"
-    return next((f"{name} and several tasks together: {why}" for name, (wrong, why) in given.items() if wrong), "")
 
 
 def load_recipe(path: Path, *, options: OptionNames = no_options) -> Recipe:

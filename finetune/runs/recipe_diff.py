@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
 from finetune.runs.listed_run import ListedRun
@@ -12,7 +11,6 @@ from finetune.runs.record import RunRecord
 from finetune.runs.toml import flat, typed_settings
 
 DEFAULTS = flat(Recipe(task="any").model_dump(exclude={"grid", "options", "task"}))
-TOGETHER = "together.tasks"
 LISTED_APART = ("task", "model", "seed", "init_seed", "data_seed")  # a list of runs has columns of them
 
 
@@ -40,16 +38,15 @@ def applied(records: Sequence[RunRecord]) -> list[dict[str, Any]]:
     usual = _usual_options(records)
     return [
         DEFAULTS
-        | _flat({**record.recipe, "options": usual[_task(record)] | _options(record)})
+        | flat({**record.recipe, "options": usual[_task(record)] | _options(record)})
         | (record.lineage.flat if record.lineage else {})
-        | ({TOGETHER: record.together.words} if record.together else {})
         for record in records
     ]
 
 
 def settings_of(records: Sequence[RunRecord]) -> list[Setting]:
     """Every setting of a recipe and option of the task; a key that an older record lacks has its default."""
-    every = [_flat({**record.recipe, "options": record.recipe.get("options") or {}}) for record in records]
+    every = [flat({**record.recipe, "options": record.recipe.get("options") or {}}) for record in records]
     keys = dict.fromkeys([*DEFAULTS, *(key for settings in every for key in settings)])
     return [
         Setting(key=key, values=[own.get(key, DEFAULTS.get(key)) for own in every], default=DEFAULTS.get(key))
@@ -79,20 +76,6 @@ def listed_differences(runs: Sequence[ListedRun]) -> list[dict[str, Any]]:
         for index, settings in zip(mine, _differing([runs[index].settings for index in mine]), strict=True):
             found[index] = settings
     return found
-
-
-def _flat(recipe: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a record's recipe by dotted keys; several tasks by their names, with their own lengths."""
-    found = flat(dict(recipe))
-    given = found.get(TOGETHER)
-    tasks = [one for one in given if isinstance(one, Mapping)] if isinstance(given, Sequence) else []
-    names = [Path(str(one.get("task"))).name for one in tasks]
-    lengths = [one.get("max_length") for one in tasks]
-    words = [
-        name if length in (None, recipe.get("max_length")) else f"{name} (max_length {length})"
-        for name, length in zip(names, lengths, strict=True)
-    ]
-    return found | ({TOGETHER: ", ".join(words)} if words else {})
 
 
 def _differing(every: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

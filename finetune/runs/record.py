@@ -16,7 +16,6 @@ from finetune.runs.lineage import Lineage
 from finetune.runs.margin import Margin, best_baseline
 from finetune.runs.observed import Observed
 from finetune.runs.recipe_tables import scored_parts
-from finetune.runs.together import TrainedTogether
 from finetune.runs.whole_record import (
     LARGEST_SCORE,
     Id,
@@ -43,9 +42,12 @@ class SavedMetric(BaseModel):
 
 
 class RunRecord(BaseModel):
-    """The settings, environment and results of a run. Scores are as computed, not times their metric's scale."""
+    """The settings, environment and results of a run. Scores are as computed, not times their metric's scale.
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    Fields that earlier versions wrote are ignored.
+    """
+
+    model_config = ConfigDict(extra="ignore", frozen=True, strict=True)
 
     format: int = Field(1, description="the version of this form")
     id: Id = Field(description="ten hex digits: a hash of all that decides the result")
@@ -128,12 +130,6 @@ class RunRecord(BaseModel):
 
     learned: list[str] = Field(
         [], max_length=10, description="splits whose rows the saved model has learned too, after they were scored"
-    )
-
-    together: TrainedTogether | None = Field(
-        None,
-        description="of a task that was trained with others on one encoder: the id of their run, all tasks, and how "
-        "their batches were mixed; else null",
     )
 
     observed: Observed | None = Field(

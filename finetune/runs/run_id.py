@@ -8,7 +8,6 @@ from typing import Any
 
 from finetune.data.rows import Row, StreamedRows, row_fields
 from finetune.runs.recipe import Recipe
-from finetune.runs.together import Together
 
 CANONICAL = json.JSONEncoder(sort_keys=True, ensure_ascii=True, default=str).encode
 
@@ -24,7 +23,6 @@ def run_id(
     options: Mapping[str, Any] = MappingProxyType({}),
     columns: Mapping[str, Any] = MappingProxyType({}),
     taught: Mapping[str, Any] = MappingProxyType({}),
-    together: str = "",
     task_file: str | None = None,
 ) -> str:
     """Ten hex digits: a hash of all that decides the result.
@@ -33,12 +31,11 @@ def run_id(
     model, the output folder, the number of processes, gradient checkpointing and the versions of libraries. `task` is
     its name, `options` those that are not at their defaults, `columns` what the model keeps of a user's own data, which
     is more than the rows say. `taught` has hashes of what a student learns but for labels: of teachers, and of their
-    text. `together` is the id of the run of several tasks that this is one of. `task_file` is a hash of the user's own
-    file, for a task that is in one.
+    text. `task_file` is a hash of the user's own file, for a task that is in one.
     """
     settings = recipe.model_dump(
         exclude_defaults=True,
-        exclude={"task", "model", "tokenizer", "seed", "init_seed", "data_seed", "options", "grid", "together"},
+        exclude={"task", "model", "tokenizer", "seed", "init_seed", "data_seed", "options", "grid"},
     )
     for name in ("precision", "gradient_checkpointing"):
         settings.get("train", {}).pop(name, None)
@@ -54,18 +51,8 @@ def run_id(
         **({"options": dict(options)} if options else {}),
         **({"columns": dict(columns)} if columns else {}),
         **({"taught": dict(taught)} if taught else {}),
-        **({"together": together} if together else {}),
     }
-    return _short_hash(decides)
-
-
-def together_id(alone: Mapping[str, str], *, together: Together) -> str:
-    """Ten hex digits for a run of several tasks: of the id that each would have `alone`, and of how they are mixed."""
-    return _short_hash({"alone": dict(alone), "mixed": together.model_dump(exclude={"tasks"}, exclude_defaults=True)})
-
-
-def _short_hash(facts: Mapping[str, Any]) -> str:
-    canonical = json.dumps(facts, sort_keys=True, separators=(",", ":"))
+    canonical = json.dumps(decides, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()[:10]
 
 

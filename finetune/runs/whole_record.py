@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from finetune.gone import without_defaults
 from finetune.metrics.scores import plain_metrics
 from finetune.runs.recipe_tables import LARGEST, Seed
 
@@ -57,9 +58,11 @@ class RecordedEpoch(BaseModel):
 
 
 def recipe_is_whole(recipe: dict[str, Any]) -> dict[str, Any]:
-    """The recipe as given. Raises ValidationError where a table could not be made from it."""
+    """The recipe without settings of earlier versions that nobody had set. Raises ValidationError where a table could
+    not be made from it.
+    """
     RecordedRecipe.model_validate(recipe)
-    return recipe
+    return without_defaults(recipe)
 
 
 def epochs_are_whole(epochs: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -14,8 +14,6 @@ from finetune.task_types.pretraining.task import TextTask
 from finetune.task_types.ranking.task import RankingRow, RankingTask
 from finetune.task_types.row_issues import NoRow
 from finetune.task_types.sentence.task import SentenceRow, SentenceTask
-from finetune.task_types.sequence.row import SequenceRow
-from finetune.task_types.sequence.task import SequenceTask
 from finetune.task_types.span.row import SpanRow
 from finetune.task_types.span.task import SpanTask
 from finetune.task_types.tagging.intent.row import IntentRow
@@ -52,8 +50,6 @@ __all__ = [
     "Scoring",
     "SentenceRow",
     "SentenceTask",
-    "SequenceRow",
-    "SequenceTask",
     "SpanRow",
     "SpanTask",
     "Stream",

@@ -13,11 +13,9 @@ from finetune.errors import UserError, nearest
 from finetune.task_types.column_names import id_names, named
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import DataType, Evidence
-from finetune.task_types.sequence.columns import SourceAndTarget
 from finetune.task_types.text_inputs.find_spans import named_spans, with_spans
 from finetune.task_types.types import data_types, named_type
 
-WRITTEN = SourceAndTarget.name  # the type whose label `target` names
 ROLES = ("text", "label", "id", "group")  # settings that name columns
 
 
@@ -29,7 +27,7 @@ def guess(table: Table, given: Mapping[str, Any], *, labelled: bool = True) -> L
     Raises UserError for a column that the table lacks, where no text can be found, and (as Ambiguous) where two
     layouts are equally likely.
     """
-    evidence = _evidence(table, with_target(given), labelled=labelled)
+    evidence = _evidence(table, given, labelled=labelled)
     spans = named_spans(given.get("spans", ""), table.columns, evidence.file)
     if spans or evidence.shape is None or named_type(evidence.shape).marks:
         evidence = with_spans(evidence, spans, given.get("span_ends", ""))
@@ -47,22 +45,6 @@ def guess(table: Table, given: Mapping[str, Any], *, labelled: bool = True) -> L
         )
     layout = _with_names(layout, kind, evidence.table, names)
     return replace(layout, labels=found_labels(layout, table.columns))
-
-
-def with_target(given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Settings in which `target`, the column of texts to write, is the label of a sequence. Raises UserError where a
-    label is given too, or another type.
-    """
-    if not given.get("target"):
-        return given
-    for name, wanted in (("label", given["target"]), ("shape", WRITTEN)):
-        if given.get(name) not in (None, "", wanted):
-            raise UserError(
-                f"target={given['target']} is the text to write, and {name}={given[name]} says otherwise",
-                f"Leave {name} out, or target",
-            )
-    rest = {name: value for name, value in given.items() if name != "target"}
-    return {**rest, "shape": WRITTEN, "label": given["target"]}
 
 
 def found_labels(layout: Layout, columns: Mapping[str, Sequence[Any]]) -> tuple[str, ...]:
@@ -85,10 +67,7 @@ def _evidence(table: Table, given: Mapping[str, Any], *, labelled: bool) -> Evid
     facts = {name: facts_of(name, values) for name, values in table.columns.items()}
     parents = {name.rpartition(".")[0] for name in table.derived}
     facts |= {name: replace(facts[name], kind="object") for name in parents if name in facts}
-    called = {"label": "target"} if given.get("shape") == WRITTEN else {}
-    chosen = {
-        name: named_columns(given[name], facts, called.get(name, name), table) for name in ROLES if given.get(name)
-    }
+    chosen = {name: named_columns(given[name], facts, name, table) for name in ROLES if given.get(name)}
     shape, decimal = given.get("shape"), given.get("decimal")
     if shape is not None:
         named_type(shape)

@@ -46,7 +46,6 @@ OPTIONS = (
     "shape",
     "text",
     "label",
-    "target",
     "labels",
     "decimal",
     "spans",

@@ -8,7 +8,6 @@ from finetune.data.paths import is_file, read_small
 from finetune.errors import UserError, first_line
 from finetune.runs.folder import RunFolder
 from finetune.runs.record_files import load_record
-from finetune.runs.several_tasks import require_one_task
 from finetune.task_types import registry
 from finetune.task_types.task import Task
 from finetune.task_types.types import layout_from, trained_task
@@ -21,7 +20,6 @@ def trained_on(folder: RunFolder, *, task: Task | None = None) -> Task:
 
     Raises UserError where the task is unknown here, or differs.
     """
-    require_one_task(folder.path, folder)
     file = folder.model / "config.json"
     settings = _settings(file) if is_file(file) else {}
     record = load_record(folder.record_file)

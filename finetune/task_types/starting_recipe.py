@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from finetune.errors import UserError
+from finetune.gone import gone_setting
 from finetune.models.encoder_sizes import POSITIONS, longest_input, size_of
 from finetune.runs.recipe import Recipe, is_new, parse
 from finetune.runs.recipe_tables import LARGEST
@@ -41,6 +43,9 @@ def starting_recipe(path: str, settings: Mapping[str, Any], *, checkpoint: str =
     Where dev has enough rows it keeps the best epoch, and stops early. `checkpoint` is the encoder from which the
     settings' model began, if that is of a run: it decides the learning rate. Raises UserError as reading does.
     """
+    for key in settings:  # before the data is read, which may ask
+        if taken_out := gone_setting(key):
+            raise UserError(*taken_out)
     settings = {(f"options.{key}" if key in OPTIONS else key): value for key, value in settings.items()}
     given = {key: settings[f"options.{key}"] for key in OPTIONS if f"options.{key}" in settings}
     task, model = own_task(path, given), str(settings.get("model", MODEL))

@@ -13,8 +13,6 @@ from finetune.task_types.declared_options import declared_names
 from finetune.task_types.parts import Baselines, Codec, Explainer, Scoring, Stream, Teaching
 
 if TYPE_CHECKING:
-    from transformers import PretrainedConfig
-
     from finetune.data.source import Source
     from finetune.models.backbone import Backbone
     from finetune.models.head import Head
@@ -99,10 +97,6 @@ class Task(ABC):
     def teaching(self) -> Teaching[Any]:
         """A teacher's logits, for a student."""
         return self.teaching_class(self)
-
-    def require_encoder(self, config: "PretrainedConfig") -> None:
-        """Raises UserError for an encoder that the task cannot use, by its config, before anything is loaded."""
-        return
 
     def with_training_statistics(self, train: Sequence[Row]) -> "Task":
         """The task configured from its training rows, such as with class weights."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from finetune.data.documents.columns import USUAL
 from finetune.errors import UserError, first_line, nearest
+from finetune.gone import gone
 from finetune.task_types.choice.columns import Choice
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import DataType
@@ -16,7 +17,6 @@ from finetune.task_types.multilabel.columns import MultiLabel
 from finetune.task_types.pretraining.columns import Text
 from finetune.task_types.ranking.columns import Ranking
 from finetune.task_types.sentence.columns import Classification, Regression
-from finetune.task_types.sequence.columns import SourceAndTarget
 from finetune.task_types.span.columns import Span
 from finetune.task_types.tagging.columns import Tagging
 from finetune.task_types.tagging.intent.columns import IntentAndSlots
@@ -31,7 +31,6 @@ OWN: tuple[DataType, ...] = (
     OverlappingSpans(),
     Tagging(),
     Ranking(),
-    SourceAndTarget(),
     Classification(),
     Regression(),
     MultiLabel(),
@@ -49,7 +48,9 @@ def named_type(name: str) -> DataType:
     """The type of that name. Raises UserError with the nearest name where there is none."""
     types = data_types()
     if name not in types:
-        raise UserError(f"shape is '{name}'", f"{nearest(name, list(types))}It is one of {' '.join(types)}")
+        raise gone(f"shape={name}") or UserError(
+            f"shape is '{name}'", f"{nearest(name, list(types))}It is one of {' '.join(types)}"
+        )
     return types[name]
 
 

@@ -167,4 +167,4 @@ def _no_waiting() -> Iterator[None]:
 def _shape_of(batch: Batch, weights: Mapping[str, float]) -> Shape:
     """What a graph depends on: which tensors a batch has, of what shapes and types, and which losses."""
     tensors = [(name, tuple(each.shape), each.dtype) for name, each in batch.by_name().items()]
-    return (batch.task, *tensors, *weights)
+    return (*tensors, *weights)

@@ -24,7 +24,7 @@ from finetune.models.head import Head
 from finetune.models.loading import load_trained
 from finetune.models.lora import require_peft
 from finetune.models.model import EncoderWithHead
-from finetune.models.model_config import encoder_config, load_config
+from finetune.models.model_config import load_config
 from finetune.models.pretrained import ModelFiles
 from finetune.models.text_vector import FAMILY, MEAN, UNIT, fitting_pooling
 from finetune.models.tokenizers.added_tokens import add_tokens
@@ -40,7 +40,6 @@ from finetune.runs.lineage import Lineage
 from finetune.runs.recipe import Recipe, is_new, is_word2vec
 from finetune.runs.recipe_tables import CONTRASTIVE
 from finetune.runs.run_id import run_id
-from finetune.runs.together import TrainedTogether
 from finetune.runs.without_folders import recipe_from_here
 from finetune.task_types import registry
 from finetune.task_types.feature_cache import array_features
@@ -68,8 +67,7 @@ class PlannedRun:
 
     `data` is the fingerprint of all rows, `default` the task without options, `lineage` that of the encoder,
     `vocabulary` the folder of a new encoder's vocabulary, `pooling` the resolved one, `kept` what `keep_labels`
-    takes from another run, `lessons` what it learns besides labels, `together` the run of several tasks that it is
-    part of, and `typed` what was typed for it.
+    takes from another run, `lessons` what it learns besides labels, and `typed` what was typed for it.
     """
 
     recipe: Recipe
@@ -86,7 +84,6 @@ class PlannedRun:
     lessons: Lessons | None
     device: torch.device
     precision: str
-    together: TrainedTogether | None = None
     typed: tuple[str, ...] = ()
 
     @cached_property
@@ -97,7 +94,6 @@ class PlannedRun:
             weights=self.weights.fingerprint, precision=self.precision,
             options=changed_options(self.default, self.task), columns=columns_of(self.task),
             taught={} if self.lessons is None else self.lessons.facts,
-            together="" if self.together is None else self.together.run,
             task_file=registry.file_hash(self.recipe.task),
         )  # fmt: skip
 
@@ -166,8 +162,6 @@ def plan_run(
     weights = None if size or static else _weights(recipe, resolved.encoder, str(recipe.tokenizer), watch)
     if size:
         size_of(recipe.model)  # first, since reading and training a vocabulary take a while
-    if weights is not None:
-        task.require_encoder(encoder_config(load_config(weights.folder)))
     if static:
         require_static(recipe)
     old = old_model(resolved, weights)
@@ -189,7 +183,7 @@ def plan_run(
         task = replace(task, dev_splits=(*task.dev_splits, *kept.baselines))
     task = task.with_training_statistics(train.rows)
     pooling = fitting_pooling(
-        recipe, weights.folder, encoder_config(load_config(weights.folder)), rows=len(train.rows), pooled=task.pooled
+        recipe, weights.folder, load_config(weights.folder), rows=len(train.rows), pooled=task.pooled
     )
     if static and task.pooled and pooling not in (MEAN, UNIT) and not recipe.bilstm:
         what = f"model '{recipe.model}' has vectors of words, and none of a text"

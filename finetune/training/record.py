@@ -109,7 +109,6 @@ def build_record(
         kept=_kept(planned, found),
         compared=list(trained.compared),
         learned=list(trained.learned),
-        together=planned.together,
         observed=observed(planned, built, found),
         parameters=parameter_counts(built.model),
         seconds={"total": time.perf_counter() - started, "training": progress.seconds},

@@ -64,7 +64,7 @@ def run(resolved: ResolvedRun, options: RunOptions, *, watch: Watcher, pause_aft
         checkpoints = Checkpoints(folder=attempt.checkpoints, writes=accelerator.is_main_process, saving=options.saving)
         trained = _train(planned, looked, engine, checkpoints, meter, pause_after)
         if accelerator.is_main_process:
-            save_run(planned, looked, engine, trained, attempt, replaces=folder, home=folder, started=started)
+            save_run(planned, looked, engine, trained, attempt, home=folder, started=started)
 
     return trained_once(folder, options, accelerator, meter, watch, train)
 

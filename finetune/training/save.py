@@ -29,13 +29,12 @@ def save_run(
     trained: TrainingResult,
     attempt: RunFolder,
     *,
-    replaces: RunFolder,
     home: RunFolder,
     started: float,
 ) -> RunRecord:
-    """Writes predictions, model and last the record into `attempt`, while the folder that it replaces is locked.
+    """Writes predictions, model and last the record into `attempt`, while `home`, where the run will be, is locked.
 
-    `home` is where the run will be. Returns the record.
+    Returns the record.
     """
     dev, found, watch = trained.evaluation, trained.found, engine.watch
     watch(Working("predicting with the baselines"))
@@ -61,7 +60,7 @@ def save_run(
     record = build_record(planned, built, trained, baselines, engine.accelerator, started=started)
     save_claims(attempt.model, lines_view(planned.task, with_labels(first), tuple(built.model.head.labels)), record)
     save_first_card(attempt, record, home=home.path, watch=watch)
-    replaces.require_locked()
+    home.require_locked()
     attempt.finish(record, planned.recipe, drawn_ids(planned.splits))
     return record
 

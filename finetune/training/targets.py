@@ -17,7 +17,7 @@ from finetune.runs.lookup import near_files
 from finetune.runs.recipe import Recipe
 from finetune.runs.toml import flat, override_value, read_toml, typed_settings
 from finetune.task_types.options import data_options, option_names
-from finetune.task_types.resolved_run import ResolvedRun, resolved_run, resolved_together
+from finetune.task_types.resolved_run import ResolvedRun, resolved_run
 from finetune.task_types.starting_recipe import starting_recipe
 from finetune.task_types.task import Task
 
@@ -77,7 +77,7 @@ def expand_targets(
 
 def _typed(target: str, settings: Mapping[str, Any], loaded: Recipe, single: Recipe) -> tuple[str, ...]:
     """What gives one of the runs of a target when it is typed behind `finetune run`; empty where a grid gave it."""
-    if loaded.grid or loaded.together.tasks:
+    if loaded.grid:
         return ()
     before, after = (flat(recipe.model_dump(exclude_unset=True)) for recipe in (loaded, single))
     changed = {key: value for key, value in after.items() if before.get(key) != value}
@@ -96,9 +96,7 @@ def _name(origin: str) -> str:
 
 
 def _resolved(name: str, recipe: Recipe, defaults: dict[str, Task]) -> ResolvedRun:
-    """A recipe with its task, which is taken from `defaults` or added to it; so is each of several tasks."""
-    if recipe.together.tasks:
-        return resolved_together(recipe, [_resolved(name, one, defaults) for one in recipe.singles], name=name)
+    """A recipe with its task, which is taken from `defaults` or added to it."""
     key = _task_key(recipe)
     found = resolved_run(recipe, name=name, default=defaults.get(key))
     defaults[key] = found.default

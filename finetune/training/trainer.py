@@ -67,7 +67,6 @@ class Scored(Protocol):
 
 
 Result = TypeVar("Result", bound=Scored)
-Order = Callable[[Sequence[Feature], Train, int], Batches]  # of the features, by the settings and data_seed
 
 
 @dataclass(kw_only=True)
@@ -75,8 +74,8 @@ class Trainer:
     """Trains an engine's model on features, on any devices and number of processes.
 
     With `pause_after` it stops after that epoch and can be resumed. `rows` are the features' own, for messages, `draw`
-    makes what is random in a batch (`Stream.draw`), and `objective` is what is learned, by default the labels, and
-    `order` gives the batches. Of a run whose length is in updates an epoch is a tenth.
+    makes what is random in a batch (`Stream.draw`), and `objective` is what is learned, by default the labels. Of a run
+    whose length is in updates an epoch is a tenth.
     """
 
     engine: Engine
@@ -87,7 +86,6 @@ class Trainer:
     rows: Sequence[Row] = ()
     draw: Draw = as_they_are
     objective: Objective | None = None
-    order: Order = batches_of_rows
 
     @property
     def model(self) -> EncoderWithHead:
@@ -119,7 +117,7 @@ class Trainer:
     def _fit(self, features: Sequence[Feature], evaluate: Callable[[Engine], Result]) -> tuple[Progress, Result]:
         """The same of the model as it is."""
         optimizer = build_optimizer(self.model, self.settings)
-        batches = self.order(features, self.settings, self.data_seed)
+        batches = batches_of_rows(features, self.settings, self.data_seed)
         width = self.model.backbone.config.hidden_size
         schedule = build_schedule(optimizer, self.settings, updates=len(batches), width=width)
         weights = TrainedWeights(self.model)

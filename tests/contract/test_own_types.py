@@ -51,13 +51,12 @@ FILES: dict[str, list[dict[str, object]]] = {
     "ranking": [
         {"query": f"the {i // 4} cat", "passage": text, "relevance": int(i % 4 == 1)} for i, text in enumerate(TEXTS)
     ],
-    "sequence": [{"source": text, "target": " ".join(reversed(text.split()))} for text in TEXTS],
     "text": [{"review": f"{text}\n{text}", "mark": i % 2} for i, text in enumerate(sentences(300, seed=6))],
     "word-numbers": [
         {"words": text, "numbers": " ".join(str(len(word) / 2) for word in text.split())} for text in TEXTS
     ],
 }
-GIVEN = {"text": ("shape=text",), "sequence": ("target=target",)}  # types that no table is guessed to be of
+GIVEN = {"text": ("shape=text",)}  # types that no table is guessed to be of
 
 
 @pytest.fixture

@@ -25,7 +25,6 @@ from support.toys import (
     sentences,
     span_task,
     tag_task,
-    written_task,
 )
 from support.training import CPU, fit
 from transformers import AutoTokenizer
@@ -65,7 +64,6 @@ TOYS: list[Task] = [
     late_task(),
     marked_task(),
     marked_task(name="toy-markers", read_at="markers"),
-    written_task(),
 ]
 
 LENGTH = 24

@@ -69,7 +69,7 @@ def test_every_example_of_a_file_is_read_as_the_page_says(page: Path, tmp_path: 
         rows, _, notes = usable_rows(layout, table)
         assert (len(rows), notes) == (len(table), []), name
         assert layout.label, name
-    assert {shape for _, shape, _ in shown} == set(data_types()) - {"text", "sequence"}  # which are never guessed
+    assert {shape for _, shape, _ in shown} == set(data_types()) - {"text"}  # which is never guessed
     assert len(shown) == len(re.findall(r"^\*\*.*?\*\*: `", page.read_text(encoding="utf-8"), re.MULTILINE))
 
 

@@ -14,12 +14,9 @@ from transformers import (
     AutoTokenizer,
     BertConfig,
     BertForMaskedLM,
-    BertLMHeadModel,
     BertModel,
     DistilBertConfig,
     DistilBertModel,
-    EncoderDecoderModel,
-    GenerationConfig,
     PreTrainedTokenizerFast,
     RobertaConfig,
     RobertaModel,
@@ -97,27 +94,6 @@ def tiny_masked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     torch.manual_seed(0)
     config = BertConfig(**SIZES | {"vocab_size": size, "max_position_embeddings": 128, "initializer_range": 0.5})
     BertForMaskedLM(config).save_pretrained(folder)
-    return folder
-
-
-@pytest.fixture(scope="session")
-def tiny_pair(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path) -> Path:
-    """A random encoder-decoder that writes 6 tokens, as a run saves one: without the encoder's pooler."""
-    folder = tmp_path_factory.mktemp("tiny-pair")
-    tokenizer = AutoTokenizer.from_pretrained(tiny_bert)
-    torch.manual_seed(1)
-    sizes = SIZES | {"vocab_size": len(tokenizer), "initializer_range": 0.5}
-    decoder = BertLMHeadModel(BertConfig(**sizes, is_decoder=True, add_cross_attention=True))
-    model = EncoderDecoderModel(encoder=BertModel(BertConfig(**sizes)), decoder=decoder)
-    model.generation_config = GenerationConfig(
-        decoder_start_token_id=tokenizer.cls_token_id,
-        eos_token_id=tokenizer.sep_token_id,
-        pad_token_id=tokenizer.pad_token_id,
-        max_new_tokens=6,
-    )
-    state = {name: tensor for name, tensor in model.state_dict().items() if ".pooler." not in name}
-    model.save_pretrained(folder, state_dict=state)
-    tokenizer.save_pretrained(folder)
     return folder
 
 

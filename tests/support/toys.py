@@ -18,8 +18,6 @@ from finetune.task_types import (
     IntentTask,
     OverlapRow,
     OverlapTask,
-    SequenceRow,
-    SequenceTask,
     SpanRow,
     SpanTask,
     TaggingRow,
@@ -234,22 +232,6 @@ def text_task(objective: str = "mlm", rows: Sequence[Document] | None = None) ->
     """Documents to pre-train on."""
     given = documents(24) if rows is None else rows
     return toy(TextTask, given, name=f"toy-text-{objective}", objective=objective)
-
-
-def written_rows(count: int, *, seed: int = 7, longest: int = 5) -> list[SequenceRow]:
-    """Words, and the same in the opposite order."""
-    generator = random.Random(seed)
-    texts = [generator.choices(WORDS[:20], k=generator.randint(2, longest)) for _ in range(count)]
-    return [
-        SequenceRow(id=str(index), source=" ".join(words), target=" ".join(reversed(words)))
-        for index, words in enumerate(texts)
-    ]
-
-
-def written_task(rows: Sequence[SequenceRow] | None = None, **settings: Any) -> SequenceTask:
-    """Words to write in the opposite order."""
-    given = {"max_target_tokens": 8, **settings}
-    return toy(SequenceTask, written_rows(64) if rows is None else rows, name="toy-written", **given)
 
 
 def labelled_shapes() -> list[Task]:

@@ -150,27 +150,6 @@ def test_two_processes_train_the_used_rows_of_word_embeddings_as_one_trains_all(
 
 
 @pytest.mark.nightly
-def test_two_processes_train_several_tasks_as_one(finetune: Finetune, tiny_bert: Path, tmp_path: Path) -> None:
-    (tmp_path / "moods.csv").write_text(as_csv(("review", "mark"), *REVIEWS), encoding="utf-8")
-    lines = [f"the {'cat' if i % 2 else 'dog'} sat {i % 7},{i % 2 + i % 7 / 7:.2f}" for i in range(60)]
-    (tmp_path / "numbers.csv").write_text("\n".join(["text,score", *lines]), encoding="utf-8")
-    settings = [
-        *("moods.csv", "numbers.csv", "--together", f"model={tiny_bert}", "train.epochs=2", "train.batch_size=7"),
-        *("train.learning_rate=1e-3", "train.dropout=0.0", "train.precision=fp32", "--device", "cpu"),
-    ]
-    one, two = finetune("run", *settings, "--out", "one"), on_two(tmp_path, "run", *settings, "--out", "two")
-    assert (one.returncode, two.returncode) == (0, 0), one.stderr + two.stderr
-    for name in ("moods.csv", "numbers.csv"):
-        (first,), (second,) = (
-            list((tmp_path / out).rglob(f"{name}/*/predictions-dev.parquet")) for out in ("one", "two")
-        )
-        ours, theirs = read_predictions(first), read_predictions(second)
-        sure = "probabilities" if name == "moods.csv" else "prediction"
-        probabilities = [np.hstack([line[sure] for line in lines]) for lines in (ours, theirs)]
-        assert probabilities[1] == pytest.approx(probabilities[0], abs=1e-4)
-
-
-@pytest.mark.nightly
 def test_with_dropout_the_record_of_two_processes_says_that_one_comes_to_other_numbers(
     finetune: Finetune, tiny_bert: Path, tmp_path: Path
 ) -> None:

@@ -250,39 +250,3 @@ def test_a_run_is_shown_next_to_its_start(finished_run: FinishedRun, tmp_path: P
     assert "prediction" in found["answer"]
     assert (found["lang"], found["english"]) == ("ko", 0)
     assert found["title"].endswith("들여다보기")
-
-
-DECODER = (
-    """
-const all = selector => [...document.querySelectorAll(selector)], q = selector => document.querySelector(selector);
-const sum = () => all("#cross-chips small").map(e => +e.textContent).reduce((a, b) => a + b, 0);
-const found = {steps: all("#beams > li").length, texts: all("#written-rows tr").length};
-found.dropped = all("#beams .is-hidden").length;
-found.first = [sum(), all("#causal-chips .is-hidden").length];
-q("#cross-token").value = 2; q("#cross-token").dispatchEvent(new Event("change"));
-found.third = [sum(), all("#causal-chips .is-hidden").length];
-q("[data-language=ko]").click();
-found.korean = q("#beams small:last-child").textContent;
-found.wide = document.documentElement.scrollWidth;
-found.ratio = (() => {"""
-    + CONTRAST
-    + """})().ratio;
-return found;
-"""
-)
-
-
-@pytest.mark.parametrize("dark", [False, True])
-def test_the_beams_of_a_decoder(tiny_pair: Path, tmp_path: Path, dark: bool) -> None:
-    file = tmp_path / "view.html"
-    inside = look(loaded_encoder(str(tiny_pair), out=tmp_path), ["the cat sat"], "bank", sentences_of("bank", None))
-    write_inside(inside, file)
-    found: Any = in_a_browser(file, DECODER, tmp_path, width=400, dark=dark)
-    assert (found["steps"], found["texts"]) == (6, 4)
-    assert found["dropped"] >= 20  # 4 of 8 candidates at each step but the last
-    for (total, hidden), later in ((found["first"], 5), (found["third"], 3)):
-        assert total == pytest.approx(1, abs=0.01)
-        assert hidden == later
-    assert found["korean"].endswith("유지")
-    assert found["wide"] <= 400
-    assert found["ratio"] >= 4.5

@@ -10,7 +10,6 @@ from finetune.runs.folder import RunFolder
 from finetune.runs.recipe import load_recipe
 from finetune.runs.recipe_diff import DEFAULTS, settings_of
 from finetune.runs.record import RunRecord
-from finetune.runs.several_tasks import has_several_tasks
 from finetune.runs.toml import flat, typed_settings
 from finetune.task_types.own_data import OPTIONS
 
@@ -38,7 +37,7 @@ def checked(record: RunRecord) -> Words:
     """
     task = str(record.recipe["task"])
     own = is_data(task) or given_option(record, "shape")  # from another folder its file is not seen
-    if not own or has_several_tasks(record.recipe):
+    if not own:
         return ("report", record.id)
     return ("check", task, *typed_settings(_data_options(record)))
 
@@ -59,7 +58,7 @@ def _typed(record: RunRecord, folder: RunFolder | None) -> Words:
     file = None if folder is None else folder.path / "recipe.toml"
     if file is not None and file.is_file():
         return (str(file),)
-    if has_several_tasks(record.recipe) or "soup" in record.recipe:
+    if "soup" in record.recipe:
         return ()
     task, settings = str(record.recipe["task"]), {one.key: one.values[0] for one in settings_of([record])}
     target, base = (task, DEFAULTS) if is_data(task) else _shipped(task)
@@ -71,7 +70,7 @@ def _shipped(task: str) -> tuple[str, dict[str, Any]]:
     """A built-in recipe for a task, by its name and with its settings; nothing where there is none."""
     for file in sorted(RECIPES.glob("*.toml")):
         recipe = load_recipe(file)
-        if recipe.task == task and not recipe.grid and not recipe.together.tasks:
+        if recipe.task == task and not recipe.grid:
             return file.stem, flat(recipe.model_dump(exclude={"grid", "task"}))
     return "", {}
 

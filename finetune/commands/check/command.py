@@ -99,8 +99,7 @@ def check_command(
         return
     if fix is not None:
         raise UserError("--fix applies to data", "Name an existing data file")
-    every = with_first_runs(expand_targets(names, settings), out)
-    planned = [single for one in every for single in one.each_alone or [one]]
+    planned = with_first_runs(expand_targets(names, settings), out)
     _check_recipes(with_parents(planned), data, device, as_json=as_json, quiet=quiet)
 
 

@@ -50,11 +50,6 @@ def export_model(
     trained = predictor.folder
     assert trained is not None
     engine = predictor.torch_engine  # of a run, not of an export
-    if engine.model.head.decodes:
-        raise UserError(
-            f"{model} writes texts token by token, which one graph does not",
-            f"Serve the run itself: finetune serve {model}",
-        )
     run = run_to_export(model, out)
     rows = checked_rows(predictor, run, source, named=task)
     with written_export(wanted) as scratch:

@@ -153,8 +153,6 @@ def wanted_rows(model: str, target: str, settings: Mapping[str, Any], *, split: 
     given = {**settings, "model": model}
     file = _file(target, split) if is_data(target) else None
     planned = load_target(target, given) if file is None else None
-    if planned is not None:
-        planned.require_one_task()
     return EmbeddingRequest(model=model, settings=given, split=split or "train", file=file, planned=planned)
 
 

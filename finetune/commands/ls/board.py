@@ -19,8 +19,7 @@ from finetune.runs.folder import data_name, folder_name, with_results
 from finetune.runs.interrupted import InterruptedRun
 from finetune.runs.lookup import find_run, no_run, runs_of
 from finetune.runs.record import RunRecord
-from finetune.runs.record_files import all_records, load_record, readable_records
-from finetune.runs.several_tasks import has_several_tasks, records_of_tasks
+from finetune.runs.record_files import load_record, readable_records
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,14 +70,13 @@ class Leaderboard:
 
 
 def _records_of(name: str, out: Path) -> list[RunRecord]:
-    """The records of the finished runs of a task, or of a data file, those of several tasks together included; damaged
-    ones are left out with a warning. Raises UserError where there is none.
+    """The records of the finished runs of a task, or of a data file; damaged ones are left out with a warning. Raises
+    UserError where there is none.
     """
     files = [folder.record_file for folder in runs_of(name, out)]
     task = data_name(name) if is_data(name) else name
-    found = [record for _, record in readable_records(files, load_record)]
-    found = [*found, *records_of_tasks(out)] if any(_is_of(task, record) for record in found) else _every(out)
-    if not (mine := [record for record in found if _is_of(task, record)]):
+    records = [record for _, record in readable_records(files, load_record)]
+    if not (mine := [record for record in records if folder_name(record.task) == folder_name(task)]):
         raise no_task(name, out)
     return sorted(mine, key=lambda record: record.finished)
 
@@ -90,16 +88,6 @@ def no_task(name: str, out: Path) -> UserError:
         return no_run(name, out)
     task = load_record(run.record_file).task
     return UserError(f"{name} is a run, of {task}", f"Name the task: {with_results('ls', task, out=out)}")
-
-
-def _is_of(task: str, record: RunRecord) -> bool:
-    """Whether a run is of the task, and not one of several, each of which has a record of its own."""
-    return folder_name(record.task) == folder_name(task) and not has_several_tasks(record.recipe)
-
-
-def _every(out: Path) -> list[RunRecord]:
-    """All records, for the runs of a task that lie in a folder of another name, as those of several tasks do."""
-    return [*all_records(out), *records_of_tasks(out)]
 
 
 def leaderboard_of(name: str, out: Path) -> Leaderboard:

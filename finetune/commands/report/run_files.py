@@ -12,7 +12,6 @@ from finetune.runs.losses import read_losses
 from finetune.runs.predictions import PredictionLine, read_lines
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
-from finetune.runs.several_tasks import has_several_tasks, runs_of_tasks
 from finetune.runs.without_folders import without_folders
 from finetune.task_types.run_view import split_view_of
 from finetune.task_types.view import View
@@ -38,15 +37,11 @@ class RunFiles:
 
 
 def find_folders(names: Sequence[str], out: Path) -> list[RunFolder]:
-    """The runs named by folder, id or task, each once; one of several tasks is followed by that of each.
-
-    Raises UserError for a name without a run.
-    """
+    """The runs named by folder, id or task, each once. Raises UserError for a name without a run."""
     found: dict[Path, RunFolder] = {}
     for name in names:
         folder = require_run(name, out)
-        for one in [folder, *(run for run, _ in runs_of_tasks(folder))]:
-            found.setdefault(one.path.resolve(), one)
+        found.setdefault(folder.path.resolve(), folder)
     return list(found.values())
 
 
@@ -65,7 +60,7 @@ def read_run_files(folder: RunFolder) -> RunFiles:
     missing += [
         f"{folder.predictions(split).name}, so no rows of {split} are shown"
         for split in record.scores
-        if split not in predictions and not has_several_tasks(record.recipe)
+        if split not in predictions
     ]
     return RunFiles(
         folder=folder, record=without_folders(record), losses=losses, predictions=predictions, missing=missing

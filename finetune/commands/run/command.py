@@ -2,13 +2,12 @@
 
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from finetune.analysis.data_sizes import SizeCurve
-from finetune.api.planning import Expand, execute, executor_of, plan
+from finetune.api.planning import execute, executor_of, plan
 from finetune.api.run import runs_of_records
 from finetune.cli.arguments import RESULTS, Data, Device, Json, Out, Quiet, complete, pairs
 from finetune.cli.asking import asking
@@ -37,8 +36,7 @@ from finetune.task_types.own_data import own_data
 from finetune.task_types.pretraining.own import own_text, reading_lines
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.training.run_options import RunOptions, Saving
-from finetune.training.targets import expand_targets, split_arguments
-from finetune.training.together.targets import expand_together
+from finetune.training.targets import split_arguments
 from finetune.training.tracking.names import tracker_names
 
 ALONE: dict[str, Any] = {"processes": 1, "machines": 1, "address": None}
@@ -55,9 +53,6 @@ def run_command(
     sizes: Annotated[
         str | None, typer.Option("--data-sizes", help="Run with shares of the training rows, such as 10%,25%,50%,100%.")
     ] = None,
-    together: Annotated[
-        bool, typer.Option("--together", help="Train the targets as one run: an encoder, and a head for each task.")
-    ] = False,
     out: Out = RESULTS,
     data: Data = None,
     device: Device = None,
@@ -116,8 +111,9 @@ def run_command(
         on, workers=workers, gpus_each=gpus_each, cpus_each=cpus_each, collect=collect, sbatch=pairs(sbatch),
         **(group if on is not None else {}),
     )  # fmt: skip
-    expand = expand_together if together else expand_targets
-    planned = _planned(names, settings, seeds=seeds, shares=shares, expand=expand, out=out, silent=silent)
+    planned = asking(lambda given: plan(names, given, seeds=seeds, shares=shares, out=out), settings)
+    if not silent:
+        _print_guesses(names, planned)
     load_libraries("" if silent else loading(planned), "finetune.training.run_many")
     display = ProgressDisplay(standard_error())
     with display, followed(unwatched if silent else display, planned, live=live) as watch:
@@ -134,28 +130,11 @@ def run_command(
         raise typer.Exit(2)
 
 
-def _planned(
-    names: list[str],
-    settings: dict[str, Any],
-    *,
-    seeds: int,
-    shares: Sequence[float],
-    expand: Expand,
-    out: Path,
-    silent: bool,
-) -> list[ResolvedRun]:
-    """The runs; unless `silent`, how the user's data was read is printed."""
-    planned = asking(lambda given: plan(names, given, seeds=seeds, shares=shares, expand=expand, out=out), settings)
-    if not silent:
-        _print_guesses(names, planned)
-    return planned
-
-
 def _print_guesses(names: list[str], planned: list[ResolvedRun]) -> None:
     """Prints how the user's data among the targets was read: file formats, first rows and columns."""
     console = standard_error()
     targets = {task for name in names if is_data(name) for task in (name, f"./{name}")}
-    tasks = [task for one in planned for task in one.tasks if one.members or one.recipe.task in targets]
+    tasks = [one.task for one in planned if one.recipe.task in targets]
     for read in {id(read): read for task in tasks if (read := own_data(task)) is not None}.values():
         for line in read.described:
             console.print_line(line)

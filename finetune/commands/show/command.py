@@ -60,7 +60,7 @@ def _print_recipe(target: str, settings: dict[str, Any], *, as_json: bool) -> No
     planned = load_target(target, settings)
     recipe = planned.recipe
     init_seed, data_seed = recipe.seeds
-    every = {} if planned.members else option_values(planned.task)
+    every = option_values(planned.task)
     given = {name: list(value) if isinstance(value, tuple) else value for name, value in every.items()}
     options = recipe.options | {name: value for name, value in given.items() if value is not None}
     complete = recipe.model_copy(update={"init_seed": init_seed, "data_seed": data_seed, "options": options})

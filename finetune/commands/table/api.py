@@ -21,7 +21,6 @@ from finetune.data.outputs import require_replaceable_output
 from finetune.errors import UserError
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import all_records
-from finetune.runs.several_tasks import records_of_tasks
 from finetune.runs.toml import flat
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.training import targets
@@ -134,7 +133,6 @@ def table(name: str | Path, *, out: str | Path = "results", cost: bool = False) 
     records = all_records(Path(out))
     if declared.recipe:
         return _of_recipe(str(name), declared, records, Path(out), cost=cost)
-    records = [*records, *records_of_tasks(Path(out))]
     lines, notes = lines_of(declared, records), left_out(declared, records)
     if not _have_runs(lines) and (limit := shared_limit(declared, records)):
         limited, rows = lines_of(declared, records, limit), so_many(limit, "row")

@@ -17,11 +17,11 @@ from finetune.data.outputs import PAGE, require_replaceable_output
 
 SCRIPTS = (
     *("drawing", "captions", "tokens", "hidden", "attention", "steps", "words", "outputs", "heads", "before"),
-    *("embeddings", "masks", "stream", "decoder"),
+    *("embeddings", "masks", "stream"),
 )
 PARTS = (
-    *("tokens", "hidden", "attention", "steps", "words", "outputs", "before", "positions", "masks", "stream"),
-    "decoder",
+    *("tokens", "hidden", "attention", "steps", "words"),
+    *("outputs", "before", "positions", "masks", "stream"),
 )  # in the order of the page
 
 
@@ -44,7 +44,7 @@ def view(
 
     Args:
         model: A Hub name, a folder or `minilm`; or a run or its model, whose encoder is shown.
-        text: A sentence; default: a pair of ours, or one sentence for a model that writes a text from one.
+        text: A sentence; default: a pair of ours.
         second: A second sentence, for a pair.
         word: The word whose vectors are shown in many sentences; default: bank, or a word of the text.
         sentences: Sentences with the word, or their file: each is a sentence, or a meaning, a tab and a sentence.
@@ -64,14 +64,14 @@ def view(
     require_replaceable_output(file, endings=PAGE, reads=reads, force=force)
     with quiet():
         from finetune.commands.view.encoder import loaded_encoder
-        from finetune.commands.view.look import default_texts, look
+        from finetune.commands.view.look import EXAMPLE, look
         from finetune.commands.view.sentences import sentences_of, typed_sentences, word_of
 
         typed = [one for one in (text, second) if one is not None]
         chosen = word_of(typed) if word is None else word
         found = [*sentences_of(chosen, sentences), *typed_sentences(chosen, typed)]
         encoder = loaded_encoder(model_name(model), out=Path(out))
-        write_inside(look(encoder, typed or default_texts(encoder), chosen, found), file, language=language)
+        write_inside(look(encoder, typed or EXAMPLE, chosen, found), file, language=language)
     show_page(file)
     return file
 
@@ -86,8 +86,7 @@ def write_inside(inside: Inside, output: Path, *, language: str | None = None) -
 
 def render_view(inside: Inside, *, language: str | None = None) -> str:
     """The page as HTML. Raises UserError without jinja2."""
-    lacking = {"before": inside.before, "decoder": inside.written}
-    parts = [name for name in PARTS if name not in lacking or lacking[name] is not None]
+    parts = [name for name in PARTS if name != "before" or inside.before is not None]
     templates = templates_of("finetune.commands.view")
     templates.filters["filled"] = filled
     return templates.get_template("page.html.j2").render(

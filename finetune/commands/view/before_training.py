@@ -13,7 +13,7 @@ from finetune.commands.view.recording import EAGER, spread_layers
 from finetune.errors import UserError
 from finetune.models import pretrained
 from finetune.models.loading import load_encoder
-from finetune.models.model_config import encoder_config, load_config
+from finetune.models.model_config import load_config
 from finetune.models.untrained import untrained_encoder
 from finetune.runs.folder import RunFolder
 from finetune.runs.lookup import find_run, named_run
@@ -63,7 +63,7 @@ def starting_encoder(run: RunFolder, record: RunRecord, out: Path) -> PreTrained
     """The encoder of a run before its first update; None where its files are gone or are others now."""
     try:
         if is_new(record.model):
-            config = encoder_config(load_config(run.require_model()))
+            config = load_config(run.require_model())
             settings = {name: record.recipe[name] for name in OF_START if name in record.recipe}
             return untrained_encoder(config, Recipe(**settings))
         if record.lineage is not None:

@@ -1,13 +1,12 @@
-"""The encoder that a page shows: of a model, of a run without its head, or of an encoder-decoder."""
+"""The encoder that a page shows: of a model, or of a run without its head."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from transformers import EncoderDecoderModel, PreTrainedModel
+from transformers import PreTrainedModel
 
-from finetune.commands.view.decoder import load_pair
 from finetune.commands.view.recording import EAGER
 from finetune.errors import UserError
 from finetune.inference.predictor import saved
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, kw_only=True)
 class Encoder:
     """An encoder with its tokenizer, in evaluation mode on the CPU; `untrained` are weights that its files lack,
-    `out` is the folder of runs, and `pair` the encoder-decoder of which it is a part.
+    `out` is the folder of runs.
     """
 
     name: str
@@ -31,7 +30,6 @@ class Encoder:
     tokenizer: "PreTrainedTokenizerBase"
     untrained: Sequence[str]
     out: Path
-    pair: EncoderDecoderModel | None = None
 
 
 def loaded_encoder(name: str, *, out: Path) -> Encoder:
@@ -39,11 +37,6 @@ def loaded_encoder(name: str, *, out: Path) -> Encoder:
     folder = saved(name, out=out).trained_folder
     tokenizer = load_tokenizer(folder)
     config = load_config(folder)
-    if config.model_type == EncoderDecoderModel.config_class.model_type:
-        pair, missing = load_pair(folder, config)
-        return Encoder(
-            name=name, folder=folder, model=pair.encoder, tokenizer=tokenizer, untrained=missing, out=out, pair=pair
-        )
     if not config.num_hidden_layers:
         raise UserError(f"{name}: has vectors of words and no layers, which the page is about", "Choose another model")
     model, untrained = load_encoder(folder)

@@ -10,7 +10,6 @@ import torch
 from transformers.convert_slow_tokenizer import bytes_to_unicode
 
 from finetune.commands.view.before_training import before_training
-from finetune.commands.view.decoder import written_text
 from finetune.commands.view.encoder import Encoder
 from finetune.commands.view.hidden_words import hidden_words
 from finetune.commands.view.masks import masked_batch, under_masks
@@ -35,12 +34,7 @@ MOST_WEIGHTS = 600_000  # attention weights on a page
 MOST_POSITIONS = 64
 
 
-FIRST, SECOND = "The ferry left the bank of the river.", "It carried money to the bank."
-
-
-def default_texts(encoder: Encoder) -> list[str]:
-    """A pair of ours; one text for a model that writes from one."""
-    return [FIRST, SECOND] if encoder.pair is None else [FIRST]
+EXAMPLE = ("The ferry left the bank of the river.", "It carried money to the bank.")
 
 
 def look(encoder: Encoder, texts: Sequence[str], word: str, sentences: Sequence[MarkedSentence]) -> Inside:
@@ -48,8 +42,6 @@ def look(encoder: Encoder, texts: Sequence[str], word: str, sentences: Sequence[
 
     Raises UserError for an empty text, and for more tokens than a page can show.
     """
-    if encoder.pair is not None and len(texts) > 1:
-        raise UserError(f"{encoder.name} writes a text from one source, and two texts are given", "Give one text")
     inputs = encode_text(encoder, texts)
     ids = inputs["input_ids"][0].tolist()
     with torch.inference_mode():
@@ -82,7 +74,6 @@ def look(encoder: Encoder, texts: Sequence[str], word: str, sentences: Sequence[
         steps=attention_steps(encoder.model, inputs),
         stream=residual_stream(encoder.model, inputs),
         masks=under_masks(encoder.model, batch, real, rows),
-        written=None if encoder.pair is None else written_text(encoder.pair, encoder.tokenizer, inputs, tokens_of),
         outputs=Outputs(
             sequence=output.last_hidden_state[0].numpy(), pooled=None if pooler is None else pooler[0].numpy()
         ),

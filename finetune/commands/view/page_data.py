@@ -16,7 +16,6 @@ from finetune.commands.view.parts import (
     StartCompared,
     TokenInputs,
     WordVectors,
-    WrittenText,
 )
 
 SCALE = 1_000
@@ -52,7 +51,6 @@ def page_data(inside: Inside) -> dict[str, Any]:
         "embeddings": _embeddings(inside),
         "masks": None if inside.masks is None else _masks(inside.masks),
         "stream": None if inside.stream is None else _stream(inside.stream),
-        "written": None if inside.written is None else _written(inside.written),
         "captions": script_captions(),
     }
 
@@ -161,22 +159,6 @@ def _masks(masks: Masks) -> dict[str, Any]:
         "weights": thousandths(masks.weights),
         "cosines": thousandths(masks.cosines),
         "padding": thousandths(masks.on_padding),
-    }
-
-
-def _written(written: WrittenText) -> dict[str, Any]:
-    return {
-        "layers": len(written.cross),
-        "target": list(written.target),
-        "texts": list(written.texts),
-        "scores": list(written.scores),
-        "greedy": written.greedy,
-        "steps": [
-            [[list(beam.before), beam.token, beam.log_probability, beam.status] for beam in step]
-            for step in written.steps
-        ],
-        "cross": thousandths(written.cross),
-        "causal": thousandths(written.causal),
     }
 
 

@@ -126,38 +126,6 @@ class Masks:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Beam:
-    """The beginning of a text that a search extended by a `token`, its log-probability, and what became of it: `kept`,
-    `finished` or `dropped`.
-    """
-
-    before: Sequence[str]
-    token: str
-    log_probability: float
-    status: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class WrittenText:
-    """What a decoder writes: the tokens of the best text with the one that begins it, all texts of the search with
-    their scores, best first, the text of greedy search, and the candidates of each step.
-
-    `cross` `(layers, tokens, source tokens)` and `causal` `(layers, tokens, tokens)` are attention weights, a mean of
-    the heads, of each token of the best text but the last, with which the decoder predicts the next.
-    """
-
-    target: Sequence[str]
-    texts: Sequence[str]
-    scores: Sequence[float]
-    greedy: str
-    beams: int
-    length_penalty: float
-    steps: Sequence[Sequence[Beam]]
-    cross: np.ndarray
-    causal: np.ndarray
-
-
-@dataclass(frozen=True, kw_only=True)
 class Outputs:
     """The sequence output `(tokens, width)`, and the pooled output `(width,)`, None without a trained pooler."""
 
@@ -301,7 +269,6 @@ class Inside:
     steps: AttentionSteps | None
     stream: ResidualStream | None
     masks: Masks | None
-    written: WrittenText | None
     outputs: Outputs
     embeddings: Embeddings
     word: WordVectors

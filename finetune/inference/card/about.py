@@ -125,9 +125,6 @@ def training(run: DescribedRun) -> str:
     trained, every = record.trained_of_all
     facts = {
         **{name.capitalize(): words for name, words in lineage_words(record.lineage).items()},
-        "Trained together with others": f"{record.together.words} (run {record.together.run})"
-        if record.together
-        else "",
         "Seed": seed_words(record).removeprefix("seed "),
         "Trained weights": f"{trained:,} of {every:,}" if every else "",
         "Device": f"{record.device}, {record.precision}, {so_many(record.processes, 'process')}",

@@ -31,7 +31,6 @@ from finetune.runs.folder import RunFolder
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record, readable_records
 from finetune.runs.seeds import same_but_seeds
-from finetune.runs.several_tasks import require_one_task
 from finetune.task_types.marked_text import clean
 
 PARTS = (what_it_answers, ways_to_call, scores, errors, examples, labels, data, training, exports)
@@ -67,7 +66,6 @@ def describe_run(
 
     Raises UserError for a run without a model, and for an export that is not of it.
     """
-    require_one_task(folder.path, folder)
     record = load_record(folder.record_file)
     model = folder.require_model()
     files = sorted(folder.path.resolve().parent.glob("*/record.json"))

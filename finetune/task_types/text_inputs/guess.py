@@ -17,6 +17,7 @@ from finetune.task_types.text_candidates import best_texts
 from finetune.task_types.text_inputs.label_kinds import CLASSES, NUMBER, SEVERAL, label_kind
 from finetune.task_types.text_inputs.not_choices import require_no_choices
 from finetune.task_types.text_inputs.spans import ends_of
+from finetune.task_types.text_inputs.two_texts import require_label
 
 SELDOM = 0.05  # share of the rows in which an object among labels is a mistake
 NESTED = (
@@ -30,6 +31,7 @@ def text_layout(evidence: Evidence) -> Layout:
 
     Raises UserError where no text is found, and (as Ambiguous) where two layouts are equally likely.
     """
+    require_label(evidence)
     table, facts, chosen, file = evidence.table, evidence.facts, evidence.chosen, evidence.file
     reasons = {name: "given" for name in ("text", "label") if name in chosen}
     label, rivals = chosen.get("label"), tuple[str, ...]()

@@ -78,7 +78,7 @@ def test_a_record_is_a_small_regular_file(results: Path) -> None:
         file.write_bytes(content)
         with pytest.raises(UserError, match=r"record\.json"):
             load_record(file)
-    file.write_text(json.dumps({"notes": [1] * 100_000} | {f"k{i}": 1 for i in range(10_000)}))
+    file.write_text(json.dumps({"notes": [1] * 100_000, "rows": {f"k{i}": "one" for i in range(10_000)}}))
     with pytest.raises(UserError, match="faults"):
         load_record(file)
     file.unlink()

@@ -107,7 +107,6 @@ def large(layers: int, heads: int, tokens: int, width: int) -> Inside:
         steps=steps,
         stream=ResidualStream(stages=POST, vectors=generator.normal(size=(layers, len(POST), tokens, width))),
         masks=masks,
-        written=None,
         outputs=Outputs(sequence=generator.normal(size=(tokens, width)), pooled=None),
         embeddings=Embeddings(places=[], positions=None, segments=None),
         word=WordVectors(

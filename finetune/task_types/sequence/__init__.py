@@ -1,1 +1,0 @@
-"""Sequence: a text is written from another one."""

@@ -1,1 +1,0 @@
-"""Runs of several tasks that share one encoder. Read run.py first."""
