@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from finetune.api.model import Model, load
     from finetune.api.run import Run, open_run
     from finetune.commands.card.api import card
-    from finetune.commands.check.api import Findings, check, check_new
-    from finetune.commands.check.shift import ShiftReport
+    from finetune.commands.check.api import Findings, check
     from finetune.commands.compare.api import Comparison, Comparisons, compare
     from finetune.commands.evaluate.api import evaluate
     from finetune.commands.export.api import export
@@ -58,12 +57,10 @@ __all__ = [
     "ResultTable",
     "Run",
     "Search",
-    "ShiftReport",
     "UserError",
     "Vocabulary",
     "card",
     "check",
-    "check_new",
     "compare",
     "evaluate",
     "events",
@@ -94,8 +91,7 @@ _HOMES = {  # modules with what they give, imported when a name is first used, s
     "api.model": ("Model", "load"),
     "api.run": ("Run", "open_run"),
     "commands.card.api": ("card",),
-    "commands.check.api": ("Findings", "check", "check_new"),
-    "commands.check.shift": ("ShiftReport",),
+    "commands.check.api": ("Findings", "check"),
     "commands.compare.api": ("Comparison", "Comparisons", "compare"),
     "commands.evaluate.api": ("evaluate",),
     "commands.export.api": ("export",),

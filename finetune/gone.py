@@ -6,7 +6,12 @@ from finetune.errors import UserError
 
 # What is typed -> (what it was, what to do instead). A command is `soup`, an option `--live`, a setting `together` or
 # `train.momentum`, a value `word2vec`.
-GONE: dict[str, tuple[str, str]] = {}
+GONE: dict[str, tuple[str, str]] = {
+    "--level": (
+        "was the share of false alarms where a new file was compared with the dev rows of a run",
+        "Predict the file: finetune predict RUN FILE has a note where it is clearly unlike these rows",
+    ),
+}
 
 # Settings that are gone, with the value that they had when nobody set them: recipes in records hold every setting.
 DEFAULTS: dict[str, Any] = {}

@@ -37,7 +37,6 @@ from overlapping_table import overlapping_table
 from padding_table import padding_table
 from ranking_table import ranking_table
 from sequences_table import beams_table, written_table
-from shift_table import shift_table, shift_table_ko
 from speed_tables import (
     cpu_parts_table,
     gpu_table,
@@ -110,8 +109,6 @@ MEASURED: dict[str, tuple[Table, *tuple[str, ...]]] = {
     "sequences-beams-ko": (partial(beams_table, korean=True), "sequences"),
     "ranking": (ranking_table, "ranking"),
     "overlapping": (overlapping_table, "overlapping_spans"),
-    "shift": (shift_table, "shift"),
-    "shift-ko": (shift_table_ko, "shift"),
     "label-next-probe": (label_next_probe, "label_next"),
     "label-next-runs": (label_next_runs, "label_next"),
     "label-next-short": (label_next_short, "label_next"),
