@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from finetune.commands.score.api import score
     from finetune.commands.search.api import search
     from finetune.commands.search.result import Search
-    from finetune.commands.soup.api import soup
     from finetune.commands.submission.api import submission
     from finetune.commands.table.api import ResultTable, table
     from finetune.commands.tokenizer.api import tokenizer
@@ -75,7 +74,6 @@ __all__ = [
     "report",
     "score",
     "search",
-    "soup",
     "submission",
     "table",
     "tokenizer",
@@ -108,7 +106,6 @@ _HOMES = {  # modules with what they give, imported when a name is first used, s
     "commands.score.api": ("score",),
     "commands.search.api": ("search",),
     "commands.search.result": ("Search",),
-    "commands.soup.api": ("soup",),
     "commands.submission.api": ("submission",),
     "commands.table.api": ("ResultTable", "table"),
     "commands.tokenizer.api": ("tokenizer",),

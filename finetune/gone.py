@@ -7,6 +7,10 @@ from finetune.errors import UserError
 # What is typed -> (what it was, what to do instead). A command is `soup`, an option `--live`, a setting `together` or
 # `train.momentum`, a value `word2vec`.
 GONE: dict[str, tuple[str, str]] = {
+    "soup": (
+        "averaged the weights of several runs",
+        "Train with --seeds 3, and make the runs the teachers of one model: finetune run DATA distil.teacher=RUN,RUN",
+    ),
     "--level": (
         "was the share of false alarms where a new file was compared with the dev rows of a run",
         "Predict the file: finetune predict RUN FILE has a note where it is clearly unlike these rows",

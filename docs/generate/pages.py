@@ -22,7 +22,7 @@ import reference
 import scale_tables
 from badges import badges_line
 from decisions import decisions
-from distil_table import distil_table, soups_table
+from distil_table import distil_table
 from encoder_types_table import encoder_types_table, encoder_types_table_ko
 from export_tables import exports_table, serving_table
 from families_table import families_table
@@ -57,7 +57,6 @@ CHARTS = {"en": ROOT / "docs" / "explanation", "ko": ROOT / "docs" / "ko" / "exp
 Table = Callable[..., str]
 MEASURED: dict[str, tuple[Table, *tuple[str, ...]]] = {
     "distil": (distil_table, "distil"),
-    "soups": (soups_table, "soups"),
     "exports": (exports_table, "exports"),
     "serving": (serving_table, "serving"),
     "serving-export": (serving_table, "serving_export"),

@@ -59,7 +59,7 @@ def read_run_files(folder: RunFolder) -> RunFiles:
         lines = folder.events.read_text(encoding="utf-8", errors="replace").splitlines()
         losses, damaged = read_losses(lines)
         missing += [f"{so_many(damaged, 'line')} of {folder.events.name}, which cannot be read"] * bool(damaged)
-    elif "soup" not in record.recipe:  # which trained nothing
+    else:
         missing.append(f"{folder.events.name}, so there is no loss by update")
     predictions = {split: read_lines(folder, split) for split in record.scores if folder.predictions(split).is_file()}
     missing += [
