@@ -7,6 +7,10 @@ from finetune.errors import UserError
 # What is typed -> (what it was, what to do instead). A command is `soup`, an option `--live`, a setting `together` or
 # `train.momentum`, a value `word2vec`.
 GONE: dict[str, tuple[str, str]] = {
+    "--robust": (
+        "counted the predictions of dev rows that flip when a text is changed a little",
+        "Leave it out; texts that you change yourself are predicted by finetune predict RUN FILE",
+    ),
     "soup": (
         "averaged the weights of several runs",
         "Train with --seeds 3, and make the runs the teachers of one model: finetune run DATA distil.teacher=RUN,RUN",

@@ -71,7 +71,6 @@ MEASURED: dict[str, tuple[Table, *tuple[str, ...]]] = {
     "growth": (growth_table, "growth"),
     "growth-ko": (growth_table_ko, "growth"),
     "keep-labels": (again_tables.keep_labels_table, "keep_labels"),
-    "robust": (again_tables.robust_table, "robust"),
     "lora": (benchmark_tables.lora_table, "lora"),
     "many-runs": (scale_tables.many_runs_table, "many_runs"),
     "pretraining-speed": (pretraining_tables.speed_table, "pretraining_speed"),

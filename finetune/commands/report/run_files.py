@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from finetune.data.messages import so_many
-from finetune.inference.robust.flips import Robustness
 from finetune.runs.folder import RunFolder
 from finetune.runs.lookup import require_run
 from finetune.runs.losses import read_losses
@@ -21,7 +20,7 @@ from finetune.task_types.view import View
 @dataclass(frozen=True, kw_only=True)
 class RunFiles:
     """A finished run. `losses` are (update, loss); `predictions` has the lines of each split that was saved. The record
-    names no folders. `robust` has the predictions of changed rows, where they were asked for.
+    names no folders.
     """
 
     folder: RunFolder
@@ -29,7 +28,6 @@ class RunFiles:
     losses: Sequence[tuple[int, float]]
     predictions: Mapping[str, Sequence[PredictionLine]]
     missing: Sequence[str]
-    robust: Robustness | None = None
 
     @property
     def name(self) -> str:

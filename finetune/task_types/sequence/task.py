@@ -1,7 +1,7 @@
 """A text is written from another one by an encoder and a decoder (Rothe, Narayan and Severyn 2020)."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -65,13 +65,6 @@ class SequenceCodec(Codec["SequenceTask"]):
 
     def shown_label(self, feature: Feature, tokens: Sequence[str]) -> str:
         return "none" if feature.label is None else feature.note.text_of(np.asarray(feature.label))
-
-    def texts(self, row: SequenceRow) -> dict[str, str]:
-        """The source, of which no part may change: the target may have it."""
-        return {"source": row.source}
-
-    def with_texts(self, row: SequenceRow, texts: Mapping[str, str]) -> SequenceRow:
-        return replace(row, **texts, target=None)
 
 
 class SequenceScoring(Scoring["SequenceTask"]):
