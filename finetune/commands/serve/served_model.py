@@ -63,7 +63,7 @@ class ServedModel:
         """A row of its task by the names of its columns; empty where its texts are not its columns."""
         try:
             every = self.predictor.task.explainer.texts(row)
-            texts = [one.text for one in dict.fromkeys(one for some in every for one in some)]
+            texts = list({one.name: one.text for some in every for one in some}.values())
         except UserError:  # a task type whose predictions are not explained
             texts = [row.input]
         columns = self.columns
