@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from finetune.api.model import Model, load
     from finetune.api.run import Run, open_run
     from finetune.commands.card.api import card
-    from finetune.commands.check.api import Findings, check, check_new
-    from finetune.commands.check.shift import ShiftReport
+    from finetune.commands.check.api import Findings, check
     from finetune.commands.compare.api import Comparison, Comparisons, compare
     from finetune.commands.evaluate.api import evaluate
     from finetune.commands.export.api import export
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     from finetune.commands.score.api import score
     from finetune.commands.search.api import search
     from finetune.commands.search.result import Search
-    from finetune.commands.soup.api import soup
     from finetune.commands.submission.api import submission
     from finetune.commands.table.api import ResultTable, table
     from finetune.commands.tokenizer.api import tokenizer
@@ -58,12 +56,10 @@ __all__ = [
     "ResultTable",
     "Run",
     "Search",
-    "ShiftReport",
     "UserError",
     "Vocabulary",
     "card",
     "check",
-    "check_new",
     "compare",
     "evaluate",
     "events",
@@ -78,7 +74,6 @@ __all__ = [
     "report",
     "score",
     "search",
-    "soup",
     "submission",
     "table",
     "tokenizer",
@@ -94,8 +89,7 @@ _HOMES = {  # modules with what they give, imported when a name is first used, s
     "api.model": ("Model", "load"),
     "api.run": ("Run", "open_run"),
     "commands.card.api": ("card",),
-    "commands.check.api": ("Findings", "check", "check_new"),
-    "commands.check.shift": ("ShiftReport",),
+    "commands.check.api": ("Findings", "check"),
     "commands.compare.api": ("Comparison", "Comparisons", "compare"),
     "commands.evaluate.api": ("evaluate",),
     "commands.export.api": ("export",),
@@ -112,7 +106,6 @@ _HOMES = {  # modules with what they give, imported when a name is first used, s
     "commands.score.api": ("score",),
     "commands.search.api": ("search",),
     "commands.search.result": ("Search",),
-    "commands.soup.api": ("soup",),
     "commands.submission.api": ("submission",),
     "commands.table.api": ("ResultTable", "table"),
     "commands.tokenizer.api": ("tokenizer",),

@@ -18,6 +18,18 @@ GONE: dict[str, tuple[str, str]] = {
     "target": (WROTE, SEQ2SEQ),
     "shape=sequence": (WROTE, SEQ2SEQ),
     "encoder-decoder": (WROTE, "Name an encoder, or use Seq2SeqTrainer of transformers"),
+    "--robust": (
+        "counted the predictions of dev rows that flip when a text is changed a little",
+        "Leave it out; texts that you change yourself are predicted by finetune predict RUN FILE",
+    ),
+    "soup": (
+        "averaged the weights of several runs",
+        "Train with --seeds 3, and make the runs the teachers of one model: finetune run DATA distil.teacher=RUN,RUN",
+    ),
+    "--level": (
+        "was the share of false alarms where a new file was compared with the dev rows of a run",
+        "Predict the file: finetune predict RUN FILE has a note where it is clearly unlike these rows",
+    ),
 }
 
 # Settings that are gone, with the value that they had when nobody set them: recipes in records hold every setting.

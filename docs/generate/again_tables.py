@@ -1,4 +1,4 @@
-"""The tables of docs/how-to/again.md and robust.md, from results/benchmarks/keep_labels.json and robust.json."""
+"""The table of docs/how-to/again.md, from results/benchmarks/keep_labels.json."""
 
 import statistics
 from collections.abc import Sequence
@@ -6,8 +6,6 @@ from typing import Any
 
 from finetune.commands.table.files import Cells, markdown_table
 from finetune.data.messages import so_many
-from finetune.inference.robust.kinds import KINDS
-from finetune.metrics.row_means import wilson
 
 SCORED = ("old dev", "new dev", "added label")
 
@@ -31,22 +29,6 @@ def keep_labels_table(measured: dict[str, Any]) -> str:
     return f"{markdown_table(['data', 'trained', 'rows', *SCORED], lines)}\n\n{text}"
 
 
-def robust_table(measured: dict[str, Any]) -> str:
-    """The share of predictions that flip by kind of change and task, with Wilson's interval."""
-    tasks = measured["tasks"]
-    lines: list[Cells] = [
-        [kind.name, *(_flipped(one["kinds"].get(kind.name)) for one in tasks.values())] for kind in KINDS
-    ]
-    scored = "; ".join(
-        f"{name}: {one['rows']:,} rows, {one['metric']} {100 * one['score']:.1f}" for name, one in tasks.items()
-    )
-    text = (
-        f"Percent of the changed rows, with the 95 % interval and the number of rows. {measured['model']}, trained for "
-        f"two epochs on some rows, and its score on dev ({scored}). {measured['cpu']['name']}, {measured['date'][:10]}."
-    )
-    return f"{markdown_table(['change', *tasks], lines)}\n\n{text}"
-
-
 def _seeds(measured: dict[str, Any], kind: str) -> int:
     return sum(key.split()[0] == kind for key in measured["seeds"])
 
@@ -57,11 +39,3 @@ def _mean(scores: Sequence[float | None]) -> str:
         return ""
     around = f" ({min(known):.1f} to {max(known):.1f})" if len(known) > 1 else ""
     return f"{statistics.fmean(known):.1f}{around}"
-
-
-def _flipped(found: Sequence[int] | None) -> str:
-    if not found:
-        return ""
-    rows, flips = found
-    low, high = wilson(flips, of=rows)
-    return f"{100 * flips / rows:.1f} ({100 * low:.1f} to {100 * high:.1f}; {rows})"

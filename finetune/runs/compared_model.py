@@ -1,4 +1,4 @@
-"""A row of the table in which a run is compared with the models that it was made of: scores, size and speed."""
+"""A row of the table in which a student is compared with its teacher: scores, size and speed."""
 
 from typing import Annotated
 
@@ -9,7 +9,6 @@ from finetune.runs.cost import Amount
 from finetune.runs.whole_record import Id, Whole, with_nan
 
 TEACHER, STUDENT, PLAIN = "teacher", "student", "student without a teacher"
-MEAN, SOUP, ENSEMBLE = "mean of the runs", "soup", "ensemble"
 
 
 class ComparedModel(BaseModel):

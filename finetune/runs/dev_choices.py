@@ -71,8 +71,6 @@ def _epoch(record: RunRecord) -> list[str]:
     """The best of several epochs or parts, or the one at which early stopping ended training."""
     train, count = record.recipe.get("train", {}), len(record.epochs)
     part, planned = record.parts
-    if "soup" in record.recipe:  # whose one epoch is that in which it was scored
-        return ["the epoch of each run"] if train.get("select", "last") == "best" else []
     if train.get("select", "last") == "best" and count > 1:
         return [f"{part} {record.selected_epoch} of {count}"]
     return [f"the number of {part}s"] if 0 < count < planned else []

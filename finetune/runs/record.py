@@ -108,8 +108,7 @@ class RunRecord(BaseModel):
     compared: list[ComparedModel] = Field(
         [],
         max_length=3,
-        description="of a run with a teacher: teacher, student, and the same student without a teacher; of a soup: the "
-        "mean of its runs, the soup, and their ensemble",
+        description="of a run with a teacher: teacher, student, and the same student without a teacher",
     )
 
     cost: Cost | None = Field(

@@ -103,14 +103,6 @@ class Codec(Part[AnyTask], ABC):
         """The cells of a prediction that `finetune predict` adds to a row, by column name; by default the value."""
         return {"prediction": answer.value}
 
-    def texts(self, row: Row) -> dict[str, str]:
-        """The texts of a row that can be changed, by name; none by default."""
-        return {}
-
-    def with_texts(self, row: Row, texts: Mapping[str, str]) -> Row | None:
-        """The row with these texts in place of its own; None where its parts would not fit them."""
-        return None
-
     def confidence(self, answer: Answer, row: Row) -> float | None:
         """How sure a prediction is, 0 to 1, by the probabilities of its choices; None where it has none."""
         return None if answer.probabilities is None else float(max(answer.probabilities, default=1.0))

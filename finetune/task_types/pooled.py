@@ -39,11 +39,6 @@ class TextRow:
         return "\n".join(self.texts)
 
 
-def row_texts(row: TextRow) -> dict[str, str]:
-    """The text, and the second one of a pair, by the names of the fields."""
-    return {"text": row.text} | ({} if row.pair is None else {"pair": row.pair})
-
-
 AnyTextRow = TypeVar("AnyTextRow", bound=TextRow)
 
 

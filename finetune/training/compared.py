@@ -1,4 +1,4 @@
-"""The three rows that say what a teacher is worth (teacher, student, the same student without), or what a soup is."""
+"""The three rows that say what a teacher is worth: teacher, student, and the same student without a teacher."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -25,41 +25,39 @@ def compared_models(planned: PlannedRun, every: DevEvaluation, found: Evaluated,
     if lessons is None or not lessons.teachers:
         return []
     engine.watch(Working("comparing with the teacher"))
-    student = itself(STUDENT, planned.id, every, found, engine)
+    student = _student(planned.id, every, found, engine)
     name = TEACHER if len(lessons.teachers) == 1 else f"{len(lessons.teachers)} teachers"
-    rows = [together(name, lessons.teachers, every, engine), student]
+    rows = [_teachers(name, lessons.teachers, every, engine), student]
     if lessons.plain is not None:
         record = load_record(lessons.plain / "record.json")
         rows.append(student.model_copy(update={"name": PLAIN, "runs": [record.id], "scores": record.scores}))
     return rows
 
 
-def itself(name: str, run: str, every: DevEvaluation, found: Evaluated, engine: Engine) -> ComparedModel:
-    """The row of the engine's own model."""
+def _student(run: str, every: DevEvaluation, found: Evaluated, engine: Engine) -> ComparedModel:
     parameters, megabytes = _size(engine.model)
     features = every.features[_most_rows(every)]
     of_rows = [feature for feature in features if feature.row < TIMED_ROWS]
     rate = _rate(lambda: engine.logits(of_rows), rows=len({feature.row for feature in of_rows}))
     return ComparedModel(
-        name=name, runs=[run], scores=found.scores, parameters=parameters, megabytes=megabytes, rows_per_second=rate
+        name=STUDENT, runs=[run], scores=found.scores, parameters=parameters, megabytes=megabytes, rows_per_second=rate
     )
 
 
-def together(name: str, models: Sequence[Teacher], every: DevEvaluation, engine: Engine) -> ComparedModel:
-    """The row of one or several models, whose answers are decoded as the engine's own are."""
+def _teachers(name: str, models: Sequence[Teacher], every: DevEvaluation, engine: Engine) -> ComparedModel:
     sizes = [_size(one.predictor.torch_engine.model) for one in models]
     rows = every.rows[_most_rows(every)][:TIMED_ROWS]
     return ComparedModel(
         name=name,
         runs=[one.folder.name for one in models],
-        scores=answered_scores(models, every, engine),
+        scores=_answered_scores(models, every, engine),
         parameters=sum(count for count, _ in sizes),
         megabytes=sum(size for _, size in sizes),
         rows_per_second=1 / sum(1 / _rate_of(one, rows) for one in models),
     )
 
 
-def answered_scores(teachers: Sequence[Teacher], every: DevEvaluation, engine: Engine) -> Scores:
+def _answered_scores(teachers: Sequence[Teacher], every: DevEvaluation, engine: Engine) -> Scores:
     """The scores of teachers' answers, of several of the mean of their probabilities, for an engine's features."""
     teaching = every.task.teaching
 

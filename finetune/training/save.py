@@ -19,7 +19,6 @@ from finetune.task_types.view import Line, with_labels
 from finetune.training.linear_probe import NAME as PROBE
 from finetune.training.prepared_run import BuiltRun, PlannedRun
 from finetune.training.record import TrainingResult, build_record
-from finetune.training.shift_reference import shift_reference
 
 
 def save_run(
@@ -52,8 +51,7 @@ def save_run(
         first = first or lines
     _save_training_rows(planned, trained, attempt)
     use = settings_for_use(planned.built_recipe, found.task, planned.precision)
-    more = shift_reference(planned, built, engine, trained)
-    save_checkpoint(built.model, attempt.model, built.tokenizer, use, more=more)
+    save_checkpoint(built.model, attempt.model, built.tokenizer, use)
     if planned.recipe.adapter:
         save_adapter(built.model, attempt.model / "adapter", planned.recipe, base=planned.weights.loadable)
     watch(Working("scoring, with intervals"))

@@ -23,7 +23,7 @@ from support.runs import DATA, REVIEWS, as_csv
 
 FILE = Path(__file__).with_name("commands.toml")
 CASES: dict[str, Any] = tomllib.loads(FILE.read_text(encoding="utf-8"))
-CODES = {"done": 0, "found": 1, "refused": 2, "unlike": 3}
+CODES = {"done": 0, "found": 1, "refused": 2}
 EVERY = [(code, line, values) for kind, code in CODES.items() for line, *values in CASES[kind]]
 QUICK = "model=encoder max_length=16 train.epochs=1 train.precision=fp32"
 SAME = "model=encoder max_length=16 train.epochs=4 train.batch_size=8 train.learning_rate=2e-3 train.precision=fp32"

@@ -46,7 +46,6 @@ SAME_COMMANDS = {  # Korean pages that have the commands of the English page, an
             "other-tasks.md",
             "paper-tables.md",
             "publish.md",
-            "robust.md",
             "search.md",
             "serve.md",
             "several-gpus.md",

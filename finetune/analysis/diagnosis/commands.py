@@ -58,8 +58,6 @@ def _typed(record: RunRecord, folder: RunFolder | None) -> Words:
     file = None if folder is None else folder.path / "recipe.toml"
     if file is not None and file.is_file():
         return (str(file),)
-    if "soup" in record.recipe:
-        return ()
     task, settings = str(record.recipe["task"]), {one.key: one.values[0] for one in settings_of([record])}
     target, base = (task, DEFAULTS) if is_data(task) else _shipped(task)
     changed = {key: value for key, value in settings.items() if value not in (None, base.get(key, DEFAULTS.get(key)))}

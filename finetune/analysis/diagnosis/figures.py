@@ -57,8 +57,7 @@ class Figures:
     @property
     def trains_by_updates(self) -> bool:
         """Whether losses are of updates on the labels, so that epochs can be compared."""
-        train = self.record.recipe.get("train", {})
-        return train.get("solver", "adam") in BY_LABELS and "soup" not in self.record.recipe
+        return self.record.recipe.get("train", {}).get("solver", "adam") in BY_LABELS
 
     @cached_property
     def losses(self) -> list[float]:

@@ -10,7 +10,6 @@ LISTED = Listed(
         ("finetune check reviews.csv", "format, columns and problems"),
         ("finetune check reviews.csv --fix fixed.csv", "writes a fixed copy"),
         ("finetune check glue-mrpc", "what a run would use"),
-        ("finetune check reviews.csv new.csv", "whether a new file looks like what a run was trained on"),
     ),
     takes_settings=True,
 )

@@ -1,4 +1,4 @@
-"""`finetune.check`: what is wrong with data, before anything is trained; `check_new`: whether new rows look alike."""
+"""`finetune.check`: what is wrong with data, before anything is trained."""
 
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -8,11 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from finetune.api.html import html_table
-from finetune.api.inputs import in_memory, is_path, named_options, recipe_settings
-from finetune.api.model import Model
-from finetune.api.names import model_name
-from finetune.api.quiet import plainly, quiet, without_hints
-from finetune.api.run import Run
+from finetune.api.inputs import in_memory, is_path, recipe_settings
+from finetune.api.quiet import plainly, without_hints
 from finetune.checks.all_checks import worst_first
 from finetune.checks.finding import FileFinding
 from finetune.commands.check.corpus import CorpusFacts, corpus_facts
@@ -23,7 +20,7 @@ from finetune.commands.check.run_checks import CheckReport, check_data
 from finetune.commands.check.tokenization import NO_TOKENS
 from finetune.data.messages import places, so_many
 from finetune.data.source import source_of
-from finetune.errors import UserError, shown_value
+from finetune.errors import UserError
 from finetune.models.encoder_sizes import size_of
 from finetune.models.pretrained import resolve
 from finetune.models.tokenizers.load import TextTokenizer, load_text_tokenizer
@@ -37,12 +34,10 @@ from finetune.training.targets import expand_targets
 if TYPE_CHECKING:
     import pandas as pd
 
-    from finetune.commands.check.shift import ShiftReport
     from finetune.commands.check.trial import Estimate
 
 
 ROWS_SHOWN = 5
-LEVEL, LOWEST_LEVEL, HIGHEST_LEVEL = 0.05, 0.005, 0.5  # share of false alarms
 TRIAL_BYTES, TRIAL_DOCUMENTS = 4_000_000, 200  # bytes of text for a trial, and documents
 
 
@@ -142,51 +137,6 @@ def check(
         path = stack.enter_context(in_memory(data, folder))
         found = findings_of(str(path), given, out)
         return replace(found, findings=tuple(_without(path, one) for one in found.findings))
-
-
-@plainly
-def check_new(
-    model: Run | Model | str | Path,
-    data: Any,
-    *,
-    text: str | Sequence[str] | None = None,
-    level: float = LEVEL,
-    encoding: str = "",
-    sheet: str = "",
-    device: str | None = None,
-    out: str | Path = "results",
-) -> "ShiftReport":
-    """Compares new rows, without labels, with those that a model was scored on, as `finetune check RUN FILE` does.
-
-    Example: `finetune.check_new(run, df).shifted`
-
-    Args:
-        model: A run, its folder, id or task, or the folder of its model.
-        data: A data file, or rows in memory as for `finetune.train`, with the columns of training.
-        text: The column or columns of the inputs, if they have other names than in training.
-        level: The share of alarms where nothing has changed.
-        encoding: The encoding of a data file, if it is not detected.
-        sheet: The sheet of an Excel file; default: that of training if there is one of its name, else the first.
-        device: `cpu`, `cuda`, `cuda:1` or `mps`; default: the best available.
-        out: The folder of the runs that are named.
-
-    Returns:
-        What was compared; `shifted` names what has changed, and is empty where the rows look alike.
-
-    Raises:
-        UserError: For rows without the model's columns or without text, and a model without a reference.
-    """
-    if not LOWEST_LEVEL <= level <= HIGHEST_LEVEL:
-        raise UserError(f"level is {shown_value(level)}", f"Give a share from {LOWEST_LEVEL} to {HIGHEST_LEVEL}")
-    options = named_options(text=text, encoding=encoding, sheet=sheet)
-    with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        path = Path(data) if is_path(data) else stack.enter_context(in_memory(data, folder))
-        stack.enter_context(quiet())
-        from finetune.commands.check.shift import shift_of
-
-        found = shift_of(model_name(model), path, options, out=Path(out), level=level, device=device)
-        return found if is_path(data) else replace(found, file="the data")
 
 
 def findings_of(path: str, settings: dict[str, Any], out: Path) -> Findings:

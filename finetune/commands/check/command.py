@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,14 +11,13 @@ import typer
 from finetune.checks.finding import FileFinding
 from finetune.cli.arguments import RESULTS, Data, Device, Escape, Json, Out, Quiet, Replace, complete
 from finetune.cli.asking import asking
-from finetune.cli.console import as_plain_text, facts_table, standard_error, standard_output
+from finetune.cli.console import as_plain_text, facts_table, standard_output
 from finetune.cli.data_tables import layout_table
 from finetune.cli.libraries import load_libraries, loading
 from finetune.cli.next_commands import GivenOptions
 from finetune.cli.options import note_line, with_options
-from finetune.cli.progress import ProgressDisplay
 from finetune.cli.terminal import echo
-from finetune.commands.check.api import HIGHEST_LEVEL, LEVEL, LOWEST_LEVEL, Findings, findings_of
+from finetune.commands.check.api import Findings, findings_of
 from finetune.commands.check.fix import require_place_for_copy
 from finetune.data.files import is_data
 from finetune.data.formats.registry import BY_SUFFIX
@@ -27,8 +25,6 @@ from finetune.data.messages import noun, places, so_many
 from finetune.data.source import source_of
 from finetune.data.writing import encoding_note, written_suffix
 from finetune.errors import UserError
-from finetune.runs.events import unwatched
-from finetune.runs.lookup import find_run, named_run
 from finetune.runs.pace import duration
 from finetune.runs.toml import typed_settings
 from finetune.task_types.first_rows import describe_rows, file_line
@@ -43,55 +39,34 @@ if TYPE_CHECKING:
 
 STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan"}
 ROWS_SHOWN = 5
-TRIAL, SHIFT = "finetune.commands.check.trial", "finetune.commands.check.shift"
-SHIFTED = 3  # exit code where a new file is unlike the rows of training
+TRIAL = "finetune.commands.check.trial"
 TRIAL_ROWS = 2_000  # of a shipped text
 
 
 def check_command(
     targets: Annotated[
         list[str],
-        typer.Argument(
-            help="A recipe or your data, and settings as key=value; or a run and a new file.", autocompletion=complete
-        ),
+        typer.Argument(help="A recipe or your data, and settings as key=value.", autocompletion=complete),
     ],
     data: Data = None,
     limit: Annotated[int | None, typer.Option(help="For a recipe: use at most N rows of each split.")] = None,
     device: Device = None,
     fix: Annotated[Path | None, typer.Option(help="For data: write a fixed copy to this file.")] = None,
     strict: Annotated[bool, typer.Option("--strict", help="For data: exit with 1 on warnings too.")] = False,
-    level: Annotated[
-        float | None,
-        typer.Option(
-            min=LOWEST_LEVEL, max=HIGHEST_LEVEL, help="For a run and a new file: share of false alarms; default: 0.05."
-        ),
-    ] = None,
     escape: Escape = False,
     force: Replace = False,
     out: Out = RESULTS,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Prints facts of a recipe, or findings in data; exits with 1 if the data has an error.
-
-    Of a run and a new file it prints what differs from the rows that the run was scored on; exits with 3 if it does.
-    """
+    """Prints facts of a recipe, or findings in data; exits with 1 if the data has an error."""
     names, settings = split_arguments(targets)
     settings |= {} if limit is None else {"limit": limit}
     if escape and fix is None:
         raise UserError("--escape-formulas applies to the file that --fix writes", "Add --fix FILE, or leave it out")
-    if len(names) == 2 and (level is not None or _compares(names[0], names[1], out)):
-        if wrong := [name for name, value in {"fix": fix, "strict": strict, "data": data}.items() if value]:
-            raise UserError(f"--{wrong[0]} does not apply to a run and a new file", "Leave it out")
-        given = LEVEL if level is None else level
-        _check_shift(names[0], names[1], settings, out, given, device, as_json=as_json, quiet=quiet)
-        return
-    if level is not None:
-        raise UserError("--level applies to a run and a new file", "Name both: finetune check RUN FILE --level 0.01")
     if any(map(is_data, names)):
         if len(names) > 1:
-            trained = f"; to compare with the rows of a run, train first: finetune run {names[0]}"
-            way = "Check one at a time" + trained * (len(names) == 2 and is_data(names[0]))
+            way = "Check one at a time; `finetune predict RUN FILE` notes where a file is unlike the dev rows of a run"
             raise UserError(f"{' and '.join(names)} are {len(names)} things to check", way)
         _check_data(
             names[0], settings, fix, out, escape=escape, force=force, strict=strict, as_json=as_json, quiet=quiet
@@ -101,43 +76,6 @@ def check_command(
         raise UserError("--fix applies to data", "Name an existing data file")
     planned = with_first_runs(expand_targets(names, settings), out)
     _check_recipes(with_parents(planned), data, device, as_json=as_json, quiet=quiet)
-
-
-def _compares(first: str, second: str, out: Path) -> bool:
-    """Whether two names are those of a run, or another model, and of a new file."""
-    if not is_data(second):  # a file that does not exist, if the first is a run
-        return (named_run if is_data(first) else find_run)(first, out) is not None
-    return not is_data(first) or (Path(first) / "config.json").is_file() or named_run(first, out) is not None
-
-
-def _check_shift(
-    model: str,
-    file: str,
-    settings: dict[str, Any],
-    out: Path,
-    level: float,
-    device: str | None,
-    *,
-    as_json: bool,
-    quiet: bool,
-) -> None:
-    """Prints how a file's rows differ from those that a run was scored on; exits with 3 if they do."""
-    load_libraries("" if as_json or quiet else f"{file}: loading {model}", SHIFT)
-    from finetune.commands.check.shift import shift_of
-    from finetune.commands.check.shift_table import shift_lines, shift_table
-
-    display = None if as_json or quiet else ProgressDisplay(standard_error())
-    with display or nullcontext():
-        found = shift_of(model, Path(file), settings, out=out, level=level, device=device, watch=display or unwatched)
-    if as_json:
-        echo(json.dumps(found.as_json()))
-    else:
-        console = standard_output()
-        console.print(shift_table(found))
-        for line in shift_lines(found):
-            console.print_line(line)
-    if found.shifted:
-        raise typer.Exit(SHIFTED)
 
 
 def _check_recipes(

@@ -10,7 +10,7 @@ from finetune.data.atomic import replace_folder, settle, temporary_folder
 from finetune.data.checksums import CHECKSUMS, NAME, write_checksums
 from finetune.errors import UserError, first_line
 from finetune.inference.exported.export_facts import ExportFacts, write_export_facts
-from finetune.models.pretrained import FETCHED
+from finetune.models.fingerprint import DECISIVE
 
 LEFT_OUT = ("*.safetensors", "*.index.json", "adapter*", CHECKSUMS, ".*")  # weights, and what is written again
 
@@ -39,7 +39,7 @@ def copy_settings(trained: Path, scratch: Path) -> None:
 
     The folder of a checkpoint may have anything else, such as the states of an optimizer.
     """
-    for file in {file for pattern in FETCHED for file in trained.glob(pattern)}:
+    for file in {file for pattern in DECISIVE for file in trained.glob(pattern)}:
         left_out = any(file.match(pattern) for pattern in LEFT_OUT) or not NAME.fullmatch(file.name)
         if file.is_file() and not left_out:
             shutil.copy(file, scratch)

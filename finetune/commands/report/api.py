@@ -12,8 +12,6 @@ from finetune.commands.report.run_files import find_folders
 from finetune.commands.report.write import write_report
 from finetune.data.outputs import PAGE, require_replaceable_output
 from finetune.errors import UserError, shown_value
-from finetune.inference.robust.flips import Robustness
-from finetune.runs.events import Watcher, unwatched
 from finetune.runs.record_files import load_record
 
 MOST_EXPLAINED = 50  # errors of a run
@@ -26,7 +24,6 @@ def report(
     *runs: Run | str | Path,
     path: str | Path = "report.html",
     explain: int = 0,
-    robust: bool = False,
     out: str | Path = "results",
     force: bool = False,
 ) -> Path:
@@ -39,8 +36,6 @@ def report(
         path: The file to write.
         explain: Show what words add, for so many confident errors and some right rows of each run; this loads the
             models.
-        robust: Predict rows of dev again with changes that keep their label, and show the predictions that flip; this
-            loads the models too.
         out: The folder of the runs that are named.
         force: Replace a file that we did not write.
 
@@ -52,7 +47,7 @@ def report(
                 be written.
     """
     page, names = Path(path), run_names(runs)
-    return write_report_page(names, page, out=Path(out), explain=explain, robust=robust, force=force)
+    return write_report_page(names, page, out=Path(out), explain=explain, force=force)
 
 
 def write_report_page(
@@ -61,12 +56,9 @@ def write_report_page(
     *,
     out: Path,
     explain: int = 0,
-    robust: bool = False,
     force: bool = False,
-    watch: Watcher = unwatched,
 ) -> Path:
-    """Writes the report of these runs and returns its path; with `explain` it shows what words add, with `robust` what
-    changes of rows do.
+    """Writes the report of these runs and returns its path; with `explain` it shows what words add.
 
     Raises UserError as `write_report` does, and for a number of explanations that is not 0 to MOST_EXPLAINED.
     """
@@ -74,21 +66,9 @@ def write_report_page(
         raise UserError(f"explain is {shown_value(explain)}", f"Give the number of errors, 0 to {MOST_EXPLAINED}")
     require_replaceable_output(file, endings=PAGE, reads=names, force=force)
     weights = _weights(names, explain, out) if explain else None
-    write_report(names, file, out=out, weights=weights, robust=_robust(names, out, watch) if robust else None)
+    write_report(names, file, out=out, weights=weights)
     show_page(file)
     return file
-
-
-def _robust(names: Sequence[str], out: Path, watch: Watcher) -> dict[str, Robustness]:
-    """What changes of rows do to the predictions, by the run's id."""
-    with quiet():
-        from finetune.inference.predictor import load_predictor
-        from finetune.inference.robust.changed_rows import robustness
-
-        return {
-            load_record(folder.record_file).id: robustness(load_predictor(folder.path, out=out), folder, watch=watch)
-            for folder in find_folders(names, out)
-        }
 
 
 def _weights(names: Sequence[str], count: int, out: Path) -> Weights:

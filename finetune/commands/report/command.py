@@ -6,16 +6,12 @@ from typing import Annotated
 import typer
 
 from finetune.cli.arguments import RESULTS, Out, Quiet, Replace
-from finetune.cli.console import standard_error
 from finetune.cli.libraries import load_libraries
-from finetune.cli.progress import ProgressDisplay
 from finetune.cli.terminal import say
 from finetune.cli.which_run import say_which
 from finetune.commands.report.api import MOST_EXPLAINED, write_report_page
 from finetune.data.outputs import PAGE, require_replaceable_output
-from finetune.runs.events import unwatched
 
-ROBUST = "Predict dev rows with typos and other changes that keep the label; show what flips."
 EXPLAINED = "Show what words add, for N confident errors and some right rows."
 
 
@@ -26,7 +22,6 @@ def report_command(
         int,
         typer.Option(min=0, max=MOST_EXPLAINED, help=EXPLAINED),
     ] = 0,
-    robust: Annotated[bool, typer.Option("--robust", help=ROBUST)] = False,
     force: Replace = False,
     out: Out = RESULTS,
     quiet: Quiet = False,
@@ -35,9 +30,7 @@ def report_command(
     require_replaceable_output(output, endings=PAGE, reads=runs, force=force)
     if not quiet:
         say_which(runs, out)
-    if explain or robust:
+    if explain:
         load_libraries("" if quiet else "loading the models", "finetune.inference.predictor")
-    with ProgressDisplay(standard_error()) as display:
-        watch = unwatched if quiet else display
-        write_report_page(runs, output, out=out, explain=explain, robust=robust, force=force, watch=watch)
+    write_report_page(runs, output, out=out, explain=explain, force=force)
     say(f"{output}: {output.stat().st_size / 1e6:.1f} MB, a page for a browser")

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from finetune.data.messages import so_many
-from finetune.inference.robust.flips import Robustness
 from finetune.runs.folder import RunFolder
 from finetune.runs.lookup import require_run
 from finetune.runs.losses import read_losses
@@ -20,7 +19,7 @@ from finetune.task_types.view import View
 @dataclass(frozen=True, kw_only=True)
 class RunFiles:
     """A finished run. `losses` are (update, loss); `predictions` has the lines of each split that was saved. The record
-    names no folders. `robust` has the predictions of changed rows, where they were asked for.
+    names no folders.
     """
 
     folder: RunFolder
@@ -28,7 +27,6 @@ class RunFiles:
     losses: Sequence[tuple[int, float]]
     predictions: Mapping[str, Sequence[PredictionLine]]
     missing: Sequence[str]
-    robust: Robustness | None = None
 
     @property
     def name(self) -> str:
@@ -54,7 +52,7 @@ def read_run_files(folder: RunFolder) -> RunFiles:
         lines = folder.events.read_text(encoding="utf-8", errors="replace").splitlines()
         losses, damaged = read_losses(lines)
         missing += [f"{so_many(damaged, 'line')} of {folder.events.name}, which cannot be read"] * bool(damaged)
-    elif "soup" not in record.recipe:  # which trained nothing
+    else:
         missing.append(f"{folder.events.name}, so there is no loss by update")
     predictions = {split: read_lines(folder, split) for split in record.scores if folder.predictions(split).is_file()}
     missing += [

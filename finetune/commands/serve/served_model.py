@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from finetune.data.rows import Row
+from finetune.errors import UserError
 from finetune.inference.model_source import ModelSource
 from finetune.inference.predict_plan import known_type
 from finetune.inference.predictor import Predictor
@@ -60,7 +61,12 @@ class ServedModel:
 
     def as_columns(self, row: Row) -> dict[str, Any]:
         """A row of its task by the names of its columns; empty where its texts are not its columns."""
-        texts, columns = list(self.predictor.task.codec.texts(row).values()), self.columns
+        try:
+            every = self.predictor.task.explainer.texts(row)
+            texts = list({one.name: one.text for some in every for one in some}.values())
+        except UserError:  # a task type whose predictions are not explained
+            texts = [row.input]
+        columns = self.columns
         if len(columns) < len(texts) and self.kind.any_columns:  # of which the last may be a list
             texts[len(columns) - 1 :] = [texts[len(columns) - 1 :]]  # type: ignore[list-item]
         marked = self.predictor.layout is not None and self.predictor.layout.markers

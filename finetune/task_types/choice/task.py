@@ -1,7 +1,7 @@
 """Which of several continuations follows, on the pooled output (Devlin et al. 2019, section 4.4): multiple choice."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -75,14 +75,6 @@ class ChoiceCodec(Codec["ChoiceTask"]):
         from scipy.special import softmax
 
         return [_answer(softmax(given)) for given in logits]
-
-    def texts(self, row: ChoiceRow) -> dict[str, str]:
-        """The context, and the choices by their numbers."""
-        return {"context": row.context} | {str(number): text for number, text in enumerate(row.choices, start=1)}
-
-    def with_texts(self, row: ChoiceRow, texts: Mapping[str, str]) -> ChoiceRow:
-        context, *choices = texts.values()
-        return replace(row, context=context, choices=tuple(choices))
 
     def cells(self, answer: Answer, row: ChoiceRow) -> dict[str, Any]:
         """The predicted choice's name and text, and the probability of each choice."""

@@ -1,6 +1,6 @@
 """Multi-label classification of a sentence or pair, on the pooled output: one independent logit per label."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -26,7 +26,6 @@ from finetune.task_types.pooled import (
     names_of_texts,
     pairs_or_none,
     read_by_tfidf,
-    row_texts,
     text_features,
     tfidf_notes,
 )
@@ -72,12 +71,6 @@ class MultiLabelCodec(Codec["MultiLabelTask"]):
 
         probabilities = expit(logits_by_row(logits, features, len(rows)).astype(np.float64))
         return self.task.scoring.apply_options([Answer(value=[], probabilities=row.tolist()) for row in probabilities])
-
-    def texts(self, row: MultiLabelRow) -> dict[str, str]:
-        return row_texts(row)
-
-    def with_texts(self, row: MultiLabelRow, texts: Mapping[str, str]) -> MultiLabelRow:
-        return replace(row, text=texts["text"], pair=texts.get("pair"))
 
     def cells(self, answer: Answer, row: MultiLabelRow) -> dict[str, Any]:
         """The predicted labels, and the probability of each label of the task."""

@@ -1,7 +1,7 @@
 """The passages of a query in order, by a score for each pair of both: a cross-encoder (Nogueira and Cho 2019)."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -71,13 +71,6 @@ class RankingCodec(Codec["RankingTask"]):
     ) -> list[Answer]:
         """The logit: a higher one is a better place."""
         return [Answer(value=float(row[0])) for row in logits_by_row(logits, features, len(rows))]
-
-    def texts(self, row: RankingRow) -> dict[str, str]:
-        """The passage: a changed query would be another one."""
-        return {"passage": row.pair or ""}
-
-    def with_texts(self, row: RankingRow, texts: Mapping[str, str]) -> RankingRow:
-        return replace(row, pair=texts["passage"])
 
 
 class RankingScoring(Scoring["RankingTask"]):

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -25,7 +25,6 @@ from finetune.task_types.pooled import (
     names_of_texts,
     pairs_or_none,
     read_by_tfidf,
-    row_texts,
     text_features,
     tfidf_notes,
 )
@@ -120,12 +119,6 @@ class SentenceCodec(Codec["SentenceTask"]):
         from scipy.special import softmax
 
         return [self._answer(row, int(row.argmax())) for row in softmax(means, axis=-1)]
-
-    def texts(self, row: SentenceRow) -> dict[str, str]:
-        return row_texts(row)
-
-    def with_texts(self, row: SentenceRow, texts: Mapping[str, str]) -> SentenceRow:
-        return replace(row, text=texts["text"], pair=texts.get("pair"))
 
     def cells(self, answer: Answer, row: SentenceRow) -> dict[str, Any]:
         """The prediction, and the probability of each label."""

@@ -1,7 +1,7 @@
 """Extractive question answering on the sequence output (Devlin et al. 2019, Figure 4 c; sections 4.2, 4.3)."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -75,13 +75,6 @@ class SpanCodec(Codec["SpanTask"]):
             with_label(answer, row.answers, logit)
             for answer, row, logit in zip(found, rows, labelled.tolist(), strict=True)
         ]
-
-    def texts(self, row: SpanRow) -> dict[str, str]:
-        """The question, in which a change leaves the answer where it is, and the context."""
-        return {"question": row.question, "context": row.context}
-
-    def with_texts(self, row: SpanRow, texts: Mapping[str, str]) -> SpanRow:
-        return replace(row, **texts, answers=None, start=None)
 
     def cells(self, answer: Answer, row: SpanRow) -> dict[str, Any]:
         """The predicted text, its characters in the context, its score, and the probability of no answer, if any."""

@@ -1,8 +1,8 @@
 """Sequence tagging on the sequence output (Devlin et al. 2019, Figure 4 d), such as named entity recognition."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -88,26 +88,6 @@ class TaggingCodec(Codec["TaggingTask"]):
             )
             for row, t, p, q in zip(rows, tags, sure, labels, strict=True)
         ]
-
-    def texts(self, row: TaggingRow) -> dict[str, str]:
-        """The text, or the words with spaces between them."""
-        return {"text": row.input}
-
-    def with_texts(self, row: TaggingRow, texts: Mapping[str, str]) -> TaggingRow | None:
-        """The row with as many words, each at its place; None where they moved, or are others in number.
-
-        It is a document of its sentence alone, so that no other row is read with it.
-        """
-        text, places, row = texts["text"], row.places, replace(row, document=f"{row.document}:{row.id}")
-        if len(text) == len(row.input):
-            words = tuple(text[start:end] for start, end in places)
-            return replace(
-                row, words=words, text=text if row.text else "", raw="", starts=row.starts if row.text else ()
-            )
-        words = tuple(text.split(" "))
-        if row.text or len(words) != len(row.words) or not all(words):
-            return None
-        return replace(row, words=words, raw="", starts=())
 
     def cells(self, answer: Answer, row: TaggingRow) -> dict[str, Any]:
         """Tags, their probabilities, the entities, and each word's characters in the text, or in the words joined by

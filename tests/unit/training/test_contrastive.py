@@ -15,11 +15,9 @@ from support.toys import cat_task, choice_task, labels_task, length_task, tag_ta
 from support.training import build
 
 import finetune
-from finetune.commands.check.shift import shift_of
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.inference.dev_claims import claims_with
-from finetune.inference.shift.reference import load_reference
 from finetune.models.feature import Feature
 from finetune.runs.dev_choices import is_optimistic
 from finetune.runs.events import unwatched
@@ -176,13 +174,8 @@ def test_a_run_by_the_preset_is_scored_once_and_saved(tiny_bert: Path, tmp_path:
     assert str(verdict_of([record])).endswith(f"; only 4 rows; {folds}.")
     assert record.learned == ["dev"]
     (model,) = (tmp_path / "out").glob("*/*/model")
-    # What dev measured before is not true of the model that has learned it.
-    reference = load_reference(model)
-    assert reference is not None
-    assert {"hidden states", "predictions"}.isdisjoint(reference.dev)
     claims = claims_with(str(model), model, out=tmp_path)
     assert claims.known == "the saved model has learned the rows of dev too, after these predictions"
-    assert shift_of(str(model), data, {}, out=tmp_path, level=0.05).farthest == ()
     predictions = finetune.load(model).predict([text for text, _ in REVIEWS[:2]])
     assert len(predictions) == 2
 

@@ -1,4 +1,4 @@
-"""A student next to its teacher and itself without one, or a soup next to its runs."""
+"""A student next to its teacher and itself without one."""
 
 from collections.abc import Iterator
 

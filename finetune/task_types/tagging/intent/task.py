@@ -76,14 +76,6 @@ class IntentCodec(Codec["IntentTask"]):
         chances = self._chances([given[0, count:] for given in logits], features, len(rows))
         return [self._answer(*each) for each in zip(rows, tags, chances, strict=True)]
 
-    def texts(self, row: IntentRow) -> dict[str, str]:
-        return self.task.tagger.codec.texts(row.tagged)
-
-    def with_texts(self, row: IntentRow, texts: Mapping[str, str]) -> IntentRow | None:
-        """As in tagging: the row with as many words, each at its place."""
-        found = self.task.tagger.codec.with_texts(row.tagged, texts)
-        return None if found is None else row.with_words(found)
-
     def cells(self, answer: Answer, row: IntentRow) -> dict[str, Any]:
         """The intent and the tags; the intent by itself with its probability, and what tagging says of the tags."""
         return with_intent(answer, self.task.tagger.codec.cells(slots_of(answer), row.tagged))

@@ -1,7 +1,7 @@
 """Spans that may overlap or nest, with any number of labels each: pairs of a start and an end, scored one by one."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -87,13 +87,6 @@ class OverlapCodec(Codec["OverlapTask"]):
                 for number, row in enumerate(rows)
             ]
         )
-
-    def texts(self, row: OverlapRow) -> dict[str, str]:
-        return {"text": row.text}
-
-    def with_texts(self, row: OverlapRow, texts: Mapping[str, str]) -> OverlapRow | None:
-        """The row with a text of as many characters; None for another one, whose spans are in other places."""
-        return replace(row, text=texts["text"]) if len(texts["text"]) == len(row.text) else None
 
     def cells(self, answer: Answer, row: OverlapRow) -> dict[str, Any]:
         """The spans, and each with its text and probability."""

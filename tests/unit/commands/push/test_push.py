@@ -18,7 +18,7 @@ from finetune.runs.predictions import read_lines
 from finetune.runs.record_files import load_record, write_record
 
 NAME = "me/reviews"
-FILES = {ABOUT, "checksums.json", "config.json", "dev_claims.json", "model.safetensors", "reference.npz",
+FILES = {ABOUT, "checksums.json", "config.json", "dev_claims.json", "model.safetensors",
          "tokenizer.json", "tokenizer_config.json"}  # fmt: skip
 
 
