@@ -5,8 +5,13 @@ from typing import Any
 from finetune.errors import UserError
 
 # What is typed -> (what it was, what to do instead). A command is `soup`, an option `--live`, a setting `together` or
-# `train.momentum`, a value `word2vec`.
-GONE: dict[str, tuple[str, str]] = {}
+# `train.momentum`, a value `word2vec`, an environment variable `FINETUNE_LANG`.
+GONE: dict[str, tuple[str, str]] = {
+    "FINETUNE_LANG": (
+        "chose the language of the terminal and of pages",
+        "Unset it: they are in English, and the documentation has Korean pages",
+    ),
+}
 
 # Settings that are gone, with the value that they had when nobody set them: recipes in records hold every setting.
 DEFAULTS: dict[str, Any] = {}

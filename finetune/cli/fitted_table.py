@@ -14,7 +14,6 @@ from rich.text import Text
 
 from finetune.cli.table_lines import Lines, longest_source, longest_word, wrapped
 from finetune.cli.terminal import one_line, printable
-from finetune.languages.sentences import translated
 
 LEAST_TEXT = 16  # characters of a column of words
 LEAST_NAME = 8  # characters of a column of names that are folded
@@ -28,8 +27,7 @@ class Column:
     """A column: its heading, and what may be done to make a table fit. Numbers and ids are never folded.
 
     `words` may be wrapped, `names` be folded where nothing else helps, and `short` gives a shorter form of a cell;
-    one that `stays` is not taken into the title where its cells are equal. The heading of one that is `typed` is what
-    a user types, in every language.
+    one that `stays` is not taken into the title where its cells are equal.
     """
 
     name: str
@@ -37,13 +35,12 @@ class Column:
     words: bool = False
     names: bool = False
     stays: bool = False
-    typed: bool = False
     short: Callable[[str], str] | None = None
 
     @property
     def heading(self) -> str:
-        """The name in the reader's language."""
-        return one_line(self.name) if self.typed else translated(one_line(self.name), "pages")
+        """The name in one line."""
+        return one_line(self.name)
 
 
 def columns(*names: str, right: Sequence[str] = ()) -> list[Column]:
@@ -66,11 +63,10 @@ class FittedTable:
     ruled: bool = False
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """The first form that fits, with headings and notes in the reader's language."""
+        """The first form that fits, with control characters escaped."""
         headings = [replace(column, name=column.heading) for column in self.columns]
-        notes = [translated(note, "pages") for note in self.notes]
         rows = [printable(row) if isinstance(row, str) else tuple(map(_printable, row)) for row in self.rows]
-        yield from replace(self, columns=headings, rows=rows, notes=notes)._rendered(console, options)
+        yield from replace(self, columns=headings, rows=rows)._rendered(console, options)
 
     def _rendered(self, console: Console, options: ConsoleOptions) -> RenderResult:
         for table, boxed, folded in _forms(self):

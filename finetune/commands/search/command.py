@@ -122,7 +122,7 @@ def trials_table(found: Search) -> FittedTable:
     """The trials, the best first."""
     header, rows = trial_rows(found.space, found.ranked, found.metric, found.split)
     *numbers, end = header
-    headings = [Column(name=name, right=True, typed=name in found.space) for name in numbers]
+    headings = [Column(name=name, right=True) for name in numbers]
     return FittedTable(title="trials", columns=[*headings, Column(name=end)], rows=list(map(tuple, rows)))
 
 

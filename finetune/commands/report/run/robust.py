@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from finetune.analysis.pages.in_language import on_page
 from finetune.commands.report.blocks import Block, ShownRow, TableBlock
 from finetune.commands.report.run_files import RunFiles
 from finetune.commands.report.text import NAME
@@ -22,7 +21,7 @@ def blocks(run: RunFiles) -> Iterator[Block]:
         title="Changed rows",
         note=f"Rows of {found.split} with one change that keeps the label: the share of predictions that flip. They "
         "count in no score.",
-        table=TableBlock(columns=list(COLUMNS), rows=[[on_page(kind), *cells] for kind, *cells in found.lines]),
+        table=TableBlock(columns=list(COLUMNS), rows=found.lines),
         wide=True,
     )
     rows = [_row(one, flip) for one in found.kinds for flip in one.flips[:LISTED]]
@@ -37,8 +36,8 @@ def _row(one: KindFlips, flip: Flip) -> ShownRow:
     return ShownRow(
         id=cut(str(where.row.id), NAME), parts=[_part(flip)], right=None,
         facts=[
-            on_page(one.kind.name),
-            on_page(f"{before} becomes {after}" if len(before + after) < 100 else "another prediction"),
+            one.kind.name,
+            f"{before} becomes {after}" if len(before + after) < 100 else "another prediction",
         ],
     )  # fmt: skip
 
@@ -54,7 +53,7 @@ def _part(flip: Flip) -> TextPart:
         name=where.name,
         segments=[
             Segment(text=clean("…" * (len(before) > AROUND) + before[-AROUND:])),
-            Segment(text=clean(edit.new) or "∅", mark="changed", label=on_page(was)),
+            Segment(text=clean(edit.new) or "∅", mark="changed", label=was),
             Segment(text=clean(after[:AROUND] + "…" * (len(after) > AROUND))),
         ],
     )
