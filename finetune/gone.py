@@ -7,6 +7,14 @@ from finetune.errors import UserError
 # What is typed -> (what it was, what to do instead). A command is `soup`, an option `--live`, a setting `together` or
 # `train.momentum`, a value `word2vec`, an environment variable `FINETUNE_LANG`.
 GONE: dict[str, tuple[str, str]] = {
+    "openvino": (
+        "was an engine of exports",
+        "Export the run again, as an ONNX graph: finetune export RUN -o FOLDER",
+    ),
+    "--engine": (
+        "chose ONNX or OpenVINO for an export",
+        "Leave it out: an export is an ONNX graph",
+    ),
     "FINETUNE_LANG": (
         "chose the language of the terminal and of pages",
         "Unset it: they are in English, and the documentation has Korean pages",
