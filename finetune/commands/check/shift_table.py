@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from finetune.cli.fitted_table import Column, FittedTable
 from finetune.cli.options import note_line
+from finetune.cli.tables import Column, FittedTable
 from finetune.cli.terminal import one_line
 from finetune.data.messages import so_many
 

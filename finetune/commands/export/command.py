@@ -8,10 +8,10 @@ import typer
 
 from finetune.cli.arguments import RESULTS, Data, Json, Out, Quiet, TaskOf
 from finetune.cli.console import as_plain_text, standard_output
-from finetune.cli.fitted_table import Column, FittedTable, columns
 from finetune.cli.libraries import load_libraries
 from finetune.cli.next_commands import GivenOptions
 from finetune.cli.progress import watching
+from finetune.cli.tables import Column, FittedTable, columns
 from finetune.cli.terminal import echo, one_line
 from finetune.commands.export.api import export_named
 from finetune.commands.export.result import Export
@@ -83,7 +83,7 @@ def _changed_table(found: Export) -> FittedTable:
     ties = ", where the run's logits are equal but for rounding" * (found.facts.precision == "fp32")
     title = f"{so_many(len(found.changed))} with another answer{ties}"
     rows = [tuple(map(_cell, (one.id, one.text, one.run, one.export))) for one in found.changed[:MOST_CHANGED]]
-    headings = [Column(name="id", names=True), *(Column(name=name, words=True) for name in ("text", "run", "export"))]
+    headings = [Column(name="id"), *(Column(name=name, words=True) for name in ("text", "run", "export"))]
     return FittedTable(title=one_line(title), columns=headings, rows=rows, ruled=True)
 
 
