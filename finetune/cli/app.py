@@ -14,6 +14,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from finetune.cli.commands import COMMANDS, FIRST, GROUPS, MEANT, command_function, command_module
 from finetune.cli.first_line import say_first
+from finetune.cli.options import set_options
 from finetune.cli.terminal import echo, flowed, let_first_print, print_error, print_warnings, say
 from finetune.errors import UserError, nearest, without_training
 from finetune.gone import gone
@@ -39,6 +40,7 @@ class OnDemand(TyperCommand):
         alone.command(cls=WithExamples, help=self.help)(getattr(module, command_function(self.name)))
         command = typer.main.get_command(alone)
         command.name = self.name
+        set_options(option for parameter in command.params for option in parameter.opts)
         return command.make_context(info_name, args, *given, **extra)
 
 
