@@ -15,6 +15,14 @@ GONE: dict[str, tuple[str, str]] = {
         "chose ONNX or OpenVINO for an export",
         "Leave it out: an export is an ONNX graph",
     ),
+    "train.unfreeze_layers": (
+        "trained the layers one after the other, from the last down",
+        "Lower the rates of lower layers instead: train.layer_decay=0.8",
+    ),
+    "sgd": ("was stochastic gradient descent with momentum", "Train with train.solver=adam or train.solver=radam"),
+    "train.momentum": ("was of train.solver=sgd", "Train with train.solver=adam or train.solver=radam"),
+    "slanted_triangular": ("was a schedule of ULMFiT", "Take the default, train.schedule=linear, which is close to it"),
+    "train.slant_ratio": ("was of train.schedule=slanted_triangular", "Take the default, train.schedule=linear"),
     "FINETUNE_LANG": (
         "chose the language of the terminal and of pages",
         "Unset it: they are in English, and the documentation has Korean pages",
@@ -22,7 +30,11 @@ GONE: dict[str, tuple[str, str]] = {
 }
 
 # Settings that are gone, with the value that they had when nobody set them: recipes in records hold every setting.
-DEFAULTS: dict[str, Any] = {}
+DEFAULTS: dict[str, Any] = {
+    "train.unfreeze_layers": 0,
+    "train.momentum": 0.9,
+    "train.slant_ratio": 32.0,
+}
 
 
 def gone(name: str) -> UserError | None:
