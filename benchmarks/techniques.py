@@ -37,18 +37,7 @@ GROUPS: dict[str, tuple[dict[str, Any], dict[str, dict[str, Any]]]] = {  # tasks
         {
             "AdamW, linear": {"train": {"learning_rate": PEAK}},
             "RAdam, no warm-up": {"train": {"solver": "radam", "warmup": 0.0, "learning_rate": PEAK}},
-            "SGD with momentum": {"train": {"solver": "sgd", "learning_rate": 0.05}},
             "AdamW, noam": {"train": {"schedule": "noam", "noam_factor": NOAM_FACTOR}},
-            "slanted triangular": {"train": {"schedule": "slanted_triangular", "learning_rate": PEAK}},
-            "gradual unfreezing": {"train": {"unfreeze_layers": 3, "learning_rate": PEAK}},
-            "the three of ULMFiT": {
-                "train": {
-                    "schedule": "slanted_triangular",
-                    "unfreeze_layers": 3,
-                    "layer_decay": 0.385,  # 1 / 2.6
-                    "learning_rate": PEAK,
-                }
-            },
         },
     ),
     "word2vec": (

@@ -4,36 +4,61 @@ from typing import Any
 
 from finetune.errors import UserError
 
-TOGETHER = "trained several tasks on one encoder"
-FIRST_THEN = "Train on the first task, then on the next one with `model=RUN`"
-
-WROTE = "wrote a text from another one"
-SEQ2SEQ = "Name a label of the texts with label=COLUMN, or use Seq2SeqTrainer of transformers"
-
 # What is typed -> (what it was, what to do instead). A command is `soup`, an option `--live`, a setting `together` or
-# `train.momentum`, a value `word2vec`.
+# `train.momentum`, a value `sgd`, an environment variable `FINETUNE_LANG`.
 GONE: dict[str, tuple[str, str]] = {
-    "together": (TOGETHER, FIRST_THEN),
-    "--together": (TOGETHER, FIRST_THEN),
-    "target": (WROTE, SEQ2SEQ),
-    "shape=sequence": (WROTE, SEQ2SEQ),
-    "encoder-decoder": (WROTE, "Name an encoder, or use Seq2SeqTrainer of transformers"),
-    "--robust": (
-        "counted the predictions of dev rows that flip when a text is changed a little",
-        "Leave it out; texts that you change yourself are predicted by finetune predict RUN FILE",
+    "FINETUNE_LANG": (
+        "chose the language of the terminal and of pages",
+        "Unset it: they are in English, and the documentation has Korean pages",
     ),
+    "encoder-decoder": ("wrote a text from another one", "Name an encoder, or use Seq2SeqTrainer of transformers"),
+    "openvino": ("was an engine of exports", "Export the run again, as an ONNX graph: finetune export RUN -o FOLDER"),
+    "sgd": ("was stochastic gradient descent with momentum", "Train with train.solver=adam or train.solver=radam"),
+    "shape=sequence": (
+        "wrote a text from another one",
+        "Name a label of the texts with label=COLUMN, or use Seq2SeqTrainer of transformers",
+    ),
+    "slanted_triangular": ("was a schedule of ULMFiT", "Take the default, train.schedule=linear, which is close to it"),
     "soup": (
         "averaged the weights of several runs",
         "Train with --seeds 3, and make the runs the teachers of one model: finetune run DATA distil.teacher=RUN,RUN",
     ),
+    "target": (
+        "wrote a text from another one",
+        "Name a label of the texts with label=COLUMN, or use Seq2SeqTrainer of transformers",
+    ),
+    "together": (
+        "trained several tasks on one encoder",
+        "Train on the first task, then on the next one with `model=RUN`",
+    ),
+    "train.momentum": ("was of train.solver=sgd", "Train with train.solver=adam or train.solver=radam"),
+    "train.slant_ratio": ("was of train.schedule=slanted_triangular", "Take the default, train.schedule=linear"),
+    "train.unfreeze_layers": (
+        "trained the layers one after the other, from the last down",
+        "Lower the rates of lower layers instead: train.layer_decay=0.8",
+    ),
+    "--engine": ("chose ONNX or OpenVINO for an export", "Leave it out: an export is an ONNX graph"),
     "--level": (
         "was the share of false alarms where a new file was compared with the dev rows of a run",
         "Predict the file: finetune predict RUN FILE has a note where it is clearly unlike these rows",
     ),
+    "--robust": (
+        "counted the predictions of dev rows that flip when a text is changed a little",
+        "Leave it out; texts that you change yourself are predicted by finetune predict RUN FILE",
+    ),
+    "--together": (
+        "trained several tasks on one encoder",
+        "Train on the first task, then on the next one with `model=RUN`",
+    ),
 }
 
 # Settings that are gone, with the value that they had when nobody set them: recipes in records hold every setting.
-DEFAULTS: dict[str, Any] = {"together": {"tasks": [], "sampling": "proportion", "weights": {}}}
+DEFAULTS: dict[str, Any] = {
+    "together": {"tasks": [], "sampling": "proportion", "weights": {}},
+    "train.momentum": 0.9,
+    "train.slant_ratio": 32.0,
+    "train.unfreeze_layers": 0,
+}
 
 
 def gone(name: str) -> UserError | None:

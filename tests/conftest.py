@@ -10,7 +10,6 @@ import pytest
 os.environ["OMP_NUM_THREADS"] = "1"  # tiny encoders gain nothing from more, and tests run in parallel
 os.environ["ONEDNN_MAX_CPU_ISA"] = "AVX512_CORE"  # no native bf16: `auto` is fp32 here as on any other processor
 os.environ["HF_HUB_OFFLINE"] = "1"  # no test may need the network; those of the Hub start a server of their own
-os.environ["FINETUNE_LANG"] = "en"  # whatever the locale of who runs them
 
 gc.disable()  # until all tests are collected: a million objects, none of which is garbage
 

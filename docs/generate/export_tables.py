@@ -14,7 +14,8 @@ def exports_table(measured: dict[str, Any]) -> str:
     lines: list[Cells] = []
     for task, engines in measured["tasks"].items():
         if all(found["rounds"] for found in engines.values()):
-            lines += [[task, name, *_export_cells(found)] for name, found in engines.items()]
+            shown = {name: found for name, found in engines.items() if not name.startswith("openvino")}
+            lines += [[task, name, *_export_cells(found)] for name, found in shown.items()]
     head = ["task", "engine", "MB", *FIGURES.values(), "answers changed", "score lost, points"]
     text = (
         "MiniLM trained on 1,000 rows a task; medians of rounds in which the engines took turns, "

@@ -8,11 +8,8 @@ from finetune.commands.table.files import Cells, markdown_table
 KOREAN = {
     "AdamW, linear": "AdamW, 선형",
     "RAdam, no warm-up": "RAdam, 워밍업 없음",
-    "SGD with momentum": "SGD(모멘텀)",
-    "slanted triangular": "slanted triangular",
-    "gradual unfreezing": "점진적 동결 해제",
-    "the three of ULMFiT": "ULMFiT의 세 가지 모두",
 }
+GONE = ("SGD with momentum", "slanted triangular", "gradual unfreezing", "the three of ULMFiT")  # that were measured
 
 
 def techniques_table(measured: dict[str, Any]) -> str:
@@ -36,6 +33,8 @@ def _table(measured: dict[str, Any], head: list[str], seconds: str, note: str, n
     for task, methods in measured["summary"].items():
         lines = list[Cells]()
         for method, found in methods.items():
+            if method in GONE:
+                continue
             spread = "" if found["score_sd"] is None else f" ± {100 * found['score_sd']:.1f}"
             score = f"{found['headline']} {100 * found['score']:.1f}{spread}"
             lines.append([names.get(method, method), score, str(found["seeds"]), seconds.format(found["seconds"])])

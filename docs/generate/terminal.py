@@ -59,7 +59,7 @@ def printed(command: Sequence[str], folder: Path, **environment: str) -> str:
     """All that a command sends to a terminal, standard error included. Raises CalledProcessError for an error."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
-    given = {"TERM": "xterm-256color", "COLORTERM": "truecolor", "LANG": "C.UTF-8", "FINETUNE_LANG": "en"} | environment
+    given = {"TERM": "xterm-256color", "COLORTERM": "truecolor", "LANG": "C.UTF-8"} | environment
     kept = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES", "NO_COLOR")}
     program = [sys.executable, "-m", "finetune"] if command[0] == "finetune" else command[:1]
     with subprocess.Popen(

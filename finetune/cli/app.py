@@ -4,6 +4,7 @@ import os
 import re
 import sys
 import traceback
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -13,11 +14,10 @@ from typer.core import TyperCommand, TyperGroup
 
 from finetune.cli.commands import COMMANDS, FIRST, GROUPS, MEANT, command_function, command_module
 from finetune.cli.first_line import say_first
-from finetune.cli.help import HelpContext, example_lines, in_help
+from finetune.cli.options import set_options
 from finetune.cli.terminal import echo, flowed, let_first_print, print_error, print_warnings, say
 from finetune.errors import UserError, nearest, without_training
 from finetune.gone import gone
-from finetune.languages.chosen import chosen_language
 from finetune.runs import interrupts
 from finetune.runs.processes import first_process
 
@@ -40,13 +40,12 @@ class OnDemand(TyperCommand):
         alone.command(cls=WithExamples, help=self.help)(getattr(module, command_function(self.name)))
         command = typer.main.get_command(alone)
         command.name = self.name
+        set_options(option for parameter in command.params for option in parameter.opts)
         return command.make_context(info_name, args, *given, **extra)
 
 
 class WithExamples(TyperCommand):
     """A command whose help begins with the settings that most users need, and ends with its examples."""
-
-    context_class = HelpContext
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Writes settings, then arguments and options."""
@@ -58,13 +57,11 @@ class WithExamples(TyperCommand):
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Writes the examples."""
         with formatter.section("Examples"):
-            formatter.write(f"{example_lines(COMMANDS[ctx.info_name].examples, formatter.width)}\n")
+            formatter.write(_example_lines(COMMANDS[ctx.info_name].examples, formatter.width))
 
 
 class Commands(TyperGroup):
     """All commands, on demand, in groups."""
-
-    context_class = HelpContext
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
@@ -80,9 +77,9 @@ class Commands(TyperGroup):
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Writes the first examples, and where there are more."""
         with formatter.section("Examples"):
-            formatter.write(f"{example_lines(FIRST, formatter.width)}\n")
+            formatter.write(_example_lines(FIRST, formatter.width))
         last = "`finetune COMMAND --help` has options and examples of each command."
-        formatter.write(f"\n{flowed(in_help(last), formatter.width)}\n")
+        formatter.write(f"\n{flowed(last, formatter.width)}\n")
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command of the first argument. Raises UserError with the nearest name if there is none."""
@@ -98,6 +95,15 @@ class Commands(TyperGroup):
         near = f"Did you mean '{MEANT[name]}'? " if name in MEANT else nearest(name, list(self.commands))
         remedy = f"{near}`finetune --help` lists the commands"
         raise UserError(f"there is no command '{name}'", remedy)
+
+
+def _example_lines(examples: Sequence[tuple[str, str]], width: int) -> str:
+    """Examples in two columns; below each other where a line would be wider than `width`."""
+    typed_width = max(len(typed) for typed, _ in examples)
+    fits = all(typed_width + 4 + len(does) <= width for _, does in examples)
+    return "".join(
+        f"  {typed:<{typed_width}}  {does}\n" if fits else f"  {typed}\n      {does}\n" for typed, does in examples
+    )
 
 
 app = typer.Typer(cls=Commands, invoke_without_command=True, pretty_exceptions_enable=False, rich_markup_mode=None)
@@ -122,7 +128,8 @@ def main() -> None:
     print_warnings()
     interrupts.install()
     try:
-        chosen_language()
+        if os.environ.get("FINETUNE_LANG", "en") != "en" and first_process():
+            say(f"note: {gone('FINETUNE_LANG')}", err=True)
         _require_docstrings()
         _require_utf_8(sys.argv[1:])
         code = app(standalone_mode=False)

@@ -6,7 +6,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from finetune.cli.fitted_table import Column, FittedTable
+from finetune.cli.tables import Column, FittedTable
 from finetune.cli.terminal import flowed, one_line, printable
 
 PIPED_WIDTH = 300  # characters

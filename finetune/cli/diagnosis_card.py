@@ -9,7 +9,6 @@ from finetune.analysis.diagnosis.diagnose import diagnosis_of_seeds
 from finetune.cli.console import Terminal
 from finetune.cli.next_commands import GivenOptions
 from finetune.cli.run_facts import best_of_tasks
-from finetune.languages.sentences import translated
 from finetune.runs.folder import RunFolder
 from finetune.runs.record import RunRecord
 
@@ -27,9 +26,8 @@ def print_diagnoses(console: Terminal, records: Sequence[RunRecord], given: Give
 def _print_card(console: Terminal, whose: str, found: Diagnosis, given: GivenOptions) -> None:
     """Cause, evidence and command of the first cause; the command is not broken, so that it can be pasted."""
     for cause in found.causes[:1]:
-        word, name, evidence = (translated(text, "diagnosis") for text in ("diagnosis", cause.name, cause.evidence))
-        console.print_line(f"{word}: {whose}{name}", style="bold yellow")
-        console.print_line(f"  {evidence}")
+        console.print_line(f"diagnosis: {whose}{cause.name}", style="bold yellow")
+        console.print_line(f"  {cause.evidence}")
         if cause.words:
             said = replace(given, data=None) if DATA in cause.words else given
             console.print_command(said.command(*cause.words))

@@ -9,7 +9,6 @@ from finetune.cli.console import Terminal, as_plain_text
 from finetune.cli.next_commands import GivenOptions
 from finetune.data.files import is_data
 from finetune.data.messages import so_many
-from finetune.languages.sentences import translated
 from finetune.runs.best import best_group
 from finetune.runs.data_sizes import of_largest_sizes
 from finetune.runs.folder import RunFolder
@@ -58,14 +57,14 @@ def print_verdicts(console: Terminal, records: Sequence[RunRecord]) -> None:
     """Prints what the runs of each task are worth: a bold sentence behind a sign, and one on the score."""
     for whose, found in verdicts(records):
         sign, plain_sign, colour = SIGNS[found.level]
-        first, *others = (translated(text, "pages") for text in (found.judged, found.scored) if text)
+        first, *others = (text for text in (found.judged, found.scored) if text)
         sign = plain_sign if console.options.ascii_only else sign
         console.print_line(f"{sign} {whose}{first}", style=f"bold {colour}")
         for text in others:
             console.print_line(f"  {text}")
     for record in records:
         if (compared := old_and_new(record)) is not None:
-            console.print_line(f"  {translated(compared.sentence, 'pages')}.")
+            console.print_line(f"  {compared.sentence}.")
 
 
 def verdicts(records: Sequence[RunRecord]) -> list[tuple[str, Verdict]]:

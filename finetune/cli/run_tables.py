@@ -9,8 +9,8 @@ from finetune.analysis.compared_models import SIZE, compared_cells
 from finetune.analysis.old_and_new import COLUMNS, OldAndNew, old_and_new
 from finetune.analysis.published import published_for
 from finetune.cli.console import Terminal, as_plain_text
-from finetune.cli.fitted_table import CellRow, Column, FittedTable, columns
 from finetune.cli.options import note_line
+from finetune.cli.tables import CellRow, Column, FittedTable, columns, short_model
 from finetune.cli.terminal import one_line
 from finetune.data.messages import noun, so_many
 from finetune.metrics.scores import plain_metrics
@@ -79,7 +79,7 @@ def labels_table(record: RunRecord) -> FittedTable | None:
             rows.append((split, label, *shown))
     tagged = any(TAG_BASELINE in given for given in record.baselines.values())
     kind = "entity type" if tagged and not any(label.startswith(PREFIX) for label in labels) else "label"
-    headings = [Column(name="split"), Column(name=kind, names=True), *columns(*metrics, right=metrics)]
+    headings = [Column(name="split"), Column(name=kind), *columns(*metrics, right=metrics)]
     return FittedTable(title=f"by {kind}", columns=headings, rows=rows) if labels else None
 
 
@@ -93,7 +93,7 @@ def compared_table(record: RunRecord) -> FittedTable:
 
 def old_and_new_table(found: OldAndNew) -> FittedTable | None:
     """F1 by label of the old model and of the new one; None if the task is not scored so."""
-    headings = [Column(name=COLUMNS[0], names=True), *columns(*COLUMNS[1:], right=COLUMNS[1:])]
+    headings = [Column(name=COLUMNS[0]), *columns(*COLUMNS[1:], right=COLUMNS[1:])]
     title = "f1 by label on the old dev rows"
     return FittedTable(title=title, columns=headings, rows=list(found.cells)) if found.cells else None
 
@@ -107,7 +107,7 @@ def latest_table(runs: Sequence[ListedRun]) -> FittedTable:
         for task, run in sorted(latest.items(), key=lambda one: one[1].finished)
     ]
     finished = Column(name="finished", short=_to_the_minute)
-    headings = [Column(name="task", names=True), *columns("runs", "latest", right=["runs"]), MODEL, *columns("score")]
+    headings = [Column(name="task"), *columns("runs", "latest", right=["runs"]), MODEL, *columns("score")]
     note = "all runs of a task: `finetune ls TASK`; its models and settings compared: `finetune ls TASK --board`"
     return FittedTable(title="runs by task", columns=[*headings, finished], rows=rows, notes=[note])
 
@@ -128,7 +128,7 @@ def runs_table(runs: Sequence[ListedRun], *, title: str = "runs") -> FittedTable
         for run, settings in zip(runs, listed_differences(runs), strict=True)
     ]
     finished = Column(name="finished", short=_to_the_minute)
-    first = [Column(name="task", names=True), Column(name="id"), MODEL]
+    first = [Column(name="task"), Column(name="id"), MODEL]
     words = [Column(name="encoder", words=True), Column(name="settings", words=True)]
     headings = [*first, *words, *columns("seed", "score"), finished]
     return FittedTable(title=title, columns=headings, rows=rows)
@@ -152,7 +152,7 @@ def interrupted_table(runs: Iterable[InterruptedRun]) -> FittedTable:
         )
         for run in runs
     ]
-    headings = [Column(name="task", names=True), *columns("id", "update", "epoch", "checkpoint", "last written", "now")]
+    headings = [Column(name="task"), *columns("id", "update", "epoch", "checkpoint", "last written", "now")]
     note = "the same command as before resumes such a run at its checkpoint, or starts it again where it has none"
     return FittedTable(title="interrupted runs", columns=headings, rows=rows, notes=[note])
 
@@ -171,7 +171,7 @@ def running_table(runs: Iterable[InterruptedRun]) -> FittedTable:
         )
         for run in runs
     ]
-    headings = [Column(name="task", names=True), *columns("id", "where", "epoch", "update", "examples/s", "left")]
+    headings = [Column(name="task"), *columns("id", "where", "epoch", "update", "examples/s", "left")]
     return FittedTable(title="running", columns=headings, rows=rows)
 
 
@@ -182,7 +182,7 @@ def summary_table(records: Sequence[RunRecord]) -> FittedTable:
     found = by_setting(records)
     numbers = ("mean", "sd", "95 % interval", "best", "best baseline")
     headings = [
-        *(Column(name="task", names=True), MODEL, Column(name="settings", words=True)),
+        *(Column(name="task"), MODEL, Column(name="settings", words=True)),
         *columns("runs", CONSTANT, "metric", *numbers, right=(CONSTANT, *numbers)),
     ]
     rows = []
@@ -191,11 +191,6 @@ def summary_table(records: Sequence[RunRecord]) -> FittedTable:
             for cells in _summaries(group, split):
                 rows.append((group[0].task, group[0].model, as_plain_text(settings), str(len(group)), *cells))
     return FittedTable(title="all runs", columns=headings, rows=rows)
-
-
-def short_model(name: str) -> str:
-    """`bert-base-uncased` of `google-bert/bert-base-uncased`, and the last folder of a path."""
-    return name.rstrip("/").rpartition("/")[2]
 
 
 def _to_the_minute(time: str) -> str:

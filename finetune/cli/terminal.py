@@ -15,7 +15,6 @@ import typer
 
 from finetune.cli.options import with_options
 from finetune.errors import UserError
-from finetune.languages.sentences import known_translation
 from finetune.runs.processes import first_process
 
 if TYPE_CHECKING:
@@ -113,27 +112,14 @@ def error_text(error: UserError) -> str:
 
 
 def print_error(error: UserError) -> None:
-    """Prints an error on standard error, and below it in the reader's language where that is known."""
+    """Prints an error on standard error."""
     say(error_text(error), err=True)
-    _print_in_language(error)
-
-
-def _print_in_language(error: UserError) -> None:
-    """What is wrong, and if that is known what to do; nothing in English, which people search for."""
-    try:
-        word, what, way_out = (known_translation(text, "errors") for text in ("error", error.what, error.way_out))
-    except UserError:  # the language itself is not known
-        return
-    if what:
-        say(printable(with_options(f"{word}: {what}. {way_out or ''}".rstrip())), err=True)
 
 
 def print_errors(errors: Sequence[UserError]) -> None:
     """Prints the errors of several runs; those that are equal once, with their number."""
-    counts = Counter(map(error_text, errors))
-    for text, error in {error_text(error): error for error in errors}.items():
-        say(f"{text} ({counts[text]:,} runs)" if counts[text] > 1 else text, err=True)
-        _print_in_language(error)
+    for text, count in Counter(map(error_text, errors)).items():
+        say(f"{text} ({count:,} runs)" if count > 1 else text, err=True)
 
 
 def print_warnings() -> None:

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from finetune.errors import UserError, nearest, shown_value
-from finetune.gone import gone_setting
+from finetune.gone import gone, gone_setting
 from finetune.runs.toml import flat
 
 MOST_FAULTS = 10  # listed in a message
@@ -109,6 +109,8 @@ def explain_fault(kind: type[BaseModel], fault: ErrorDetails, options: Sequence[
         return f"unknown key '{key}'", hint.strip() or f"The keys are {', '.join([*names, *options])}"
     if fault["type"] == "missing":
         return f"'{key}' is missing", f"It must be {names.get(key, 'given')}"
+    if fault["type"] == "literal_error" and (was_value := gone(str(fault["input"]))):
+        return was_value.what, was_value.way_out
     allowed = names.get(key)
     if fault["type"] == "value_error":  # of several settings together
         return f"{key}: {fault['msg'].removeprefix('Value error, ')}".removeprefix(": "), ""

@@ -14,14 +14,13 @@ Schedule = Literal[
     "constant_with_warmup",
     "inverse_sqrt",
     "noam",
-    "slanted_triangular",
 ]
 
 PARTS = 10  # of a run whose length is in updates
 LARGEST = 2**63 - 1  # what TOML, numpy and torch's seeds take
 FEWEST_TO_CONTRAST = 4  # rows, two of each of two labels
 CONTRASTIVE = "contrastive"  # the solver that trains the encoder on pairs of rows
-BY_LABELS = ("adam", "radam", "sgd")  # the solvers that train all weights on the labels, update by update
+BY_LABELS = ("adam", "radam")  # the solvers that train all weights on the labels, update by update
 LONGEST_NAME = 4_096  # characters of a path on Linux
 
 Seed = Annotated[int, Field(ge=0, le=LARGEST)]
@@ -59,10 +58,10 @@ class Train(Settings):
         None, ge=1, le=10_000_000, description="length in updates, instead of epochs; scored after each tenth"
     )
     least_updates: int = Field(0, ge=0, le=1_000_000, description="the length in updates, where `epochs` make fewer")
-    solver: Literal["adam", "radam", "sgd", "logistic", "contrastive"] = Field(
+    solver: Literal["adam", "radam", "logistic", "contrastive"] = Field(
         "adam",
-        description="adam: AdamW; radam: rectified Adam; sgd: with momentum; logistic: scikit-learn's, on a frozen "
-        "encoder; contrastive: first the encoder by Adam, on pairs of rows of equal and of different labels",
+        description="adam: AdamW; radam: rectified Adam; logistic: scikit-learn's, on a frozen encoder; "
+        " contrastive: first the encoder by Adam, on pairs of rows of equal and of different labels",
     )
     learning_rate: float = Field(
         2e-5, ge=1e-12, le=10, description="the peak, reached at the end of the warm-up; noam has its own"
@@ -75,11 +74,7 @@ class Train(Settings):
         description="with schedule noam: multiplies its rate, whose peak is 1 / sqrt(width of the encoder x updates of "
         "the warm-up)",
     )
-    slant_ratio: float = Field(
-        32.0, ge=1, le=1e6, description="with schedule slanted_triangular: the peak by the lowest rate"
-    )
     warmup: float = Field(0.1, ge=0, le=1, description="share of the updates with a rising learning rate")
-    momentum: float = Field(0.9, ge=0, le=0.9999, description="with solver sgd: share of the last step in the next")
     weight_decay: float = Field(0.01, ge=0, le=100, description="not applied to biases and LayerNorm")
     adam_epsilon: float = Field(1e-6, ge=1e-20, le=1, description="added to the denominator of an update")
     bias_correction: bool = Field(True, description="false: Adam as in the original BERT code")
@@ -94,13 +89,6 @@ class Train(Settings):
     )
     layer_decay: float = Field(
         1.0, ge=0.001, le=1, description="factor of the learning rate from each layer to the one below it"
-    )
-    unfreeze_layers: int = Field(
-        0,
-        ge=0,
-        le=1_000,
-        description="gradual unfreezing: the first epoch trains the new layers alone, and each one after it so many "
-        "more layers, from the last down to the embeddings; 0: all from the start",
     )
     dropout: float | None = Field(
         None,
@@ -123,9 +111,8 @@ class Train(Settings):
         return self.model_copy(update={"updates": self.least_updates}) if short and self.updates is None else self
 
     def warmup_updates(self, updates: int) -> int:
-        """How many of so many updates are the warm-up; of `slanted_triangular` rounded down, as in its paper."""
-        share = self.warmup * updates
-        return math.floor(share + 1e-9) if self.schedule == "slanted_triangular" else math.ceil(share)
+        """How many of so many updates are the warm-up."""
+        return math.ceil(self.warmup * updates)
 
     @property
     def parts(self) -> int:

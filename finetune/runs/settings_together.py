@@ -1,9 +1,9 @@
-"""Which settings go together, of LoRA, optimizer, schedule and unfreezing: one that would do nothing is refused."""
+"""Which settings go together, of LoRA, optimizer and schedule: one that would do nothing is refused."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from finetune.runs.recipe_tables import BY_LABELS, Train
+from finetune.runs.recipe_tables import Train
 
 NEED_LORA: Mapping[str, Any] = {
     "lora_targets": [],
@@ -12,19 +12,17 @@ NEED_LORA: Mapping[str, Any] = {
     "adapter": False,
 }  # and their defaults
 READ_BY: Mapping[str, tuple[str, tuple[str, ...]]] = {
-    "momentum": ("solver", ("sgd",)),
     "adam_epsilon": ("solver", ("adam", "radam", "contrastive")),
     "bias_correction": ("solver", ("adam", "contrastive")),
     "noam_factor": ("schedule", ("noam",)),
-    "slant_ratio": ("schedule", ("slanted_triangular",)),
 }  # settings of `train`, and the values of another one that read them
 
 
 def update_fault(settings: Mapping[str, Any]) -> str | None:
     """What is wrong with the settings of a recipe as far as its updates are concerned; None where nothing is."""
-    train, solver = settings["train"], settings["train"]["solver"]
-    if solver == "logistic":  # which makes none
-        return _unfreezes(settings, solver)
+    train = settings["train"]
+    if train["solver"] == "logistic":  # which makes none
+        return None
     for name, (other, readers) in READ_BY.items():
         if train[name] != Train.model_fields[name].default and train[other] not in readers:
             return (
@@ -38,15 +36,6 @@ def update_fault(settings: Mapping[str, Any]) -> str | None:
             f"train.learning_rate {train['learning_rate']:g} and train.schedule noam, whose rate is its own; leave "
             "train.learning_rate out, and set train.noam_factor"
         )
-    return _unfreezes(settings, solver)
-
-
-def _unfreezes(settings: Mapping[str, Any], solver: str) -> str | None:
-    count = settings["train"]["unfreeze_layers"]
-    if count and settings["frozen"]:
-        return f"train.unfreeze_layers {count} and frozen: a frozen encoder stays so; leave one of them out"
-    if count and solver not in BY_LABELS:
-        return f"train.unfreeze_layers {count} and train.solver {solver}, which has no epochs; leave one of them out"
     return None
 
 

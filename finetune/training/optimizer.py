@@ -1,7 +1,7 @@
-"""The optimizer: AdamW with or without bias correction, RAdam or SGD, with two weight-decay groups for each rate.
+"""The optimizer: AdamW with or without bias correction, RAdam, with two weight-decay groups for each rate.
 
-In all of them the weight decay is decoupled (Loshchilov and Hutter 2019): an update takes the rate times
-`weight_decay` of a weight off it, and neither moments nor momentum see that.
+In both the weight decay is decoupled (Loshchilov and Hutter 2019): an update takes the rate times
+`weight_decay` of a weight off it, and the moments do not see that.
 """
 
 from collections import defaultdict
@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.optim import SGD, AdamW, Optimizer, RAdam
+from torch.optim import AdamW, Optimizer, RAdam
 
 from finetune.models.freezing import depths
 from finetune.models.model import EncoderWithHead
@@ -24,15 +24,12 @@ def build_optimizer(model: EncoderWithHead, settings: Train) -> Optimizer:
 
     AdamW is that of Devlin et al. 2019, A.2, and of the original code. RAdam (Liu et al. 2020, algorithm 2) does
     without the second moment while too few gradients tell it, and rectifies it from then on; torch begins at a length
-    of the average above 5, the paper above 4. SGD has momentum (Sutskever et al. 2013), as torch writes it: a step is
-    `momentum` times the last one plus the gradient, times the rate.
+    of the average above 5, the paper above 4.
 
     `layer_decay` is the ratio of each layer's learning rate to that of the layer above (Howard and Ruder 2018, 3.2,
     "discriminative fine-tuning": they divide by 2.6, which is 0.385 here).
     """
     groups, rate = _groups(model, settings), base_rate(settings)
-    if settings.solver == "sgd":
-        return DecoupledSGD(groups, lr=rate, momentum=settings.momentum)
     if settings.solver == "radam":
         return RAdam(groups, lr=rate, betas=BETAS, eps=settings.adam_epsilon, decoupled_weight_decay=True)
     if settings.bias_correction:
@@ -87,23 +84,3 @@ class UncorrectedAdamW(Optimizer):
                 state["v"].lerp_(p.grad.square(), 1 - beta2)
                 update = state["m"] / (state["v"].sqrt() + group["eps"])
                 p.sub_(update.add_(p, alpha=group["weight_decay"]), alpha=group["lr"])
-
-
-class DecoupledSGD(SGD):
-    """torch's SGD with momentum, with decoupled weight decay (SGDW: Loshchilov and Hutter 2019, algorithm 1).
-
-    torch's own adds the decay to the gradient, so that the momentum keeps it.
-    """
-
-    @torch.no_grad()
-    def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
-        """Updates every parameter that has a gradient."""
-        decays = [group["weight_decay"] for group in self.param_groups]
-        for group in self.param_groups:
-            for p in group["params"]:
-                if p.grad is not None:
-                    p.mul_(1 - group["lr"] * group["weight_decay"])
-            group["weight_decay"] = 0.0
-        super().step()
-        for group, decay in zip(self.param_groups, decays, strict=True):
-            group["weight_decay"] = decay

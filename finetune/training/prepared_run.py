@@ -55,7 +55,7 @@ from finetune.training.distil.lessons import Lessons, plan_lessons
 from finetune.training.kept import Kept, join
 from finetune.training.logistic import require_linear
 from finetune.training.old_model import old_model, trained_on_rows
-from finetune.training.update_notes import update_notes
+from finetune.training.schedules import noam_notes
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -238,7 +238,7 @@ def build_run(planned: PlannedRun, watch: Watcher) -> BuiltRun:
         else vocabulary_notes(planned.train_rows, tokenizer, recipe.model)
     ) + family_notes(model.backbone.config)
     notes += model.notes + ([] if planned.kept is None else [planned.kept.note])
-    notes += _update_notes(recipe, model, features[task.train_split])
+    notes += _schedule_notes(recipe, model, features[task.train_split])
     if size := trained_size(recipe):
         trained = Path(planned.vocabulary)
         notes = training_notes(trained, len(tokenizer), tokenizer_hash(tokenizer), size=size) + notes
@@ -246,11 +246,10 @@ def build_run(planned: PlannedRun, watch: Watcher) -> BuiltRun:
     return BuiltRun(model=model, new_weights=new, tokenizer=tokenizer, features=features, notes=notes)
 
 
-def _update_notes(recipe: Recipe, model: EncoderWithHead, features: Sequence[Feature]) -> list[str]:
-    """Notes on the optimizer's settings. Raises UserError for an encoder whose layers cannot be unfrozen one by one."""
+def _schedule_notes(recipe: Recipe, model: EncoderWithHead, features: Sequence[Feature]) -> list[str]:
     train, count = recipe.train.lengthened(len(features)), len(features)
     updates = train.updates or train.epochs * math.ceil(count / train.batch_size)
-    return [*update_notes(model, train, updates=updates)]
+    return noam_notes(train, updates=updates, width=model.backbone.config.hidden_size)
 
 
 def _head_notes(name: str, head: Head, new: Sequence[str]) -> list[str]:

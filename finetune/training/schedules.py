@@ -1,4 +1,4 @@
-"""Learning-rate schedules: those of transformers, noam and slanted triangular rates.
+"""Learning-rate schedules: those of transformers, and noam.
 
 Each is a function of the updates before the current one, counted from 0, and of nothing else, so that a resumed run has
 the same rates.
@@ -10,15 +10,14 @@ from transformers import get_scheduler
 
 from finetune.runs.recipe_tables import Train
 
+HIGH = 1e-3  # a rate of Adam at which most pretrained encoders diverge
+
 
 def build_schedule(optimizer: Optimizer, settings: Train, *, updates: int, width: int) -> LRScheduler:
     """Warm-up, then `settings.schedule`; `width` is that of the encoder's hidden layers, which noam reads."""
     warmup = settings.warmup_updates(updates)
     if settings.schedule == "noam":
         return LambdaLR(optimizer, lambda done: noam(done + 1, width=width, warmup=warmup))
-    if settings.schedule == "slanted_triangular":
-        ratio = settings.slant_ratio
-        return LambdaLR(optimizer, lambda done: slanted_triangular(done, updates=updates, cut=warmup, ratio=ratio))
     constant = settings.schedule == "constant"  # without warm-up in transformers
     if settings.schedule == "polynomial":  # which divides by the number of updates after the warm-up
         warmup = min(warmup, updates - 1)
@@ -38,12 +37,14 @@ def noam(update: int, *, width: int, warmup: int) -> float:
     return float(width**-0.5 * min(update**-0.5, update * warmup**-1.5))
 
 
-def slanted_triangular(done: int, *, updates: int, cut: int, ratio: float) -> float:
-    """The share of the peak after `done` of `updates` (Howard and Ruder 2018, 3.2, equation 3).
-
-    It rises from 1 / `ratio` to 1 over `cut` updates, the paper's cut_frac of all, and falls back over the others.
-    The paper writes cut x (1 / cut_frac - 1) for `updates` - `cut`: the same where cut_frac of all is a whole number,
-    and below 0 at the end where it is not.
-    """
-    height = done / cut if done < cut else 1 - (done - cut) / max(1, updates - cut)
-    return (1 + max(0.0, height) * (ratio - 1)) / ratio
+def noam_notes(train: Train, *, updates: int, width: int) -> list[str]:
+    """The peak of noam's rate in a run of so many updates, with an encoder of that width; none for other schedules."""
+    if train.schedule != "noam":
+        return []
+    warmup = train.warmup_updates(updates)
+    peak = train.noam_factor * noam(warmup, width=width, warmup=warmup)
+    high = ": far above what a pretrained encoder bears; lower train.noam_factor" if peak > HIGH else ""
+    return [
+        f"noam: the learning rate rises to {peak:.3g} at update {warmup} of {updates} (width {width}, "
+        f"train.noam_factor {train.noam_factor:g}){high}"
+    ]

@@ -32,7 +32,6 @@ from finetune.training.checkpoints import Checkpoints, Progress
 from finetune.training.optimizer import build_optimizer
 from finetune.training.passes import Objective
 from finetune.training.schedules import build_schedule
-from finetune.training.unfreezing import unfreezing_of
 from finetune.training.updates import Draw, Updater, as_they_are
 
 LOSSES_AT_ONCE = 10  # updates between reads of the loss, each of which synchronises a GPU; in an epoch 1, 2, 4 first
@@ -130,7 +129,6 @@ class Trainer:
         updater = Updater(
             engine=self.engine, model=model, optimizer=optimizer, schedule=schedule, settings=self.settings,
             data_seed=self.data_seed, rows=self.rows, draw=self.draw, objective=self.objective,
-            unfreezing=unfreezing_of(self.model, self.settings.unfreeze_layers),
         )  # fmt: skip
         progress = (self.checkpoints and self.checkpoints.restore(state, self.watch)) or Progress()
         with interrupts.deferred():

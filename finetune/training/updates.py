@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -29,7 +29,6 @@ from finetune.training.batching import share
 from finetune.training.checkpoints import Progress
 from finetune.training.graphs import GraphedPasses
 from finetune.training.passes import BatchPasses, Objective
-from finetune.training.unfreezing import Unfreezing
 
 ROWS_SHOWN = 3
 DRAW = 1_000_003  # follows (data_seed, update) in the seed of what `draw` makes: dropout's is followed by a rank
@@ -47,7 +46,7 @@ class Updater:
 
     `rows` are the features' own, for messages. `draw` makes what is random in a batch from a generator that is a
     function of (data_seed, update), for the whole batch, before processes and accumulated parts share it. `objective`
-    gives the losses, by default those of the head. `unfreezing` says which weights an epoch leaves as they are.
+    gives the losses, by default those of the head.
     """
 
     engine: Engine
@@ -59,7 +58,6 @@ class Updater:
     rows: Sequence[Row] = ()
     draw: Draw = as_they_are
     objective: Objective | None = None
-    unfreezing: Unfreezing | None = None
 
     def group(self, batches: Sequence[Sequence[Feature]], progress: Progress, *, epoch: int) -> None:
         """One update per batch, then reads their losses, which synchronises a GPU.
@@ -75,12 +73,11 @@ class Updater:
             rates.append(max(group["lr"] for group in self.optimizer.param_groups))
             generator = np.random.default_rng([self.data_seed, progress.update, DRAW])
             drawn = self.draw(batch, generator)
-            with self._unfrozen(epoch):
-                loss, believed = self._loss(drawn, progress)
+            loss, believed = self._loss(drawn, progress)
             losses.append(loss)
             chances.append(believed)
             rows += [feature.row for feature in drawn]
-            norms.append(self._step(epoch))
+            norms.append(self._step())
             progress.update += 1
             if interrupts.asked() and self.engine.accelerator.num_processes == 1:
                 break
@@ -103,19 +100,13 @@ class Updater:
         if asked_anywhere:
             raise interrupts.Stopping
 
-    def _unfrozen(self, epoch: int) -> AbstractContextManager[None]:
-        alone = self.unfreezing is not None and self.engine.accelerator.num_processes == 1
-        return self.unfreezing.at(epoch) if self.unfreezing is not None and alone else nullcontext()
-
-    def _step(self, epoch: int) -> torch.Tensor:
+    def _step(self) -> torch.Tensor:
         """Clips and applies the gradient; returns its norm, or 0 where half precision overflowed.
 
         Then the step is skipped, which lowers the loss scale. Accelerate's `step_was_skipped` misses it if the
         optimizer itself skips the step, as torch's fused AdamW does.
         """
         accelerator = self.engine.accelerator
-        for parameter in () if self.unfreezing is None else self.unfreezing.frozen(epoch):
-            parameter.grad = None  # several processes have computed it; without one the optimizer leaves a weight alone
         accelerator.unscale_gradients(self.optimizer)
         norm = clip_grad_norm_(self.passes.parameters, self.settings.clip_norm)
         before = None if accelerator.scaler is None else accelerator.scaler.get_scale()
@@ -195,11 +186,11 @@ class Updater:
         return (GraphedPasses if self._has_graphs() else BatchPasses)(**given)
 
     def _has_graphs(self) -> bool:
-        """Whether CUDA graphs hold these passes: not those that change with the epoch, are computed twice, or go
-        through cuDNN's recurrent layers, whose buffers do not outlive a graph's making (measured: wrong addresses).
+        """Whether CUDA graphs hold these passes: not those that are computed twice, or go through cuDNN's recurrent
+        layers, whose buffers do not outlive a graph's making (measured: wrong addresses).
         """
         accelerator, model = self.engine.accelerator, self.engine.model
-        plain = accelerator.num_processes == 1 and accelerator.scaler is None and self.unfreezing is None
+        plain = accelerator.num_processes == 1 and accelerator.scaler is None
         repeated = self.settings.gradient_checkpointing or any(isinstance(each, nn.RNNBase) for each in model.modules())
         return accelerator.device.type == "cuda" and plain and not repeated
 

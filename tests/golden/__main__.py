@@ -14,7 +14,6 @@ os.environ |= {
     "OMP_NUM_THREADS": "1",
     "ONEDNN_MAX_CPU_ISA": "AVX512_CORE",
     "HF_HUB_OFFLINE": "1",
-    "FINETUNE_LANG": "en",
 }
 
 from golden import recorded, test_ids, test_layouts, test_tables

@@ -11,7 +11,6 @@ from support.situations import BROKEN, LEARNS, SOUND, Situation
 import finetune
 from finetune.api.planning import plan
 from finetune.api.run import Run
-from finetune.languages.sentences import sentences_in
 from finetune.runs.toml import flat
 from finetune.training.targets import split_arguments
 
@@ -57,18 +56,12 @@ def require_kept(found: Run) -> None:
     assert {key: new[key] for key in kept} == {key: old[key] for key in kept}
 
 
-def in_korean(text: str) -> str | None:
-    """What the card says of it in Korean."""
-    return sentences_in("ko", "diagnosis").known(text)
-
-
 @pytest.mark.nightly
 def test_the_first_cause_is_the_true_one(tmp_path: Path, tiny_bert: Path) -> None:
     assert len(BROKEN) == 30
     wrong = []
     for one, run in trained(BROKEN, tmp_path, tiny_bert):
         found = run.diagnosis
-        assert [text for cause in found.causes for text in (cause.name, cause.evidence) if not in_korean(text)] == []
         if not found.cause.startswith(one.cause):
             wrong.append(f"{one.cause} ({one.name}): {found}")
         elif "model=" not in found.causes[0].words[-1]:  # an encoder on the Hub

@@ -49,7 +49,7 @@ def exported_facts(graph: dict[str, Any], source: ExportSource | None = None) ->
         "head": ExportedHead(labels=("no", "yes"), most_tokens=128),
     }
     own = source or ExportSource(task="toy", run="run", fingerprint="abc")
-    return ExportFacts(engine="onnx", **given, source=own, made_for=this_machine())
+    return ExportFacts(**given, source=own, made_for=this_machine())
 
 
 def with_graph(model: EncoderWithHead, file: Path) -> dict[str, Any]:

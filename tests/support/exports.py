@@ -23,7 +23,7 @@ def export_of(run: Path, folder: Path) -> Path:
     (folder / "model.onnx").write_bytes(b"\0graph")
     score = ScoresOfBoth(metric="macro f1", run=100.0, export=98.0, difference=-2.0)
     facts = ExportFacts(
-        engine="onnx", precision="int8", bits=7, method="dynamic", inputs=("input_ids", "attention_mask"),
+        precision="int8", bits=7, inputs=("input_ids", "attention_mask"),
         head=ExportedHead(labels=("bad", "good"), most_tokens=64), made_for=MachineKind(machine="x86_64"),
         source=ExportSource(task="reviews.csv", run=run.name, fingerprint=fingerprint_of(run / "model")),
         check=ExportCheck(rows=8, equal=7, largest_difference=0.0123, score=score),

@@ -70,16 +70,13 @@ def test_without_a_word_it_is_one_of_the_text(text: str, word: str) -> None:
     assert word_of([text]) == word
 
 
-def test_a_korean_encoder_of_ones_own_shows_korean_pieces(
-    in_process: InProcess, view: View, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_korean_encoder_of_ones_own_shows_korean_pieces(in_process: InProcess, view: View, tmp_path: Path) -> None:
     """A vocabulary and an encoder of Korean text: words and pieces, no jamo, and what is behind [MASK]."""
-    monkeypatch.setenv("FINETUNE_LANG", "ko")
     texts = ["영화가 정말 재미있다", "배우들 연기가 좋았다", "영화는 지루했다", "배우가 정말 좋다"]
     (tmp_path / "korean.txt").write_text("\n".join(f"{one} {number % 9}" for one in texts for number in range(80)))
     settings = ("model=new:1x64", "tokenizer=300", "max_length=32", "train.updates=3", "--quiet")
     assert in_process("run", "korean.txt", *settings, data="")[0] == 0
-    assert view("korean.txt", "영화가 정말 좋다", "-o", "own.html")[0] == 0
+    assert view("korean.txt", "영화가 정말 좋다", "--lang", "ko", "-o", "own.html")[0] == 0
     data = whole_data_of(tmp_path / "own.html")
     assert data["language"] == "ko"
     assert data["tokens"][1:3] == ["영화가", "정말"]

@@ -19,6 +19,15 @@ def test_an_option(here: Finetune, name: str) -> None:
     assert_error(done.stderr, f"'{name}' was taken out")
 
 
+def test_the_variable_for_a_language_is_named_in_a_note(here: Finetune, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FINETUNE_LANG", "ko")
+    done = here("--version")
+    assert (done.returncode, done.stderr.count("\n")) == (0, 1)
+    assert done.stderr.startswith("note: 'FINETUNE_LANG' was taken out")
+    monkeypatch.setenv("FINETUNE_LANG", "en")
+    assert here("--version").stderr == ""
+
+
 @pytest.mark.parametrize("name", DEFAULTS)
 def test_a_setting_at_its_default_is_dropped_and_another_value_is_refused(name: str) -> None:
     def recipe(value: object) -> dict[str, object]:

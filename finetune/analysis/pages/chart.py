@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 from markupsafe import Markup
 
-from finetune.analysis.pages.in_language import on_page
 from finetune.analysis.pages.marks import Mark
 from finetune.analysis.pages.svg import (
     SIZE,
@@ -74,7 +73,7 @@ def chart(marks: Sequence[Mark], *, x: Axis, y: Axis, says: str, height: float =
     body = list(area(marks, x=x, y=y, top=0.0, height=height, legend=True))
     lines = max((text.count("\n") + 1 for _, text in x.ticks), default=1)
     around = _above(y) + LINE * (lines + bool(x.label) + len(_legend_lines(marks))) + 14
-    return image(body, height=height + around, says=on_page(says))
+    return image(body, height=height + around, says=says)
 
 
 def stacked(
@@ -91,7 +90,7 @@ def stacked(
     body += area(second, x=x, y=ys[1], top=second_top, height=below, legend=False, left=left)
     bottom = second_top + below + 3 * LINE + 14
     body += _legend(names, bottom)
-    return image(body, height=bottom + LINE * len(_legend_lines(names)) + 4, says=on_page(says))
+    return image(body, height=bottom + LINE * len(_legend_lines(names)) + 4, says=says)
 
 
 def area(
@@ -112,7 +111,7 @@ def area(
         return across, bottom - (y.at(b) - y.low) / (y.high - y.low) * height
 
     if y.label:
-        yield text_at(0, top - 8, fitted(on_page(y.label), WIDTH), kind="axis")
+        yield text_at(0, top - 8, fitted(y.label, WIDTH), kind="axis")
     for (at, _), name in zip(y.ticks, names, strict=True):
         _, down = place(x.low or 0.0, at)
         yield element('<path d="M{left} {y}H{right}" class="grid"/>', left=left, right=right, y=down)
@@ -126,7 +125,7 @@ def area(
     for mark in marks:
         yield from mark.draw(place)
     if x.label:
-        label = fitted(on_page(x.label), WIDTH)
+        label = fitted(x.label, WIDTH)
         middle = min((left + right) / 2, WIDTH - text_width(label) / 2)
         yield text_at(middle, bottom + LINE * (lines + 1), label, anchor="middle", kind="axis")
     if legend:

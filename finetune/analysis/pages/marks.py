@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from finetune.analysis.pages.in_language import on_page
 from finetune.analysis.pages.svg import element, path, text_at
 
 NOTHING = Markup()
@@ -117,7 +116,7 @@ def _mark(draw: Callable[[Placement], Sequence[Markup]], points: Sequence[Coordi
 
 def _marker(x: float, y: float, shape: str, colour: str, tip: str = "", radius: float = 3.2) -> Markup:
     outline = SHAPES[shape].format(r=f"{radius:g}", d=f"{(2 if shape in ('circle', 'square') else 1.3) * radius:g}")
-    said = element("<title>{tip}</title>", tip=on_page(tip)) if tip else NOTHING
+    said = element("<title>{tip}</title>", tip=tip) if tip else NOTHING
     kind = "line" if shape == "cross" else "dot"
     return element(
         '<path transform="translate({x} {y})" d="{d}" class="{kind} {colour}">{said}</path>',

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from finetune.analysis.pages.chart import Axis, chart, names_axis
-from finetune.analysis.pages.in_language import on_page
 from finetune.analysis.pages.marks import Coordinates, Mark, dots, intervals
 from finetune.metrics.metric import Metric
 from finetune.metrics.spacing import Interval
@@ -35,15 +34,13 @@ def scores_chart(models: Sequence[ScoredModel], metric: Metric, *, title: str) -
         for at, one in lines
         if one.interval is not None
     ]
-    marks: list[Mark] = [intervals(ends, name=on_page("95 % interval"))] if ends else []
+    marks: list[Mark] = [intervals(ends, name="95 % interval")] if ends else []
     seeds = [point for at, one in lines if len(one.seeds) > 1 for point in _seeds(one, at, metric)]
-    marks += [dots(seeds, faint=True, radius=2.2, name=on_page("a seed"))] if seeds else []
+    marks += [dots(seeds, faint=True, radius=2.2, name="a seed")] if seeds else []
     tips = [f"{one.name}: {metric.shown(one.score)}" for one in models]
-    marks.append(
-        dots([(scaled(one.score), -float(at)) for at, one in lines], name=on_page("mean") if seeds else "", tips=tips)
-    )
+    marks.append(dots([(scaled(one.score), -float(at)) for at, one in lines], name="mean" if seeds else "", tips=tips))
     bases = [(scaled(one.baseline), -float(at)) for at, one in lines if one.baseline is not None]
-    marks += [dots(bases, colour="s2", shape="cross", radius=3.6, name=on_page("best baseline"))] if bases else []
+    marks += [dots(bases, colour="s2", shape="cross", radius=3.6, name="best baseline")] if bases else []
     said = "; ".join(f"{one.name} {metric.shown(one.score)}" for one in models)
     return chart(
         marks, x=Axis(label=title, margin=0.08), y=names_axis([one.name for one in models]),

@@ -5,9 +5,7 @@ import hashlib
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from finetune.analysis.pages.in_language import on_page
 from finetune.errors import UserError
-from finetune.languages.chosen import chosen_language
 from finetune.task_types.marked_text import clean
 
 if TYPE_CHECKING:
@@ -18,11 +16,11 @@ if TYPE_CHECKING:
 def templates_of(package: str) -> "Environment":
     """The templates next to a package's modules, and what all pages include. Raises UserError without jinja2."""
     require_jinja2()
-    return _templates(package, chosen_language())
+    return _templates(package)
 
 
-@cache  # to compile them takes as long as to fill them in, and what they say themselves is translated then
-def _templates(package: str, language: str) -> "Environment":
+@cache  # to compile them takes as long as to fill them in
+def _templates(package: str) -> "Environment":
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
     made = Environment(
@@ -33,8 +31,7 @@ def _templates(package: str, language: str) -> "Environment":
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"inline_json": inline_json, "say": on_page}
-    made.globals["language"] = language
+    made.filters["inline_json"] = inline_json
     return made
 
 

@@ -12,10 +12,10 @@ from finetune.checks.finding import FileFinding
 from finetune.cli.arguments import RESULTS, Data, Device, Escape, Json, Out, Quiet, Replace, complete
 from finetune.cli.asking import asking
 from finetune.cli.console import as_plain_text, facts_table, standard_output
-from finetune.cli.data_tables import layout_table
 from finetune.cli.libraries import load_libraries, loading
 from finetune.cli.next_commands import GivenOptions
 from finetune.cli.options import note_line, with_options
+from finetune.cli.tables import layout_table
 from finetune.cli.terminal import echo
 from finetune.commands.check.api import Findings, findings_of
 from finetune.commands.check.fix import require_place_for_copy

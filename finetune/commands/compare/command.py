@@ -12,9 +12,9 @@ from finetune.analysis.several_comparison import SeveralComparisons
 from finetune.api.run import open_run
 from finetune.cli.arguments import RESULTS, Json, Out, TaskOf
 from finetune.cli.console import as_plain_text, standard_output
-from finetune.cli.fitted_table import CellRow, Column, FittedTable, columns
 from finetune.cli.next_commands import GivenOptions, results_of
 from finetune.cli.options import note_line
+from finetune.cli.tables import CellRow, Column, FittedTable, columns
 from finetune.cli.terminal import echo, one_line
 from finetune.commands.compare.api import Comparison, Comparisons
 from finetune.commands.compare.api import compare as compared
@@ -108,7 +108,7 @@ def _changed_table(found: SplitComparison, most: int) -> FittedTable:
     rows = []
     for change in found.changed[:most]:
         rows.append((str(change.row["id"]), *map(as_plain_text, _changed_cells(change, found.shape))))
-    headings = [Column(name="id", names=True), *(Column(name=name, words=True) for name in ("text", "label", "A", "B"))]
+    headings = [Column(name="id"), *(Column(name=name, words=True) for name in ("text", "label", "A", "B"))]
     return FittedTable(title=one_line(title), columns=headings, rows=rows, ruled=True)
 
 

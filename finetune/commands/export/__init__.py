@@ -12,6 +12,5 @@ LISTED = Listed(
             "finetune export RUN -o exported --int8",
             "a quarter of the weights' size; refused if it loses over half a point",
         ),
-        ("finetune export RUN -o exported --engine openvino", "for OpenVINO, faster in batches"),
     ),
 )

@@ -20,7 +20,6 @@ def export(
     path: str | Path,
     *,
     int8: bool = False,
-    engine: str = "onnx",
     bits: int | None = None,
     keep_fp32: Sequence[str] = (),
     tolerance: float = TOLERANCE,
@@ -37,7 +36,6 @@ def export(
         model: A run, a model, the name of a run, or any fine-tuned checkpoint (folder or Hub name).
         path: The folder to write.
         int8: Keep the encoder's weights in 8 bits.
-        engine: `onnx`, whose int8 needs no data, or `openvino`, whose int8 is scaled by training rows.
         bits: 7 for processors without VNNI, where products of 8 bits saturate; default: what this one needs.
         keep_fp32: Of `ends`, `feed-forward` and `embeddings` those that stay in fp32.
         tolerance: The points of the headline that int8 may lose on dev.
@@ -53,9 +51,7 @@ def export(
         UserError: For a model without weights or graph, for answers that are not the run's, for int8 that loses more
             than is tolerated, and for a folder that may not be written.
     """
-    wanted = wanted_export(
-        Path(path), int8=int8, engine=engine, bits=bits, keep=keep_fp32, tolerance=tolerance, force=force
-    )
+    wanted = wanted_export(Path(path), int8=int8, bits=bits, keep=keep_fp32, tolerance=tolerance, force=force)
     return export_named(
         model_name(model), wanted, task=task, data=None if data_folder is None else Path(data_folder), out=Path(out),
         watch=unwatched,

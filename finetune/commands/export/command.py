@@ -8,15 +8,14 @@ import typer
 
 from finetune.cli.arguments import RESULTS, Data, Json, Out, Quiet, TaskOf
 from finetune.cli.console import as_plain_text, standard_output
-from finetune.cli.fitted_table import Column, FittedTable, columns
 from finetune.cli.libraries import load_libraries
 from finetune.cli.next_commands import GivenOptions
 from finetune.cli.progress import watching
+from finetune.cli.tables import Column, FittedTable, columns
 from finetune.cli.terminal import echo, one_line
 from finetune.commands.export.api import export_named
-from finetune.commands.export.kept import KEPT
 from finetune.commands.export.result import Export
-from finetune.commands.export.wanted import TOLERANCE, wanted_export
+from finetune.commands.export.wanted import KEPT, TOLERANCE, wanted_export
 from finetune.data.messages import shown, size_words, so_many
 
 MOST_CHANGED = 10  # rows that are printed
@@ -28,7 +27,6 @@ def export_command(
     ],
     folder: Annotated[Path, typer.Option("-o", "--output", help="The folder to write.")] = Path("exported"),
     int8: Annotated[bool, typer.Option("--int8", help="Keep the encoder's weights in 8 bits.")] = False,
-    engine: Annotated[str, typer.Option(help="onnx, or openvino, whose int8 is scaled by training rows.")] = "onnx",
     bits: Annotated[
         int | None, typer.Option(help="7 for processors without VNNI; default: what this one needs.")
     ] = None,
@@ -45,9 +43,7 @@ def export_command(
     quiet: Quiet = False,
 ) -> None:
     """Prints the size before and after, and how the export answers the run's dev rows."""
-    wanted = wanted_export(
-        folder, int8=int8, engine=engine, bits=bits, keep=keep_fp32 or (), tolerance=tolerance, force=force
-    )
+    wanted = wanted_export(folder, int8=int8, bits=bits, keep=keep_fp32 or (), tolerance=tolerance, force=force)
     silent = quiet or as_json
     load_libraries("" if silent else f"{folder}: loading {model}", "finetune.commands.export.exporting")
     with watching(quiet=silent) as watch:
@@ -87,7 +83,7 @@ def _changed_table(found: Export) -> FittedTable:
     ties = ", where the run's logits are equal but for rounding" * (found.facts.precision == "fp32")
     title = f"{so_many(len(found.changed))} with another answer{ties}"
     rows = [tuple(map(_cell, (one.id, one.text, one.run, one.export))) for one in found.changed[:MOST_CHANGED]]
-    headings = [Column(name="id", names=True), *(Column(name=name, words=True) for name in ("text", "run", "export"))]
+    headings = [Column(name="id"), *(Column(name=name, words=True) for name in ("text", "run", "export"))]
     return FittedTable(title=one_line(title), columns=headings, rows=rows, ruled=True)
 
 

@@ -1,33 +1,38 @@
 """`finetune export`: a graph of a run's model, checked on the run's dev rows before its folder appears."""
 
 import math
-from collections.abc import Sequence
-from contextlib import suppress
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import cast
 
-import numpy as np
-
 from finetune.commands.export.check import FULL, CheckedExport, checked_export
-from finetune.commands.export.folder import copy_settings, describe, remove_graph, written_export
 from finetune.commands.export.graph import graph_inputs, graph_outputs, write_graph
-from finetune.commands.export.int8 import products, quantize
-from finetune.commands.export.kept import KEPT
+from finetune.commands.export.int8 import quantize
 from finetune.commands.export.result import Export
-from finetune.commands.export.rows import calibration_rows, checked_rows, run_to_export
-from finetune.commands.export.wanted import MAKES_GRAPHS, MOST_TOLERANCE, OPENVINO, WantedExport
+from finetune.commands.export.rows import checked_rows, run_to_export
+from finetune.commands.export.wanted import KEPT, MAKES_GRAPHS, MOST_TOLERANCE, WantedExport, require_new_folder
+from finetune.data.atomic import replace_folder, settle, temporary_folder
+from finetune.data.checksums import CHECKSUMS, NAME, write_checksums
 from finetune.data.messages import so_many
 from finetune.data.source import Source
-from finetune.errors import UserError
-from finetune.inference.exported.export_facts import ExportedHead, ExportFacts, ExportSource, Input
+from finetune.errors import UserError, first_line
+from finetune.inference.exported.export_facts import (
+    GRAPH,
+    ExportedHead,
+    ExportFacts,
+    ExportSource,
+    Input,
+    write_export_facts,
+)
 from finetune.inference.exported.this_machine import this_machine
 from finetune.inference.predictor import Predictor, load_predictor
 from finetune.inference.temperature import with_dev_temperature
-from finetune.models.batch import collate
 from finetune.models.families import most_tokens
-from finetune.models.feature import Feature
+from finetune.models.fingerprint import DECISIVE
 from finetune.models.loading import load_trained
 from finetune.models.model import EncoderWithHead
 from finetune.runs.environment import versions
@@ -36,8 +41,9 @@ from finetune.runs.folder import RunFolder
 from finetune.task_types.task import Task
 
 FEW = 200  # rows, of which one answer is 0.5 % and more
-ONNX = "model.onnx"
 ROUNDING = 1e-9  # points: 85.0 to 84.5 is a loss of 0.5 and a bit in binary numbers
+LEFT_OUT = ("*.safetensors", "*.index.json", "adapter*", CHECKSUMS, ".*")  # weights, and what is written again
+
 WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
 
 
@@ -52,21 +58,22 @@ def export_model(
     engine = predictor.torch_engine  # of a run, not of an export
     run = run_to_export(model, out)
     rows = checked_rows(predictor, run, source, named=task)
-    with written_export(wanted) as scratch:
-        copy_settings(trained, scratch)
+    with _written_export(wanted) as scratch:
+        _copy_settings(trained, scratch)
         graph = load_trained(trained, predictor.task.head)
         watch(Working("tracing"))
-        write_graph(graph, scratch / ONNX)
+        write_graph(graph, scratch / GRAPH)
         facts = _facts(graph, wanted, padded_up_to=_padded_up_to(engine.model, predictor))
         facts = replace(facts, source=_source(predictor, run, model, out))
-        calibration = _calibration(predictor, run, source, wanted)
-        facts = replace(facts, kept_fp32=_finished(scratch, wanted, graph, calibration, watch))
-        describe(scratch, facts)
+        if wanted.bits:
+            watch(Working("weights to int8"))
+            facts = replace(facts, kept_fp32=_in_int8(scratch, wanted, graph))
+        _describe(scratch, facts)
         export = load_predictor(scratch, task=task, watch=lambda _: None)
         checked = checked_export(predictor, export, rows, watch, record=None if run is None else run.record())
         _require_as_good(checked, wanted, predictor)
         facts = replace(facts, check=checked.facts, tolerance=wanted.tolerance if wanted.bits else None)
-        describe(scratch, facts)
+        _describe(scratch, facts)
         size = sum(file.stat().st_size for file in scratch.glob("model.*"))
     if (computes_in := engine.computes_in[1]) not in FULL:
         apart = f"{checked.in_half:,} of {so_many(len(rows))} it then answers differently"
@@ -79,6 +86,42 @@ def export_model(
     return Export(
         folder=wanted.folder, facts=facts, size=size, size_before=before, changed=checked.changed, notes=notes
     )
+
+
+@contextmanager
+def _written_export(wanted: WantedExport) -> Iterator[Path]:
+    """Yields a new folder that takes the place of the wanted one at the end.
+
+    Raises UserError where that cannot be written, by then also for what was put there in the meantime.
+    """
+    folder = wanted.folder
+    try:
+        with temporary_folder(folder.absolute()) as scratch:
+            yield scratch
+            settle(scratch)
+            require_new_folder(folder, force=wanted.force)
+            replace_folder(scratch, folder.absolute())
+    except OSError as error:
+        raise UserError(
+            f"{folder}: cannot be written ({error.strerror or first_line(error)})", "Free space, or name another folder"
+        ) from error
+
+
+def _copy_settings(trained: Path, scratch: Path) -> None:
+    """Copies what prediction reads besides the weights: config, tokenizer, and what is known of dev.
+
+    The folder of a checkpoint may have anything else, such as the states of an optimizer.
+    """
+    for file in {file for pattern in DECISIVE for file in trained.glob(pattern)}:
+        left_out = any(file.match(pattern) for pattern in LEFT_OUT) or not NAME.fullmatch(file.name)
+        if file.is_file() and not left_out:
+            shutil.copy(file, scratch)
+
+
+def _describe(folder: Path, facts: ExportFacts) -> None:
+    """Writes export.json, and the checksums of all files."""
+    write_export_facts(folder, facts)
+    write_checksums(folder)
 
 
 def _padded_up_to(model: EncoderWithHead, predictor: Predictor) -> int | None:
@@ -98,12 +141,9 @@ def _padded_up_to(model: EncoderWithHead, predictor: Predictor) -> int | None:
 
 def _facts(model: EncoderWithHead, wanted: WantedExport, *, padded_up_to: int | None) -> ExportFacts:
     """What is known of an export before it is made, but for its source."""
-    names = {*MAKES_GRAPHS, *(OPENVINO if wanted.engine == "openvino" else ())}
     return ExportFacts(
-        engine=wanted.engine,
         precision="int8" if wanted.bits else "fp32",
         bits=wanted.bits,  # type: ignore[arg-type]
-        method=wanted.method,
         inputs=cast(tuple[Input, ...], graph_inputs(model)),
         outputs=graph_outputs(model),  # type: ignore[arg-type]
         head=ExportedHead(
@@ -115,7 +155,7 @@ def _facts(model: EncoderWithHead, wanted: WantedExport, *, padded_up_to: int | 
         ),
         source=ExportSource(task="", run="", fingerprint=""),
         made_for=this_machine(),
-        versions=versions() | {name: version(name) for name in sorted(names)},
+        versions=versions() | {name: version(name) for name in sorted(MAKES_GRAPHS)},
     )
 
 
@@ -128,49 +168,14 @@ def _source(predictor: Predictor, run: RunFolder | None, model: str, out: Path) 
     return ExportSource(task=predictor.task.name, run=name, fingerprint=predictor.fingerprint, temperature=temperature)
 
 
-def _calibration(
-    predictor: Predictor, run: RunFolder | None, source: Source, wanted: WantedExport
-) -> Sequence[Feature]:
-    """The sequences that int8 is scaled by; none where that needs none."""
-    if wanted.method != "static":
-        return ()
-    features = predictor.encoded(calibration_rows(predictor, run, source))
-    return [sequence for feature in features for sequence in feature.choices or (feature,)]
-
-
-def _finished(
-    folder: Path, wanted: WantedExport, model: EncoderWithHead, calibration: Sequence[Feature], watch: Watcher
-) -> tuple[str, ...]:
-    """Makes the ONNX graph of a folder what is wanted; the names of the products that stay in fp32 in an int8 one."""
-    graph, layers = folder / ONNX, int(model.backbone.config.num_hidden_layers)
-    kept: tuple[str, ...] = ()
-    if wanted.method == "dynamic":
-        watch(Working("weights to int8"))
-        small = folder / "small.onnx"
-        kept = quantize(graph, small, wanted, layers=layers)
-        remove_graph(graph)
-        small.rename(graph)
-    if wanted.engine == "openvino":
-        from finetune.commands.export.openvino import convert, convert_to_int8
-
-        if wanted.method == "static":
-            watch(Working(f"scaling int8 by {len(calibration):,} texts"))
-            _, kept = products(graph, wanted, layers=layers)
-            inputs = [_arrays(one, graph_inputs(model)) for one in calibration]
-            convert_to_int8(graph, folder / "model.xml", inputs, kept=kept)
-        else:
-            watch(Working("converting"))
-            convert(graph, folder / "model.xml")
-        remove_graph(graph)
+def _in_int8(folder: Path, wanted: WantedExport, model: EncoderWithHead) -> tuple[str, ...]:
+    """Makes the weights of a folder's graph int8; the names of the products that stay in fp32."""
+    small = folder / "small.onnx"
+    kept = quantize(folder / GRAPH, small, wanted, layers=int(model.backbone.config.num_hidden_layers))
+    for file in folder.glob(f"{GRAPH}*"):  # weights may be in a file next to it
+        file.unlink()
+    small.rename(folder / GRAPH)
     return kept
-
-
-def _arrays(sequence: Feature, inputs: Sequence[str]) -> dict[str, np.ndarray]:
-    """A sequence as a batch of one, without padding."""
-    batch = collate([replace(sequence, label=None)], pad_id=0)
-    zeros = {"token_type_ids": 0 * batch.attention_mask}
-    every = zeros | {name: tensor for name in inputs if (tensor := getattr(batch, name)) is not None}
-    return {name: every[name].numpy() for name in inputs}
 
 
 def _require_as_good(checked: CheckedExport, wanted: WantedExport, run: Predictor) -> None:
@@ -206,8 +211,7 @@ def lost_too_much(checked: CheckedExport, wanted: WantedExport) -> UserError:
 
 def _ways_out(checked: CheckedExport, wanted: WantedExport) -> list[str]:
     """What may lose less. Weights have a scale by column in any case."""
-    ways = ["`bits` 7"] if wanted.bits == 8 and wanted.engine == "onnx" else []
+    ways = ["`bits` 7"] if wanted.bits == 8 else []
     ways += [f"`keep_fp32` {name}" for name in KEPT if name not in wanted.keep]
-    ways += ["`engine` openvino, which is scaled by training rows"] if wanted.engine == "onnx" else []
     ways += [f"`tolerance` {math.ceil(10 * checked.lost) / 10:g}"] if checked.lost <= MOST_TOLERANCE else []
     return [*ways, "no `int8`"]

@@ -1,4 +1,4 @@
-"""The rows that an export is checked with, and those that int8 is scaled by."""
+"""The rows that an export is checked with."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,15 +10,10 @@ from finetune.inference.predictor import Predictor
 from finetune.runs.folder import RunFolder
 from finetune.runs.lookup import find_run, named_run
 from finetune.runs.predictions import read_predictions
-from finetune.runs.recipe import load_recipe
 from finetune.runs.record_files import load_record
-from finetune.task_types.options import option_names
 from finetune.task_types.prediction_lines import row_of_line
 from finetune.task_types.prepare import load_splits
-from finetune.task_types.resolved_run import resolved_run
 from finetune.task_types.task import Task
-
-SCALED_BY = 300  # training rows that int8 is scaled by
 
 
 def run_to_export(model: str, out: Path) -> RunFolder | None:
@@ -44,19 +39,3 @@ def checked_rows(
         return load_splits(predictor.task, source, names=[split])[split].rows
     lines = read_predictions(run.predictions(load_record(run.record_file).first_split), without=("n_best",))
     return [row_of_line(predictor.task, line, run.path) for line in lines]
-
-
-def calibration_rows(predictor: Predictor, run: RunFolder | None, source: Source) -> Sequence[Row]:
-    """Some training rows, from all parts of the file. Raises UserError where their data is not there any more."""
-    task, limit = predictor.task, None
-    try:
-        if run is not None:
-            recipe = load_recipe(run.path / "recipe.toml", options=option_names)
-            task, limit = resolved_run(recipe).task, recipe.limit
-        rows = load_splits(task, source, limit=limit, names=[task.train_split])[task.train_split].rows
-    except UserError as error:
-        raise UserError(
-            f"int8 for OpenVINO is scaled by training rows, which are not there ({error.what})",
-            "Restore them, or leave `engine` out: int8 in ONNX needs none",
-        ) from error
-    return rows[:: max(1, len(rows) // SCALED_BY)][:SCALED_BY]

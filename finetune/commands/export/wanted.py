@@ -1,20 +1,19 @@
 """What an export is to be, before anything is loaded. Needs no torch."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal, cast, get_args
+from typing import Literal, cast
 
-from finetune.commands.export.kept import KEPT, Kept
 from finetune.data.atomic import require_no_link
 from finetune.data.checksums import ABOUT, CHECKSUMS
 from finetune.data.messages import first_of
 from finetune.data.paths import exists, is_folder, require_place
 from finetune.errors import UserError, nearest, shown_value
-from finetune.inference.exported.export_facts import GraphEngine, is_export
+from finetune.inference.exported.export_facts import is_export
 from finetune.inference.exported.this_machine import saturates, this_machine
 from finetune.runs.folder import EXPORT
 
@@ -22,39 +21,33 @@ TOLERANCE = 0.5  # points of the headline that int8 may lose
 MOST_TOLERANCE = 100  # points
 BITS = (8, 7)
 MAKES_GRAPHS = ("onnx", "onnxscript", "onnxruntime")  # packages of the extra `export`
-OPENVINO = ("openvino", "nncf")  # those of the extra `openvino`
+Kept = Literal["ends", "feed-forward", "embeddings"]
+KEPT: Mapping[Kept, str] = {  # layers that may stay in fp32 where the others are in int8
+    "ends": "the first and the last layer of the encoder",
+    "feed-forward": "the second product of each feed-forward layer",
+    "embeddings": "the vectors of words",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
 class WantedExport:
-    """The folder that is written, in place of an export with `force`, its engine, and how its weights are kept; `bits`
-    is None for fp32.
+    """The folder that is written, in place of an export with `force`, and how its weights are kept; `bits` is None for
+    fp32.
     """
 
     folder: Path
-    engine: GraphEngine
     bits: int | None
     keep: tuple[Kept, ...]
     tolerance: float
     force: bool
 
-    @property
-    def method(self) -> Literal["dynamic", "static"] | None:
-        """How int8 is scaled: onnxruntime as it computes, OpenVINO by rows that are looked at before."""
-        if self.bits is None:
-            return None
-        return "dynamic" if self.engine == "onnx" else "static"
-
 
 def wanted_export(
-    folder: Path, *, int8: bool, engine: str, bits: int | None, keep: Sequence[str], tolerance: float, force: bool
+    folder: Path, *, int8: bool, bits: int | None, keep: Sequence[str], tolerance: float, force: bool
 ) -> WantedExport:
     """Settings that fit together. Raises UserError for others, for packages that are not installed, and for a folder
     that may not be written.
     """
-    if engine not in get_args(GraphEngine):
-        names = [*get_args(GraphEngine)]
-        raise UserError(f"`engine` is {shown_value(engine)}", f"{nearest(engine, names)}Give {' or '.join(names)}")
     if unknown := [name for name in keep if name not in KEPT]:
         raise UserError(
             f"`keep_fp32` is {shown_value(unknown[0])}", f"{nearest(unknown[0], [*KEPT])}Give {' or '.join(KEPT)}"
@@ -62,17 +55,16 @@ def wanted_export(
     given = {"keep_fp32": bool(keep), "bits": bits is not None, "tolerance": tolerance != TOLERANCE}
     if not int8 and (names := [name for name, is_given in given.items() if is_given]):
         raise UserError(f"`{names[0]}` is of int8 weights", "Give `int8` too, or leave it out")
-    if bits not in (None, *BITS) or (bits == 7 and engine != "onnx"):
-        raise UserError(f"`bits` is {shown_value(bits)}", "Give 8, or 7 with `engine` onnx")
+    if bits not in (None, *BITS):
+        raise UserError(f"`bits` is {shown_value(bits)}", "Give 8 or 7")
     if not 0 <= tolerance <= MOST_TOLERANCE:
         raise UserError(f"`tolerance` is {tolerance}", f"Give a number of points, 0 to {MOST_TOLERANCE}")
-    _require_packages(engine, int8=int8)
+    _require_packages()
     require_new_folder(folder, force=force)
-    weights = (bits or (7 if engine == "onnx" and saturates(this_machine()) else 8)) if int8 else None
+    weights = (bits or (7 if saturates(this_machine()) else 8)) if int8 else None
     return WantedExport(
-        folder=folder, engine=cast(GraphEngine, engine), bits=weights, keep=tuple(cast(Sequence[Kept], keep)),
-        tolerance=tolerance, force=force,
-    )  # fmt: skip
+        folder=folder, bits=weights, keep=tuple(cast(Sequence[Kept], keep)), tolerance=tolerance, force=force
+    )
 
 
 def require_new_folder(folder: Path, *, force: bool) -> None:
@@ -99,14 +91,11 @@ def _names_of_export(folder: Path) -> set[str]:
     return {*listed, CHECKSUMS, EXPORT, ABOUT}
 
 
-def _require_packages(engine: str, *, int8: bool) -> None:
+def _require_packages() -> None:
     """Raises UserError that names the extra of the first package that is not installed."""
-    needed = dict.fromkeys(MAKES_GRAPHS, "export")
-    if engine == "openvino":
-        needed |= dict.fromkeys(OPENVINO if int8 else OPENVINO[:1], "openvino")
-    for package, extra in needed.items():
+    for package in MAKES_GRAPHS:
         if find_spec(package) is None:
             raise UserError(
-                f"exporting to {engine} needs a package that is not installed ({package})",
-                f"Install it: pip install 'bert-finetune[{extra}]'",
+                f"an export needs a package that is not installed ({package})",
+                "Install it: pip install 'bert-finetune[export]'",
             )

@@ -9,10 +9,10 @@ import typer
 from finetune.analysis.board_files import BOARD_FILES
 from finetune.cli.arguments import RESULTS, Json, Out, Replace
 from finetune.cli.console import Terminal, facts_table, standard_output
-from finetune.cli.form_table import as_table
 from finetune.cli.next_commands import GivenOptions
 from finetune.cli.options import note_line
 from finetune.cli.run_tables import interrupted_table, latest_table, running_table, runs_table
+from finetune.cli.tables import as_table
 from finetune.cli.terminal import echo_rows, one_line, say
 from finetune.commands.ls.api import Listing
 from finetune.commands.ls.api import ls as listed

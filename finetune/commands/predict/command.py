@@ -77,7 +77,7 @@ def predict_command(
     escape: Escape = False,
     engine: Annotated[
         str | None,
-        typer.Option(help="torch, onnx or openvino, the last two with an export in the run's folder; default: torch."),
+        typer.Option(help="torch, or onnx with an export in the run's folder; default: torch."),
     ] = None,
     force: Replace = False,
     task: TaskOf = None,

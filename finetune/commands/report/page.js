@@ -2,8 +2,6 @@
 (() => {
   const SIZE = 10;
   const [NUMBER, ID, LABEL, PREDICTION, RIGHT, SORT, LENGTH, FACTS, PARTS, PAIRS, SLICES, SUSPECT, WEIGHTS, DOUBT] = Array(14).keys();
-  const sentences = JSON.parse(document.getElementById("sentences")?.textContent ?? "{}");  // in another language than English
-  const say = (text, values = {}) => (sentences[text] ?? text).replace(/\{(\w+)\}/g, (_, name) => values[name]);
   const many = number => number.toLocaleString("en");
   const make = (tag, kind, text) => {
     const made = document.createElement(tag);
@@ -46,8 +44,8 @@
     const id = make("span", "id", row[ID]);
     id.dir = "auto";
     head.append(id);
-    if (row[LABEL]) head.append(" ", named(say("label"), row[LABEL]));
-    if (row[PREDICTION]) head.append(" ", named(say("prediction"), row[PREDICTION]));
+    if (row[LABEL]) head.append(" ", named("label", row[LABEL]));
+    if (row[PREDICTION]) head.append(" ", named("prediction", row[PREDICTION]));
     for (const fact of row[FACTS]) head.append(" ", make("span", "", fact));
     made.append(head);
     for (const [name, ...segments] of row[PARTS]) {
@@ -59,7 +57,7 @@
     }
     if (row[WEIGHTS].length) {
       const part = make("p", "part");
-      part.append(make("span", "name", say("what each word adds")), " ", ...row[WEIGHTS].map(weighted));
+      part.append(make("span", "name", "what each word adds"), " ", ...row[WEIGHTS].map(weighted));
       made.append(part);
     }
     return made;
@@ -105,18 +103,18 @@
       const said = [...form.querySelectorAll("select")].filter(one => one.value !== "" && one.name !== "sort")
         .map(one => `${one.labels[0].firstChild.data.trim()}: ${one.selectedOptions[0].text}`);
       const text = form.elements.text.value.trim();
-      return [...said, ...text ? [`${say("text")}: ${text}`] : [], say("sorted by {order}", {order: form.elements.sort.selectedOptions[0].text})].join("; ");
+      return [...said, ...text ? [`text: ${text}`] : [], `sorted by ${form.elements.sort.selectedOptions[0].text}`].join("; ");
     }
 
     function show() {
       const pages = Math.max(1, Math.ceil(chosen.length / SIZE));
       list.replaceChildren(...chosen.slice(page * SIZE, (page + 1) * SIZE).map(item));
-      const all = rows.length < data.total ? ` ${say("on this page ({total} in all)", {total: many(data.total)})}` : "";
+      const all = rows.length < data.total ? ` on this page (${many(data.total)} in all)` : "";
       const from = many(page * SIZE + 1), to = many(page * SIZE + list.children.length);
       count.replaceChildren(
-        say("{some} of {every} rows", {some: many(chosen.length), every: many(rows.length)}) + all,
-        make("span", "hint", say(", page {page} of {pages}", {page: page + 1, pages: many(pages)})),
-        make("span", "printed", ` (${inWords()})${pages > 1 ? say("; here {from} to {to}", {from, to}) : ""}`),
+        `${many(chosen.length)} of ${many(rows.length)} rows${all}`,
+        make("span", "hint", `, page ${page + 1} of ${many(pages)}`),
+        make("span", "printed", ` (${inWords()})${pages > 1 ? `; here ${from} to ${to}` : ""}`),
       );
       back.disabled = page === 0;
       next.disabled = page + 1 >= pages;

@@ -4,7 +4,6 @@ own script, as its Content-Security-Policy says.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from importlib.resources import files
 from pathlib import Path
 
@@ -13,7 +12,6 @@ from markupsafe import Markup
 
 from finetune.analysis.diagnosis.cause import Diagnosis
 from finetune.analysis.diagnosis.diagnose import diagnosis_of_seeds
-from finetune.analysis.pages.in_language import on_page, script_sentences
 from finetune.analysis.pages.templates import script_hash, templates_of
 from finetune.commands.report import comparison
 from finetune.commands.report.blocks import Section
@@ -22,7 +20,6 @@ from finetune.commands.report.run.use import results_named
 from finetune.commands.report.run_files import RunFiles
 from finetune.commands.report.sections import WeightsByRow, sections_of
 from finetune.data.messages import noun, so_many
-from finetune.languages.sentences import translated
 from finetune.runs.folder import with_results
 from finetune.runs.record_files import all_records, load_record
 from finetune.runs.seeds import same_but_seeds
@@ -43,15 +40,13 @@ def render_report(runs: Sequence[RunFiles], weights: WeightsByRow | None = None)
     `weights` has what each word of a row adds to its prediction, by the run's id, the split and the row's id.
     """
     templates = templates_of("finetune.commands.report")
-    templates.filters["say_cause"] = partial(translated, part="diagnosis")
     page = page_runs(runs)
     sections = list(sections_of(page, weights or {}))
     script = files("finetune.commands.report").joinpath("page.js").read_text(encoding="utf-8")
     return templates.get_template("page.html.j2").render(
-        title=runs[0].name if len(runs) == 1 else on_page(f"{len(runs)} runs"),
+        title=runs[0].name if len(runs) == 1 else f"{len(runs)} runs",
         opening=opening(page), sections=sections, deep=sum(not section.folded for section in sections) <= DEEP,
         rendered=_rendered(sections, templates), script=Markup(script), script_hash=script_hash(script),
-        sentences=script_sentences(script),
     )  # fmt: skip
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 
 from finetune.analysis.pages.chart import Axis, chart
-from finetune.analysis.pages.in_language import on_page
 from finetune.analysis.pages.marks import MARKERS, Coordinates, level, line
 from finetune.analysis.pages.svg import DASHES, SERIES
 from finetune.commands.report.blocks import Block
@@ -46,7 +45,7 @@ def _block(
             metric.scaled(score),
             (min(ends), max(ends)),
             dash=DASHES[1 + number % 4],
-            name=on_page(baseline_words(method)),
+            name=baseline_words(method),
         )
         for number, (method, score) in enumerate(baselines.items())
     ]  # fmt: skip

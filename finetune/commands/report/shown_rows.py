@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from finetune.analysis.pages.in_language import on_page
 from finetune.commands.report.blocks import ShownRow
 from finetune.commands.report.row_order import RowOrder
 from finetune.commands.report.split_view import SplitView
@@ -20,7 +19,7 @@ def shown_row(split: SplitView, index: int, rows: RowOrder) -> ShownRow:
         parts=view.parts(line),
         label=cut(label),
         prediction=cut(prediction),
-        facts=[on_page(fact) for fact in _facts(split, index, rows)],
+        facts=[*_facts(split, index, rows)],
         right=not rows.wrong[index] if view.bounded else None,
         weights=split.weights.get(str(line["id"]), ()),
     )

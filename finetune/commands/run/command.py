@@ -12,14 +12,13 @@ from finetune.api.run import runs_of_records
 from finetune.cli.arguments import RESULTS, Data, Device, Json, Out, Quiet, complete, pairs
 from finetune.cli.asking import asking
 from finetune.cli.console import Terminal, as_plain_text, standard_error, standard_output
-from finetune.cli.data_tables import layout_table
 from finetune.cli.diagnosis_card import print_diagnoses
-from finetune.cli.fitted_table import FittedTable, columns
 from finetune.cli.libraries import load_libraries, loading
 from finetune.cli.next_commands import GivenOptions
 from finetune.cli.progress import ProgressDisplay
 from finetune.cli.run_facts import next_commands, print_verdicts
 from finetune.cli.run_tables import print_record, summary_lines, summary_table
+from finetune.cli.tables import FittedTable, columns, layout_table
 from finetune.cli.terminal import echo, one_line, print_errors
 from finetune.commands.run.launch import ProcessGroup, in_group, launch
 from finetune.commands.run.live import followed, require_own_process

@@ -12,7 +12,6 @@ from jinja2 import Template
 from markupsafe import Markup
 
 from finetune.analysis.pages.chart import Axis, chart
-from finetune.analysis.pages.in_language import on_page
 from finetune.analysis.pages.marks import MARKERS, Mark, line
 from finetune.analysis.pages.svg import SERIES
 from finetune.analysis.pages.templates import script_hash, templates_of
@@ -76,7 +75,7 @@ def loss_chart(run: LiveRun) -> Markup | None:
         return None
     step = run.pace.plan.updates / run.pace.plan.epochs
     dev = [(step * at, one["dev_loss"]) for at, one in sorted(run.epochs.items()) if one.get("dev_loss") is not None]
-    marks: list[Mark] = [line(thinned(updates), name=on_page("training"))]
+    marks: list[Mark] = [line(thinned(updates), name="training")]
     if dev:
         marks.append(line(dev, colour="s2", marker="square", name="dev", tips=True))
     return chart(

@@ -13,11 +13,11 @@ from finetune.api.planning import executor_of
 from finetune.cli.arguments import RESULTS, Data, Device, Json, Out, Quiet, complete, pairs
 from finetune.cli.asking import asking
 from finetune.cli.console import standard_error, standard_output
-from finetune.cli.fitted_table import Column, FittedTable
 from finetune.cli.libraries import load_libraries, loading
 from finetune.cli.next_commands import GivenOptions
 from finetune.cli.options import note_line, with_options
 from finetune.cli.progress import ProgressDisplay
+from finetune.cli.tables import Column, FittedTable
 from finetune.cli.terminal import echo, one_line, say
 from finetune.commands.search.execute import SEEDS, TRIALS, execute_search
 from finetune.commands.search.plan import plan_search
@@ -122,7 +122,7 @@ def trials_table(found: Search) -> FittedTable:
     """The trials, the best first."""
     header, rows = trial_rows(found.space, found.ranked, found.metric, found.split)
     *numbers, end = header
-    headings = [Column(name=name, right=True, typed=name in found.space) for name in numbers]
+    headings = [Column(name=name, right=True) for name in numbers]
     return FittedTable(title="trials", columns=[*headings, Column(name=end)], rows=list(map(tuple, rows)))
 
 

@@ -38,7 +38,7 @@ def serve_command(
     host: Annotated[str, typer.Option(help="Where to listen; 0.0.0.0: other machines reach it, too.")] = "127.0.0.1",
     engine: Annotated[
         str | None,
-        typer.Option(help="torch, onnx or openvino, the last two with an export in the run's folder; default: torch."),
+        typer.Option(help="torch, or onnx with an export in the run's folder; default: torch."),
     ] = None,
     token_env: Annotated[
         str | None,

@@ -11,10 +11,10 @@ from rich.text import Text
 from finetune.cli.arguments import RESULTS, Json, Out
 from finetune.cli.console import as_plain_text, facts_table, standard_output
 from finetune.cli.diagnosis_card import print_diagnoses
-from finetune.cli.fitted_table import Column, FittedTable
 from finetune.cli.next_commands import GivenOptions, results_of
 from finetune.cli.run_facts import every_fact, print_verdicts, six_facts
 from finetune.cli.run_tables import print_record
+from finetune.cli.tables import Column, FittedTable
 from finetune.cli.terminal import echo
 from finetune.data.files import is_data
 from finetune.data.messages import so_many

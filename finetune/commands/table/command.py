@@ -8,9 +8,9 @@ import typer
 
 from finetune.cli.arguments import RESULTS, Json, Out, Replace
 from finetune.cli.console import facts_table, standard_output
-from finetune.cli.form_table import as_table
 from finetune.cli.next_commands import GivenOptions
 from finetune.cli.options import note_line
+from finetune.cli.tables import as_table
 from finetune.cli.terminal import echo_rows, one_line, say
 from finetune.commands.table import api as tables
 from finetune.commands.table.declaration import load_table, table_files

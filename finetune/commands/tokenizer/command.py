@@ -8,9 +8,9 @@ import typer
 
 from finetune.cli.arguments import Quiet
 from finetune.cli.console import standard_output
-from finetune.cli.fitted_table import Column, FittedTable
 from finetune.cli.libraries import load_libraries
 from finetune.cli.progress import watching
+from finetune.cli.tables import Column, FittedTable
 from finetune.cli.terminal import say
 from finetune.commands.tokenizer.api import wanted_tokenizer, write_tokenizer
 from finetune.commands.tokenizer.vocabulary import COLUMNS, Vocabulary
@@ -65,5 +65,5 @@ def _require_known(settings: dict[str, Any]) -> None:
 
 
 def _table(made: Vocabulary) -> FittedTable:
-    headings = [Column(name=name, right=name != COLUMNS[0], names=name == COLUMNS[0], stays=True) for name in COLUMNS]
+    headings = [Column(name=name, right=name != COLUMNS[0], stays=True) for name in COLUMNS]
     return FittedTable(title=made.title, columns=headings, rows=made.lines())

@@ -10,7 +10,7 @@ from finetune.api.names import model_name
 from finetune.api.page import show_page
 from finetune.api.quiet import plainly, quiet
 from finetune.api.run import Run
-from finetune.commands.view.captions import LANGUAGES, captions, filled, page_language
+from finetune.commands.view.captions import LANGUAGES, captions, filled, require_language
 from finetune.commands.view.page_data import page_data
 from finetune.commands.view.parts import Inside
 from finetune.data.outputs import PAGE, require_replaceable_output
@@ -49,7 +49,7 @@ def view(
         word: The word whose vectors are shown in many sentences; default: bank, or a word of the text.
         sentences: Sentences with the word, or their file: each is a sentence, or a meaning, a tab and a sentence.
         path: The file to write.
-        lang: The language in which the page opens, `en` or `ko`; default: `FINETUNE_LANG`, else that of the browser.
+        lang: The language in which the page opens, `en` or `ko`; default: that of the browser.
         out: The folder of the runs that are named.
         force: Replace a file that we did not write.
 
@@ -59,7 +59,8 @@ def view(
     Raises:
         UserError: Without the extra `report`, for an unknown model, a text that is too long, and too few sentences.
     """
-    file, language = Path(path), page_language(lang)
+    file = Path(path)
+    require_language(lang)
     reads = [str(model), *([sentences] if isinstance(sentences, str | Path) else [])]
     require_replaceable_output(file, endings=PAGE, reads=reads, force=force)
     with quiet():
@@ -71,7 +72,7 @@ def view(
         chosen = word_of(typed) if word is None else word
         found = [*sentences_of(chosen, sentences), *typed_sentences(chosen, typed)]
         encoder = loaded_encoder(model_name(model), out=Path(out))
-        write_inside(look(encoder, typed or EXAMPLE, chosen, found), file, language=language)
+        write_inside(look(encoder, typed or EXAMPLE, chosen, found), file, language=lang)
     show_page(file)
     return file
 

@@ -6,7 +6,6 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from finetune.errors import UserError
-from finetune.languages.chosen import asked_language
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -26,14 +25,10 @@ def script_captions() -> dict[str, dict[str, str]]:
     return {language: {name: text[language] for name, text in captions()["script"].items()} for language in LANGUAGES}
 
 
-def page_language(asked: str | None) -> str | None:
-    """The language in which a page opens: that asked for, else that of FINETUNE_LANG; None for the browser's.
-
-    Raises UserError for another.
-    """
-    if asked is not None and asked not in LANGUAGES:
-        raise UserError(f"`lang` is '{asked}'", f"Choose {' or '.join(LANGUAGES)}")
-    return asked or asked_language()
+def require_language(lang: str | None) -> None:
+    """Raises UserError for a language that the page does not have; None is the browser's."""
+    if lang is not None and lang not in LANGUAGES:
+        raise UserError(f"`lang` is '{lang}'", f"Choose {' or '.join(LANGUAGES)}")
 
 
 def filled(text: str, **values: Any) -> "Markup":

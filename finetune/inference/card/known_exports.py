@@ -22,9 +22,9 @@ class KnownExport:
 
     @property
     def engine(self) -> str:
-        """`onnx fp32`, `openvino int8 static`, `onnx int8 dynamic, 7 bits`."""
+        """`onnx fp32`, `onnx int8`, `onnx int8, 7 bits`."""
         facts = self.facts
-        words = " ".join(filter(None, [facts.engine, facts.precision, facts.method]))
+        words = f"{facts.engine} {facts.precision}"
         return f"{words}, {facts.bits} bits" if facts.bits and facts.bits != 8 else words
 
     @property

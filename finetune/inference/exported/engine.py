@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from finetune.inference.exported.export_facts import IDS, MASK, POSITIONS, SEGMENTS, ExportFacts
-from finetune.inference.exported.sessions import Session
 from finetune.inference.feature_batches import BATCH_TOKENS, feature_sizes, require_numbers_only, stepped, token_batches
 from finetune.models.feature import LOGITS, Feature, Ids
 from finetune.models.feature_arrays import lengths, read_positions
@@ -22,6 +21,8 @@ from finetune.runs.events import Predicted, Watcher
 
 NO_POSITION = -1
 
+# From the graph's inputs by name to its outputs by name.
+Session = Callable[[Mapping[str, np.ndarray]], dict[str, np.ndarray]]
 # From a text's outputs by name, at the positions that are read, and its feature: the logits that are decoded.
 Reduce = Callable[[Mapping[str, np.ndarray], Feature], np.ndarray]
 

@@ -12,16 +12,16 @@ from finetune.data.atomic import write_atomically
 from finetune.data.checksums import CHECKSUMS, verify_folder
 from finetune.data.paths import is_file, read_small
 from finetune.errors import UserError
+from finetune.gone import gone
 from finetune.models.feature import LOGITS
 from finetune.runs.folder import EXPORT
 
 FORMAT = 1
-GRAPHS = {"onnx": "model.onnx", "openvino": "model.xml"}  # by engine: the file that it loads
+GRAPH = "model.onnx"
 IDS, MASK, SEGMENTS, POSITIONS = "input_ids", "attention_mask", "token_type_ids", "positions"
 MOST_BYTES = 1 << 24  # of export.json
 AGAIN = "Export the run again: finetune export RUN -o FOLDER"
 
-GraphEngine = Literal["onnx", "openvino"]
 Input = Literal["input_ids", "attention_mask", "token_type_ids", "positions"]
 
 
@@ -89,14 +89,13 @@ class ExportCheck:
 class ExportFacts:
     """What export.json says. `positions` among the inputs are those that are read, -1 for padding, `(batch, n)`.
 
-    `bits` and `method` are of int8 weights, `kept_fp32` the layers that are not. `tolerance` is in points.
+    `bits` are those of int8 weights, `kept_fp32` the layers that are not int8. `tolerance` is in points.
     """
 
     format: Literal[1] = 1
-    engine: GraphEngine
+    engine: Literal["onnx"] = "onnx"
     precision: Literal["fp32", "int8"] = "fp32"
     bits: Literal[8, 7] | None = None
-    method: Literal["dynamic", "static"] | None = None
     kept_fp32: tuple[str, ...] = ()
     inputs: tuple[Input, ...]
     outputs: tuple[Literal["logits", "next"], ...] = ("logits",)
@@ -106,11 +105,6 @@ class ExportFacts:
     versions: Mapping[str, str] = field(default_factory=dict)
     check: ExportCheck | None = None
     tolerance: float | None = None
-
-    @property
-    def graph(self) -> str:
-        """The name of the graph's file."""
-        return GRAPHS[self.engine]
 
 
 def is_export(folder: str | Path) -> bool:
@@ -130,7 +124,7 @@ def read_export_facts(folder: Path) -> ExportFacts:
     """
     file = folder / EXPORT
     facts = _facts(file, read_small(file, most=MOST_BYTES, remedy=AGAIN))
-    for name in (facts.graph, "config.json", CHECKSUMS):
+    for name in (GRAPH, "config.json", CHECKSUMS):
         if not is_file(folder / name):
             raise UserError(f"{folder / name}: is missing", AGAIN)
     verify_folder(folder, remedy=AGAIN)
@@ -145,6 +139,8 @@ def _facts(file: Path, content: bytes) -> ExportFacts:
     number = table.get("format") if isinstance(table, dict) else None
     if number != FORMAT:
         raise UserError(f"{file}: has format {str(number)[:40]}, and this version of finetune reads {FORMAT}", AGAIN)
+    if taken_out := gone(str(table.get("engine"))):
+        raise UserError(f"{file}: {taken_out.what}", taken_out.way_out)
     try:
         found = TypeAdapter(ExportFacts).validate_json(content, strict=True)
     except ValidationError as error:

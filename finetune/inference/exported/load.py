@@ -6,7 +6,7 @@ from typing import Any
 from finetune.data.messages import first_of
 from finetune.errors import UserError
 from finetune.inference.exported.engine import ExportedEngine
-from finetune.inference.exported.export_facts import ExportFacts
+from finetune.inference.exported.export_facts import GRAPH, ExportFacts
 from finetune.inference.exported.sessions import open_session
 from finetune.inference.exported.this_machine import saturates, this_machine
 from finetune.models.tokenizers.fast import load_fast_tokenizer
@@ -22,11 +22,11 @@ def load_exported(
 ) -> tuple[ExportedEngine, Any]:
     """The engine of an export's folder, and its tokenizer, with a note where it was made for another machine.
 
-    Raises UserError for a device that is not a CPU, an engine that is not installed, and a damaged graph.
+    Raises UserError for a device that is not a CPU, onnxruntime that is not installed, and a damaged graph.
     """
     if device not in (None, "cpu"):
         raise UserError(f"{folder} is an export, which predicts on a CPU and not on {device}", "Leave `device` out")
-    session = open_session(folder, facts)
+    session = open_session(folder / GRAPH, facts)
     load = load_tokenizer if facts.head.vocabulary else load_fast_tokenizer  # masks and decodes words
     tokenizer = load(folder)
     if note := machine_note(folder, facts):

@@ -38,8 +38,6 @@ def require_static(recipe: Recipe) -> int:
     for name in LAYERED:
         if getattr(recipe, name):
             raise UserError(f"{name} with model '{recipe.model}', which has no layers", f"Leave {name} out")
-    if recipe.train.unfreeze_layers:
-        raise UserError(f"train.unfreeze_layers with model '{recipe.model}', which has no layers", "Leave it out")
     if recipe.tokenizer:
         raise UserError(f"tokenizer with model '{recipe.model}', whose tokens are words", "Leave tokenizer out")
     given = recipe.model.partition(":")[2] if recipe.model != WORD2VEC else str(WIDTH)

@@ -8,7 +8,6 @@ import pytest
 from support.records import made_record
 
 from finetune.analysis.diagnosis.diagnose import diagnosis_of, diagnosis_of_seeds
-from finetune.languages.sentences import sentences_in
 from finetune.runs.folder import RunFolder
 from finetune.runs.margin import Margin
 from finetune.runs.observed import Observed
@@ -137,8 +136,6 @@ def test_a_record_shows_its_cause_and_the_command_has_the_change(name: str) -> N
     found = diagnosis_of(one)
     assert found.cause == cause, str(found)
     assert found.command.endswith(change)
-    korean = sentences_in("ko", "diagnosis")
-    assert [text for cause in found.causes for text in (cause.name, cause.evidence) if korean.known(text) is None] == []
 
 
 def test_a_command_keeps_all_that_was_given_quoted_for_the_shell() -> None:

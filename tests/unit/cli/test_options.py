@@ -14,11 +14,8 @@ from support.cli import InProcess, assert_error
 from support.paths import ROOT
 from support.runs import FinishedRun
 
-import finetune
-from finetune.api.model import Model
 from finetune.cli.commands import COMMANDS, command_function, command_module
-from finetune.cli.options import OPTIONS, with_options
-from finetune.commands.check.api import Findings
+from finetune.cli.options import set_options, with_options
 
 OPTION = re.compile(r"(?<![\w-])--[a-z]|(?<!\S)-o\b")
 NOT_OURS = (
@@ -72,29 +69,10 @@ def module_of(name: str) -> ModuleType:
     return import_module(command_module(name))
 
 
-# Of a launcher, which restarts a command, of what asks, and of a server: no Python program.
-OF_COMMANDS_ALONE = {"address", "replicas", "yes"}
-
-
-def test_every_argument_is_one_of_python_and_has_an_option() -> None:
-    called = [getattr(finetune, name) for name in finetune.__all__ if inspect.isfunction(getattr(finetune, name))]
-    arguments = {
-        name
-        for each in (*called, Model.explain, finetune.ResultTable.write)
-        for name in inspect.signature(each).parameters
-    }
-    arguments |= {name for name in dir(Findings) if not name.startswith("_")}
-    assert OPTIONS.keys() <= arguments | OF_COMMANDS_ALONE
-    assert not arguments & OF_COMMANDS_ALONE
-    written = "".join(inspect.getsource(module_of(name)) for name in COMMANDS)
-    for argument, option in OPTIONS.items():
-        implied = re.search(rf"\b{option[2:].replace('-', '_')}: ", written)
-        assert implied or f'"{option}"' in written or option == "--out", argument
-
-
-@pytest.mark.parametrize(("text", "printed"), [("run it with `force`", "run it with `--force`"), ("`x`", "`x`")])
-def test_an_argument_is_printed_as_an_option(text: str, printed: str) -> None:
-    assert with_options(text) == printed
+def test_an_argument_of_the_called_command_is_printed_as_an_option() -> None:
+    set_options(["--force", "--data-sizes", "-o"])
+    text = "run it with `force` and `data_sizes` in `data_folder`, not with `seed` or `o`"
+    assert with_options(text) == "run it with `--force` and `--data-sizes` in `--data`, not with `seed` or `o`"
 
 
 def test_an_error_of_a_command_names_its_option(in_process: InProcess, tmp_path: Path) -> None:

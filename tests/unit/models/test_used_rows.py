@@ -85,10 +85,8 @@ def require_equal(found: Trained, expected: Trained) -> None:
     [
         {},
         {"solver": "radam"},
-        {"solver": "sgd", "learning_rate": 0.1},
         {"bias_correction": False},
         {"layer_decay": 0.7, "accumulation": 2},
-        {"unfreeze_layers": 3, "select": "last"},
         {"schedule": "constant", "clip_norm": 0.1},
         {"gradient_checkpointing": True},
     ],

@@ -125,7 +125,6 @@ def test_the_encoder_has_the_vectors_of_its_words(tmp_path: Path, monkeypatch: p
         ({"freeze_layers": 1}, "freeze_layers"),
         ({"keep_layers": [0]}, "keep_layers"),
         ({"tokenizer": "vocabulary"}, "tokenizer"),
-        ({"train": {"unfreeze_layers": 1}}, "train.unfreeze_layers"),
     ],
 )
 def test_settings_that_need_layers_are_refused(settings: dict[str, object], words: str) -> None:

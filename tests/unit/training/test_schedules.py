@@ -9,10 +9,10 @@ import torch
 
 from finetune.runs.recipe_tables import Schedule, Train
 from finetune.training.optimizer import build_optimizer
-from finetune.training.schedules import build_schedule
+from finetune.training.schedules import build_schedule, noam_notes
 
 WIDTH = 64
-OF_TRANSFORMERS = [name for name in get_args(Schedule) if name not in ("noam", "slanted_triangular")]
+OF_TRANSFORMERS = [name for name in get_args(Schedule) if name != "noam"]
 
 
 def rates_of(settings: Train, updates: int, *, after: bool = False) -> list[float]:
@@ -66,29 +66,8 @@ def test_noam_is_equation_3_of_its_paper() -> None:
     assert max(rates) == rates[3] == pytest.approx(2 / math.sqrt(WIDTH * 4))
 
 
-def test_slanted_triangular_is_equation_3_of_its_paper() -> None:
-    """With cut_frac 0.1 and ratio 32, as there, where cut_frac x T is a whole number."""
-    total, cut_frac, ratio = 50, 0.1, 32
-    cut = math.floor(total * cut_frac)
-    expected = []
-    for t in range(total):
-        p = t / cut if t < cut else 1 - (t - cut) / (cut * (1 / cut_frac - 1))
-        expected.append(0.01 * (1 + p * (ratio - 1)) / ratio)
-    rates = rates_of(Train(schedule="slanted_triangular", learning_rate=0.01), total)
-    assert rates == pytest.approx(expected)
-    assert rates[0] == pytest.approx(0.01 / 32)
-    assert rates[5] == pytest.approx(0.01)
-
-
-def test_slanted_triangular_never_falls_below_its_lowest_rate() -> None:
-    """The paper's formula does, at 19 updates: its cut is rounded down to 1."""
-    rates = rates_of(Train(schedule="slanted_triangular", learning_rate=1.0, slant_ratio=10.0), 19, after=True)
-    assert min(rates) == rates[-1] == pytest.approx(0.1)
-
-
-@pytest.mark.parametrize("schedule", ["noam", "slanted_triangular"])
-def test_layer_decay_multiplies_every_rate(schedule: str) -> None:
-    settings = Train(schedule=schedule, warmup=0.5, layer_decay=0.5)
+def test_layer_decay_multiplies_every_rate() -> None:
+    settings = Train(schedule="noam", warmup=0.5, layer_decay=0.5)
     p, q = (torch.nn.Parameter(torch.zeros(2, 2)) for _ in range(2))
     optimizer = build_optimizer(torch.nn.ParameterList([p]), settings.model_copy(update={"layer_decay": 1.0}))
     optimizer.add_param_group({"params": [q], "lr": optimizer.param_groups[0]["lr"] * 0.5})
@@ -99,7 +78,14 @@ def test_layer_decay_multiplies_every_rate(schedule: str) -> None:
         schedule_.step()
 
 
-@pytest.mark.parametrize(("updates", "warmup", "expected"), [(100, 0.29, 29), (15, 0.1, 1), (5, 0.1, 0), (5, 1.0, 5)])
-def test_the_cut_is_rounded_down(updates: int, warmup: float, expected: int) -> None:
-    assert Train(schedule="slanted_triangular", warmup=warmup).warmup_updates(updates) == expected
-    assert Train(warmup=warmup).warmup_updates(updates) == math.ceil(warmup * updates)
+def test_the_warm_up_is_rounded_up() -> None:
+    assert [Train(warmup=share).warmup_updates(15) for share in (0.0, 0.1, 1.0)] == [0, 2, 15]
+
+
+def test_a_note_has_the_peak_of_noam() -> None:
+    (note,) = noam_notes(Train(schedule="noam", warmup=0.25), updates=100, width=32)
+    assert "rises to 0.0354 at update 25 of 100 (width 32" in note
+    assert "lower train.noam_factor" in note
+    (low,) = noam_notes(Train(schedule="noam", warmup=0.25, noam_factor=0.001), updates=100, width=32)
+    assert "lower" not in low
+    assert noam_notes(Train(), updates=100, width=32) == []

@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 
 from finetune.analysis.comparison import Changed, SplitComparison
-from finetune.analysis.pages.in_language import on_page
 from finetune.commands.report.blocks import Block, ShownRow
 from finetune.commands.report.page_runs import PageRuns
 from finetune.commands.report.run_files import RunFiles, view_of_run
@@ -68,6 +67,6 @@ def _row(view: View, one: Changed, line: dict[str, object], confidence: float) -
         id=cut(str(line["id"]), NAME),
         parts=replace(view, lines=[line]).parts(line),
         label=cut(view.says(one.gold)),
-        facts=[on_page(f"only {one.better.upper()} is right"), a, b],
+        facts=[f"only {one.better.upper()} is right", a, b],
         right=None,
     )

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 from finetune.analysis.data_sizes import FAILED, ShareOfRows, SizeCurve
 from finetune.analysis.pages.chart import Axis, chart
-from finetune.analysis.pages.in_language import on_page
 from finetune.analysis.pages.marks import Coordinates, dots, intervals, line
 from finetune.commands.report.blocks import Block, TableBlock
 from finetune.commands.report.page_runs import PageRuns
@@ -28,14 +27,14 @@ def learning_curve(curve: SizeCurve) -> Block:
     bad = [_point(size, record) for size in sizes for record in size.failed]
     ends = [_ends(size) for size in sizes if size.verdict.interval is not None]
     base = [(float(size.rows), metric.scaled(size.baseline)) for size in sizes if size.baseline is not None]
-    marks = [intervals(ends, name=on_page("95 % interval"))] if ends else []
-    marks += [line(points, marker="circle", name=on_page("mean"), tips=True)]
+    marks = [intervals(ends, name="95 % interval")] if ends else []
+    marks += [line(points, marker="circle", name="mean", tips=True)]
     if len(seeds) > len(sizes):
-        marks.append(dots(seeds, faint=True, name=on_page("a seed"), radius=2.4))
+        marks.append(dots(seeds, faint=True, name="a seed", radius=2.4))
     if len(base) > 1:
-        marks.append(line(base, colour="s2", dash="6 3", marker="square", name=on_page("best baseline"), tips=True))
+        marks.append(line(base, colour="s2", dash="6 3", marker="square", name="best baseline", tips=True))
     if bad:  # on top: often they are at the baseline
-        marks.append(dots(bad, shape="cross", colour="ink", name=on_page(FAILED), radius=4.5))
+        marks.append(dots(bad, shape="cross", colour="ink", name=FAILED, radius=4.5))
     texts = "; ".join(map(_in_words, sizes))
     return Block(
         title=f"Learning curve of {sizes[0].records[0].task}",

@@ -6,7 +6,6 @@ import numpy as np
 from markupsafe import Markup
 
 from finetune.analysis.pages.chart import Axis, chart
-from finetune.analysis.pages.in_language import on_page
 from finetune.analysis.pages.marks import dots
 from finetune.commands.report.blocks import Block, ShownRow
 from finetune.commands.report.run_files import RunFiles
@@ -41,7 +40,7 @@ def _row(found: TrainingRows, row: int) -> ShownRow:
         id=found.ids[row],
         parts=[unmarked("text", found.texts[row])],
         label=found.labels[row],
-        facts=[*map(on_page, facts)],
+        facts=facts,
         right=None,
     )
 
@@ -54,8 +53,8 @@ def _chart(found: TrainingRows, order: np.ndarray) -> Markup:
         dots(_points(variability[rows], confidence[rows]), radius=2.4, faint=faint, colour=colour, name=name,
              tips=[f"row {found.ids[row]}: {confidence[row]:.2f}, {variability[row]:.2f}" for row in rows])
         for rows, colour, faint, name in (
-            (others, "s1", True, on_page("rows")),
-            (order[:ROWS_LISTED], "s2", False, on_page("listed")),
+            (others, "s1", True, "rows"),
+            (order[:ROWS_LISTED], "s2", False, "listed"),
         )
         if len(rows)
     ]  # fmt: skip

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from finetune.analysis.pages.in_language import on_page
 from finetune.commands.report.blocks import Block, TableBlock
 from finetune.commands.report.run_files import RunFiles
 from finetune.commands.report.text import value_text
@@ -36,5 +35,5 @@ def blocks(run: RunFiles) -> Iterator[Block]:
         "commit": record.git_commit or "",
         "versions": ", ".join(f"{name} {version}" for name, version in record.versions.items()),
     }
-    rows = [[on_page(name), cut(text)] for name, text in facts.items() if text]
+    rows = [[name, cut(text)] for name, text in facts.items() if text]
     yield Block(title="Facts", table=TableBlock(columns=["fact", "value"], rows=rows, left=2))

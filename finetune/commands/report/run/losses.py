@@ -7,7 +7,6 @@ import numpy as np
 from markupsafe import Markup
 
 from finetune.analysis.pages.chart import Axis, chart
-from finetune.analysis.pages.in_language import on_page
 from finetune.analysis.pages.marks import Mark, line
 from finetune.commands.report.blocks import Block
 from finetune.commands.report.run_files import RunFiles
@@ -55,9 +54,9 @@ def _overfitting(epochs: Sequence[Mapping[str, Any]], run: RunFiles, part: str) 
 def _chart(points: Sequence[tuple[float, float]], dev: Sequence[tuple[float, float]], units: tuple[str, str]) -> Markup:
     """`units` are what training losses and those on dev come after."""
     unit, part = units
-    marks: list[Mark] = [line(points, name=on_page("training"))]
+    marks: list[Mark] = [line(points, name="training")]
     if dev:
-        marks.append(line(dev, colour="s2", marker="square", name=on_page(f"dev, after each {part}"), tips=True))
+        marks.append(line(dev, colour="s2", marker="square", name=f"dev, after each {part}", tips=True))
     after = "".join(f", {loss:.3f}" for _, loss in dev)
     said = f"Training loss by {unit}: first {points[0][1]:.3f}, last {points[-1][1]:.3f}"
     return chart(

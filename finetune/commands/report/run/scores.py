@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping
 from markupsafe import Markup
 
 from finetune.analysis.pages.chart import Axis, chart, names_axis
-from finetune.analysis.pages.in_language import on_page
 from finetune.analysis.pages.marks import bars, intervals, words
 from finetune.analysis.published import published_for
 from finetune.commands.report.blocks import Block, TableBlock
@@ -46,7 +45,7 @@ def _block(record: RunRecord, split: str, scores: Mapping[str, float]) -> Block:
         table=TableBlock(
             columns=["method", *(metric.name for metric in metrics)],
             rows=[
-                [on_page(baseline_words(name)), *(score_text(given.get(metric.name), metric) for metric in metrics)]
+                [baseline_words(name), *(score_text(given.get(metric.name), metric) for metric in metrics)]
                 for name, given in methods.items()
             ],
             strong=[0],
@@ -69,6 +68,6 @@ def _chart(scores: Mapping[str, float], title: str, metric: Metric, interval: Sc
         marks.append(intervals([((min(ends), 0.0), (max(ends), 0.0))], colour="ink"))
     return chart(
         marks, x=Axis(label=title, margin=0.16, high=None, low=None if min(values) < 0 else 0.0),
-        y=names_axis([on_page(baseline_words(name)) for name in scores]), height=30.0 * len(scores),
+        y=names_axis([baseline_words(name) for name in scores]), height=30.0 * len(scores),
         says=f"{title}: {pairs_text(scores, metric)}",
     )  # fmt: skip

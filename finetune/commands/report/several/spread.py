@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from finetune.analysis.pages.chart import Axis, chart, names_axis
-from finetune.analysis.pages.in_language import on_page
 from finetune.analysis.pages.marks import Mark, dots, line
 from finetune.commands.report.blocks import Block, TableBlock
 from finetune.commands.report.run_files import RunFiles
@@ -84,12 +83,12 @@ def _chart(spreads: Sequence[Spread]) -> Markup:
             for number, score in enumerate(one.scores)
         ]
         mean = scaled(one.summary.mean)
-        means.append(line([(mean, -place - 0.32), (mean, -place + 0.32)], colour="ink", name=on_page("mean")))
+        means.append(line([(mean, -place - 0.32), (mean, -place + 0.32)], colour="ink", name="mean"))
         if one.baseline is not None:
             baselines.append((scaled(one.baseline), -place))
-    marks = [dots(seeds, name=on_page("a seed")), *means]
+    marks = [dots(seeds, name="a seed"), *means]
     if baselines:
-        marks.append(dots(baselines, colour="s2", shape="cross", name=on_page("best baseline"), radius=4))
+        marks.append(dots(baselines, colour="s2", shape="cross", name="best baseline", radius=4))
     said = "; ".join(f"{one.name} {list_text(one.scores, one.metric)}" for one in spreads)
     return chart(
         marks, x=Axis(margin=0.08), y=names_axis([one.name for one in spreads]), height=34.0 * len(spreads) + 6,

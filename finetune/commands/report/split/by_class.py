@@ -6,7 +6,6 @@ import numpy as np
 from markupsafe import Markup
 
 from finetune.analysis.pages.chart import Axis, chart, names_axis
-from finetune.analysis.pages.in_language import on_page
 from finetune.analysis.pages.marks import Mark, dots, line
 from finetune.commands.report.blocks import Block, TableBlock
 from finetune.commands.report.curves import steps_of
@@ -93,7 +92,7 @@ def _averages(every: Sequence[ClassScore], areas: Areas) -> list[list[str]]:
         sums = known.sum(0)
         means = np.where(sums > 0, (np.nan_to_num(values) * known).sum(0) / np.where(sums > 0, sums, 1), np.nan)
         scores = _percent(means.tolist())
-        lines.append([on_page(name), totals[0], *scores[:3], totals[1], *scores[3:]])
+        lines.append([name, totals[0], *scores[:3], totals[1], *scores[3:]])
     return lines
 
 
@@ -106,7 +105,7 @@ def _chart(classes: Sequence[ClassScore], every: int) -> Markup:
         values = [100 * getattr(one, part) for one in classes]
         tips = [f"{one.name}: {part} {value:.1f}" for one, value in zip(classes, values, strict=True)]
         points = [(value, -at) for at, value in enumerate(values)]
-        marks.append(dots(points, colour=colour, shape=shape, name=on_page(part), tips=tips, radius=3.6))
+        marks.append(dots(points, colour=colour, shape=shape, name=part, tips=tips, radius=3.6))
     scores = "; ".join(f"{one.name} {100 * one.f1:.1f}" for one in classes)
     label = f"% (the {len(classes)} most frequent classes)" if every > len(classes) else "%"
     return chart(

@@ -8,7 +8,6 @@ import numpy as np
 from markupsafe import Markup
 
 from finetune.analysis.pages.chart import Axis, stacked
-from finetune.analysis.pages.in_language import on_page
 from finetune.analysis.pages.marks import Mark, bars, dots, intervals, line
 from finetune.analysis.temperature import Temperature
 from finetune.commands.report.blocks import Block, TableBlock
@@ -39,7 +38,7 @@ def blocks(split: SplitView) -> Iterator[Block]:
         title="Calibration", note=f"{note} {_losses(split.view, *found)}", chart=_chart(bins, after),
         table=TableBlock(
             columns=["confidence", split.view.decision, "share, %", "right, %"],
-            rows=[[on_page(cut_off), *cells] for cut_off, *cells in cut_off_cells(*found)],
+            rows=cut_off_cells(*found),
         ),
     )  # fmt: skip
 
@@ -69,10 +68,10 @@ def _chart(bins: Sequence[Bin], after: Sequence[Bin]) -> Markup:
 
     `after` are the bins with a temperature, empty without one.
     """
-    upper = [*_accuracies(bins), line([(0, 0), (100, 100)], colour="quiet", dash="6 3", name=on_page("calibrated"))]
+    upper = [*_accuracies(bins), line([(0, 0), (100, 100)], colour="quiet", dash="6 3", name="calibrated")]
     if after:
         points = [(100 * b.confidence, 100 * b.accuracy) for b in after]
-        upper.append(dots(points, colour="s2", shape="diamond", name=on_page("with temperature")))
+        upper.append(dots(points, colour="s2", shape="diamond", name="with temperature"))
     lower = [bars([(100 * b.low, 0.0, 100 * b.high, float(b.count)) for b in bins], colour="quiet")]
     shares = "; ".join(
         f"confidence {100 * b.confidence:.0f} %, {100 * b.accuracy:.0f} % right of {b.count}" for b in bins
@@ -91,8 +90,8 @@ def _accuracies(bins: Sequence[Bin]) -> Iterator[Mark]:
             (100 * b.low, 0.0, 100 * b.high, 100 * b.accuracy) for b in bins if (b.count < FEWEST_DECISIONS) == few
         ]
         if boxes:
-            yield bars(boxes, colour=colour, name=on_page(name))
+            yield bars(boxes, colour=colour, name=name)
     ends = [((50 * (b.low + b.high), 100 * b.interval[0]), (50 * (b.low + b.high), 100 * b.interval[1]))
             for b in bins if b.interval is not None]  # fmt: skip
     if ends:
-        yield intervals(ends, colour="ink", name=on_page("95 % interval"))
+        yield intervals(ends, colour="ink", name="95 % interval")

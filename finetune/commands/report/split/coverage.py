@@ -5,7 +5,6 @@ from collections.abc import Iterator
 import numpy as np
 
 from finetune.analysis.pages.chart import Axis, chart
-from finetune.analysis.pages.in_language import on_page
 from finetune.analysis.pages.marks import line
 from finetune.commands.report.blocks import Block, TableBlock
 from finetune.commands.report.curves import some_points
@@ -36,8 +35,8 @@ def blocks(split: SplitView) -> Iterator[Block]:
         ),
         chart=chart(
             [
-                line(some_points(coverage[drawn], accuracy[drawn]), name=on_page("right")),
-                line(some_points(coverage[drawn], bound[drawn]), colour="quiet", dash="6 3", name=on_page("at least")),
+                line(some_points(coverage[drawn], accuracy[drawn]), name="right"),
+                line(some_points(coverage[drawn], bound[drawn]), colour="quiet", dash="6 3", name="at least"),
             ],
             x=Axis(label=f"answered {of}, %", low=0.0, high=100.0), y=Axis(label="right, %", high=100.0), height=230,
             says=f"Accuracy by coverage: {100 * right.mean():.1f} % of all are right",

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from finetune.analysis.pages.in_language import on_page
 from finetune.analysis.pages.marks import line
 from finetune.commands.report.blocks import Block, TableBlock
 from finetune.commands.report.curves import (
@@ -40,7 +39,7 @@ def blocks(split: SplitView) -> Iterator[Block]:
             x=Quantity(name="false alarms", label="false alarms, % of the negative rows", of=_false_alarms),
             y=Quantity(name="recall", label="recall, %", of=_recall),
             says=f"Area under the ROC curve: {said}",
-            under=[line([(0, 0), (100, 100)], colour="quiet", dash="2 3", name=on_page("chance"))],
+            under=[line([(0, 0), (100, 100)], colour="quiet", dash="2 3", name="chance")],
         ),
         table=TableBlock(columns=["label", "area, %"], rows=lines, sorts=True) if len(lines) > 1 else None,
     )

@@ -6,7 +6,6 @@ import numpy as np
 from markupsafe import Markup
 
 from finetune.analysis.pages.chart import Axis, chart
-from finetune.analysis.pages.in_language import on_page
 from finetune.analysis.pages.marks import dots, line
 from finetune.commands.report.blocks import Block
 from finetune.commands.report.split_view import SplitView
@@ -28,7 +27,7 @@ def _chart(labels: np.ndarray, predictions: np.ndarray) -> Markup:
     low, high = (float(end(np.concatenate([labels, predictions]))) for end in (np.min, np.max))
     points = list(zip(labels[some].tolist(), predictions[some].tolist(), strict=True))
     marks = [
-        line([(low, low), (high, high)], colour="quiet", dash="6 3", name=on_page("prediction = label")),
+        line([(low, low), (high, high)], colour="quiet", dash="6 3", name="prediction = label"),
         dots(points, radius=2.4, faint=True, tips=[f"label {a:.3g}, prediction {b:.3g}" for a, b in points]),
     ]
     return chart(

@@ -13,7 +13,7 @@ from support.runs import FinishedRun
 
 import finetune
 from finetune.commands.export import check, exporting
-from finetune.commands.export.kept import kept_products
+from finetune.commands.export.int8 import kept_products
 from finetune.errors import UserError
 from finetune.inference.engine import Engine
 from finetune.inference.exported.export_facts import read_export_facts
@@ -85,7 +85,7 @@ def test_int8_is_smaller_and_says_what_it_changed(
     assert (code, error) == (0, "")
     found = json.loads(out)
     facts = found["facts"]
-    assert (facts["precision"], facts["method"], facts["tolerance"]) == ("int8", "dynamic", 100)
+    assert (facts["precision"], facts["tolerance"]) == ("int8", 100)
     assert facts["bits"] in (7, 8)
     assert all(not name.startswith("encoder.encoder.layer") for name in facts["kept_fp32"])
     assert found["size"] < found["size_before"]
@@ -110,7 +110,7 @@ def test_int8_that_loses_too_much_is_not_written(
     code, _, error = in_process("export", str(finished_run("sentence")), "-o", "small", "--int8", data="")
     assert code == 2
     assert_error(error, "1.24 points of macro f1", "--tolerance` is 0.5", "--tolerance` 1.3")
-    assert error.index("--keep-fp32` ends") < error.index("--engine` openvino")
+    assert error.index("--keep-fp32` ends") < error.index("--keep-fp32` embeddings") < error.index("no `--int8`")
     assert not list(tmp_path.iterdir())
 
 
@@ -249,7 +249,7 @@ def test_a_run_that_predicts_in_half_precision_says_how_many_answers_that_change
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        (["--engine", "onyx"], ["--engine", "onyx", "onnx"]),
+        (["--engine", "openvino"], ["'--engine' was taken out", "ONNX"]),
         (["--bits", "7"], ["--bits", "--int8"]),
         (["--tolerance", "1"], ["--tolerance", "--int8"]),
         (["--int8", "--bits", "4"], ["--bits", "4", "7"]),
@@ -307,14 +307,3 @@ def test_the_layers_that_stay_in_fp32() -> None:
     assert set(kept_products(shapes, layers=3, keep=("ends",))[0]) == middle
     assert set(kept_products(shapes, layers=3, keep=("embeddings",))[1]) == ours | {*words}
     assert kept_products({}, layers=3, keep=()) == ((), ())
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("int8", [{}, {"int8": True, "tolerance": 100}], ids=["fp32", "int8"])
-def test_openvino_in_both_precisions(int8: dict[str, Any], finished_run: FinishedRun, tmp_path: Path) -> None:
-    pytest.importorskip("openvino")
-    pytest.importorskip("nncf")
-    found = finetune.export(finished_run("sentence"), tmp_path / "exported", engine="openvino", **int8)
-    assert {file.name for file in found.folder.glob("model.*")} == {"model.xml", "model.bin"}
-    assert found.facts.method == ("static" if int8 else None)
-    assert finetune.load(found.folder)("the cat sat").value in ("good", "bad")

