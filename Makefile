@@ -13,7 +13,7 @@ install: .venv/installed
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt torch
-	$(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt --editable '.[train,dev,offline,excel,xml,report,explain,lora,sequence,sentencepiece,ray,slurm,search,export,openvino,serve,ray-serve,docs]'
+	$(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt --editable '.[train,dev,offline,excel,xml,report,explain,lora,sequence,sentencepiece,ray,search,export,openvino,serve,docs]'
 	touch .venv/installed
 
 # A model, its scores next to the baselines, and every prediction, in under 3 minutes, without a network.

@@ -6,7 +6,38 @@ from finetune.errors import UserError
 
 # What is typed -> (what it was, what to do instead). A command is `soup`, an option `--live`, a setting `together` or
 # `train.momentum`, a value `word2vec`.
-GONE: dict[str, tuple[str, str]] = {}
+GONE: dict[str, tuple[str, str]] = {
+    "slurm": (
+        "submitted runs as jobs of Slurm",
+        "Start the same command in an sbatch array: runs lock their folders, so that each is trained once",
+    ),
+    "--sbatch": ("was for `--on slurm`", "Write the options into an sbatch script that starts the same command"),
+    "--workers": (
+        "limited what runs at a time",
+        "Leave it out, or start a Ray cluster with fewer cores: ray start --head --num-cpus 2",
+    ),
+    "--cpus-each": ("gave a task of Ray more cores than one", "Leave it out"),
+    "--gpus-each": ("gave a task of Ray more or less than one GPU", "Leave it out, or set --device cpu"),
+    "--collect": (
+        "sent runs back from machines that do not see the results folder",
+        "Leave it out: with --on ray that is done where it is needed",
+    ),
+    "--processes": (
+        "started several processes for each run",
+        "Start them with torchrun --standalone --nproc_per_node 2 -m finetune run",
+    ),
+    "--machines": (
+        "trained each run on several machines",
+        "Start it on each of them with torchrun --nnodes 2 --nproc_per_node 4 -m finetune run",
+    ),
+    "--address": (
+        "was where the machines of a run met",
+        "Give it to torchrun: --rdzv-backend c10d --rdzv-endpoint node1:29500",
+    ),
+    "--replicas": ("answered from several replicas of Ray", "Start `finetune serve` on each machine"),
+    "search --on": ("trained the runs of a trial at once", "Leave it out: the search finds the same settings"),
+    "serve --on": ("answered from replicas of Ray", "Leave it out, and start `finetune serve` on each machine"),
+}
 
 # Settings that are gone, with the value that they had when nobody set them: recipes in records hold every setting.
 DEFAULTS: dict[str, Any] = {}
