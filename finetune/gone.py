@@ -9,7 +9,7 @@ from finetune.errors import UserError
 GONE: dict[str, tuple[str, str]] = {
     "slurm": (
         "submitted runs as jobs of Slurm",
-        "Start the same command in an sbatch array: runs lock their folders, so that each is trained once",
+        "Start the same command with --no-wait in an sbatch array: runs lock their folders, so each is trained once",
     ),
     "--sbatch": ("was for `--on slurm`", "Write the options into an sbatch script that starts the same command"),
     "--workers": (
