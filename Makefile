@@ -13,7 +13,7 @@ install: .venv/installed
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt torch
-	$(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt --editable '.[train,dev,offline,excel,xml,report,explain,lora,sentencepiece,ray,slurm,search,export,serve,ray-serve,docs]'
+	$(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt --editable '.[train,dev,offline,excel,xml,report,explain,lora,sentencepiece,ray,search,export,serve,docs]'
 	touch .venv/installed
 
 # A model, its scores next to the baselines, and every prediction, in under 3 minutes, without a network.

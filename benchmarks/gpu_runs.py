@@ -85,12 +85,12 @@ def finished_runs(part: str, setup: Setup) -> dict[str, Any]:
     """Trains what is not finished, and keeps the records: how many there are, what failed, and the seconds."""
     started, found, failed = time.perf_counter(), list[str](), list[str]()
     _bring(setup)
-    with worker_processes(setup.workers) as executor:
+    with worker_processes(setup.workers) as train:
         for sweep in SWEEPS[part]:
             options = RunOptions(source=sweep.source(setup.data), out=setup.runs, device=setup.device)
             runs = _planned(sweep, setup)
             print(f"{part}: {', '.join(sweep.targets)}: {so_many(len(runs), 'run')}", flush=True)
-            records, failures = run_all(runs, options, watch=_shown, executor=executor)
+            records, failures = run_all(runs, options, watch=_shown, train=train)
             found += [f"{record.task}/{record.id}" for record in records]
             failed += map(str, failures)
             _keep(setup)

@@ -13,12 +13,18 @@ GONE: dict[str, tuple[str, str]] = {
     ),
     "encoder-decoder": ("wrote a text from another one", "Name an encoder, or use Seq2SeqTrainer of transformers"),
     "openvino": ("was an engine of exports", "Export the run again, as an ONNX graph: finetune export RUN -o FOLDER"),
+    "search --on": ("trained the runs of a trial at once", "Leave it out: the search finds the same settings"),
+    "serve --on": ("answered from replicas of Ray", "Leave it out, and start `finetune serve` on each machine"),
     "sgd": ("was stochastic gradient descent with momentum", "Train with train.solver=adam or train.solver=radam"),
     "shape=sequence": (
         "wrote a text from another one",
         "Name a label of the texts with label=COLUMN, or use Seq2SeqTrainer of transformers",
     ),
     "slanted_triangular": ("was a schedule of ULMFiT", "Take the default, train.schedule=linear, which is close to it"),
+    "slurm": (
+        "submitted runs as jobs of Slurm",
+        "Start the same command with --no-wait in an sbatch array: runs lock their folders, so each is trained once",
+    ),
     "soup": (
         "averaged the weights of several runs",
         "Train with --seeds 3, and make the runs the teachers of one model: finetune run DATA distil.teacher=RUN,RUN",
@@ -37,18 +43,42 @@ GONE: dict[str, tuple[str, str]] = {
         "trained the layers one after the other, from the last down",
         "Lower the rates of lower layers instead: train.layer_decay=0.8",
     ),
+    "--address": (
+        "was where the machines of a run met",
+        "Give it to torchrun: --rdzv-backend c10d --rdzv-endpoint node1:29500",
+    ),
+    "--collect": (
+        "sent runs back from machines that do not see the results folder",
+        "Leave it out: with --on ray that is done where it is needed",
+    ),
+    "--cpus-each": ("gave a task of Ray more cores than one", "Leave it out"),
     "--engine": ("chose ONNX or OpenVINO for an export", "Leave it out: an export is an ONNX graph"),
+    "--gpus-each": ("gave a task of Ray more or less than one GPU", "Leave it out, or set --device cpu"),
     "--level": (
         "was the share of false alarms where a new file was compared with the dev rows of a run",
         "Predict the file: finetune predict RUN FILE has a note where it is clearly unlike these rows",
     ),
+    "--machines": (
+        "trained each run on several machines",
+        "Start it on each of them with torchrun --nnodes 2 --nproc_per_node 4 -m finetune run",
+    ),
+    "--processes": (
+        "started several processes for each run",
+        "Start them with torchrun --standalone --nproc_per_node 2 -m finetune run",
+    ),
+    "--replicas": ("answered from several replicas of Ray", "Start `finetune serve` on each machine"),
     "--robust": (
         "counted the predictions of dev rows that flip when a text is changed a little",
         "Leave it out; texts that you change yourself are predicted by finetune predict RUN FILE",
     ),
+    "--sbatch": ("was for `--on slurm`", "Write the options into an sbatch script that starts the same command"),
     "--together": (
         "trained several tasks on one encoder",
         "Train on the first task, then on the next one with `model=RUN`",
+    ),
+    "--workers": (
+        "limited what runs at a time",
+        "Leave it out, or start a Ray cluster with fewer cores: ray start --head --num-cpus 2",
     ),
 }
 

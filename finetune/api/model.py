@@ -1,22 +1,18 @@
 """Model: a trained model that predicts for whatever holds rows, and gives them back with the predictions."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from finetune.api.command import command
 from finetune.api.explanation import Explanations
-from finetune.api.inputs import column_setting
 from finetune.api.quiet import plainly, quiet, quiet_for
 from finetune.data.messages import so_many
 from finetune.errors import UserError
 from finetune.inference.answer_rows import ERROR, free_name
 from finetune.inference.asked import AskedAnswers, asked_answers
-from finetune.inference.model_source import ModelSource
 from finetune.inference.python_rows import names_read
-from finetune.inference.shards.begin import inputs
 from finetune.runs.events import Watcher, unwatched
 from finetune.runs.folder import RECORD
 from finetune.task_types import registry
@@ -26,7 +22,6 @@ from finetune.task_types.task import Task
 
 if TYPE_CHECKING:
     from finetune.inference.predictor import Predictor
-    from finetune.inference.shards.work import FolderPrediction
 
 PredictedCells = dict[str, Any]
 
@@ -138,53 +133,6 @@ class Model:
         ]
 
     @plainly
-    def predict_files(
-        self,
-        files: str | Path | Sequence[str | Path],
-        out: str | Path,
-        *,
-        text: str | Sequence[str] | None = None,
-        workers: int | None = None,
-        on: str | None = None,
-        gpus_each: float | None = None,
-        cpus_each: int | None = None,
-    ) -> "FolderPrediction":
-        """Predicts Parquet files of any size into a folder, as `finetune predict FILES -o OUT` does.
-
-        Call it again after an interruption: it resumes. An output appears when it is whole.
-
-        Example: `model.predict_files("s3://bucket/rows", "predicted", workers=4).rows`
-
-        Args:
-            files: Files, folders, patterns, or addresses that fsspec knows.
-            out: The folder of the outputs, which have the names of the inputs below the folder that these share.
-            text: The column or columns of the inputs, if they have other names than in training.
-            workers: Processes of this machine that share the work, or tasks of Ray; default: one, or as many tasks as
-                there is room for.
-            on: Predict as tasks of `ray`, on this machine or on the cluster at `$RAY_ADDRESS`.
-            gpus_each: With `on`, the GPUs of a task, or a part of one, such as 0.5.
-            cpus_each: With `on`, the CPU cores, and threads, of a task.
-
-        Returns:
-            The numbers of files and rows, and of rows without a prediction; `errors` has the files that could not be
-            read.
-
-        Raises:
-            UserError: For files that are not found or have changed since, or lack the model's columns.
-        """
-        from finetune.inference.shards.executors import shard_executor_of
-        from finetune.inference.shards.work import predict_files
-
-        targets = [str(files)] if isinstance(files, str | Path) else [str(one) for one in files]
-        with quiet_for(self.folder):
-            executor = shard_executor_of(on, self._source(), workers=workers, gpus_each=gpus_each, cpus_each=cpus_each)
-            stored, options = inputs(targets, Path(out)), column_setting(text=text)
-            with executor.held(Path(out)) if executor else nullcontext():
-                return predict_files(
-                    self.predictor, stored, Path(out), options=options, watch=unwatched, executor=executor
-                )
-
-    @plainly
     def explain(
         self,
         *texts: str,
@@ -243,14 +191,6 @@ class Model:
             is_run = (self.folder.parent / RECORD).is_file()
             name = str(self.folder.parent if is_run else self.folder)
             return replace(self, predictor=with_unsure(self.predictor, name, asked, out=self.folder))
-
-    def _source(self) -> ModelSource:
-        """How another process loads this model."""
-        from finetune.inference.predictor import saved
-
-        named = "task" in saved(self.folder).settings
-        device = None if self.predictor.exported else self.predictor.torch_engine.accelerator.device.type
-        return ModelSource(model=str(self.folder), task=None if named else self.task.name, device=device)
 
     def _frame(self, frame: Any, text: str | Sequence[str] | None) -> Any:
         new = _by_column(self._answers(frame, text), taken=[str(name) for name in frame.columns])

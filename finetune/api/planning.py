@@ -1,13 +1,13 @@
 """From recipes or data to finished runs: what `finetune run` and `finetune.train` both call."""
 
+import os
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from finetune.checks.refusal import require_sound_data
-from finetune.data.messages import noun
-from finetune.errors import UserError, nearest
+from finetune.errors import UserError
+from finetune.gone import gone
 from finetune.runs.events import Watcher
 from finetune.runs.record import RunRecord
 from finetune.task_types.resolved_run import ResolvedRun
@@ -15,8 +15,7 @@ from finetune.training.first_runs import checkpoint_of, with_first_runs
 from finetune.training.run_options import RunOptions
 from finetune.training.targets import expand_targets
 
-if TYPE_CHECKING:
-    from finetune.training.executors.job import Executor
+RAY = "ray"
 
 
 def plan(
@@ -44,39 +43,30 @@ def plan(
     return with_first_runs(planned, out)
 
 
-EXECUTORS = ("ray", "slurm")
-
-
-def executor_of(name: str | None, **settings: Any) -> "Executor | None":
-    """Where several runs are trained: as tasks of `ray` or jobs of `slurm`; None: one after the other in this process.
-
-    `settings` are those of `OnRay` or `OnSlurm`; None is their default. Needs torch where there is a name. It needs no
-    plan: call it first, since reading data takes a while. Raises UserError for another name, for a setting that the
-    executor lacks or whose value is out of range, and for settings without an executor.
-    """
-    given = {key: value for key, value in settings.items() if value is not None}
-    if name is None:
-        if given:
-            names = ", ".join(f"`{key}`" for key in given)
-            for_several = f"{names} {noun(len(given), 'is', 'are')} for runs that are trained at once"
-            raise UserError(for_several, "Add `on`, or leave it out")
-        return None
-    if name not in EXECUTORS:
-        raise UserError(f"`on` is '{name}'", f"{nearest(name, list(EXECUTORS))}Give {' or '.join(EXECUTORS)}")
-    from finetune.training.executors.on_ray import OnRay
-    from finetune.training.executors.on_slurm import OnSlurm
-
-    kind = OnRay if name == "ray" else OnSlurm
-    if other := sorted(given.keys() - {field.name for field in fields(kind)}):
-        raise UserError(f"{name} has no {', '.join(f'`{key}`' for key in other)}", "Leave it out")
-    return kind(**given)
+def require_on(on: str | None) -> None:
+    """Raises UserError for a value of `on` that trains no runs, and in a process that a launcher has started."""
+    if on is None:
+        return
+    if taken_out := gone(on):
+        raise taken_out
+    if on != RAY:
+        raise UserError(f"`on` is '{on}'", f"Give {RAY}, or leave it out")
+    if "WORLD_SIZE" in os.environ:
+        raise UserError("`on` starts processes, and a launcher has started this one", "Leave one of them out")
 
 
 def execute(
-    planned: Sequence[ResolvedRun], options: RunOptions, *, watch: Watcher, executor: "Executor | None" = None
+    planned: Sequence[ResolvedRun], options: RunOptions, *, watch: Watcher, on: str | None = None
 ) -> tuple[list[RunRecord], list[UserError]]:
-    """The records of the finished runs, and the errors of those that failed; see `run_all`. Needs torch."""
-    from finetune.training.executors.job import InSequence
+    """The records of the finished runs, and the errors of those that failed; see `run_all`. Needs torch.
+
+    The runs are trained one after the other in this process, or `on` Ray as tasks.
+    """
     from finetune.training.run_many import run_all
 
-    return run_all(planned, options, watch=watch, executor=executor or InSequence())
+    if on is None:
+        return run_all(planned, options, watch=watch)
+    from finetune.training.on_ray import ray_cluster, train_on_ray
+
+    with ray_cluster():
+        return run_all(planned, options, watch=watch, train=train_on_ray)

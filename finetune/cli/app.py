@@ -200,7 +200,8 @@ def _as_user_error(error: Any) -> UserError:
 
 def _unknown_option(name: str, ctx: Any) -> UserError:
     """The error for an option that a command does not have."""
-    if taken_out := gone(name.partition("=")[0]):
+    option = name.partition("=")[0]
+    if taken_out := gone(option) or gone(f"{ctx.info_name} {option}"):
         return taken_out
     known = [option for parameter in ctx.command.params for option in parameter.opts if option.startswith("--")]
     setting = _as_setting(name) if ctx.info_name in TAKE_SETTINGS else ""

@@ -5,8 +5,6 @@ from typing import Annotated
 
 import typer
 
-from finetune.errors import UserError
-
 RESULTS = Path("results")
 
 Data = Annotated[Path | None, typer.Option(help="Folder with the data files; default: $FINETUNE_DATA, then the Hub.")]
@@ -58,11 +56,3 @@ def complete(incomplete: str) -> list[str]:
     return [
         name for name in (*recipe_files(), *(f"{key}=" for key in setting_names(Recipe))) if name.startswith(incomplete)
     ]
-
-
-def pairs(options: list[str] | None) -> dict[str, str] | None:
-    """Options given as `key=value`; None without any. Raises UserError for one without `=`."""
-    pairs = [option.partition("=") for option in options or ()]
-    if wrong := [key for key, equals, _ in pairs if not equals]:
-        raise UserError(f"--sbatch {wrong[0]}: has no value", "Give it as --sbatch partition=gpu")
-    return {key.lstrip("-"): value for key, _, value in pairs} or None

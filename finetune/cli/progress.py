@@ -32,9 +32,7 @@ from finetune.runs.events import (
     Working,
     unwatched,
 )
-from finetune.runs.interrupted import InterruptedRun
 from finetune.runs.pace import Pace, duration
-from finetune.runs.sweep_events import RunEnded, SweepProgress
 
 BAR = 12  # characters
 LINE_EVERY = 20.0  # seconds between lines of progress if standard error is not a terminal
@@ -96,10 +94,6 @@ class ProgressDisplay:
                 self._show_rows(event)
             case EpochDone():
                 self._show_epoch(event)
-            case SweepProgress():
-                self._show_sweep(event)
-            case RunEnded():
-                self._show_run(event)
             case Ended():
                 self._end()
 
@@ -154,20 +148,6 @@ class ProgressDisplay:
         facts = [f"loss {done.loss:.3f}", scores, *self.best]
         self.console.print_line(f"{self.pace.plan.unit} {done.epoch}/{self.pace.plan.epochs}  {'  '.join(facts)}")
 
-    def _show_sweep(self, sweep: SweepProgress) -> None:
-        ended = sweep.finished + sweep.failed
-        facts = [f"{sweep.failed} failed"] * bool(sweep.failed) + [*self.best, f"{len(sweep.running)} running"]
-        facts += [_under_way(run) for run in sweep.running]
-        if ended < sweep.total:
-            self._show("runs", done=ended, total=sweep.total, facts=facts, every=LINE_EVERY)
-
-    def _show_run(self, run: RunEnded) -> None:
-        if run.failure:
-            self.console.print_line(f"failed  {run.failure}")
-        elif run.record is not None:
-            scores = in_words(run.record.scores, run.record.metric)
-            self.console.print_line(f"done  {run.recipe}  {run.record.id}  {scores}")
-
     def _show(
         self, what: str, *, done: int, total: int, left: float | None = None, facts: list[str] | None = None,
         every: float = 0.0,
@@ -188,12 +168,6 @@ class ProgressDisplay:
         if self.live is not None:
             self.live.stop()
             self.live = None
-
-
-def _under_way(run: InterruptedRun) -> str:
-    """`rte 5f0c2d6e1a on node7, 64 examples/s, 2:05 left`."""
-    pace = f", {run.rate:.0f} examples/s, {duration(run.left)} left" if run.rate else ""
-    return f"{run.task} {run.id} on {run.where}{pace}"
 
 
 class LiveLine:

@@ -3,13 +3,12 @@
 import re
 from pathlib import Path
 
-from finetune.data.addresses import is_remote
 from finetune.data.formats.brat import annotated
 from finetune.data.formats.class_folders import class_folders
 from finetune.data.formats.slot_files import is_next_to_words, slot_files
 from finetune.data.label_names import FILES as LABEL_FILES
 from finetune.data.paired_files import is_label_file
-from finetune.data.paths import exists, is_folder, is_pattern, require_file, require_here, require_utf_8
+from finetune.data.paths import exists, is_folder, is_pattern, is_remote, require_file, require_here, require_utf_8
 from finetune.errors import UserError
 
 NAMES = {

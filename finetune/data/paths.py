@@ -35,6 +35,11 @@ def exists(path: str | Path) -> bool:
     return os.path.exists(path)  # noqa: PTH110
 
 
+def is_remote(address: str) -> bool:
+    """Whether an address names a file system, as `s3://bucket/file` does."""
+    return "://" in address
+
+
 def is_pattern(path: str | Path) -> bool:
     """Whether this names files by wildcards: not one that exists, and with a suffix, unlike a pattern of recipes."""
     return bool(WILDCARD.search(str(path)) and Path(path).suffix.lower() not in ("", ".toml")) and not exists(path)

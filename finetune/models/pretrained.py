@@ -9,9 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from finetune.data.addresses import is_remote
 from finetune.data.checksums import CHECKSUMS, sha256_of, verify_folder
-from finetune.data.paths import is_folder, require_file
+from finetune.data.paths import is_folder, is_remote, require_file
 from finetune.errors import UserError, first_line
 from finetune.models.fingerprint import DECISIVE, OWN_WEIGHTS, fingerprint_of
 from finetune.models.hub_names import name_in_url, near_names

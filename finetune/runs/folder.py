@@ -82,7 +82,7 @@ class RunFolder:
     def require_model(self) -> Path:
         """The folder of the finished run's model. Raises UserError where it is missing or not the run's."""
         if not self.model.is_dir():
-            remedy = "Weights are not in git, nor sent with `collect=scores`: run it with `force`"
+            remedy = "Weights are not in git: run it with `force`"
             raise UserError(f"{self.path}: its model is missing", remedy)
         self.verify(f"{self.model.name}/{CHECKSUMS}")
         return self.model

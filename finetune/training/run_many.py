@@ -1,44 +1,103 @@
 """Runs several recipes; a failed run does not stop the rest."""
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from finetune.data.messages import so_many
-from finetune.errors import UserError
-from finetune.runs.events import Note, Watcher
+from finetune.errors import UserError, first_line
+from finetune.models.device import is_out_of_memory
+from finetune.runs.events import Ended, Note, Watcher
 from finetune.runs.folder import RunFolder
+from finetune.runs.processes import first_process
 from finetune.runs.record import RunRecord
 from finetune.task_types.resolved_run import ResolvedRun
-from finetune.training.executors.job import Executor, Job, Outcome
+from finetune.training.run import run
 from finetune.training.run_options import RunOptions
+from finetune.training.together.run import run_together
+from finetune.training.tracking.tracking import tracked
+from finetune.training.trainer import Paused
+
+Outcome = RunRecord | float | UserError  # the record; of a paused run its headline score so far; why it failed
+TrainRuns = Callable[[Sequence[ResolvedRun], RunOptions, Watcher], list[Outcome]]  # the outcome of each run, in order
 
 
 def run_all(
-    runs: Sequence[ResolvedRun], options: RunOptions, *, watch: Watcher, executor: Executor
+    runs: Sequence[ResolvedRun], options: RunOptions, *, watch: Watcher, train: TrainRuns | None = None
 ) -> tuple[list[RunRecord], list[UserError]]:
     """The records of finished runs, and the errors of failed ones, each in the order of the runs.
 
     Runs whose encoders others start from are trained first, each once; their records are not among those returned.
+    They are trained one after the other in this process, or by `train`.
     """
-    if any(one.first or one.teachers for one in runs):
-        with executor.held(options.out):
-            found = _all(runs, options, watch, executor)
-    else:
-        found = _all(runs, options, watch, executor)
+    found = _all(runs, options, watch, train or train_in_sequence)
     failures = [one for one in found if isinstance(one, UserError)]
     return [one for one in found if isinstance(one, RunRecord)], failures
 
 
-def _all(runs: Sequence[ResolvedRun], options: RunOptions, watch: Watcher, executor: Executor) -> list[Outcome]:
-    """What became of each run. One whose first run failed fails with it."""
-    ready = _with_plain_runs(_with_encoders(runs, options, watch, executor), options, watch, executor)
-    jobs = [Job(planned=one, options=options, named=len(runs) > 1) for one in ready if isinstance(one, ResolvedRun)]
-    ended = iter(executor.outcomes(jobs, watch))
+def train_in_sequence(runs: Sequence[ResolvedRun], options: RunOptions, watch: Watcher) -> list[Outcome]:
+    """Trains one run after the other in this process; a failed one does not stop the rest."""
+    return [train_run(one, options, watch) for one in runs]
+
+
+def train_run(planned: ResolvedRun, options: RunOptions, watch: Watcher, *, pause_after: int | None = None) -> Outcome:
+    """Trains a run in this process, up to an epoch if it is to be paused.
+
+    Raises what is not the user's to fix, Interrupted after a signal, and in one of several processes every error.
+    """
+    first, why = first_process(), ""
+    try:
+        with tracked(options.track if first else (), watch) as watcher:
+            train = run_together if planned.members else run
+            return train(planned, options, watch=watcher, pause_after=pause_after)
+    except Paused as paused:
+        return paused.headline
+    except (UserError, OSError, RuntimeError) as error:
+        failure = _failure(error)
+        why = f"{type(error).__name__}: {error}" if failure is None else failure.what
+        if failure is None:
+            raise
+        if os.environ.get("WORLD_SIZE", "1") != "1":
+            raise failure from error  # the other processes would wait for this one forever
+        return failure
+    finally:
+        watch(Ended(failure=why))
+
+
+def _failure(error: Exception) -> UserError | None:
+    """An exception as UserError; None for a fault of the code."""
+    if isinstance(error, UserError):
+        return error
+    if isinstance(error, OSError):
+        return UserError(str(error), "Free space, or choose another folder with `out`")
+    if isinstance(error, RuntimeError) and is_out_of_memory(error):
+        return UserError(
+            "out of memory",
+            "Set train.gradient_checkpointing=true, raise train.accumulation, or lower train.batch_size or max_length",
+        )
+    if "deterministic" in str(error):
+        return UserError(first_line(error), "Leave deterministic = true out, or train on the CPU")
+    return None
+
+
+def _all(runs: Sequence[ResolvedRun], options: RunOptions, watch: Watcher, train: TrainRuns) -> list[Outcome]:
+    """The outcome of each run. One whose first run failed fails with it; errors of several name the recipe."""
+    ready = _with_plain_runs(_with_encoders(runs, options, watch, train), options, watch, train)
+    trained = [one for one in ready if isinstance(one, ResolvedRun)]
+    outcomes = train(trained, options, watch)
+    if len(runs) > 1:
+        outcomes = [with_name(one.name, outcome) for one, outcome in zip(trained, outcomes, strict=True)]
+    ended = iter(outcomes)
     return [next(ended) if isinstance(one, ResolvedRun) else one for one in ready]
 
 
+def with_name(name: str, outcome: Outcome) -> Outcome:
+    """An outcome whose error begins with the recipe's name."""
+    return type(outcome)(f"{name}: {outcome.what}", outcome.way_out) if isinstance(outcome, UserError) else outcome
+
+
 def _with_encoders(
-    runs: Sequence[ResolvedRun], options: RunOptions, watch: Watcher, executor: Executor
+    runs: Sequence[ResolvedRun], options: RunOptions, watch: Watcher, train: TrainRuns
 ) -> list[ResolvedRun | UserError]:
     """The runs with the folders of their first runs, which are trained unless they are finished."""
     firsts = list({id(one.first): one.first for one in runs if one.first is not None}.values())
@@ -46,7 +105,7 @@ def _with_encoders(
         return list(runs)
     names = ", ".join(dict.fromkeys(one.name for one in firsts))
     watch(Note(f"{so_many(len(firsts), 'run')} of {names} first, for the encoders that the others start from"))
-    outcomes = _all(firsts, replace(options, force=False), watch, executor)
+    outcomes = _all(firsts, replace(options, force=False), watch, train)
     found = dict(zip(map(id, firsts), outcomes, strict=True))
     return [one if one.first is None else _with_encoder(one, found[id(one.first)], options) for one in runs]
 
@@ -67,7 +126,7 @@ def _with_encoder(one: ResolvedRun, first: Outcome, options: RunOptions) -> Reso
 
 
 def _with_plain_runs(
-    runs: Sequence[ResolvedRun | UserError], options: RunOptions, watch: Watcher, executor: Executor
+    runs: Sequence[ResolvedRun | UserError], options: RunOptions, watch: Watcher, train: TrainRuns
 ) -> list[ResolvedRun | UserError]:
     """The runs with a teacher with the folders of the same runs without one, which are trained unless they are
     finished. Equal ones are one run.
@@ -77,7 +136,7 @@ def _with_plain_runs(
         return list(runs)
     watch(Note(f"the same without a teacher first, to be compared: {so_many(len(taught), 'run')}"))
     plain = [one.without_teachers for one in taught]
-    outcomes = iter(_all(plain, replace(options, force=False), watch, executor))
+    outcomes = iter(_all(plain, replace(options, force=False), watch, train))
     return [_with_plain(one, next(outcomes), options) if one in taught else one for one in runs]
 
 

@@ -41,7 +41,6 @@ from finetune.cli.commands import FIRST
 from finetune.commands.submission import glue as submission
 from finetune.data.source import Source
 from finetune.models import layer_mix
-from finetune.training.executors import on_slurm
 from finetune.training.targets import expand_targets, split_arguments
 
 SMALL = ["train.epochs=1", "limit=16", "max_length=64"]
@@ -201,7 +200,6 @@ def reader(
     monkeypatch.setenv("FINETUNE_DATA", str(page_data.parent))
     monkeypatch.setenv("FINETUNE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(layer_mix, "LSTM_WIDTH", 24)
-    monkeypatch.setattr(on_slurm, "CLUSTER", "local")
     monkeypatch.setattr(submission, "FILES", tuple(replace(file, rows=20) for file in submission.FILES))
     yield Reader(tmp_path, page_data, tiny_bert, monkeypatch, capsys)
 

@@ -191,7 +191,7 @@ def test_first_runs_on_ray_are_those_of_one_process(tiny_bert: Path, tmp_path: P
     pytest.importorskip("ray")
     write(tmp_path, tiny_bert)
     command = ["run", "second.csv", "model=first.toml", "--seeds", "2", *SHORT]
-    on_ray = started(tmp_path, tmp_path, *command, "--out", "ray", "--on", "ray", "--workers", "2")
+    on_ray = started(tmp_path, tmp_path, *command, "--out", "ray", "--on", "ray")
     _, err = on_ray.communicate(timeout=300)
     assert on_ray.returncode == 0, err
     plain = started(tmp_path, tmp_path, *command, "--out", "plain")

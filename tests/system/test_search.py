@@ -7,12 +7,11 @@ import signal
 import subprocess
 import sys
 import time
-import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.cli import Finetune, InProcess, assert_error
+from support.cli import InProcess, assert_error
 from support.runs import REVIEWS
 
 import finetune
@@ -67,7 +66,7 @@ def test_a_repeated_search_runs_nothing_and_more_trials_continue_it(
         raise AssertionError("a finished run is trained again")
 
     with monkeypatch.context() as patch:
-        patch.setattr("finetune.training.executors.job.run", never)
+        patch.setattr("finetune.training.run_many.run", never)
         patch.setattr("finetune.commands.search.winner._scores", never)
         code, again, err = in_process(*command, "--trials", "3", data="")
     assert (code, again, (reviews / "best.toml").read_text()) == (0, out, best)
@@ -178,7 +177,7 @@ def test_a_trial_that_diverges_is_listed_and_not_trained_again(
             raise Diverged("the loss is nan", "Lower train.learning_rate")
         return run(resolved, options, **given)
 
-    monkeypatch.setattr("finetune.training.executors.job.run", diverging)
+    monkeypatch.setattr("finetune.training.run_many.run", diverging)
     command = ["search", "reviews.csv", "space.toml", f"model={tiny_bert}", "train.epochs=1", "--seeds", "1"]
     code, out, err = in_process(*command, data="")
     assert (code, tried) == (0, [1e-3, 2e-3]), err
@@ -193,7 +192,7 @@ def test_a_search_whose_first_trials_all_fail_stops(
     def full(*_: Any, **__: Any) -> RunRecord:
         raise OSError("the disk is full")
 
-    monkeypatch.setattr("finetune.training.executors.job.run", full)
+    monkeypatch.setattr("finetune.training.run_many.run", full)
     code, _, err = in_process("search", "reviews.csv", "space.toml", f"model={tiny_bert}", "--seeds", "1", data="")
     assert code == 2
     assert_error(err, "first 3 trials failed", "the disk is full")
@@ -232,7 +231,7 @@ def test_wrong_input_is_one_line(in_process: InProcess, reviews: Path, tiny_bert
         (["reviews.csv", "space.toml", "--test-share", "0.2", "--folds", "2"], ["exclude"]),
         (["reviews.csv", "space.toml", "--test-share", "2"], ["`--test-share` is 2"]),
         (["reviews.csv", "space.toml", "--prune", "medain"], ["medain"]),
-        (["reviews.csv", "space.toml", "--workers", "2"], ["workers"]),
+        (["reviews.csv", "space.toml", "--on", "ray"], ["'search --on' was taken out"]),
         (["reviews.csv", "space.toml", "-o", "reviews.csv"], ["reviews.csv", ".toml"]),
     ):
         code, _, err = in_process("search", *arguments, f"model={tiny_bert}", data="")
@@ -248,54 +247,3 @@ def test_a_package_that_is_absent_is_named(
     assert code == 2
     assert_error(err, "pip install 'bert-finetune[search]'")
     assert not (reviews / "results").exists()
-
-
-@pytest.mark.nightly
-def test_a_search_on_ray_is_the_same_each_time_and_finished_runs_start_no_cluster(
-    reviews: Path, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pytest.importorskip("ray")
-    from finetune.machines import ray_tasks
-
-    started = []
-
-    def counted(*given: Any, **named: Any) -> Any:
-        started.append(given)
-        return cluster(*given, **named)
-
-    cluster = ray_tasks.cluster
-    monkeypatch.setattr(ray_tasks, "cluster", counted)
-    given: dict[str, Any] = {"space": "space.toml", "model": tiny_bert, "trials": 4, "seeds": 1, "prune": "halving"}
-    given |= {"on": "ray", "workers": 2, "cpus_each": 1}
-    first, second = (finetune.search("reviews.csv", out=out, **given) for out in ("one", "two"))
-    assert first.trials.equals(second.trials)
-    assert scores(reviews / "one") == scores(reviews / "two")
-    assert started
-    started.clear()
-    assert finetune.search("reviews.csv", out="one", **given).trials.equals(first.trials)
-    assert started == []
-
-
-@pytest.mark.nightly
-def test_a_search_on_slurm_has_the_trials_of_one_process_and_finished_runs_submit_no_job(
-    finetune: Finetune, in_process: InProcess, reviews: Path, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """With submitit's local executor, which starts each job as a process of this machine."""
-    from finetune.training.executors import on_slurm
-
-    monkeypatch.setattr(on_slurm, "CLUSTER", "local")
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    command = ["search", "reviews.csv", "space.toml", f"model={tiny_bert}", "--trials", "2", "--seeds", "2"]
-    jobs = [*command, "--out", "jobs", "--on", "slurm", "--workers", "2", "--cpus-each", "1"]
-    code, out, err = in_process(*jobs, "-o", "jobs.toml", data="")
-    assert code == 0, err
-    assert "Traceback" not in err and "best of 2 trials" in out
-    submitted = {*(reviews / "jobs" / ".slurm").rglob("*_submitted.pkl")}
-    assert len(submitted) == 4
-    plain = finetune(*command, "--out", "plain", "-o", "plain.toml")
-    assert plain.returncode == 0, plain.stderr
-    assert scores(reviews / "jobs") == scores(reviews / "plain")
-    assert tomllib.loads((reviews / "jobs.toml").read_text()) == tomllib.loads((reviews / "plain.toml").read_text())
-    code, again, _ = in_process(*jobs, "-o", "again.toml", data="")
-    assert (code, again.splitlines()[:-1]) == (0, out.splitlines()[:-1])
-    assert {*(reviews / "jobs" / ".slurm").rglob("*_submitted.pkl")} == submitted

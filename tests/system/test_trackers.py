@@ -62,7 +62,7 @@ def test_workers_of_ray_send_their_runs_to_tensorboard(
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     command = ["run", *SETTINGS, f"model={tiny_bert}", "--seeds", "2", "--device", "cpu", "--track", "tensorboard"]
-    done = finetune(*command, "--on", "ray", "--workers", "2", "--cpus-each", "1", data=rte)
+    done = finetune(*command, "--on", "ray", data=rte)
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr and "note: tensorboard" not in done.stderr
     records = [json.loads(file.read_text()) for file in tmp_path.glob("results/rte/*/record.json")]

@@ -2,7 +2,6 @@
 
 import json
 import os
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -211,46 +210,6 @@ def test_frozen_weights_are_not_sent_to_other_processes(tiny_bert: Path, tmp_pat
         "2 processes: frozen 1.000, trained 1.000",
         "2 processes: frozen 2.000, trained 1.000",
     ]
-
-
-@pytest.mark.nightly
-def test_the_command_starts_its_processes_and_ends_with_their_exit_code(
-    finetune: Finetune, tiny_bert: Path, tmp_path: Path
-) -> None:
-    settings = ["run", "quickstart", "train.epochs=1", "limit=100", "--processes", "2"]
-    done = finetune(*settings, f"model={tiny_bert}")
-    assert done.returncode == 0, done.stderr
-    (record,) = tmp_path.glob("results/paraphrase/*/record.json")
-    assert json.loads(record.read_text())["processes"] == 2
-    failed = finetune(*settings, "model=no-such-model")
-    assert failed.returncode == 2
-    assert [line for line in failed.stderr.splitlines() if not line.startswith("error: ")][2:] == [
-        "finding the encoder's weights"
-    ]
-    none = finetune("run", "quickstart", "--processes", "0")
-    assert (none.returncode, none.stderr.splitlines()[1:]) == (
-        2,
-        ["error: the number of processes is 0. Give at least 1"],
-    )
-
-
-@pytest.mark.nightly
-def test_two_machines_meet_at_an_address(tiny_bert: Path, tmp_path: Path) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [sys.executable, "-m", "finetune", "run", "quickstart", f"model={tiny_bert}", "train.epochs=1"]
-    command += ["limit=100", "--machines", "2", "--address", f"127.0.0.1:{port}"]
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    both = [
-        subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        for _ in range(2)
-    ]
-    said = [one.communicate(timeout=300) for one in both]
-    assert [one.returncode for one in both] == [0, 0], said
-    assert sorted(bool(out) for out, _ in said) == [False, True]  # the first process prints
-    (record,) = tmp_path.glob("results/paraphrase/*/record.json")
-    assert json.loads(record.read_text())["processes"] == 2
 
 
 @pytest.mark.nightly

@@ -9,7 +9,7 @@ LISTED = Listed(
     examples=(
         ("finetune predict reviews.csv new.csv -o out.csv", "by its model"),
         ("finetune predict RUN - < lines.txt", "a text a line"),
-        ("finetune predict RUN rows -o predicted --workers 2", "a folder of Parquet"),
+        ("finetune predict RUN rows -o predicted", "a folder of Parquet"),
     ),
     also=("infer", "inference", "classify", "generate"),
 )

@@ -1,14 +1,16 @@
 """`finetune predict`: predictions for the rows of a file or lines of standard input."""
 
+import hashlib
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from finetune.api.planning import require_on
 from finetune.cli.arguments import (
     RESULTS,
     Coverage,
@@ -29,20 +31,23 @@ from finetune.cli.next_commands import GivenOptions
 from finetune.cli.options import note_line
 from finetune.cli.progress import ProgressDisplay
 from finetune.cli.terminal import echo, one_line, say
-from finetune.commands.predict.files import predict_files_command, unsure_lines
-from finetune.data.addresses import is_remote
-from finetune.data.messages import noun, so_many
+from finetune.data.atomic import write_atomically
+from finetune.data.messages import noun, percent, so_many
+from finetune.data.paths import is_folder, require_own_folder
 from finetune.errors import UserError
 from finetune.inference.asked import asked_answers
 from finetune.inference.exported.find import model_for_engine
 from finetune.inference.predict_plan import require_predictable
-from finetune.inference.shards.begin import SUFFIX, is_many
-from finetune.inference.shards.executors import require_executor
 from finetune.metrics.scores import plain_metrics
 from finetune.runs.events import unwatched
 from finetune.task_types.registry import find
 from finetune.task_types.task import Task
 from finetune.training.targets import split_arguments
+
+if TYPE_CHECKING:
+    from finetune.inference.predictor import Predictor
+
+MODEL = ".model"  # in the output of a folder: a hash of the model that made what is there
 
 
 def predict_command(
@@ -51,25 +56,14 @@ def predict_command(
     ],
     file: Annotated[
         str,
-        typer.Argument(
-            help="A data file in any format; - reads lines from standard input. Several Parquet files, a folder of"
-            " them, a pattern or an address (s3://, hf://) are predicted into the folder -o."
-        ),
+        typer.Argument(help="A data file in any format, or a folder of Parquet; - reads lines from standard input."),
     ],
     settings: Annotated[
         list[str] | None,
-        typer.Argument(help="More files; text=COLUMN, label=COLUMN, encoding=NAME, sheet=NAME, temperature=dev."),
+        typer.Argument(help="text=COLUMN, label=COLUMN, encoding=NAME, sheet=NAME, temperature=dev."),
     ] = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Default: NAME.predicted.SUFFIX here.")] = None,
-    workers: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="Processes that share several Parquet files; default: 1, with --on as many as have room."
-        ),
-    ] = None,
-    on: Annotated[str | None, typer.Option("--on", help="Predict several Parquet files as tasks of `ray`.")] = None,
-    gpus_each: Annotated[float | None, typer.Option(help="With --on: GPUs of a task, such as 0.5.")] = None,
-    cpus_each: Annotated[int | None, typer.Option(help="With --on: CPU cores, and threads, of a task.")] = None,
+    on: Annotated[str | None, typer.Option("--on", help="Predict a folder of Parquet with `ray`.")] = None,
     coverage: Coverage = None,
     risk: Risk = None,
     precision: Precision = None,
@@ -87,29 +81,35 @@ def predict_command(
     quiet: Quiet = False,
 ) -> None:
     """Writes the predictions to a file, or prints them for rows from standard input."""
-    targets, given = _arguments([file, *(settings or [])])
+    others, given = split_arguments(settings or [])
+    if others:
+        raise UserError(f"predict takes a file or a folder of Parquet, and not also {others[0]}", "Name a folder")
     if file == "-" and (output or escape or given.keys() - {"temperature"}):
         raise UserError(
             "-o, --escape-formulas and column settings do not apply to lines of standard input", "Leave them out"
         )
-    tasks = {"on": on, "workers": workers, "gpus_each": gpus_each, "cpus_each": cpus_each}
-    many = file != "-" and is_many(targets, output)
-    if not many and (wrong := [name for name, value in tasks.items() if value is not None]):
-        raise UserError(f"`{wrong[0]}` is for several Parquet files", "Leave it out, or name a folder with -o")
-    require_executor(on, gpus_each=gpus_each, cpus_each=cpus_each)
+    require_on(on)
+    files = [] if file == "-" else _parquet_files(Path(file))
+    if on is not None and not files:
+        raise UserError("`on` is for a folder of Parquet", "Leave it out, or name a folder")
     if task is not None:
         find(task)
     model = model_for_engine(model, engine, out=out)
-    device = device or ("cpu" if gpus_each == 0 else None)  # that of tasks without a GPU
     asked = asked_answers(coverage, risk, precision, label_sets)
     source = {"model": model, "task": task, "out": str(out), "device": device, "asked": asked}
     source["temperature"] = given.get("temperature")
     if file == "-":
         _predict_lines(source, quiet=quiet)
-    elif many:
-        if escape:
-            raise UserError("--escape-formulas does not apply to Parquet", "Leave it out")
-        predict_files_command(targets, output, given, source=source, tasks=tasks, as_json=as_json, quiet=quiet)
+    elif files:
+        to = _require_folder(Path(file), output, escape=escape)
+        require_predictable(model, files[0], to / files[0].name, given, out=out, force=True)
+        if on is None:
+            _predict_folder(Path(file), files, to, given, source=source, as_json=as_json, quiet=quiet)
+        else:
+            load_for(model, "" if quiet else f"{file}: loading Ray", "finetune.inference.model_source")
+            from finetune.commands.predict.on_ray import predict_on_ray
+
+            say(predict_on_ray(source, Path(file), to, _columns(given)))
     else:
         to = require_predictable(model, Path(file), output, given, out=out, force=force)
         _predict_file(Path(file), to, given, source=source, escape=escape, as_json=as_json, quiet=quiet)
@@ -146,8 +146,7 @@ def _predict_file(
     watch = display or unwatched
     with display or nullcontext():
         predictor = ModelSource(**source).load(watch=watch)
-        options = {name: str(value) for name, value in given.items() if name != "temperature"}
-        found = predict_file(predictor, file, to, options=options, watch=watch, escape=escape)
+        found = predict_file(predictor, file, to, options=_columns(given), watch=watch, escape=escape)
     if as_json:
         echo(json.dumps(found.facts(to)))
         return
@@ -159,11 +158,92 @@ def _predict_file(
             standard_output().print_next(kept.command("evaluate", source["model"], "FILE"))
 
 
-def _arguments(given: list[str]) -> tuple[list[str], dict[str, Any]]:
-    """Files, whose names may have an equals sign, and settings."""
-    files = [one for one in given if is_remote(one) or one.endswith(SUFFIX)]
-    others, settings = split_arguments([one for one in given if one not in files])
-    return [one for one in given if one in files or one in others], settings
+def _columns(given: Mapping[str, Any]) -> dict[str, str]:
+    """The settings that say how a file is read."""
+    return {name: str(value) for name, value in given.items() if name != "temperature"}
+
+
+def _parquet_files(folder: Path) -> list[Path]:
+    """The Parquet files below a folder, without hidden ones; none where it is a file."""
+    files = sorted(folder.rglob("*.parquet")) if is_folder(folder) else []
+    return [file for file in files if not any(part[0] in "._" for part in file.relative_to(folder).parts)]
+
+
+def _require_folder(folder: Path, output: Path | None, *, escape: bool) -> Path:
+    """The output. Raises UserError where it is not a folder apart from the files, and for `escape`."""
+    if output is None or (output.exists() and not is_folder(output)):
+        raise UserError("a folder of Parquet is predicted into a folder", "Name one with -o")
+    require_own_folder(output)
+    if output.resolve().is_relative_to(folder.resolve()) or folder.resolve().is_relative_to(output.resolve()):
+        raise UserError(f"{output}: is in the folder of the files, or holds it", "Name another folder with -o")
+    if escape:
+        raise UserError("--escape-formulas does not apply to Parquet", "Leave it out")
+    output.mkdir(parents=True, exist_ok=True)
+    return output
+
+
+def _predict_folder(
+    folder: Path,
+    files: Sequence[Path],
+    output: Path,
+    given: Mapping[str, Any],
+    *,
+    source: Mapping[str, Any],
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Predicts files one after the other, without those whose output is whole; prints a summary of each.
+
+    Raises UserError, after the others are predicted, where a file could not be.
+    """
+    doing = f"{so_many(len(files), 'file')}: loading {source['model']}"
+    load_for(source["model"], "" if quiet else doing, "finetune.inference.predict_file")
+    from finetune.inference.model_source import ModelSource
+    from finetune.inference.predict_file import predict_file
+
+    display, failed = None if quiet else ProgressDisplay(standard_error()), []
+    with display or nullcontext():
+        predictor = ModelSource(**source).load(watch=display or unwatched)
+    _mark(output, predictor, given)
+    left = [file for file in files if not _is_whole(output / file.relative_to(folder), file)]
+    if not left:
+        say(f"{output}: every file is predicted already")
+    for file in left:
+        to = output / file.relative_to(folder)
+        to.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with display or nullcontext():
+                found = predict_file(predictor, file, to, options=_columns(given), watch=display or unwatched)
+        except UserError as error:
+            failed.append(error.what)
+            continue
+        claimed = predictor.unsure.claimed if predictor.unsure else ""
+        echo(json.dumps(found.facts(to))) if as_json else say(_summary(found.facts(to), predictor.task, claimed))
+    if failed:
+        what = f"{len(failed)} of {so_many(len(files), 'file')} {noun(len(failed), 'is', 'are')} not predicted"
+        raise UserError(f"{what}: {failed[0]}", "Fix what is wrong, and run the same command")
+
+
+def _mark(output: Path, predictor: "Predictor", given: Mapping[str, Any]) -> None:
+    """Writes which model an output is of. Raises UserError where it has files of another one."""
+    facts = [predictor.fingerprint, *predictor.engine.computes_in, *sorted(_columns(given).items())]
+    mark, model = output / MODEL, hashlib.sha256(json.dumps(facts).encode()).hexdigest()
+    if any(output.rglob("*.parquet")) and not (mark.is_file() and mark.read_text(encoding="utf-8") == model):
+        raise UserError(f"{output}: has files of another model, device or column", "Name another folder with -o")
+    write_atomically(mark, model)
+
+
+def _is_whole(output: Path, file: Path) -> bool:
+    """Whether an output has as many rows as its file, and was written after it; a file without rows needs none."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        rows = pq.read_metadata(file.absolute()).num_rows
+        there = not rows or pq.read_metadata(output.absolute()).num_rows == rows
+        return there and (not rows or output.stat().st_mtime_ns >= file.stat().st_mtime_ns)
+    except (OSError, pa.ArrowException):
+        return False
 
 
 def _summary(facts: Mapping[str, Any], task: Task, claimed: str) -> str:
@@ -171,7 +251,9 @@ def _summary(facts: Mapping[str, Any], task: Task, claimed: str) -> str:
     lines = [f"{so_many(facts['rows'])} in {facts['seconds']:.1f} s -> {facts['output']}"]
     if count := facts["errors"]:
         lines.append(f"{so_many(count)} {noun(count, 'has', 'have')} no prediction: the column `error` says why")
-    lines += unsure_lines(facts, claimed)
+    if (unsure := facts.get("unsure")) is not None:
+        share = f" ({percent(unsure / max(1, facts['rows']))})" if claimed in ("rows", "answers") else ""
+        lines.append(f"{unsure:,} {claimed} unsure{share}: in the column `unsure`")
     lines += [one_line(note_line(note)) for note in facts["notes"]]
     scores: dict[str, float] = facts["scores"]
     if scores:

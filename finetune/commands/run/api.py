@@ -8,7 +8,7 @@ from typing import Any
 
 from finetune.api.callbacks import Callback, watcher_of
 from finetune.api.inputs import in_memory, is_path, recipe_settings
-from finetune.api.planning import execute, executor_of, plan
+from finetune.api.planning import execute, plan, require_on
 from finetune.api.quiet import plainly, quiet
 from finetune.api.run import Run, runs_of_records
 from finetune.commands.run.live import followed, require_own_process
@@ -49,13 +49,6 @@ def train(
     checkpoint_minutes: float = 2.0,
     checkpoint_updates: int | None = None,
     on: str | None = None,
-    workers: int | None = None,
-    gpus_each: float | None = None,
-    cpus_each: int | None = None,
-    collect: str | None = None,
-    sbatch: Mapping[str, str] | None = None,
-    processes: int | None = None,
-    machines: int | None = None,
     progress: bool | None = None,
     callbacks: Callback | Iterable[Callback] = (),
     track: str | Sequence[str] = (),
@@ -86,14 +79,7 @@ def train(
         wait: Wait for a run that another process trains; False: such a run is an error.
         checkpoint_minutes: Minutes between checkpoints, unless writing takes over 3 % of the time.
         checkpoint_updates: Write a checkpoint after every so many updates instead.
-        on: Train several runs at once, as tasks of `ray` or jobs of `slurm`.
-        workers: With `on`, train at most so many runs at a time; default: as many as the machines have room for.
-        gpus_each: With `on`, the GPUs of a run, for `ray` also a part of one, such as 0.5.
-        cpus_each: With `on`, the CPU cores, and threads, of a run.
-        collect: With `ray`, send runs back from machines that do not see `out`: `all`, or `scores` without models.
-        sbatch: With `slurm`, options of sbatch, such as `{"partition": "gpu"}`.
-        processes: With `ray`, train each run in so many processes, one for each GPU.
-        machines: With `ray`, train each run on so many machines.
+        on: Train each run as a task of `ray`, on the cluster that `ray.init` finds.
         progress: Whether to show a line of progress; default: in a notebook only.
         callbacks: Functions that are called with each event, or objects with methods for some of them, such as
             `on_epoch_done`. A callback that raises an exception is reported by a warning, and not called again.
@@ -117,17 +103,14 @@ def train(
     )  # fmt: skip
     wanted = recipe_settings(settings, text=text, label=label, model=model)
     watch = watcher_of(progress, callbacks)
+    require_on(on)
     if live:
         require_own_process(on)
     shares = shares_of(data_sizes) if data_sizes is not None else ()
     with quiet():
-        executor = executor_of(
-            on, workers=workers, gpus_each=gpus_each, cpus_each=cpus_each, collect=collect, sbatch=sbatch,
-            processes=processes, machines=machines,
-        )  # fmt: skip
         planned = _planned(data, wanted, seeds=seeds, shares=shares, name=name, out=Path(out))
         with followed(watch, planned, live=live) as following:
-            records, failures = execute(planned, options, watch=following, executor=executor)
+            records, failures = execute(planned, options, watch=following, on=on)
     _warn_of(failures, raised=not records)
     return runs_of_records(records, out=Path(out))
 

@@ -1,15 +1,14 @@
 """`finetune run`: trains models from recipes or data, and prints their scores."""
 
-import sys
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from finetune.analysis.data_sizes import SizeCurve
-from finetune.api.planning import execute, executor_of, plan
+from finetune.api.planning import execute, plan, require_on
 from finetune.api.run import runs_of_records
-from finetune.cli.arguments import RESULTS, Data, Device, Json, Out, Quiet, complete, pairs
+from finetune.cli.arguments import RESULTS, Data, Device, Json, Out, Quiet, complete
 from finetune.cli.asking import asking
 from finetune.cli.console import Terminal, as_plain_text, standard_error, standard_output
 from finetune.cli.diagnosis_card import print_diagnoses
@@ -20,7 +19,6 @@ from finetune.cli.run_facts import next_commands, print_verdicts
 from finetune.cli.run_tables import print_record, summary_lines, summary_table
 from finetune.cli.tables import FittedTable, columns, layout_table
 from finetune.cli.terminal import echo, one_line, print_errors
-from finetune.commands.run.launch import ProcessGroup, in_group, launch
 from finetune.commands.run.live import followed, require_own_process
 from finetune.data.files import is_data
 from finetune.data.messages import so_many
@@ -37,8 +35,6 @@ from finetune.task_types.resolved_run import ResolvedRun
 from finetune.training.run_options import RunOptions, Saving
 from finetune.training.targets import split_arguments
 from finetune.training.tracking.names import tracker_names
-
-ALONE: dict[str, Any] = {"processes": 1, "machines": 1, "address": None}
 
 
 def run_command(
@@ -73,50 +69,27 @@ def run_command(
     no_wait: Annotated[
         bool, typer.Option("--no-wait", help="Stop if another process trains this run, rather than wait for it.")
     ] = False,
-    on: Annotated[str | None, typer.Option("--on", help="Train several runs at once, with `ray` or `slurm`.")] = None,
-    workers: Annotated[int | None, typer.Option(help="With --on: at most N runs at a time.")] = None,
-    gpus_each: Annotated[float | None, typer.Option(help="With --on: GPUs of a run, such as 0.5.")] = None,
-    cpus_each: Annotated[int | None, typer.Option(help="With --on: CPU cores, and threads, of a run.")] = None,
-    collect: Annotated[
-        str | None, typer.Option(help="With --on ray: send runs back here, `all`, or the `scores` without models.")
-    ] = None,
-    sbatch: Annotated[list[str] | None, typer.Option(help="With --on slurm: an option of sbatch as key=value.")] = None,
-    processes: Annotated[int, typer.Option(help="Train each run in N processes, one for each GPU.")] = 1,
-    machines: Annotated[
-        int, typer.Option(help="On N machines: start the same command on each, or once with --on ray.")
-    ] = 1,
-    address: Annotated[str | None, typer.Option(help="HOST:PORT of one of the machines, where they meet.")] = None,
+    on: Annotated[str | None, typer.Option("--on", help="Train each run as a task of `ray`.")] = None,
 ) -> None:
     """Runs all recipes and prints their records; exits with 2 if one failed."""
     options = RunOptions(
         source=source_of(data), out=out, device=device, force=force, wait=not no_wait, track=tracker_names(track),
         saving=Saving(minutes=checkpoint_minutes, updates=checkpoint_updates),
     )  # fmt: skip
-    launched: dict[str, Any] = {"processes": processes, "machines": machines, "address": address}
-    group = {name: value for name, value in launched.items() if value != ALONE[name]}
-    if on is not None and in_group():
-        raise UserError("`on` starts processes, and a launcher has started this one", "Leave one of them out")
+    require_on(on)
     if live:
         require_own_process(on)
-    if on is None and group and not in_group():
-        raise typer.Exit(launch(ProcessGroup(**group), sys.argv[1:]))
     names, settings = split_arguments(targets)
     settings |= {key: value for key, value in (("seed", seed), ("limit", limit)) if value is not None}
     shares = () if sizes is None else shares_of(sizes)
     silent = quiet or as_json or not first_process()
-    if on is not None:
-        load_libraries()
-    executor = executor_of(
-        on, workers=workers, gpus_each=gpus_each, cpus_each=cpus_each, collect=collect, sbatch=pairs(sbatch),
-        **(group if on is not None else {}),
-    )  # fmt: skip
     planned = asking(lambda given: plan(names, given, seeds=seeds, shares=shares, out=out), settings)
     if not silent:
         _print_guesses(names, planned)
     load_libraries("" if silent else loading(planned), "finetune.training.run_many")
     display = ProgressDisplay(standard_error())
     with display, followed(unwatched if silent else display, planned, live=live) as watch:
-        records, failures = execute(planned, options, watch=watch, executor=executor)
+        records, failures = execute(planned, options, watch=watch, on=on)
     kept = GivenOptions(out=out, data=data, device=device)
     if first_process():
         _print_records(records, failures, as_json=as_json, short=quiet or bool(shares), noted=display.noted)

@@ -1,13 +1,12 @@
 """`finetune.search`: settings tried by Optuna, and the best of them scored honestly."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 from finetune.api.callbacks import Callback, watcher_of
 from finetune.api.inputs import in_memory, is_path, recipe_settings
-from finetune.api.planning import executor_of
 from finetune.api.quiet import plainly, quiet
 from finetune.commands.search.execute import SEEDS, TRIALS, execute_search
 from finetune.commands.search.plan import GivenSpace, plan_search
@@ -31,11 +30,6 @@ def search(
     text: str | Sequence[str] | None = None,
     label: str | Sequence[str] | None = None,
     model: str | Path | None = None,
-    on: str | None = None,
-    workers: int | None = None,
-    gpus_each: float | None = None,
-    cpus_each: int | None = None,
-    sbatch: Mapping[str, str] | None = None,
     out: str | Path = "results",
     data_folder: str | Path | None = None,
     device: str | None = None,
@@ -61,11 +55,6 @@ def search(
         text: The column of the text, or the columns of several.
         label: The column of the label, or for several labels a row their columns.
         model: A Hub name, a folder, or `minilm`.
-        on: Train several runs at once, as tasks of `ray` or jobs of `slurm`.
-        workers: With `on`, train at most so many runs at a time; trials are proposed for all of them together.
-        gpus_each: With `on`, the GPUs of a run.
-        cpus_each: With `on`, the CPU cores, and threads, of a run.
-        sbatch: With `slurm`, options of sbatch, such as `{"partition": "gpu"}`.
         out: The folder of runs.
         data_folder: The folder with the data sets of tasks.
         device: `cpu`, `cuda`, `cuda:1` or `mps`; default: the best available.
@@ -86,10 +75,8 @@ def search(
     wanted = recipe_settings(settings, text=text, label=label, model=model)
     watch = watcher_of(progress, callbacks)
     with quiet():
-        executor = executor_of(on, workers=workers, gpus_each=gpus_each, cpus_each=cpus_each, sbatch=sbatch)
         with nullcontext(data) if is_path(data) else in_memory(data, options.out / STORE) as path:
             plan = plan_search(str(path), wanted, space, out=options.out)
         return execute_search(
             plan, options, trials=trials, seeds=seeds, prune=prune, test_share=test_share, folds=folds, watch=watch,
-            executor=executor,
         )  # fmt: skip

@@ -9,8 +9,7 @@ from typing import Annotated
 import typer
 
 from finetune.analysis.pages.templates import require_jinja2
-from finetune.api.planning import executor_of
-from finetune.cli.arguments import RESULTS, Data, Device, Json, Out, Quiet, complete, pairs
+from finetune.cli.arguments import RESULTS, Data, Device, Json, Out, Quiet, complete
 from finetune.cli.asking import asking
 from finetune.cli.console import standard_error, standard_output
 from finetune.cli.libraries import load_libraries, loading
@@ -65,11 +64,6 @@ def search_command(
     data: Data = None,
     out: Out = RESULTS,
     device: Device = None,
-    on: Annotated[str | None, typer.Option("--on", help="Train several runs at once, with `ray` or `slurm`.")] = None,
-    workers: Annotated[int | None, typer.Option(help="With --on: at most N runs at a time.")] = None,
-    gpus_each: Annotated[float | None, typer.Option(help="With --on: GPUs of a run, such as 0.5.")] = None,
-    cpus_each: Annotated[int | None, typer.Option(help="With --on: CPU cores, and threads, of a run.")] = None,
-    sbatch: Annotated[list[str] | None, typer.Option(help="With --on slurm: an option of sbatch as key=value.")] = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -91,11 +85,10 @@ def search_command(
     silent = quiet or as_json
     plan = asking(lambda given: plan_search(names[0], given, *names[1:], out=out), settings)
     load_libraries("" if silent else loading([plan.base]), "finetune.commands.search.study")
-    executor = executor_of(on, workers=workers, gpus_each=gpus_each, cpus_each=cpus_each, sbatch=pairs(sbatch))
     with ProgressDisplay(standard_error()) as display:
         found = execute_search(
             plan, options, trials=trials, seeds=seeds, prune=prune.value, test_share=test_share, folds=folds,
-            watch=unwatched if silent else display, executor=executor,
+            watch=unwatched if silent else display,
         )  # fmt: skip
     if as_json:
         echo(json.dumps(_facts(found)))

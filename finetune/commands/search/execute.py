@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from finetune.commands.search.plan import SearchPlan
@@ -17,10 +16,8 @@ from finetune.training.run_options import RunOptions
 if TYPE_CHECKING:
     from finetune.commands.search.study import Study
     from finetune.commands.search.trial import Trial
-    from finetune.training.executors.job import Executor
 
 TRIALS, SEEDS = 30, 3  # defaults
-TRIALS_AT_ONCE = 4  # trials proposed together on a cluster whose number of workers is not given
 MOST_FOLDS = 20
 HONEST = "`test_share` or `folds` give a score on rows that chose nothing"
 
@@ -35,17 +32,10 @@ def execute_search(
     test_share: float,
     folds: int,
     watch: Watcher,
-    executor: "Executor | None" = None,
 ) -> Search:
     """Runs a search and scores its winner. Needs torch. Raises UserError as `search` does."""
-    from finetune.training.executors.job import InSequence
-
     _require_numbers(trials, seeds, prune, test_share, folds)
-    executor = executor or InSequence()
-    searching = _Searching(
-        plan=plan, trials=trials, seeds=seeds, prune=prune, watch=watch, options=options, executor=executor,
-        at_once=TRIALS_AT_ONCE if executor.workers is None else ceil(executor.workers / seeds),
-    )  # fmt: skip
+    searching = _Searching(plan=plan, trials=trials, seeds=seeds, prune=prune, watch=watch, options=options)
     return searching.search(test_share, folds)
 
 
@@ -57,9 +47,7 @@ class _Searching:
     trials: int
     seeds: int
     prune: Rule
-    at_once: int
     options: RunOptions
-    executor: "Executor"
     watch: Watcher
 
     def search(self, test_share: float, folds: int) -> Search:
@@ -96,8 +84,8 @@ class _Searching:
             base = replace(base, recipe=recipe.with_settings(dict(left_out), origin="search"))
         runs = SeedRuns(base=base, seeds=self.seeds, source=self.options.source, device=self.options.device)
         return Study(
-            runs=runs, space=self.plan.space, trials=self.trials, prune=self.prune, at_once=self.at_once,
-            options=self.options, executor=self.executor, watch=self.watch,
+            runs=runs, space=self.plan.space, trials=self.trials, prune=self.prune, options=self.options,
+            watch=self.watch,
         )  # fmt: skip
 
     def _won(self, study: "Study") -> "Trial":

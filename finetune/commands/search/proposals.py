@@ -1,7 +1,6 @@
 """What Optuna proposes next: its Tree-structured Parzen Estimator (Bergstra et al. 2011), seeded, in memory."""
 
 import json
-import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -15,15 +14,12 @@ TRIES = 100  # proposals in a row that were tried already, after which there is 
 
 
 class Proposals:
-    """A study of Optuna. Proposals are a function of the seed and of what was told, in its order.
-
-    While several are under way, each counts as bad near itself for the next (constant liar), so that they differ.
-    """
+    """A study of Optuna. Proposals are a function of the seed and of what was told, in its order."""
 
     def __init__(self, space: Space, *, greater_is_better: bool, seed: int) -> None:
         self.optuna = _imported()
         self.space = space
-        sampler = self.optuna.samplers.TPESampler(seed=seed % 2**32, constant_liar=True)
+        sampler = self.optuna.samplers.TPESampler(seed=seed % 2**32)
         direction = "maximize" if greater_is_better else "minimize"
         # In memory: a journal would know of trials what runs do not (docs/decisions, 2026-11-25).
         self.study = self.optuna.create_study(sampler=sampler, direction=direction)
@@ -42,8 +38,7 @@ class Proposals:
             if key not in self.under_way and key not in self.told:
                 self.under_way[key] = trial
                 return found
-            value = self.told.get(key)
-            self._end(trial, value)
+            self._end(trial, self.told.get(key))
         return None
 
     def tell(
@@ -110,5 +105,4 @@ def _imported() -> Any:
             "a search needs a package that is not installed (optuna)", "pip install 'bert-finetune[search]'"
         ) from error
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    warnings.filterwarnings("ignore", category=optuna.exceptions.ExperimentalWarning)
     return optuna

@@ -1,7 +1,6 @@
 """The loop of a search: ask, train, compare, tell. Read this file first."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import isfinite
@@ -19,7 +18,7 @@ from finetune.inference.feature_batches import Diverged
 from finetune.metrics.metric import Metric
 from finetune.runs.events import Note, Watcher
 from finetune.runs.record import RunRecord
-from finetune.training.executors.job import Executor, Job, Outcome
+from finetune.training.run_many import Outcome, train_run, with_name
 from finetune.training.run_options import RunOptions
 
 GIVES_UP = 3  # trials that all failed, at the start
@@ -27,7 +26,7 @@ GIVES_UP = 3  # trials that all failed, at the start
 
 @dataclass(kw_only=True)
 class Study:
-    """A search over a space; `trials` counts those that were known before. `at_once` trials are asked for together.
+    """A search over a space; `trials` counts those that were known before.
 
     The same study on the same folder asks for the same settings in the same order: what is finished is told from its
     records, what was compared from its log, and only the rest is trained.
@@ -37,13 +36,9 @@ class Study:
     space: Space
     trials: int
     prune: Rule
-    at_once: int
     options: RunOptions
-    executor: Executor
     watch: Watcher
     found: list[Trial] = field(default_factory=list)
-    held: ExitStack = field(default_factory=ExitStack)
-    holds: bool = False
 
     @property
     def out(self) -> Path:
@@ -62,7 +57,7 @@ class Study:
         decides = {
             "recipe": base.recipe.model_dump(), "data": plan.data, "weights": plan.weights.fingerprint,
             "precision": plan.precision, "space": {key: vars(axis) for key, axis in self.space.items()},
-            "seeds": self.runs.seeds, "prune": self.prune, "at_once": self.at_once,
+            "seeds": self.runs.seeds, "prune": self.prune, "at_once": 1,  # names the file of earlier searches
         }  # fmt: skip
         opening = SearchState.of(self.out, base.task.name, decides)
         if not opening.exists:
@@ -77,23 +72,21 @@ class Study:
 
         Raises UserError where the first ones all fail, and Interrupted after a signal.
         """
-        with self.held:
-            return self._run()
-
-    def _run(self) -> list[Trial]:
-        self.found, self.holds = [], False
+        self.found = []
         proposals = Proposals(
             self.space, greater_is_better=self.metric.greater_is_better, seed=self.runs.base.recipe.seed
         )
         self._tell_known(proposals)
         waiting = self._waiting()
-        while batch := self._asked(proposals, waiting):
-            self._train(batch)
-            for trial in batch:
-                pruned = trial.pruned_at is not None
-                by_epoch = {epoch: score for epoch, score in trial.by_epoch.items() if isfinite(score)}
-                proposals.tell(trial.settings, trial.value, by_epoch=by_epoch, pruned=pruned and bool(by_epoch))
-            self.found += batch
+        points = points_in(self.space)
+        most = self.trials if points is None else min(self.trials, points)
+        while len(self.found) < most and (settings := proposals.ask(next(waiting, None))) is not None:
+            trial = self._made(settings, number=len(self.found) + 1)
+            self._train(trial)
+            pruned = trial.pruned_at is not None
+            by_epoch = {epoch: score for epoch, score in trial.by_epoch.items() if isfinite(score)}
+            proposals.tell(trial.settings, trial.value, by_epoch=by_epoch, pruned=pruned and bool(by_epoch))
+            self.found.append(trial)
             self._require_some()
         return self.found
 
@@ -118,18 +111,6 @@ class Study:
         every = {key_of(settings): settings for settings in [*self.opening.unfinished, *rest]}
         return iter([settings for key, settings in every.items() if key not in known])
 
-    def _asked(self, proposals: Proposals, waiting: Iterator[Mapping[str, Any]]) -> list[Trial]:
-        """The next trials, none where all are done or no new settings are proposed."""
-        batch: list[Trial] = []
-        points = points_in(self.space)
-        most = self.trials if points is None else min(self.trials, points)
-        while len(batch) < min(self.at_once, most - len(self.found)):
-            settings = proposals.ask(next(waiting, None))
-            if settings is None:
-                break
-            batch.append(self._made(settings, number=len(self.found) + len(batch) + 1))
-        return batch
-
     def _made(self, settings: Mapping[str, Any], *, number: int) -> Trial:
         trial = Trial(settings=settings, number=number)
         try:
@@ -140,30 +121,29 @@ class Study:
         trial.failure = trial.failure or next(iter(diverged), "")
         return trial
 
-    def _train(self, batch: Sequence[Trial]) -> None:
-        """Trains trials to their end, or until they are pruned or fail."""
-        if self.prune != "none":
-            for epoch in rungs(max((trial.epochs for trial in batch), default=0)):
-                self._compare([trial for trial in _live(batch) if epoch < trial.epochs], epoch)
-        live = _live(batch)
-        for trial, outcomes in zip(live, self._outcomes(live, None), strict=True):
+    def _train(self, trial: Trial) -> None:
+        """Trains a trial to its end, or until it is pruned or fails."""
+        for epoch in rungs(trial.epochs) if self.prune != "none" else ():
+            if not _is_live(trial):
+                return
+            self._compare(trial, epoch)
+        if _is_live(trial):
+            outcomes = self._outcomes(trial, None)
             if not self._failed(trial, outcomes):
                 trial.finish([one for one in outcomes if isinstance(one, RunRecord)])
 
-    def _compare(self, live: Sequence[Trial], epoch: int) -> None:
-        """Trains these trials up to an epoch, and prunes those that are behind."""
-        for trial, outcomes in zip(live, self._outcomes(live, epoch), strict=True):
-            if not self._failed(trial, outcomes):
-                trial.by_epoch[epoch] = self._mean_after(trial, epoch)
-        live = _live(live)
-        ranks = [self.metric.rank(trial.by_epoch[epoch]) for trial in live]
+    def _compare(self, trial: Trial, epoch: int) -> None:
+        """Trains a trial up to an epoch, and prunes it if it is behind."""
+        if self._failed(trial, self._outcomes(trial, epoch)):
+            return
+        trial.by_epoch[epoch] = self._mean_after(trial, epoch)
+        rank = self.metric.rank(trial.by_epoch[epoch])
         before = [trial for trial in self.found if epoch in trial.by_epoch]
-        reached = [*(self.metric.rank(trial.by_epoch[epoch]) for trial in before), *ranks]
+        reached = [*(self.metric.rank(trial.by_epoch[epoch]) for trial in before), rank]
         finished = [self.metric.rank(trial.by_epoch[epoch]) for trial in before if trial.value is not None]
-        for trial, rank in zip(live, ranks, strict=True):
-            if is_behind(self.prune, rank, finished=finished, reached=reached):
-                trial.pruned_at = epoch
-                self._note_pruned(trial)
+        if is_behind(self.prune, rank, finished=finished, reached=reached):
+            trial.pruned_at = epoch
+            self._note_pruned(trial)
 
     def _note_pruned(self, trial: Trial) -> None:
         """Keeps other searches from taking its runs for interrupted ones, and removes what killed processes left."""
@@ -173,29 +153,17 @@ class Study:
         for run in trial.runs:
             folder_of(run, self.out).clean()
 
-    def _outcomes(self, trials: Sequence[Trial], epoch: int | None) -> list[list[Outcome]]:
-        """What became of the runs of each trial, after an epoch or at their end; what is known is not run."""
-        every = [run for trial in trials for run in trial.runs]
-        known = {run.id: found for run in every if (found := self._known(run, epoch)) is not None}
-        rest = list({run.id: run for run in every if run.id not in known}.values())
-        jobs = [Job(planned=run.planned, options=self.options, pause_after=epoch, named=True) for run in rest]
-        if jobs:
-            self._hold()
-            self._announce([trial for trial in trials if any(run in rest for run in trial.runs)])
-        trained = self.executor.outcomes(jobs, self.watch) if jobs else []
-        known |= {run.id: outcome for run, outcome in zip(rest, trained, strict=True)}
-        return [[known[run.id] for run in trial.runs] for trial in trials]
-
-    def _hold(self) -> None:
-        """Starts what the executor needs, once, and only if something is trained."""
-        if not self.holds:
-            self.held.enter_context(self.executor.held(self.out))
-            self.holds = True
-
-    def _announce(self, trials: Sequence[Trial]) -> None:
-        for trial in trials:
+    def _outcomes(self, trial: Trial, epoch: int | None) -> list[Outcome]:
+        """The outcomes of a trial's runs, after an epoch or at their end; what is known is not run."""
+        known = {run.id: found for run in trial.runs if (found := self._known(run, epoch)) is not None}
+        if len(known) < len(trial.runs):
             settings = ", ".join(f"{key}={value}" for key, value in trial.settings.items())
             self.watch(Note(f"trial {trial.number} of {self.trials}: {settings}"))
+        for run in trial.runs:
+            if run.id not in known:
+                outcome = train_run(run.planned, self.options, self.watch, pause_after=epoch)
+                known[run.id] = with_name(run.planned.name, outcome)
+        return [known[run.id] for run in trial.runs]
 
     def _known(self, run: SeedRun, epoch: int | None) -> Outcome | None:
         return record_of(run, self.out) if epoch is None else score_after(run, epoch, self.out)
@@ -222,5 +190,5 @@ class Study:
             )
 
 
-def _live(trials: Sequence[Trial]) -> list[Trial]:
-    return [trial for trial in trials if not trial.failure and trial.pruned_at is None]
+def _is_live(trial: Trial) -> bool:
+    return not trial.failure and trial.pruned_at is None

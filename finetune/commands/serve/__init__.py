@@ -10,7 +10,6 @@ LISTED = Listed(
         ("finetune serve reviews.csv", "its latest run, at http://127.0.0.1:8000"),
         ("finetune serve RUN RUN --port 9000", "several models, each at /NAME/predict"),
         ("finetune serve RUN --host 0.0.0.0 --token-env TOKEN", "for other machines, with a token"),
-        ("finetune serve RUN --on ray --replicas 2", "from replicas of Ray Serve"),
     ),
     also=("server", "api", "http", "rest"),
 )

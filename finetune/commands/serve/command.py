@@ -4,26 +4,24 @@ import json
 import os
 import shlex
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from finetune.cli.arguments import RESULTS, Device, Out, Quiet, TaskOf
 from finetune.cli.console import standard_error
-from finetune.cli.libraries import load_for, load_libraries
+from finetune.cli.libraries import load_for
 from finetune.cli.options import note_line
 from finetune.cli.progress import watching
 from finetune.cli.terminal import echo, one_line, say
-from finetune.errors import UserError, nearest
+from finetune.errors import UserError
 from finetune.inference.exported.find import model_for_engine
 from finetune.inference.model_source import ModelSource
-from finetune.inference.shards.executors import RAY
 from finetune.training.targets import split_arguments
 
 if TYPE_CHECKING:
     from finetune.commands.serve.guard import Access
-    from finetune.commands.serve.plan import ServePlan
     from finetune.commands.serve.served_model import ServedModel
 
 LEAST_TOKEN = 16  # characters
@@ -44,10 +42,6 @@ def serve_command(
         str | None,
         typer.Option(metavar="NAME", help="The environment variable with the token that requests must have."),
     ] = None,
-    on: Annotated[str | None, typer.Option("--on", help="Answer from replicas of `ray`, on all its machines.")] = None,
-    replicas: Annotated[int | None, typer.Option(min=1, help="With --on: how many; default: 1.")] = None,
-    gpus_each: Annotated[float | None, typer.Option(help="With --on: GPUs of a replica, such as 0.5.")] = None,
-    cpus_each: Annotated[int | None, typer.Option(help="With --on: CPU cores, and threads, of a replica.")] = None,
     examples: Annotated[bool, typer.Option(help="Show rows of dev on the page.")] = True,
     log_texts: Annotated[bool, typer.Option("--log-texts", help="Print the rows of requests, too.")] = False,
     task: TaskOf = None,
@@ -60,8 +54,6 @@ def serve_command(
     names, settings = split_arguments(models)
     if wrong := [name for name in settings if name != "temperature"]:
         raise UserError(f"unknown setting '{wrong[0]}'", "It can be temperature=dev")
-    replicas_given = {"replicas": replicas, "gpus_each": gpus_each, "cpus_each": cpus_each}
-    _require_known(on, replicas_given)
     _require_serve()
     from finetune.commands.serve.running import bound_socket
 
@@ -73,47 +65,38 @@ def serve_command(
                 "finetune.inference.predictor",
             )
         from finetune.commands.serve.guard import Access
-        from finetune.commands.serve.plan import ServePlan
 
-        device = device or ("cpu" if gpus_each == 0 else None)  # that of replicas without a GPU
         how: dict[str, Any] = {"task": task, "out": str(out), "temperature": settings.get("temperature")}
         sources = [ModelSource(model=name, device=device, **how) for name in names]
         access = Access(host=host, token=token)
-        plan = ServePlan(sources=sources, engine=engine, access=access, examples=examples, log_texts=log_texts)
-        if on is None:
-            return _serve_here(plan, bound, token_env, quiet=quiet)
-        chosen = bound.getsockname()[1]
-    return _serve_on_ray(plan, chosen, replicas_given, token_env, quiet=quiet)
+        _serve(sources, engine, access, bound, token_env, examples=examples, log_texts=log_texts, quiet=quiet)
 
 
-def _serve_here(plan: "ServePlan", bound: socket.socket, token_env: str | None, *, quiet: bool) -> None:
-    """Answers from this process."""
-    from finetune.commands.serve.app import unlogged
+def _serve(
+    sources: Sequence[ModelSource],
+    engine: str | None,
+    access: "Access",
+    bound: socket.socket,
+    token_env: str | None,
+    *,
+    examples: bool,
+    log_texts: bool,
+    quiet: bool,
+) -> None:
+    """Answers from this process; `examples`: `/about` has rows of dev, `log_texts`: the log the rows of requests."""
+    from finetune.commands.serve.app import build_app, unlogged
     from finetune.commands.serve.limits import ServeLimits
+    from finetune.commands.serve.loading import load_models
     from finetune.commands.serve.running import ServerRun
     from finetune.commands.serve.served_models import ServedModels
 
     with watching(quiet=quiet) as watch:
-        loaded = plan.models(watch=watch)
+        loaded = load_models(sources, engine=engine, watch=watch)
     served = ServedModels(loaded, ServeLimits())
-    app = plan.app(served, log=unlogged if quiet else _log, log_rows=_log_rows)
-    _greet(loaded, plan.access, bound.getsockname()[1], token_env)
+    log, log_rows = unlogged if quiet else _log, _log_rows if log_texts else unlogged
+    app = build_app(served, access=access, examples=examples, log=log, log_rows=log_rows)
+    _greet(loaded, access, bound.getsockname()[1], token_env)
     ServerRun(app, served, log=_log).until_stopped(bound)
-
-
-def _serve_on_ray(
-    plan: "ServePlan", port: int, given: Mapping[str, Any], token_env: str | None, *, quiet: bool
-) -> None:
-    """Answers from replicas of Ray Serve."""
-    load_libraries("", "finetune.machines.ray_tasks")
-    from finetune.commands.serve.on_ray import Replicas
-    from finetune.machines.ray_tasks import RayTasks
-
-    tasks = RayTasks(workers=given["replicas"] or 1, gpus_each=given["gpus_each"], cpus_each=given["cpus_each"])
-    replicas = Replicas(plan=plan, tasks=tasks, port=port)
-    with watching(quiet=quiet) as watch:
-        loaded = plan.models_on_cpu(watch=watch)
-    replicas.until_stopped(lambda: _greet(loaded, plan.access, port, token_env), log=_log)
 
 
 def _token(name: str | None) -> str:
@@ -128,16 +111,6 @@ def _token(name: str | None) -> str:
             f"Set one: export {name}=$(openssl rand -hex 16)",
         )
     return token
-
-
-def _require_known(on: str | None, given: Mapping[str, Any]) -> None:
-    """Raises UserError for an executor that serves nothing, and for what replicas need without one."""
-    if on not in (None, RAY):
-        raise UserError(f"`on` is '{on}'", f"{nearest(str(on), [RAY])}Give {RAY}")
-    if on is None and (wrong := [name for name, value in given.items() if value is not None]):
-        raise UserError(
-            f"--{wrong[0].replace('_', '-')} is for replicas of Ray Serve", f"Add `on` {RAY}, or leave it out"
-        )
 
 
 def _require_serve() -> None:

@@ -39,7 +39,7 @@ def _opened(path: Path, form: FileFormat, *, coded: bool = False) -> Iterator[An
         try:
             content = io.BytesIO(file.read()) if form.compression else path.absolute()
             opened = pq.ParquetFile(content)
-            require_sizes(path, opened.metadata, packed=path.stat().st_size)
+            _require_sizes(path, opened.metadata, packed=path.stat().st_size)
             if coded:
                 opened = pq.ParquetFile(content, read_dictionary=_texts_in(opened.schema))
             yield opened
@@ -49,7 +49,7 @@ def _opened(path: Path, form: FileFormat, *, coded: bool = False) -> Iterator[An
             ) from error
 
 
-def require_sizes(path: Path | str, declared: Any, *, packed: int) -> None:
+def _require_sizes(path: Path, declared: Any, *, packed: int) -> None:
     """Raises UserError for a file of `packed` bytes that declares more rows or bytes than it can hold."""
     groups = [declared.row_group(number) for number in range(declared.num_row_groups)]
     parts = [group.column(number) for group in groups for number in range(group.num_columns)]
@@ -167,25 +167,13 @@ def _write(file: IO[bytes], rows: Iterable[FileRow], output: OutputFormat) -> in
 
 
 def schema_of(rows: Iterable[FileRow], names: Sequence[str]) -> Any:
-    """The columns with the types that fit all of their cells; text where no other type does."""
-    return without_nulls(filled_schema_of(rows, names))
-
-
-def filled_schema_of(rows: Iterable[FileRow], names: Sequence[str]) -> Any:
-    """`schema_of`, in which the type of columns without a cell is null."""
+    """The columns with the types that fit all of their cells; text where no other type does, or there is no cell."""
     import pyarrow as pa
 
     kinds = {name: pa.null() for name in names}
     for part in _parts(rows):
         kinds = {name: _kind(kinds[name], [row.get(name) for row in part]) for name in names}
-    return pa.schema([*kinds.items()])
-
-
-def without_nulls(schema: Any) -> Any:
-    """The schema with text as the type of columns without a cell."""
-    import pyarrow as pa
-
-    return pa.schema([field.with_type(pa.string()) if pa.types.is_null(field.type) else field for field in schema])
+    return pa.schema([(name, pa.string() if pa.types.is_null(kind) else kind) for name, kind in kinds.items()])
 
 
 def tables_of(rows: Iterable[FileRow], schema: Any) -> Iterator[Any]:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from slow.chaos import at_once, damage, errors, folders, full_disk, fuzz, kills, measure, on_ray, two_processes
+from slow.chaos import at_once, damage, errors, folders, full_disk, fuzz, kills, measure, two_processes
 from slow.chaos.places import Lab
 from slow.chaos.scenarios import TRAINING, WRITING
 from slow.chaos.trial import Tally
@@ -18,7 +18,6 @@ NEW = ("sentence", "accumulation", "frozen, cold cache", "two seeds")
 LONG = ("pre-training",)
 FULL = ("sentence", "span", "--force", "two seeds", "pre-training", "predict, CSV", "check --fix", "report")
 ON_TWO = ("sentence", "tagging")
-SWEEPS = ("two seeds",)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +57,6 @@ def _of_some() -> Iterator[Part]:
         ("kills again and again", kills.again_and_again, LONG),
         ("signals, new process", partial(kills.by_signals, new=True), NEW),
         ("torchrun", two_processes.faults, ON_TWO),
-        ("Ray", on_ray.faults, SWEEPS),
     )
     for what, body, names in bodies:
         for name in names:

@@ -5,13 +5,10 @@ import json
 import pickle
 import subprocess
 import sys
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 import torch
 from datasets import Dataset, DatasetDict
@@ -20,7 +17,6 @@ from support.runs import DATA, FinishedRun
 
 import finetune
 from finetune.data.reading import table_of
-from finetune.inference.shards import executors
 
 TEXTS = ["the dog sat", "the cat sat", "the dog sat 7"]
 
@@ -92,54 +88,6 @@ def test_the_columns_are_those_of_the_command(kind: str, finished_run: FinishedR
     written = [json.loads(line) for line in output.read_text(encoding="utf-8").splitlines()]
     found = model.predict([record.values for record in table_of(file).records()])
     assert json.loads(json.dumps(found)) == written
-
-
-@pytest.mark.parametrize("kind", DATA)
-def test_parquet_files_get_the_same_columns(kind: str, finished_run: FinishedRun, tmp_path: Path) -> None:
-    """For every task type, in two files of several row groups."""
-    model = finetune.open_run(finished_run(kind)).model
-    rows = [record.values for record in table_of(finished_run(kind).parents[2] / DATA[kind][0]).records()]
-    for name, part in (("a", rows[:64]), ("b", rows[:7])):
-        pq.write_table(pa.Table.from_pylist(part), tmp_path / f"{name}.parquet", row_group_size=5)
-    found = model.predict_files([tmp_path / "a.parquet", tmp_path / "b.parquet"], tmp_path / "out")
-    assert (found.files, found.failed, found.errors) == (2, 0, {})
-    for name, part in (("a", rows[:64]), ("b", rows[:7])):
-        written = pq.ParquetFile(tmp_path / "out" / f"{name}.parquet").read()
-        expected = pa.Table.from_pylist(model.predict(part))
-        assert written.column_names == [*expected.column_names, "error"]
-        assert written.drop_columns("error").to_pylist() == expected.to_pylist()
-        assert written.column("error").null_count == len(part)
-
-
-@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.nightly)])
-def test_parquet_files_with_another_column(model: finetune.Model, tmp_path: Path, workers: int) -> None:
-    (tmp_path / "in").mkdir()
-    pq.write_table(pa.table({"comment": TEXTS, "n": [1, 2, 3]}), tmp_path / "in" / "a.parquet")
-    with pytest.raises(finetune.UserError, match="'review'"):
-        model.predict_files(tmp_path / "in", tmp_path / "out", text="review")
-    found = model.predict_files(str(tmp_path / "in"), str(tmp_path / "out"), text="comment", workers=workers)
-    assert (found.rows, found.errors) == (3, {})
-    assert pq.read_table(tmp_path / "out" / "a.parquet").column("prediction").to_pylist() == ["bad", "good", "bad"]
-
-
-class NoCluster:
-    """What predicts shards on a cluster that cannot be used."""
-
-    def held(self, output: Path) -> AbstractContextManager[None]:
-        raise finetune.UserError("no cluster")
-
-    def __call__(self, *_: Any) -> Any:
-        raise AssertionError("begun")
-
-
-def test_machines_are_checked_before_a_prediction_begins(
-    model: finetune.Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(executors, "shard_executor_of", lambda *_, **__: NoCluster())
-    pq.write_table(pa.table({"review": TEXTS}), tmp_path / "a.parquet")
-    with pytest.raises(finetune.UserError, match="no cluster"):
-        model.predict_files(tmp_path / "a.parquet", tmp_path / "out", on="ray")
-    assert not (tmp_path / "out").exists()
 
 
 def test_transformers_gives_the_same_logits(model: finetune.Model) -> None:

@@ -29,7 +29,6 @@ from finetune.runs.events import (
     Working,
 )
 from finetune.runs.pace import Pace, duration
-from finetune.runs.sweep_events import SweepProgress
 
 EPOCH = EpochDone(
     result=EpochResult(epoch=1, loss=0.5, headline=0.75, scores={"dev": {"accuracy": 0.75}}),
@@ -197,7 +196,7 @@ def test_the_live_line_of_a_sweep_is_removed_before_anything_is_printed(
 
     def sweep(*_: object, watch: ProgressDisplay, **__: object) -> None:
         displays.append(watch)
-        watch(SweepProgress(finished=1, failed=0, total=2, running=[]))
+        watch(Working(what="runs", done=1, total=2))
         assert watch.live is not None
         raise UserError("it broke", "Fix it")
 

@@ -9,13 +9,11 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from support.cli import InProcess
-from support.parquet_folders import write_folder
 from support.runs import DATA, FinishedRun
 from support.toys import tag_task
 
 import finetune
 from finetune.data.checksums import write_checksums
-from finetune.data.messages import percent
 from finetune.inference.dev_claims import FILE, claims_with
 from finetune.inference.unsure import Unsure
 from finetune.task_types.columns import Layout
@@ -100,23 +98,6 @@ def test_parquet_has_texts_where_predictions_are_numbers_and_some_are_unsure(
         assert code == 0, err
     cells = pq.read_table(tmp_path / "out.parquet").column("prediction").to_pylist()
     assert {str(cell) for cell in cells} <= {"1", "2", "unsure"}
-
-
-def test_what_is_left_out_of_a_folder_is_counted(
-    finished_run: FinishedRun, in_process: InProcess, tmp_path: Path
-) -> None:
-    run = finished_run("sentence")
-    write_folder(tmp_path / "in")
-    given = ("predict", str(run), "in", "-o", "out", "--quiet")
-    code, out, err = in_process(*given, "--coverage", "0.5", "--json", data=tmp_path)
-    assert code == 0, err
-    tables = [pq.read_table(file, partitioning=None) for file in (tmp_path / "out").rglob("*.parquet")]
-    cells = [cell for table in tables if len(table) for cell in table.column("unsure").to_pylist()]
-    count = sum(cell is not None for cell in cells)
-    assert 0 < json.loads(out)["unsure"] == count < 60
-    again = in_process(*given, "--coverage", "0.5", data=tmp_path)[1]  # of what is done already
-    assert f"{count} rows unsure ({percent(count / 60)}): in the column `unsure`" in again
-    assert "unsure" not in json.loads(in_process(*given[:4], "plain", "--quiet", "--json", data=tmp_path)[1])
 
 
 def test_numbers_get_intervals_and_leave_nothing_out(

@@ -10,8 +10,7 @@ from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.inference.feature_batches import Diverged
 from finetune.runs.events import unwatched
-from finetune.training.executors import job
-from finetune.training.executors.job import InSequence
+from finetune.training import run_many
 from finetune.training.run_many import run_all
 from finetune.training.run_options import RunOptions
 from finetune.training.targets import expand_targets
@@ -40,10 +39,10 @@ def test_an_error_ends_one_run_of_several(
         tried.append(resolved.recipe.seed)
         raise error
 
-    monkeypatch.setattr(job, "run", fail)
+    monkeypatch.setattr(run_many, "run", fail)
     planned = expand_targets(["glue-rte"], {}, seeds=2)
     options = RunOptions(source=Source(), out=tmp_path)
-    records, failures = run_all(planned, options, watch=unwatched, executor=InSequence())
+    records, failures = run_all(planned, options, watch=unwatched)
     assert (records, tried) == ([], [42, 43])
     assert [type(failure) for failure in failures] == 2 * [type(error) if isinstance(error, Diverged) else UserError]
     assert expected in str(failures[0])
@@ -54,9 +53,8 @@ def test_a_fault_of_the_code_is_not_taken_for_a_users(tmp_path: Path, monkeypatc
     def fail(*_: Any, **__: Any) -> Any:
         raise RuntimeError("mat1 and mat2 shapes cannot be multiplied")
 
-    monkeypatch.setattr(job, "run", fail)
+    monkeypatch.setattr(run_many, "run", fail)
     with pytest.raises(RuntimeError, match="mat1"):
         run_all(
-            expand_targets(["glue-rte"], {}), RunOptions(source=Source(), out=tmp_path), watch=unwatched,
-            executor=InSequence(),
+            expand_targets(["glue-rte"], {}), RunOptions(source=Source(), out=tmp_path), watch=unwatched
         )  # fmt: skip

@@ -2,7 +2,6 @@
 
 import json
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -130,18 +129,18 @@ def test_a_finished_run_is_not_sent_again_but_says_how(tiny_bert: Path, tmp_path
 
 
 def test_only_the_first_process_tracks(tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from finetune.training.executors import job
+    from finetune.training import run_many
 
     seen: list[tuple[str, ...]] = []
-    monkeypatch.setattr(job, "run", lambda *_, **__: 0.5)
-    monkeypatch.setattr(job, "tracked", lambda names, watch: seen.append(names) or tracking.tracked((), watch))
+    monkeypatch.setattr(run_many, "run", lambda *_, **__: 0.5)
+    monkeypatch.setattr(run_many, "tracked", lambda names, watch: seen.append(names) or tracking.tracked((), watch))
     given = RunOptions(source=None, out=tmp_path, track=("keeping",))  # type: ignore[arg-type]
     for rank in "01":
         monkeypatch.setenv("RANK", rank)
         planned = type(
             "ResolvedRun", (), {"recipe": None, "default": None, "task": None, "encoder": None, "members": ()}
         )()
-        job.outcome(replace(job.Job(planned=planned, options=given)), lambda event: None)
+        run_many.train_run(planned, given, lambda event: None)
     assert seen == [("keeping",), ()]
 
 

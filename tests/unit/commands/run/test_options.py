@@ -16,7 +16,7 @@ from finetune.runs.recipe import Recipe
 from finetune.training.run_options import RunOptions
 
 NAMES = {"targets": "data", "sizes": "data_sizes", "data": "data_folder", "no_wait": "wait"}  # as they are in Python
-TYPED = {"quiet", "as_json", "address"}  # what is printed, and where the processes of a launcher meet
+TYPED = {"quiet", "as_json"}  # what is printed
 IN_MEMORY = {"text", "label", "model", "name", "progress", "callbacks", "settings"}
 
 
@@ -53,9 +53,3 @@ def test_both_front_ends_pass_on_every_option(
     assert one == other
     usual = RunOptions(source=source_of(None), out=Path("results"))
     assert [field.name for field in fields(one) if getattr(one, field.name) == getattr(usual, field.name)] == []
-
-
-@pytest.mark.parametrize("option", ["processes", "machines"])
-def test_processes_of_a_run_need_a_cluster_in_python(option: str, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=f"`{option}` is for runs that are trained at once"):
-        finetune.train("glue-rte", out=tmp_path, **{option: 2})

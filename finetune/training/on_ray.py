@@ -1,0 +1,199 @@
+"""Trains each run as a Ray task, on the cluster that `ray.init` finds: at $RAY_ADDRESS, else this machine alone.
+
+Ray starts a task again whose process died; its run resumes from its checkpoint. That a finished run is not trained
+again is the run folder's doing. A machine that does not see the results folder sends the finished run back.
+"""
+
+import hashlib
+import io
+import logging
+import os
+import signal
+import tarfile
+import tempfile
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from finetune.errors import UserError, first_line
+from finetune.runs import interrupts
+from finetune.runs.events import Note, Watcher, Working, unwatched
+from finetune.runs.folder import NEW, RECORD, RunFolder
+from finetune.runs.recipe import Recipe
+from finetune.runs.record import RunRecord
+from finetune.task_types.resolved_run import ResolvedRun, resolved_run
+from finetune.training.run_many import Outcome, train_run
+from finetune.training.run_options import RunOptions
+
+RETRIES = 3  # times that a run is resumed whose process died
+SECONDS_BETWEEN_LOOKS = 1.0  # at what has ended
+QUIET = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # on every system: a local cluster listens on loopback alone
+}
+
+
+@contextmanager
+def ray_cluster() -> Iterator[Any]:
+    """The module `ray`, connected. A connection that the caller has already is used, and stays.
+
+    Raises UserError where Ray is not installed, does not start, or finds no cluster at $RAY_ADDRESS.
+    """
+    for name, value in QUIET.items():
+        os.environ.setdefault(name, value)
+    try:
+        import ray
+    except ImportError as error:
+        raise UserError("Ray is not installed", "pip install 'bert-finetune[ray]'") from error
+    if ray.is_initialized():
+        yield ray
+        return
+    handler = signal.getsignal(signal.SIGTERM)  # which Ray replaces
+    logging.getLogger("ray").setLevel(logging.CRITICAL)
+    try:
+        ray.init(configure_logging=False, log_to_driver=False, include_dashboard=False)
+    except Exception as error:  # Ray raises its own and built-in ones, such as ConnectionError and RuntimeError
+        raise UserError(f"Ray did not start ({first_line(error)})", "Check RAY_ADDRESS, or leave `on` out") from error
+    try:
+        with suppress(ValueError):  # outside the main thread
+            signal.signal(signal.SIGTERM, handler)
+        yield ray
+    finally:
+        ray.shutdown()
+
+
+@dataclass(frozen=True, kw_only=True)
+class SentRun:
+    """A run without its task, which is read again there: a task may come from a file that cannot be imported.
+
+    `fields` are further ones of the ResolvedRun, `folder` is where the command was started, and `marker` a file in
+    the results folder by which another machine knows it.
+    """
+
+    recipe: Recipe
+    name: str
+    task: str
+    fields: dict[str, Any]
+    options: RunOptions
+    folder: Path
+    marker: Path
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReturnedRun:
+    """A finished run of a machine that does not see the results folder: its folder as a tar archive."""
+
+    record: RunRecord
+    archive: bytes
+
+
+def train_on_ray(runs: Sequence[ResolvedRun], options: RunOptions, watch: Watcher) -> list[Outcome]:
+    """The outcome of each run, in order, within `ray_cluster`; a failed one does not stop the rest.
+
+    A task takes a CPU core, and a GPU where the cluster has one, unless the runs are on the CPU. Raises what is not
+    the user's to fix, and Interrupted after a signal, once the runs under way have written their checkpoints.
+    """
+    import ray
+
+    found: dict[int, Outcome] = {}
+    gpus = int(options.device != "cpu" and ray.cluster_resources().get("GPU", 0) > 0)
+    task = ray.remote(num_cpus=1, num_gpus=gpus, max_retries=RETRIES)(_train)
+    with _marker(options.out) as marker, interrupts.deferred():
+        under_way = {task.remote(_sent(one, options, marker)): number for number, one in enumerate(runs)}
+        while under_way:
+            watch(Working(what="runs", done=len(found), total=len(runs)))
+            for ended in ray.wait(list(under_way), timeout=SECONDS_BETWEEN_LOOKS)[0]:
+                number = under_way.pop(ended)
+                found[number] = _outcome(ray, ended, options.out)
+                failure = found[number].what if isinstance(found[number], UserError) else ""
+                watch(Note(f"{runs[number].name} {f'failed: {failure}' if failure else 'is done'}"))
+            if interrupts.asked():
+                _stop(ray, list(under_way))
+                where = f"with {len(found)} of {len(runs)} runs ended"
+                raise interrupts.Interrupted(interrupts.Stopping().number, where)
+    return [found[number] for number in range(len(runs))]
+
+
+@contextmanager
+def _marker(out: Path) -> Iterator[Path]:
+    marker = out.resolve() / f".seen-{uuid.uuid4().hex}"
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        marker.touch()
+    except OSError as error:
+        raise UserError(f"{out}: cannot be written ({error.strerror})", "Give another folder with `out`") from error
+    try:
+        yield marker
+    finally:
+        marker.unlink(missing_ok=True)
+
+
+def _sent(run: ResolvedRun, options: RunOptions, marker: Path) -> SentRun:
+    return SentRun(
+        recipe=run.recipe, name=run.name, task=run.task.name,
+        fields={name: getattr(run, name) for name in ("encoder", "plain", "teachers", "typed")},
+        options=replace(options, out=options.out.resolve()), folder=Path.cwd(), marker=marker,
+    )  # fmt: skip
+
+
+def _train(sent: SentRun) -> Outcome | ReturnedRun:
+    """The task: trains a run in the folder where the command was started."""
+    interrupts.repeat_is_one()  # Ray repeats a request to stop every two seconds
+    with suppress(OSError):  # paths may be absolute; one that is not is an error of its own
+        os.chdir(sent.folder)
+    out, shared = sent.options.out, sent.marker.is_file()
+    if not shared:  # always the same folder, so that a run that is started again here resumes
+        out = Path(tempfile.gettempdir()) / "finetune-runs" / hashlib.sha256(str(out).encode()).hexdigest()[:16]
+    try:
+        planned = resolved_run(sent.recipe, name=sent.name).renamed(sent.task)
+        found = train_run(replace(planned, **sent.fields), replace(sent.options, out=out), unwatched)
+    except UserError as error:  # from reading the task again
+        return error
+    except interrupts.Interrupted as stopped:
+        raise KeyboardInterrupt(str(stopped)) from None
+    return found if shared or not isinstance(found, RunRecord) else _packed(found, out)
+
+
+def _packed(record: RunRecord, out: Path) -> ReturnedRun:
+    packing = io.BytesIO()
+    with tarfile.open(fileobj=packing, mode="w") as archive:
+        for file in RunFolder.of(out, record.task, record.id).path.iterdir():
+            if not file.name.startswith(".") and file.name not in ("checkpoints", NEW):
+                archive.add(file, arcname=file.name)
+    return ReturnedRun(record=record, archive=packing.getvalue())
+
+
+def _unpacked(run: ReturnedRun, out: Path) -> RunRecord:
+    """Writes a run under `out`, its record last; a process that is killed meanwhile leaves the folder without one."""
+    folder = RunFolder.of(out, run.record.task, run.record.id)
+    with folder.locked(wait=True, watch=unwatched):
+        new = folder.path / NEW
+        new.mkdir(exist_ok=True)
+        with tarfile.open(fileobj=io.BytesIO(run.archive)) as archive:
+            members = sorted(archive.getmembers(), key=lambda member: member.name == RECORD)
+            archive.extractall(new, members=members, filter="data")
+        folder.publish()
+    return run.record
+
+
+def _outcome(ray: Any, ended: Any, out: Path) -> Outcome:
+    """The outcome of a task that ended. Raises what it raised."""
+    try:
+        found: Outcome | ReturnedRun = ray.get(ended)
+    except ray.exceptions.RayTaskError as error:
+        raise error.cause from error
+    except ray.exceptions.RayError as error:
+        return UserError(f"no result after {RETRIES} retries ({first_line(error)})", "The same command resumes it")
+    return _unpacked(found, out) if isinstance(found, ReturnedRun) else found
+
+
+def _stop(ray: Any, under_way: Sequence[Any]) -> None:
+    """Asks tasks to stop, and waits until their runs have written checkpoints."""
+    for reference in under_way:
+        ray.cancel(reference, recursive=False)
+    for reference in under_way:
+        with suppress(Exception, KeyboardInterrupt):
+            ray.get(reference)
