@@ -6,10 +6,18 @@ from finetune.errors import UserError
 
 # What is typed -> (what it was, what to do instead). A command is `soup`, an option `--live`, a setting `together` or
 # `train.momentum`, a value `word2vec`.
-GONE: dict[str, tuple[str, str]] = {}
+GONE: dict[str, tuple[str, str]] = {
+    "generator_size": ("was the width of the generator of objective=rtd", "Leave it out"),
+    "mask=spans": ("masked spans of words", "Set mask=words, or leave it out"),
+    "objective=mlm-sbo": ("predicted masked spans from the tokens around them", "Set objective=mlm"),
+    "objective=mlm-sop": ("learned the order of two texts", "Set objective=mlm-nsp"),
+    "objective=rtd": ("told which tokens a generator had replaced", "Set objective=mlm"),
+}
 
 # Settings that are gone, with the value that they had when nobody set them: recipes in records hold every setting.
-DEFAULTS: dict[str, Any] = {}
+DEFAULTS: dict[str, Any] = {
+    "options.generator_size": 0.25,
+}
 
 
 def gone(name: str) -> UserError | None:
@@ -30,7 +38,10 @@ def gone_setting(key: str) -> tuple[str, str] | None:
 
 
 def without_defaults(table: dict[str, Any]) -> dict[str, Any]:
-    """A recipe's table without settings that are gone and that nobody had set."""
+    """A recipe's table without settings that are gone and that nobody had set.
+
+    Raises UserError for an option of a task that is gone and was set; other settings are refused where they are parsed.
+    """
     found = dict(table)
     for name, default in DEFAULTS.items():
         section, _, key = name.rpartition(".")
@@ -38,4 +49,6 @@ def without_defaults(table: dict[str, Any]) -> dict[str, Any]:
         if isinstance(inner, dict) and key in inner and inner[key] == default:
             rest = {name: value for name, value in inner.items() if name != key}
             found = found | {section: rest} if section else rest
+        elif isinstance(inner, dict) and key in inner and section == "options" and (error := gone(key)):
+            raise error
     return found

@@ -48,15 +48,12 @@ class EncoderWithHead(nn.Module):
         positions: Tensor | None = None,
         states: Tensor | None = None,
         targets: Tensor | None = None,
-        draws: Tensor | None = None,
     ) -> Any:
         """Logits of a batch (`batch.Batch`), see `Head.forward`; with `choices` `(batch, n)` one row of logits for each
         feature's choices, `(batch, most choices)`, minus infinity where a feature has fewer. A head that decodes reads
         `targets` `(batch, n)` too.
         """
-        batch = Batch(input_ids, attention_mask, token_type_ids, choices, positions, states, targets, draws)
-        if self.training and self.head.reads_batches:
-            return self.head.of_batch(batch, self.backbone)
+        batch = Batch(input_ids, attention_mask, token_type_ids, choices, positions, states, targets)
         given = {} if targets is None else {"targets": targets}
         logits: Logits = self.head(*self.hidden(batch), **given)
         return logits if choices is None else _by_feature(logits.squeeze(-1), choices)  # type: ignore[union-attr]

@@ -137,7 +137,7 @@ def _save(
 ) -> None:
     """Writes predictions, model and record, as of a run."""
     every, scored = result.evaluation, result.found
-    baselines = every.baselines(planned.train_rows, scored, train_features=built.features[planned.task.train_split])
+    baselines = every.baselines(planned.train_rows, scored)
     first: list[Line] = []
     for split, answers in scored.answers.items():
         rows = planned.rows[split]
