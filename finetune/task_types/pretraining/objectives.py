@@ -27,7 +27,6 @@ OBJECTIVES = {
     "ltr": Objective(what="the next word", masked=False),
 }
 LISTED = "; ".join(f"{name}: {objective.what}" for name, objective in OBJECTIVES.items())
-PAIRED = tuple(name for name, objective in OBJECTIVES.items() if objective.paired)
 
 if TYPE_CHECKING:
     ObjectiveName = str
