@@ -7,6 +7,10 @@ from finetune.errors import UserError
 # What is typed -> (what it was, what to do instead). A command is `soup`, an option `--live`, a setting `together` or
 # `train.momentum`, a value `word2vec`.
 GONE: dict[str, tuple[str, str]] = {
+    "--extend": (
+        "added words of a text to the vocabulary of a model",
+        "Train a vocabulary for a new encoder: finetune tokenizer TEXTS -o FOLDER",
+    ),
     "generator_size": ("was the width of the generator of objective=rtd", "Leave it out"),
     "mask=spans": ("masked spans of words", "Set mask=words, or leave it out"),
     "objective=mlm-sbo": ("predicted masked spans from the tokens around them", "Set objective=mlm"),

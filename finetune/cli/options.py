@@ -13,7 +13,6 @@ OPTIONS = {
     "data_sizes": "--data-sizes",
     "device": "--device",
     "engine": "--engine",
-    "extend": "--extend",
     "fill_missing": "--fill-missing",
     "fix": "--fix",
     "folds": "--folds",
