@@ -1,10 +1,9 @@
 """Pre-training speed on a CPU against transformers' run_mlm: same text, vocabulary, model, batch, and no dropout.
 
 finetune tokenizer corpus.txt -o vocabulary
-python benchmarks/pretraining_speed.py corpus.txt vocabulary --large large.txt --out results/benchmarks/FILE.json
+python benchmarks/pretraining_speed.py corpus.txt vocabulary --out results/benchmarks/FILE.json
 """
 
-import json
 import os
 import statistics
 import time
@@ -24,7 +23,6 @@ from datasets import Dataset
 from dated import out_parser, write_json
 from measuring import Meter, fresh
 from pretraining_job import Job, Result, train_ours
-from pretraining_scale import large_text, many_sequences
 from transformers import BertForMaskedLM, DataCollatorForLanguageModeling, PrinterCallback, TrainingArguments
 
 from finetune.data.documents import Documents
@@ -34,14 +32,12 @@ from finetune.models.encoder_sizes import size_of
 from finetune.models.feature_arrays import lengths
 from finetune.models.tokenizers.load import read_tokenizer
 from finetune.runs.events import unwatched
-from finetune.task_types.pretraining.corpus import open_corpus
-from finetune.task_types.pretraining.tokens import token_file
 from finetune.task_types.resolved_run import resolved_run
 from finetune.training.batching import Batches
 from finetune.training.prepared_run import build_run, plan_run
 
 SIZES = ("new:tiny", "new:mini")
-PATHS = ("out", "text", "vocabulary", "large")
+PATHS = ("out", "text", "vocabulary")
 
 
 def train_theirs(job: Job) -> Result:
@@ -83,21 +79,17 @@ def _lines(text: Path, tokenizer: Any) -> Any:
 CONTESTANTS: dict[str, Callable[[Job], Result]] = {"finetune": train_ours, "run_mlm": train_theirs}
 
 
-def tokenisation(job: Job) -> dict[str, float]:
-    """Megabytes of text a second that become a token file in an empty cache, and the share of padding in batches."""
+def padding_share(job: Job) -> float:
+    """The share of padding in batches."""
     with TemporaryDirectory() as scratch:
         os.environ["FINETUNE_CACHE"] = scratch
-        documents, tokenizer = open_corpus(job.text), read_tokenizer(job.vocabulary)
-        size, began = documents.survey.size, time.perf_counter()
-        token_file(documents, tokenizer, unwatched)
-        rate = size / 1e6 / (time.perf_counter() - began)
         planned = plan_run(resolved_run(job.recipe), source=Source(), device="cpu")
         each = lengths(build_run(planned, unwatched).features[planned.task.train_split])
     every = Batches(each, batch_size=job.batch_size, data_seed=0, updates=len(each) // job.batch_size)
     batches = every[: len(every)]
     padded = sum(len(batch) * stepped(int(each[batch].max()), most=job.length) for batch in batches)
     tokens = sum(int(each[batch].sum()) for batch in batches)
-    return {"megabytes_per_second": rate, "padding_share": 1 - tokens / padded}
+    return 1 - tokens / padded
 
 
 def _compared(job_of: Callable[..., Job], model: str, rounds: int) -> dict[str, Any]:
@@ -127,20 +119,14 @@ def main() -> None:
     parser.add_argument("--batch-size", type=int, default=32)
     parser.add_argument("--length", type=int, default=128, help="tokens of a sequence")
     parser.add_argument("--rounds", type=int, default=3, help="processes for each contestant")
-    parser.add_argument("--sequences", type=int, default=1_000_000, help="of the corpus of many; 0 leaves it out")
-    parser.add_argument("--large", type=Path, help="a file of 1 GB of text")
     given = parser.parse_args()
     shared = {"text": given.text.resolve(), "vocabulary": given.vocabulary.resolve(), "updates": given.updates}
     job_of = partial(Job, **shared, batch_size=given.batch_size, length=given.length)
     smallest = job_of(model=given.models[0], seed=0)
     parts: dict[str, Callable[[], Any]] = {
         **{model: partial(_compared, job_of, model, given.rounds) for model in given.models},
-        "tokenisation": partial(fresh, tokenisation, smallest),
+        "padding_share": partial(fresh, padding_share, smallest),
     }
-    if given.sequences:
-        parts["many"] = partial(many_sequences, smallest, given.sequences)
-    if given.large:
-        parts["large"] = partial(large_text, smallest, given.large.resolve())
     settings = {key: value for key, value in vars(given).items() if key not in PATHS}
     measured: dict[str, Any] = {}
     for name, measure in parts.items():
@@ -149,7 +135,7 @@ def main() -> None:
     for model in given.models:
         ratio, masks = measured[model]["ratio"], measured[model]["masks_share"]
         print(f"{model}: {ratio:.2f} times the tokens/s of run_mlm; masks take {masks:.1%} of an update")
-    print(json.dumps({key: measured[key] for key in ("tokenisation", "many", "large") if key in measured}, indent=1))
+    print(f"{measured['padding_share']:.1%} of a batch is padding")
 
 
 if __name__ == "__main__":

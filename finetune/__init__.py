@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from finetune.commands.search.result import Search
     from finetune.commands.submission.api import submission
     from finetune.commands.table.api import ResultTable, table
-    from finetune.commands.tokenizer.api import tokenizer
-    from finetune.commands.tokenizer.vocabulary import Vocabulary
+    from finetune.commands.tokenizer.api import Vocabulary, tokenizer
     from finetune.commands.view.api import view
     from finetune.errors import UserError
     from finetune.runs import events
@@ -108,8 +107,7 @@ _HOMES = {  # modules with what they give, imported when a name is first used, s
     "commands.search.result": ("Search",),
     "commands.submission.api": ("submission",),
     "commands.table.api": ("ResultTable", "table"),
-    "commands.tokenizer.api": ("tokenizer",),
-    "commands.tokenizer.vocabulary": ("Vocabulary",),
+    "commands.tokenizer.api": ("tokenizer", "Vocabulary"),
     "commands.view.api": ("view",),
     "errors": ("UserError",),
     "runs": ("events",),

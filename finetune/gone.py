@@ -12,6 +12,11 @@ GONE: dict[str, tuple[str, str]] = {
         "Unset it: they are in English, and the documentation has Korean pages",
     ),
     "encoder-decoder": ("wrote a text from another one", "Name an encoder, or use Seq2SeqTrainer of transformers"),
+    "generator_size": ("was the width of the generator of objective=rtd", "Leave it out"),
+    "mask=spans": ("masked spans of words", "Set mask=words, or leave it out"),
+    "objective=mlm-sbo": ("predicted masked spans from the tokens around them", "Set objective=mlm"),
+    "objective=mlm-sop": ("learned the order of two texts", "Set objective=mlm-nsp"),
+    "objective=rtd": ("told which tokens a generator had replaced", "Set objective=mlm"),
     "openvino": ("was an engine of exports", "Export the run again, as an ONNX graph: finetune export RUN -o FOLDER"),
     "search --on": ("trained the runs of a trial at once", "Leave it out: the search finds the same settings"),
     "serve --on": ("answered from replicas of Ray", "Leave it out, and start `finetune serve` on each machine"),
@@ -53,6 +58,10 @@ GONE: dict[str, tuple[str, str]] = {
     ),
     "--cpus-each": ("gave a task of Ray more cores than one", "Leave it out"),
     "--engine": ("chose ONNX or OpenVINO for an export", "Leave it out: an export is an ONNX graph"),
+    "--extend": (
+        "added words of a text to the vocabulary of a model",
+        "Train a vocabulary for a new encoder: finetune tokenizer TEXTS -o FOLDER",
+    ),
     "--gpus-each": ("gave a task of Ray more or less than one GPU", "Leave it out, or set --device cpu"),
     "--level": (
         "was the share of false alarms where a new file was compared with the dev rows of a run",
@@ -84,6 +93,7 @@ GONE: dict[str, tuple[str, str]] = {
 
 # Settings that are gone, with the value that they had when nobody set them: recipes in records hold every setting.
 DEFAULTS: dict[str, Any] = {
+    "options.generator_size": 0.25,
     "together": {"tasks": [], "sampling": "proportion", "weights": {}},
     "train.momentum": 0.9,
     "train.slant_ratio": 32.0,

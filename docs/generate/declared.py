@@ -5,8 +5,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from finetune.checks.all_checks import CHECKS
-from finetune.commands.check.corpus import ISSUES as OF_CORPUS
-from finetune.commands.check.read_before import ISSUES as OF_READ_BEFORE
 from finetune.commands.check.tokenization import ISSUES
 from finetune.commands.report import all_runs, run, several, split
 from finetune.commands.report.find_blocks import modules_of
@@ -24,7 +22,7 @@ SEVERITY_KO = {"error": "오류", "warning": "경고", "note": "참고"}
 def every_issue() -> list[Issue]:
     """Every issue that a check can report, once, in the order of the checks."""
     of_checks = (issue for check in CHECKS for issue in check.issues)
-    return list(dict.fromkeys([*of_checks, *ISSUES, *OF_CORPUS, *OF_READ_BEFORE]))
+    return list(dict.fromkeys([*of_checks, *ISSUES]))
 
 
 def findings_table(head: Sequence[str], severity: Callable[[str], str], meaning: Callable[[Issue], str]) -> str:

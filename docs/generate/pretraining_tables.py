@@ -55,7 +55,7 @@ def curve_table(records: Sequence[RunRecord]) -> str:
 
 
 def speed_table(measured: dict[str, Any]) -> str:
-    """Tokens a second next to run_mlm, masks, tokenizing, many sequences and a large text, where they were measured."""
+    """Tokens a second next to run_mlm, and the share of masks and of padding."""
     models = {name: found for name, found in measured.items() if isinstance(found, dict) and "ratio" in found}
     head = ["model", "finetune, tokens/s", "run_mlm, tokens/s", "ratio", "masks, share of an update"]
     rows = [
@@ -63,29 +63,7 @@ def speed_table(measured: dict[str, Any]) -> str:
          f"{100 * found['masks_share']:.1f} %"]
         for name, found in models.items()
     ]  # fmt: skip
-    tokenizing = measured["tokenisation"]
-    notes = [
-        f"Tokenizing {tokenizing['megabytes_per_second']:.1f} MB/s of text into the token file; "
-        f"{100 * tokenizing['padding_share']:.1f} % of a batch is padding."
-    ]
-    if many := measured.get("many"):
-        notes.append(
-            f"{many['sequences']:,} sequences: first update after {many['first_start_seconds']:.0f} s, "
-            f"{many['second_start_seconds']:.1f} s at the second start, {many['second_start_bytes'] / 1e6:,.0f} MB."
-        )
-    if large := measured.get("large"):
-        per_token, megabytes = large["disk_bytes"] / large["tokens"], large["first_start_bytes"] / 1e6
-        whole = (
-            f" A whole run of {large['command_updates']} updates: {large['command_own_bytes'] / 1e6:,.0f} MB of its"
-            f" own, {large['command_bytes'] / 1e6:,.0f} MB with the pages of files."
-            if "command_bytes" in large
-            else ""
-        )
-        notes.append(
-            f"{large['text_bytes'] / 1e9:.2f} GB of text, {large['tokens'] / 1e6:,.0f} million tokens: {per_token:.2f} "
-            f"bytes of disk a token, {megabytes:,.0f} MB of memory; first update after "
-            f"{large['first_start_seconds']:.0f} s, {large['second_start_seconds']:.1f} s at the second start.{whole}"
-        )
+    notes = [f"{100 * measured['padding_share']:.1f} % of a batch is padding."]
     settings = measured["settings"]
     notes.append(
         scale_tables.where(measured, f"Batches of {settings['batch_size']} x {settings['length']}, no dropout, fp32")

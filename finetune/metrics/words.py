@@ -2,7 +2,6 @@
 
 Labels and predictions are mappings: `words` are the right or the most probable words, `nats` the negative logarithms of
 the probabilities of the right ones (of a label 0), and `next` says of pairs of texts whether the second follows.
-Of a text with replaced words, `replaced` are the numbers of those that are, or of as many that seem most so.
 """
 
 from collections.abc import Sequence
@@ -43,15 +42,8 @@ def _accuracy_sums(gold: Sequence[Any], answers: Sequence[Any]) -> Counted:
 
 
 def _next_sums(gold: Sequence[Any], answers: Sequence[Any]) -> Counted:
-    """The share of pairs of which it is right whether the second text follows the first, or is the second."""
+    """The share of pairs of which it is right whether the second text follows the first."""
     return _share_counted("next", gold, answers)
-
-
-def _replaced_sums(gold: Sequence[Any], answers: Sequence[Any]) -> Counted:
-    """The share of the replaced words that were found, as many as there are being named in each row (R-precision)."""
-    pairs = [(set(right["replaced"]), set(found["replaced"])) for right, found in zip(gold, answers, strict=True)]
-    counts = np.asarray([(len(right & found), len(right)) for right, found in pairs], float)
-    return Counted(counts=counts, value=_share)
 
 
 def _share_counted(name: str, gold: Sequence[Any], answers: Sequence[Any]) -> Counted:
@@ -74,6 +66,3 @@ perplexity = _metric("perplexity", _perplexity_sums, scale=1, greater_is_better=
 probability = _metric("probability", _probability_sums, magnitudes=True)
 masked_accuracy = _metric("masked accuracy", _accuracy_sums)
 next_accuracy = _metric("next sentence", _next_sums)
-order_accuracy = _metric("sentence order", _next_sums)
-replaced_words = _metric("replaced words", _replaced_sums)
-HEADLINES = (perplexity.name, replaced_words.name)  # of runs that pre-train an encoder

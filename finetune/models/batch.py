@@ -12,7 +12,7 @@ from finetune.models.feature import IGNORED, Feature, Ids, labels_by_name
 from finetune.models.padding import padded
 
 TENSORS = (
-    "input_ids", "attention_mask", "token_type_ids", "choices", "positions", "states", "draws"
+    "input_ids", "attention_mask", "token_type_ids", "choices", "positions", "states"
 )  # fmt: skip
 """In the order of the arguments of a model's forward."""
 MOST_PINNED = 1 << 26  # bytes of a tensor; what is pinned is kept, and taken from other programs
@@ -25,8 +25,7 @@ class Batch:
 
     `choices` `(batch, most choices)` are the sequences of each feature, -1 where it has fewer; None where each has one.
     `positions` `(sequences, n)` are those that the head reads, -1 for padding; None where it reads all. Where `states`
-    `(sequences, n, layers, width)` are given, they replace the ids, and the mask `(sequences, n)` is theirs. `draws`
-    `(sequences, n)` are random numbers, 0 to 1, one for each position.
+    `(sequences, n, layers, width)` are given, they replace the ids, and the mask `(sequences, n)` is theirs.
     """
 
     input_ids: Tensor | None
@@ -35,7 +34,6 @@ class Batch:
     choices: Tensor | None = None
     positions: Tensor | None = None
     states: Tensor | None = None
-    draws: Tensor | None = None
     labels: Mapping[str, Tensor] = field(default_factory=dict)
 
     def to(self, device: torch.device) -> "Batch":
@@ -96,13 +94,12 @@ def collate(features: Sequence[Feature], *, pad_id: int, length: int = 0, reads:
         mask = _padded([[1] * len(each) for each in states], 0)
         return Batch(input_ids=None, attention_mask=mask, states=_padded_states(states), **shared)
     segments = [sequence.token_type_ids for sequence in sequences]
-    positions, draws = ([getattr(sequence, name) for sequence in sequences] for name in ("reads", "draws"))
+    positions: list[Any] = [sequence.reads for sequence in sequences]
     return Batch(
         input_ids=_padded([sequence.input_ids for sequence in sequences], pad_id, length=length),
         attention_mask=_padded([[1] * len(sequence) for sequence in sequences], 0, length=length),
         token_type_ids=None if segments[0] is None else _padded(segments, 0, length=length),  # type: ignore[arg-type]
         positions=None if positions[0] is None else _padded(positions, -1, length=reads),
-        draws=None if draws[0] is None else _padded(draws, 0, dtype=np.float32, length=reads),
         **shared,
     )
 

@@ -21,8 +21,7 @@ class Feature:
     an end), or a mapping of names to such targets for a head with several losses, or None where there is no label.
     IGNORED in a list, of floats too, is an item without one, and so is a number by itself that is NaN. A target of two
     axes `(items, n)` has a label for each item but those whose first number is IGNORED. `reads` are the positions that
-    a head on the sequence output reads (None: all), and that its labels and logits are for; `draws` are random numbers,
-    0 to 1, one for each of them, by which a head samples in training. `note` is metadata for
+    a head on the sequence output reads (None: all), and that its labels and logits are for. `note` is metadata for
     `Codec.decode`, opaque to the trainer: best an array, or a mapping of names to arrays and numbers, since only these
     have a compact form (`feature_arrays`). `states` returns precomputed hidden states of a frozen encoder
     (`inference.hidden_states`).
@@ -34,7 +33,6 @@ class Feature:
     choices: "Sequence[Feature]" = ()
     label: Any = None
     reads: Ids | None = None
-    draws: np.ndarray | None = None
     truncated: bool = False
     note: Any = None
     states: Callable[[], np.ndarray] | None = None

@@ -9,7 +9,6 @@ from transformers.activations import ACT2FN
 
 from finetune.errors import UserError
 from finetune.models.backbone import Backbone
-from finetune.models.batch import Batch
 from finetune.models.families import head_dropout
 from finetune.models.family_rows import HeadName, Layers
 from finetune.models.feature import LABEL
@@ -34,8 +33,6 @@ class Head(nn.Module):
     auto_class: ClassVar[str]
     output: nn.Linear
     solved_as: Literal["", "class", "flags", "number", "steps"] = ""
-    reads_batches: ClassVar[bool] = False  # whether in training it is given the batch (`of_batch`)
-    training_only: ClassVar[tuple[str, ...]] = ()  # parts that `initialise` makes for training, and no saved model has
     vocabulary: int = 0  # logits of a position, where they are so many that prediction keeps `reduced` of them
 
     def __init__(self, labels: Sequence[str]) -> None:
@@ -86,10 +83,6 @@ class Head(nn.Module):
         """
         raise NotImplementedError
 
-    def of_batch(self, batch: Batch, backbone: Backbone) -> Any:
-        """Logits of a batch in training, from what this head makes the backbone read; of one that `reads_batches`."""
-        raise NotImplementedError
-
     def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
         """The loss summed over all labels that are not ignored; the trainer divides by their number."""
         raise NotImplementedError
@@ -127,17 +120,11 @@ class Head(nn.Module):
 
     def to_checkpoint(self) -> dict[str, Tensor]:
         """Parameters by the names that transformers gives them."""
-        return {self._checkpoint_name(name): tensor for name, tensor in self.saved_state().items()}
-
-    def saved_state(self) -> dict[str, Tensor]:
-        """Parameters by our names, without those that only training needs."""
-        left_out = tuple(f"{part}." for part in self.training_only)
-        return {name: tensor for name, tensor in self.state_dict().items() if not name.startswith(left_out)}
+        return {self._checkpoint_name(name): tensor for name, tensor in self.state_dict().items()}
 
     def from_checkpoint(self, state: dict[str, Tensor]) -> None:
         """Loads the parameters from a transformers checkpoint."""
-        found = {name: state[self._checkpoint_name(name)] for name in self.saved_state()}
-        self.load_state_dict(self.state_dict() | found)
+        self.load_state_dict({name: state[self._checkpoint_name(name)] for name in self.state_dict()})
 
     def _checkpoint_name(self, name: str) -> str:
         layer, _, parameter = name.rpartition(".")

@@ -47,14 +47,11 @@ class EncoderWithHead(nn.Module):
         choices: Tensor | None = None,
         positions: Tensor | None = None,
         states: Tensor | None = None,
-        draws: Tensor | None = None,
     ) -> Any:
         """Logits of a batch (`batch.Batch`), see `Head.forward`; with `choices` `(batch, n)` one row of logits for each
         feature's choices, `(batch, most choices)`, minus infinity where a feature has fewer.
         """
-        batch = Batch(input_ids, attention_mask, token_type_ids, choices, positions, states, draws)
-        if self.training and self.head.reads_batches:
-            return self.head.of_batch(batch, self.backbone)
+        batch = Batch(input_ids, attention_mask, token_type_ids, choices, positions, states)
         logits: Logits = self.head(*self.hidden(batch))
         return logits if choices is None else _by_feature(logits.squeeze(-1), choices)  # type: ignore[union-attr]
 

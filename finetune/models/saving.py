@@ -68,9 +68,7 @@ def _save(model: EncoderWithHead, folder: Path, settings: dict[str, Any]) -> Non
     config.update(model.head.config_settings() | {"finetune": settings})
     if not _has_class(model):
         config.save_pretrained(folder)
-        left_out = tuple(f"head.{part}." for part in model.head.training_only)
-        state = {name: t.contiguous() for name, t in merged_state(model).items() if not name.startswith(left_out)}
-        save_file(state, folder / OWN_WEIGHTS)
+        save_file({name: t.contiguous() for name, t in merged_state(model).items()}, folder / OWN_WEIGHTS)
         return
     shell = _shell(getattr(transformers, model.head.auto_class), config)
     encoder = merged_state(model.backbone.encoder)

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fai
 
 from finetune.metrics.metric import Metric, find_metric
 from finetune.metrics.scores import Scores
-from finetune.metrics.words import HEADLINES
+from finetune.metrics.words import perplexity
 from finetune.runs.compared_model import ComparedModel
 from finetune.runs.cost import Cost
 from finetune.runs.kept_head import KeptHead
@@ -171,7 +171,7 @@ class RunRecord(BaseModel):
     @property
     def is_pretraining(self) -> bool:
         """Whether the run trained an encoder on unlabelled text."""
-        return self.headline in HEADLINES
+        return self.headline == perplexity.name
 
     @property
     def score(self) -> float:

@@ -12,6 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from finetune.data.files import is_data
 from finetune.errors import UserError, nearest, shown_value
+from finetune.gone import gone
 from finetune.task_types import own_data, registry
 from finetune.task_types.declared_options import declared_names, declared_options
 from finetune.task_types.task import Task
@@ -79,5 +80,7 @@ def _checked(owner: Any, name: str, value: Any) -> Any:
         (declared,) = (one for one in declared_options(owner) if one.name == name)
         return TypeAdapter(declared.type).validate_json(json.dumps(value, default=str), strict=True)  # lists as in TOML
     except ValidationError as error:
+        if taken_out := gone(f"{name}={value}"):
+            raise taken_out from None
         reasons = "; ".join(fault["msg"].lower() for fault in error.errors(include_url=False))
         raise UserError(f"'{name}' is {shown_value(value)}: {reasons}", "Give another value") from None

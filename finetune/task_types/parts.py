@@ -168,13 +168,6 @@ class Baselines(Part[AnyTask]):
     """What needs no encoder: predictions by the name of a method. By default there are none."""
 
     def predictions(self, train: Sequence[Row], rows: Sequence[Row]) -> dict[str, list[Answer]]:
-        """Those of methods that read rows."""
-        return {}
-
-    def from_features(
-        self, train: "Sequence[Feature]", features: "Sequence[Feature]", rows: Sequence[Row]
-    ) -> dict[str, list[Answer]]:
-        """Those of methods that read features."""
         return {}
 
     def notes(self, train: Sequence[Row]) -> list[str]:

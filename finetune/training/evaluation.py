@@ -117,16 +117,10 @@ class DevEvaluation:
         ]
         return of_answers + self.task.baselines.notes(self.rows.get(self.task.train_split, ()))
 
-    def baselines(
-        self, train: Sequence[Row], found: Evaluated, *, train_features: Sequence[Feature] = ()
-    ) -> dict[str, Answers]:
+    def baselines(self, train: Sequence[Row], found: Evaluated) -> dict[str, Answers]:
         """By split and method, predictions of the baselines, with options chosen as for the model."""
         release_memory()  # that the activations of training had
-        given = {
-            split: self.task.baselines.predictions(train, self.rows[split])
-            | self.task.baselines.from_features(train_features, features, self.rows[split])
-            for split, features in self.features.items()
-        }
+        given = {split: self.task.baselines.predictions(train, self.rows[split]) for split in self.features}
         trim_memory()
         if not found.chosen or not self.task.cross_fits:
             return given

@@ -38,7 +38,7 @@ def save_run(
     dev, found, watch = trained.evaluation, trained.found, engine.watch
     watch(Working("predicting with the baselines"))
     own = dev.on(planned.own_splits)
-    baselines = own.baselines(planned.train_rows, found, train_features=built.features[planned.task.train_split])
+    baselines = own.baselines(planned.train_rows, found)
     for split, answers in trained.probe.items():
         baselines[split][PROBE] = answers
     baselines |= {} if planned.kept is None else planned.kept.baselines

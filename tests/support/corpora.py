@@ -6,10 +6,9 @@ from pathlib import Path
 
 from finetune.data.documents import Document
 from finetune.models.tokenizers.load import load_tokenizer
-from finetune.task_types.pretraining.features import PieceFeatures
-from finetune.task_types.pretraining.piece import piece_vocabulary
-from finetune.task_types.pretraining.pieces import pieces
+from finetune.task_types.pretraining.pieces import PieceFeatures, pieces
 from finetune.task_types.pretraining.tokens import tokens_of
+from finetune.task_types.pretraining.vocabulary import vocabulary_for
 from support.encoders import WORDS
 
 RARE = ("catlike", "houses", "redder", "moonsun", "x9", "dog's")  # words of several tokens
@@ -34,7 +33,7 @@ def piece_features(rows: Sequence[Document], folder: Path, *, size: int) -> Piec
     """The pieces of documents, of at most `size` tokens, as features of training."""
     tokenizer = load_tokenizer(folder)
     tokens = tokens_of(rows, tokenizer)
-    return PieceFeatures(tokens, pieces(tokens, size), piece_vocabulary(tokenizer))
+    return PieceFeatures(tokens, pieces(tokens, size), vocabulary_for("mlm", tokenizer))
 
 
 def _line(drawn: random.Random) -> str:

@@ -139,18 +139,14 @@ def test_the_benchmark_of_pretraining_runs(tmp_path: Path, tiny_bert: Path) -> N
     text, out = write_corpus(tmp_path / "corpus.txt", documents=400), tmp_path / "speed.json"
     done = subprocess.run(
         [sys.executable, "pretraining_speed.py", text, tiny_bert, "--models", "new:1x32x2", "--updates", "6",
-         "--batch-size", "8", "--length", "32", "--rounds", "1", "--sequences", "300", "--large", text,
-         "--out", out],
+         "--batch-size", "8", "--length", "32", "--rounds", "1", "--out", out],
         cwd=ROOT / "benchmarks", capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     measured = json.loads(out.read_text())
     assert set(measured["new:1x32x2"]["tokens_per_second"]) == {"finetune", "run_mlm"}
     assert 0 < measured["new:1x32x2"]["masks_share"] < 1
-    assert 0 <= measured["tokenisation"]["padding_share"] < 0.2
-    assert measured["many"]["second_start_seconds"] > 0
-    assert 1e8 < measured["large"]["command_own_bytes"] < measured["large"]["command_bytes"]
-    assert 2.1 < measured["large"]["disk_bytes"] / measured["large"]["tokens"] < 3
+    assert 0 <= measured["padding_share"] < 0.2
     assert "| new:1x32x2 |" in shown(out, "pretraining_tables", "speed_table")
 
 

@@ -245,9 +245,6 @@ def test_two_processes_pre_train_what_one_does(tiny_bert: Path, tmp_path: Path) 
         pytest.param(["objective=mlm", "mask=words"], marks=pytest.mark.nightly),
         pytest.param(["objective=ltr"], marks=pytest.mark.nightly),
         ["objective=mlm-nsp", "mask=words"],
-        pytest.param(["objective=mlm-sop"], marks=pytest.mark.nightly),
-        pytest.param(["objective=mlm-sbo"], marks=pytest.mark.nightly),
-        pytest.param(["objective=rtd"], marks=pytest.mark.nightly),
     ],
     ids=" ".join,
 )

@@ -3,19 +3,16 @@
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from finetune.api.html import html_table
 from finetune.api.inputs import in_memory, is_path, recipe_settings
 from finetune.api.quiet import plainly, without_hints
-from finetune.checks.all_checks import worst_first
 from finetune.checks.finding import FileFinding
 from finetune.commands.check.corpus import CorpusFacts, corpus_facts
-from finetune.commands.check.earlier_runs import earlier_runs
 from finetune.commands.check.fix import require_place_for_copy, write_fixed
-from finetune.commands.check.read_before import ReadBefore, read_before
 from finetune.commands.check.run_checks import CheckReport, check_data
 from finetune.commands.check.tokenization import NO_TOKENS
 from finetune.data.messages import places, so_many
@@ -26,19 +23,15 @@ from finetune.models.pretrained import resolve
 from finetune.models.tokenizers.load import TextTokenizer, load_text_tokenizer
 from finetune.models.tokenizers.own_vocabulary import trained_size
 from finetune.runs.recipe import Recipe
-from finetune.task_types.pretraining.objectives import PAIRED
+from finetune.task_types.prepare import load_splits
 from finetune.task_types.pretraining.own import is_text, own_text
-from finetune.training.first_runs import recipe_named, with_first_runs, with_run
+from finetune.training.first_runs import recipe_named, with_run
 from finetune.training.targets import expand_targets
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from finetune.commands.check.trial import Estimate
-
-
 ROWS_SHOWN = 5
-TRIAL_BYTES, TRIAL_DOCUMENTS = 4_000_000, 200  # bytes of text for a trial, and documents
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,23 +44,16 @@ class Findings(CheckReport):
         layout: What each column was taken for, and why.
         parts: The splits, with their tables; of unlabelled text none.
         findings: What was found, the most severe first; each has `severity`, `code`, `what`, `remedy`, `rows`, `count`.
-        corpus: Of unlabelled text, what it holds: documents, lines, words, tokens; else None.
-        trial: Of unlabelled text, what a run would take by its first updates; None where it cannot be run.
-        read_before: For each text on which the encoder was pre-trained, how many texts of dev and test occur in it:
-            `{"corpus.txt": {"dev": "0 of 872"}}`; empty where it is not known.
+        corpus: Of unlabelled text, what it holds: documents, lines, bytes, tokens; else None.
     """
 
     corpus: CorpusFacts | None = None
-    trial: "Estimate | None" = None
-    read_before: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
-        """The findings as JSON values; of a text also what it holds, and what a run would take."""
+        """The findings as JSON values; of a text also what it holds."""
         if self.corpus is None:
-            return super().as_json() | {"read_before": self.read_before}
-        facts = {name: value for name, value in asdict(self.corpus).items() if name != "findings"}
-        trial = None if self.trial is None else self.trial.as_json()
-        return {"corpus": facts, "layout": asdict(self.layout), "trial": trial} | self.counted_findings()
+            return super().as_json()
+        return {"corpus": asdict(self.corpus), "layout": asdict(self.layout)} | self.counted_findings()
 
     @property
     def frame(self) -> "pd.DataFrame":
@@ -148,9 +134,7 @@ def findings_of(path: str, settings: dict[str, Any], out: Path) -> Findings:
         found = check_data(path, with_run(settings, out))
         if recipe_named(str(settings.get("model", ""))) is not None:
             found = replace(found, findings=tuple(_before_its_run(one, settings["model"]) for one in found.findings))
-        read = _read_before(path, settings, out)
-    every = worst_first([*found.findings, *read.findings])
-    return Findings(layout=found.layout, parts=found.parts, findings=tuple(every), read_before=read.facts)
+    return Findings(layout=found.layout, parts=found.parts, findings=found.findings)
 
 
 def _before_its_run(finding: FileFinding, model: str) -> FileFinding:
@@ -161,42 +145,14 @@ def _before_its_run(finding: FileFinding, model: str) -> FileFinding:
     return replace(finding, what=what, remedy="Run it, and check with model=RUN")
 
 
-def _read_before(path: str, settings: dict[str, Any], out: Path) -> ReadBefore:
-    """The texts that the encoder of a run, or of a recipe that is run first, has read."""
-    if not settings.get("model"):
-        return ReadBefore()
-    try:
-        (planned,) = with_first_runs(expand_targets([path], settings), out)
-    except UserError:  # a finding tells what a run refuses
-        return ReadBefore()
-    earlier = earlier_runs(planned)
-    return read_before(planned.task, earlier, source_of(None), limit=planned.recipe.limit, name=path)
-
-
 def findings_of_text(path: str, settings: Mapping[str, Any]) -> Findings:
-    """What a text holds, what is wrong with it, and what a run with these settings would take. Needs torch."""
-    from finetune.commands.check.trial import trial
-
+    """What a text holds. Raises UserError for what is wrong with it, as a run with these settings does."""
     (planned, *_) = expand_targets([path], dict(settings))
     read = own_text(planned.task)
     assert read is not None
-    recipe = planned.recipe
-    tokenizer = _tokenizer(recipe)
-    found = corpus_facts(
-        read.documents,
-        tokenizer,
-        model=recipe.tokenizer_folder or recipe.model,
-        pairs=recipe.options.get("objective") in PAIRED,
-    )
-    sample = max(1, TRIAL_BYTES * found.documents // max(1, found.size))
-    fails = any(finding.severity == "error" for finding in found.findings)
-    return Findings(
-        layout=read.layout,
-        parts=(),
-        findings=found.findings,
-        corpus=found,
-        trial=None if fails else trial(planned, source=source_of(None), sample=max(TRIAL_DOCUMENTS, sample)),
-    )
+    load_splits(planned.task, source_of(None), limit=planned.recipe.limit)
+    corpus = corpus_facts(read.documents, _tokenizer(planned.recipe))
+    return Findings(layout=read.layout, parts=(), findings=(), corpus=corpus)
 
 
 def _tokenizer(recipe: Recipe) -> TextTokenizer | None:

@@ -11,7 +11,7 @@ import typer
 from finetune.checks.finding import FileFinding
 from finetune.cli.arguments import RESULTS, Data, Device, Escape, Json, Out, Quiet, Replace, complete
 from finetune.cli.asking import asking
-from finetune.cli.console import as_plain_text, facts_table, standard_output
+from finetune.cli.console import facts_table, standard_output
 from finetune.cli.libraries import load_libraries, loading
 from finetune.cli.next_commands import GivenOptions
 from finetune.cli.options import note_line, with_options
@@ -25,7 +25,6 @@ from finetune.data.messages import noun, places, so_many
 from finetune.data.source import source_of
 from finetune.data.writing import encoding_note, written_suffix
 from finetune.errors import UserError
-from finetune.runs.pace import duration
 from finetune.runs.toml import typed_settings
 from finetune.task_types.first_rows import describe_rows, file_line
 from finetune.task_types.pretraining.own import column_words, is_text
@@ -35,12 +34,9 @@ from finetune.training.targets import expand_targets, split_arguments
 
 if TYPE_CHECKING:
     from finetune.commands.check.recipe import Preview
-    from finetune.commands.check.trial import Estimate
 
 STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan"}
 ROWS_SHOWN = 5
-TRIAL = "finetune.commands.check.trial"
-TRIAL_ROWS = 2_000  # of a shipped text
 
 
 def check_command(
@@ -68,9 +64,7 @@ def check_command(
         if len(names) > 1:
             way = "Check one at a time; `finetune predict RUN FILE` notes where a file is unlike the dev rows of a run"
             raise UserError(f"{' and '.join(names)} are {len(names)} things to check", way)
-        _check_data(
-            names[0], settings, fix, out, escape=escape, force=force, strict=strict, as_json=as_json, quiet=quiet
-        )
+        _check_data(names[0], settings, fix, out, escape=escape, force=force, strict=strict, as_json=as_json)
         return
     if fix is not None:
         raise UserError("--fix applies to data", "Name an existing data file")
@@ -83,27 +77,17 @@ def _check_recipes(
 ) -> None:
     """Prints the data and settings of runs.
 
-    A run from another run's encoder is checked with that one's own model, of the same vocabulary and size. A single one
-    with a length in updates is tried for a few of them.
+    A run from another run's encoder is checked with that one's own model, of the same vocabulary and size.
     """
     load_libraries("" if as_json or quiet else loading(planned), "finetune.commands.check.recipe")
     from finetune.commands.check.recipe import check_recipe as preview
 
     for one in planned:
         found = preview(one, source=source_of(data), device=device)
-        tried = _trial(one, data, device) if len(planned) == 1 and one.recipe.train.updates is not None else None
         if as_json:
-            echo(json.dumps(found.as_json() | ({} if tried is None else {"trial": tried.as_json()})))
+            echo(json.dumps(found.as_json()))
         else:
             _print_preview(found)
-            if tried is not None:
-                standard_output().print(facts_table("a run", trial_facts(tried)))
-
-
-def _trial(one: ResolvedRun, data: Path | None, device: str | None) -> "Estimate":
-    from finetune.commands.check.trial import trial
-
-    return trial(one, source=source_of(data), sample=TRIAL_ROWS, device=device)
 
 
 def _print_preview(found: "Preview") -> None:
@@ -114,7 +98,6 @@ def _print_preview(found: "Preview") -> None:
         for tokens in example["tokens"]:
             console.print_line(" ".join(tokens))
         console.print_line(f"-> {example['label']}")
-    _print_findings(found.findings)
 
 
 def _check_data(
@@ -127,14 +110,11 @@ def _check_data(
     force: bool,
     strict: bool,
     as_json: bool,
-    quiet: bool,
 ) -> None:
     """Prints findings and writes the fixed copy; exits with 1 for an error or, with `strict`, a warning."""
     if fix is not None:
         require_place_for_copy(fix, target, force=force)
-    if is_text(target, {key.removeprefix("options."): value for key, value in settings.items()}):
-        load_libraries("" if as_json or quiet else f"{target}: reading, and training for a few updates", TRIAL)
-        if fix is not None:
+        if is_text(target, {key.removeprefix("options."): value for key, value in settings.items()}):
             raise UserError(f"{target}: unlabelled text has no cells to fix", "Leave --fix out")
     report = _with_options(asking(lambda given: findings_of(target, given, out), settings))
     fixes = {} if fix is None else report.fix(fix, escape_formulas=escape, force=force)
@@ -206,28 +186,8 @@ def _print_report(report: Findings) -> None:
         console.print(layout_table(report.layout))
     if report.corpus is not None:
         console.print(facts_table("text", {"column": column_words(report.layout), **report.corpus.shown()}))
-    if report.trial is not None:
-        console.print(facts_table("a run", trial_facts(report.trial)))
-    for corpus, counted in report.read_before.items():
-        console.print_line(
-            f"texts that occur in {corpus}, on which the encoder is pre-trained: {as_plain_text(counted)}"
-        )
     _print_findings(report.findings)
     console.print(report.counted)
-
-
-def trial_facts(found: "Estimate") -> dict[str, str]:
-    """What a run would take, in words by name."""
-    scoring = f", {duration(found.evaluating)} of it for scoring dev"
-    trains = f"{found.trains:,} tokens (or fewer where the text has no more words), trained on the text first"
-    return {
-        "device": found.device,
-        **({"vocabulary": trains} if found.trains else {}),
-        "pieces": f"{found.pieces:,} an epoch, which fit max_length",
-        "updates": f"{found.updates:,} (train.updates), with {found.tokens:,} tokens",
-        "rate": f"{found.rate:,.0f} tokens/s in the first {found.tried} updates",
-        "time": f"about {duration(found.seconds + found.evaluating)}{scoring}; reading the text comes first",
-    }
 
 
 def _print_findings(findings: Sequence[FileFinding]) -> None:

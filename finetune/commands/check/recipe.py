@@ -8,9 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from finetune.checks.finding import FileFinding
-from finetune.commands.check.earlier_runs import earlier_runs
-from finetune.commands.check.read_before import read_before
 from finetune.data.rows import Rows, StreamedRows
 from finetune.data.source import Source
 from finetune.models import pretrained
@@ -36,15 +33,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Preview:
-    """Facts by section, the first encoded examples as tokens, and findings."""
+    """Facts by section, and the first encoded examples as tokens."""
 
     facts: dict[str, dict[str, Any]]
     examples: list[dict[str, Any]] = field(default_factory=list)
-    findings: Sequence[FileFinding] = ()
 
     def as_json(self) -> dict[str, Any]:
         """The preview as JSON values."""
-        return asdict(self) | {"findings": [finding.as_json() for finding in self.findings]}
+        return asdict(self)
 
 
 def check_recipe(run: ResolvedRun, *, source: Source, device: str | None = None, shown: int = 2) -> Preview:
@@ -56,11 +52,8 @@ def check_recipe(run: ResolvedRun, *, source: Source, device: str | None = None,
     precision = resolve_precision(recipe.train.precision, where)
     splits = load_splits(task, source, limit=recipe.limit)
     first = before[0] if before else recipe
-    read = read_before(task, earlier_runs(run), source, limit=recipe.limit)
-    pre_training = {"texts read in pre-training": read.facts} if read.facts else {}
     if trained_size(first) and (before or isinstance(splits[task.train_split].rows, StreamedRows)):
-        facts = _before_vocabulary(recipe, first, task, splits)
-        return Preview(facts=facts | pre_training, findings=read.findings)
+        return Preview(facts=_before_vocabulary(recipe, first, task, splits))
     files = pretrained.resolve(first.model, tokenizer=first.tokenizer_folder)
     config, tokenizer = load_config(files.folder), load_tokenizer(files.folder)
     add_tokens(tokenizer, task.codec.tokens(chain.from_iterable(loaded.rows for loaded in splits.values())))
@@ -84,7 +77,7 @@ def check_recipe(run: ResolvedRun, *, source: Source, device: str | None = None,
         if name == task.train_split:
             facts["training"] = {"device": str(where), "precision": precision, **_updates(recipe, len(features))}
             examples = [_example(task, feature, tokenizer) for feature in features[:shown]]
-    return Preview(facts=facts | pre_training, examples=examples, findings=read.findings)
+    return Preview(facts=facts, examples=examples)
 
 
 def _model_name(recipe: Recipe, before: Sequence[Recipe]) -> dict[str, str]:

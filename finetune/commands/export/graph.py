@@ -19,7 +19,7 @@ from finetune.inference.exported.export_facts import IDS, MASK, POSITIONS, SEGME
 from finetune.models.families import takes_segments
 from finetune.models.feature import LOGITS
 from finetune.models.model import EncoderWithHead
-from finetune.task_types.pretraining.label_names import NEXT
+from finetune.task_types.pretraining.objectives import NEXT
 
 EXAMPLE = (3, 7)  # texts and tokens that are traced; any other numbers would do, but 0 and 1
 MARKERS = 2  # positions that a head joins

@@ -10,7 +10,7 @@ from finetune.commands.serve.pipelines import PipelineRequest
 from finetune.commands.serve.refused import Refused
 from finetune.commands.serve.served_model import ServedModel
 from finetune.models.feature import LOGITS, Feature
-from finetune.task_types.pretraining.label_names import WORDS
+from finetune.task_types.pretraining.objectives import WORDS
 
 MOST_WORDS = 5  # for each mask, by default
 MOST_MASKS = 64  # of a text, each with a logit for every token of the vocabulary
@@ -29,7 +29,7 @@ class MaskedText:
 def fills_masks(model: ServedModel) -> bool:
     """Whether the model predicts masked words, and its tokenizer writes tokens as text, unlike those of exports."""
     task, tokenizer = cast(Any, model.predictor.task), model.predictor.tokenizer
-    return model.predictor.engine.pretrains and bool(task.objective_type.fills_masks) and hasattr(tokenizer, "decode")
+    return model.predictor.engine.pretrains and bool(task.objective_type.masked) and hasattr(tokenizer, "decode")
 
 
 def masked_texts(asked: PipelineRequest) -> list[MaskedText]:

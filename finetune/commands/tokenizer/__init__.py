@@ -1,14 +1,13 @@
-"""Trains and extends vocabularies."""
+"""Trains vocabularies."""
 
 from finetune.cli.listed import Listed
 
 LISTED = Listed(
     group="Data",
     place=2,
-    help="Train a vocabulary on text, or extend one.",
+    help="Train a vocabulary on text.",
     examples=(
         ("finetune tokenizer corpus.txt -o vocabulary --size 4000", "WordPiece"),
         ("finetune tokenizer corpus.txt -o bytes --kind byte-bpe", "as RoBERTa's"),
-        ("finetune tokenizer corpus.txt -o extended --extend minilm --size +2000", "words added"),
     ),
 )

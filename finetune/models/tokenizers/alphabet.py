@@ -1,19 +1,25 @@
-"""The alphabet of a vocabulary: the characters of a text but the rarest, in an order that the text alone decides."""
+"""The alphabet of a vocabulary: the characters of a text but the rarest, in an order that the text alone decides.
 
+Words are counted as a tokenizer splits them, each different string of a batch only once.
+"""
+
+import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from finetune.models.tokenizers.word_counts import word_counts
-
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
+BATCH = 1 << 24  # characters whose words are counted together
+JOINING = re.compile("[\x0b\x0c\x1c-\x1f\x85]+")  # Python splits there; BERT's normalizer removes them
 COVERED = 0.9999  # share of the text's characters; the rest are unknown tokens
 AT_MOST = 0.75  # of a vocabulary in which they do not fit
+
+TextSource = Callable[[], Iterable[str]]  # a new pass over the texts at each call
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,3 +67,34 @@ def alphabet_of(texts: Iterable[str], backend: "Tokenizer", *, room: int, marked
         covered=float(shares[:count].max(initial=0)),
         tokens=need,
     )
+
+
+def word_counts(texts: Iterable[str], backend: "Tokenizer") -> Iterator[Counter[str]]:
+    """The words of each batch of texts with their counts, by the tokenizer's normalizer and pre-tokenizer."""
+    for batch in _batches(texts):
+        strings = Counter[str]()
+        for text in batch:
+            strings.update(JOINING.sub("", text).split())
+        yield _split(strings, backend)
+
+
+def _split(strings: Counter[str], backend: "Tokenizer") -> Counter[str]:
+    """The words of strings without spaces."""
+    normalizer, splitter = backend.normalizer, backend.pre_tokenizer
+    words = Counter[str]()
+    for string, count in strings.items():
+        normal = string if normalizer is None else normalizer.normalize_str(string)
+        for word, _ in splitter.pre_tokenize_str(normal):
+            words[word] += count
+    return words
+
+
+def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
+    batch, length = [], 0
+    for text in texts:
+        batch.append(text)
+        length += len(text)
+        if length >= BATCH:
+            yield batch
+            batch, length = [], 0
+    yield batch

@@ -4,8 +4,8 @@ from importlib.metadata import version
 from pathlib import Path
 
 from finetune.errors import UserError
+from finetune.models.tokenizers.alphabet import TextSource
 from finetune.models.tokenizers.train import train_tokenizer
-from finetune.models.tokenizers.word_counts import TextSource
 from finetune.runs.events import Event, Note, Watcher
 from finetune.runs.recipe import Recipe, is_new
 from finetune.storage.cache import FACTS, Entry, entry, hash_of

@@ -13,9 +13,8 @@ import regex
 from finetune.data.messages import percent, so_many
 from finetune.errors import UserError
 from finetune.models.encoder_sizes import POSITIONS
-from finetune.models.tokenizers.alphabet import COVERED, Alphabet, alphabet_of
+from finetune.models.tokenizers.alphabet import COVERED, Alphabet, TextSource, alphabet_of
 from finetune.models.tokenizers.kinds import KINDS, LONGEST_WORD, TokenizerKind
-from finetune.models.tokenizers.word_counts import TextSource
 from finetune.runs.events import Note, Watcher, Working, unwatched
 
 if TYPE_CHECKING:
@@ -53,34 +52,21 @@ def train_tokenizer(
     """
     from transformers import PreTrainedTokenizerFast
 
-    chosen = KINDS[kind].lower if lower is None else lower
-    special = KINDS[kind].special
-    return PreTrainedTokenizerFast(
-        tokenizer_object=train_backend(texts, size=size, least=least, kind=kind, lower=chosen, watch=watch),
-        model_max_length=POSITIONS,
-        model_input_names=list(special.inputs),
-        **special.names,
-    )
-
-
-def train_backend(
-    texts: TextSource, *, size: int, kind: str, lower: bool, least: int | None = None, watch: Watcher = unwatched
-) -> "Tokenizer":
-    """`train_tokenizer` without transformers: all that decides token ids."""
     rules, marks = KINDS[kind], MarkCount()
+    lower = rules.lower if lower is None else lower
     trained = rules.untrained(lower=lower)
-    alphabet = _alphabet(rules, watched(marks.of(texts()), "counting characters", watch), trained, size=size)
+    alphabet = _alphabet(rules, _watched(marks.of(texts()), "counting characters", watch), trained, size=size)
     if accents := lower and marks.are_many:
         watch(Note(ACCENTS))
         trained = rules.untrained(lower=lower, accents=True)
-        alphabet = _alphabet(rules, watched(texts(), "counting characters", watch), trained, size=size)
+        alphabet = _alphabet(rules, _watched(texts(), "counting characters", watch), trained, size=size)
     if alphabet.covered < COVERED:
         rare = f"{percent(1 - alphabet.covered)} of the text's characters are too rare for {so_many(size, 'token')}"
         watch(Note(f"{rare}: they become unknown tokens"))
     if lower and not accents and alphabet.has_hangul:
         watch(Note(HANGUL))
     trainer = _trainer(rules, size, alphabet)
-    trained.train_from_iterator(_lines(watched(texts(), "counting words", watch, then="merging pairs")), trainer)
+    trained.train_from_iterator(_lines(_watched(texts(), "counting words", watch, then="merging pairs")), trainer)
     learned = trained.get_vocab_size()
     if learned < (size if least is None else least):
         raise UserError(
@@ -90,7 +76,10 @@ def train_backend(
     whole = rules.untrained(lower=lower, accents=accents)
     whole.model = _model(rules, trained)
     _add_special_tokens(whole, rules)
-    return whole
+    special = rules.special
+    return PreTrainedTokenizerFast(
+        tokenizer_object=whole, model_max_length=POSITIONS, model_input_names=list(special.inputs), **special.names
+    )
 
 
 def _alphabet(kind: TokenizerKind, texts: Iterable[str], backend: "Tokenizer", *, size: int) -> Alphabet:
@@ -169,7 +158,7 @@ def _lines(texts: Iterable[str]) -> Iterator[str]:
     return (line for text in texts for line in text.split("\n"))
 
 
-def watched(texts: Iterable[str], what: str, watch: Watcher, *, then: str = "") -> Iterator[str]:
+def _watched(texts: Iterable[str], what: str, watch: Watcher, *, then: str = "") -> Iterator[str]:
     """The texts, with an event at the start, now and then, and at the end."""
     watch(Working(what))
     for number, text in enumerate(texts):

@@ -8,8 +8,8 @@ import numpy as np
 
 from finetune.errors import UserError
 from finetune.models.encoder_sizes import POSITIONS
+from finetune.models.tokenizers.alphabet import word_counts
 from finetune.models.tokenizers.kinds import KINDS, OF_BERT
-from finetune.models.tokenizers.word_counts import word_counts
 from finetune.models.word2vec.skip_gram import WordIds
 
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ from finetune.data.documents.document import Document
 
 LETTER = r"[[\p{L}\p{N}]--\p{Han}]"
 WORD = regex.compile(rf"\p{{Han}}|\p{{M}}*+{LETTER}[{LETTER}\p{{M}}]*", regex.V1)  # an ideograph is a word, as in BERT
-HAN = regex.compile(r"\p{Han}")
 WORD_CHARS = 30  # characters of a word that is chosen
 SHARE_OF_WORDS = 0.15  # of a document's words, as of the tokens in training (Devlin et al. 2019, section 3.1)
 

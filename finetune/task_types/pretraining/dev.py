@@ -4,7 +4,7 @@ All pieces of a document with a chosen word are read, so that each is scored onc
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,13 +13,11 @@ import numpy as np
 from finetune.data.documents.document import Document
 from finetune.models.feature import IGNORED, Feature
 from finetune.task_types.pretraining.chosen_words import ChosenWord, chosen_words, random_bits, words_of
-from finetune.task_types.pretraining.label_names import NEXT, WORDS
-from finetune.task_types.pretraining.objectives import Pairs
+from finetune.task_types.pretraining.objectives import NEXT, WORDS
 from finetune.task_types.pretraining.pairs import IS_NEXT, IS_RANDOM, pair_feature
-from finetune.task_types.pretraining.piece import INSIDE, STARTS, Piece, PieceVocabulary
-from finetune.task_types.pretraining.pieces import pieces
-from finetune.task_types.pretraining.sentence_order import order_feature
-from finetune.task_types.pretraining.tokens import TokenFile
+from finetune.task_types.pretraining.pieces import INSIDE, STARTS, Piece, pieces
+from finetune.task_types.pretraining.tokens import Tokens
+from finetune.task_types.pretraining.vocabulary import PieceVocabulary
 
 PAIRS = 4  # of a document, at most
 NONE = -1  # in place of the number of a word or token
@@ -29,14 +27,12 @@ NOTHING = (NO_IDS, np.zeros(0, np.int8), np.zeros((0, 2), np.int64), NO_IDS)  # 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DevPiece:
-    """The note of a dev feature: the first and the last chosen word that each label is of, `(labels, 2)`, how many
-    words of the text, chosen or not, its token is of, `(labels,)`, and the id of the token before it in the document
-    (or NONE), `(labels,)`; or the number of its pair.
+    """The note of a dev feature: the first and the last chosen word that each label is of, `(labels, 2)`, and how many
+    words of the text, chosen or not, its token is of, `(labels,)`; or the number of its pair.
     """
 
     words: np.ndarray
     shared: np.ndarray
-    before: np.ndarray
     vocabulary: PieceVocabulary
     pair: int | None = None
 
@@ -47,64 +43,36 @@ class DevTokens:
     each is of, `(tokens, 2)`, and how many words of the text it is of, `(tokens,)`: of several, as of ideographs.
     """
 
-    file: TokenFile
+    tokens: Tokens
     units: np.ndarray
     words: np.ndarray
     shared: np.ndarray
 
     def document(self, number: int, begin: int, end: int) -> tuple[np.ndarray, np.ndarray]:
         """Ids and units of the lines [begin : end] of a document."""
-        first = int(self.file.documents[number])
-        tokens = slice(int(self.file.lines[first + begin]), int(self.file.lines[first + end]))
-        return self.file.ids[tokens], self.units[tokens]
-
-    def around(self, number: int, cut: int, *, count: int, size: int) -> tuple[int, int]:
-        """The lines [begin : end] of a document of `count` lines that are nearest to the end of line `cut` - 1 and
-        have at most `size` tokens, at least one on each side: taken by turns.
-        """
-        first = int(self.file.documents[number])
-        lengths = np.diff(self.file.lines[first : first + count + 1]).tolist()
-        begin, end = cut - 1, cut + 1
-        while True:
-            left = size - sum(lengths[begin:end])
-            before = begin > 0 and lengths[begin - 1] <= left
-            after = end < count and lengths[end] <= left
-            if not before and not after:
-                return begin, end
-            if after and (not before or end - cut <= cut - begin):
-                end += 1
-            else:
-                begin -= 1
-
-    def before(self, number: int, positions: np.ndarray) -> np.ndarray:
-        """The id of the token before each of some positions in a document, NONE before its first."""
-        first = self.file.bounds[number]
-        return np.where(positions > first, self.file.ids[np.maximum(positions - 1, 0)], NONE)
+        first = int(self.tokens.documents[number])
+        tokens = slice(int(self.tokens.lines[first + begin]), int(self.tokens.lines[first + end]))
+        return self.tokens.ids[tokens], self.units[tokens]
 
 
-def dev_tokens(
-    documents: Sequence[Document],
-    vocabulary: PieceVocabulary,
-    *,
-    chosen: Callable[[Document], Sequence[ChosenWord]] = chosen_words,
-) -> DevTokens:
-    """Tokenizes documents, in memory; `chosen` gives the words that are looked at."""
+def dev_tokens(documents: Sequence[Document], vocabulary: PieceVocabulary) -> DevTokens:
+    """Tokenizes documents, in memory."""
     backend, lines = vocabulary.tokenizer.backend_tokenizer, list[Any]()
     for document in documents:
         encoded = backend.encode_batch(list(document.lines), add_special_tokens=False)
-        numbers = {word: index for index, word in enumerate(chosen(document))}
+        numbers = {word: index for index, word in enumerate(chosen_words(document))}
         of_lines = defaultdict[int, list[ChosenWord]](list)
         for word in words_of(document):
             of_lines[word.line].append(word)
         lines.extend(_line(one, of_lines[number], numbers, vocabulary) for number, one in enumerate(encoded))
     ids, units, words, shared = (np.concatenate(each) for each in zip(NOTHING, *lines, strict=True))
-    file = TokenFile(
+    tokens = Tokens(
         ids=ids,
-        starts=np.packbits(units == STARTS),
+        starts=units == STARTS,
         lines=np.cumsum([0, *(len(line[0]) for line in lines)]),
         documents=np.cumsum([0, *(len(document.lines) for document in documents)]),
     )
-    return DevTokens(file=file, units=units, words=words, shared=shared)
+    return DevTokens(tokens=tokens, units=units, words=words, shared=shared)
 
 
 def word_features(
@@ -113,14 +81,14 @@ def word_features(
     """A feature for each piece of at most `size` tokens with a chosen word: the word's tokens are `masked` and read, or
     read at the position before them. `paired`: the task has pairs too, and these have none.
     """
-    found, file, before = [], pieces(tokens.file, size), vocabulary.single.before
-    for row, start, end in zip(file.row.tolist(), file.start.tolist(), file.end.tolist(), strict=True):
+    found, runs, before = [], pieces(tokens.tokens, size), vocabulary.single.before
+    for row, start, end in zip(runs.row.tolist(), runs.start.tolist(), runs.end.tolist(), strict=True):
         words = tokens.words[start:end]
         chosen = words[:, 0] != NONE
         positions = np.flatnonzero(chosen)
         if not len(positions):
             continue
-        ids = tokens.file.ids[start:end]
+        ids = tokens.tokens.ids[start:end]
         given = np.where(chosen, vocabulary.mask_id, ids) if masked else ids
         inputs = np.concatenate([before, given, vocabulary.single.after]).astype(np.int32)
         found.append(
@@ -133,7 +101,6 @@ def word_features(
                 note=DevPiece(
                     words=words[positions],
                     shared=tokens.shared[start:end][positions],
-                    before=tokens.before(row, start + positions),
                     vocabulary=vocabulary,
                 ),
             )
@@ -142,14 +109,13 @@ def word_features(
 
 
 def pair_features(
-    documents: Sequence[Document], tokens: DevTokens, vocabulary: PieceVocabulary, *, size: int, kind: Pairs
+    documents: Sequence[Document], tokens: DevTokens, vocabulary: PieceVocabulary, *, size: int
 ) -> list[Feature]:
     """A feature for each pair of texts in `pairs_of` the documents, read at its first position, which has no label."""
     several = [number for number, document in enumerate(documents) if len(document.lines) > 1]
-    made = _next_pair if kind == "next" else _ordered_pair
     note = Piece(units=tokens.units[:0], lines=tokens.units[:0], vocabulary=vocabulary)
     return [
-        _of_pair(made(Feature(row=row, note=note), documents, tokens, several, pair, size=size), vocabulary, pair)
+        _of_pair(_next_pair(Feature(row=row, note=note), documents, tokens, several, pair, size=size), vocabulary, pair)
         for row in several
         for pair in range(len(pairs_of(documents[row])))
     ]
@@ -175,17 +141,6 @@ def _next_pair(
     )
 
 
-def _ordered_pair(
-    base: Feature, documents: Sequence[Document], tokens: DevTokens, _: Sequence[int], pair: int, *, size: int
-) -> Feature:
-    """The lines around a line's end that fit, at least one on each side, swapped or not."""
-    row = base.row
-    cut, in_order = pairs_of(documents[row])[pair]
-    begin, end = tokens.around(row, cut, count=len(documents[row].lines), size=size)
-    first, second = tokens.document(row, begin, cut), tokens.document(row, cut, end)
-    return order_feature(base, first, second, size=size, swapped=not in_order)
-
-
 def _of_pair(feature: Feature, vocabulary: PieceVocabulary, pair: int) -> Feature:
     """A pair as a feature of dev."""
     return Feature(
@@ -197,7 +152,6 @@ def _of_pair(feature: Feature, vocabulary: PieceVocabulary, pair: int) -> Featur
         note=DevPiece(
             words=np.array([[NONE, NONE]]),
             shared=np.array([0]),
-            before=np.array([NONE]),
             vocabulary=vocabulary,
             pair=pair,
         ),
@@ -205,8 +159,7 @@ def _of_pair(feature: Feature, vocabulary: PieceVocabulary, pair: int) -> Featur
 
 
 def pairs_of(document: Document) -> list[tuple[int, bool]]:
-    """The pairs of a document: the line with which the second text begins, and whether it is the document's own, or
-    where the order is asked for, whether the two are in order.
+    """The pairs of a document: the line with which the second text begins, and whether it is the document's own.
 
     They are at most PAIRS line ends, evenly spread; by the text alone half of them on average are as they are in it.
     """

@@ -17,7 +17,7 @@ from finetune.models.families import FAMILIES, can_be_left_to_right
 from finetune.models.family_rows import Family, WordPrediction
 from finetune.models.feature import IGNORED
 from finetune.models.head import Head, activation, dense_layer, norm_layer
-from finetune.task_types.pretraining.label_names import NEXT, WORDS
+from finetune.task_types.pretraining.objectives import NEXT, WORDS
 
 POSITIONS_AT_ONCE = 256  # positions whose loss is found together in predicting
 
@@ -180,3 +180,6 @@ def attend_to_the_left(encoder: PreTrainedModel) -> None:
         for name in ("is_causal", "is_decoder"):
             if hasattr(module, name):
                 setattr(module, name, True)
+
+
+HEADS: dict[str, type[WordHead]] = {"mlm": WordHead, "mlm-nsp": NextSentenceHead, "ltr": NextWordHead}

@@ -1,6 +1,6 @@
 """Pairs of texts in a training batch: for half of them the second text is that of another document.
 
-Devlin et al. 2019, section 3.1 and appendix A.1. `sentence_order` has the pairs of ALBERT.
+Devlin et al. 2019, section 3.1 and appendix A.1.
 """
 
 from collections.abc import Iterable, Sequence
@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 
 from finetune.models.feature import IGNORED, Feature
-from finetune.task_types.pretraining.label_names import NEXT
-from finetune.task_types.pretraining.piece import INSIDE, SPECIAL, STARTS, Piece
+from finetune.task_types.pretraining.objectives import NEXT
+from finetune.task_types.pretraining.pieces import INSIDE, SPECIAL, STARTS, Piece
 
 IdsAndUnits = tuple[np.ndarray, np.ndarray]  # ids and units of a run of tokens, without special ones
 IS_NEXT, IS_RANDOM = 0, 1  # labels of pairs, as in the original code

@@ -107,11 +107,10 @@ def require_words(dev: Rows) -> None:
         )
 
 
-def require_pairs(dev: Rows, objective: str, *, least: int) -> None:
-    """Raises UserError unless at `least` so many of these documents have two lines, as the objective needs."""
-    if sum(len(document.lines) > 1 for document in dev.rows) < least:
-        fewer = "none" if least == 1 else f"fewer than {least}"
+def require_pairs(dev: Rows, objective: str) -> None:
+    """Raises UserError unless two of these documents have two lines, as pairs of texts need."""
+    if sum(len(document.lines) > 1 for document in dev.rows) < 2:
         raise UserError(
-            f"{dev.origin}: objective={objective} needs documents of two lines or more, and dev has {fewer}",
+            f"{dev.origin}: objective={objective} needs documents of two lines or more, and dev has fewer than 2",
             "Put each sentence on a line and a blank line between documents, or choose objective=mlm",
         )

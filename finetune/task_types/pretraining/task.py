@@ -1,4 +1,4 @@
-"""Unlabelled text: an encoder is trained to predict words, the order of texts, or which words were replaced."""
+"""Unlabelled text: an encoder is trained to predict words, and which text follows another."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,39 +18,25 @@ from finetune.metrics.metric import Metric
 from finetune.metrics.words import (
     masked_accuracy,
     next_accuracy,
-    order_accuracy,
     perplexity,
     perplexity_of,
     probability,
-    replaced_words,
 )
 from finetune.models.feature import Feature
 from finetune.models.tokenizers.own_vocabulary import own_vocabulary
 from finetune.runs.events import Watcher
 from finetune.task_types.declared_options import option
 from finetune.task_types.explained import NamedText
-from finetune.task_types.parts import Answer, Baselines, Codec, Explainer, Scoring, Stream
-from finetune.task_types.pretraining import baselines
-from finetune.task_types.pretraining.decode import labels_of_document, predictions_of
+from finetune.task_types.parts import Answer, Codec, Explainer, Scoring, Stream
+from finetune.task_types.pretraining.decode import labels_of_document, predictions_of, reduced_outputs
 from finetune.task_types.pretraining.dev import dev_tokens, pair_features, word_features
-from finetune.task_types.pretraining.features import PieceFeatures
-from finetune.task_types.pretraining.label_names import WORDS
-from finetune.task_types.pretraining.masks import Masking, MaskUnit, next_words, with_boundaries
-from finetune.task_types.pretraining.objectives import LISTED, OBJECTIVES, Objective, ObjectiveName, Pairs
+from finetune.task_types.pretraining.masks import Masking, MaskUnit, next_words
+from finetune.task_types.pretraining.objectives import LISTED, OBJECTIVES, Objective, ObjectiveName
 from finetune.task_types.pretraining.pairs import with_next_sentence
-from finetune.task_types.pretraining.pieces import pieces
+from finetune.task_types.pretraining.pieces import PieceFeatures, pieces
 from finetune.task_types.pretraining.reader import require_pairs, require_words
-from finetune.task_types.pretraining.reduced import reduced_outputs
-from finetune.task_types.pretraining.replaced_parts import (
-    ReplacedBaselines,
-    ReplacedCodec,
-    ReplacedScoring,
-    fits_replaced,
-)
-from finetune.task_types.pretraining.replacing import with_replacing
-from finetune.task_types.pretraining.sentence_order import with_sentence_order
-from finetune.task_types.pretraining.tokenized import piece_size, vocabulary_for
-from finetune.task_types.pretraining.tokens import token_file, tokens_of
+from finetune.task_types.pretraining.tokens import cached_tokens, tokens_of
+from finetune.task_types.pretraining.vocabulary import piece_size, vocabulary_for
 from finetune.task_types.task import Task
 
 if TYPE_CHECKING:
@@ -61,10 +47,7 @@ if TYPE_CHECKING:
 
 Share = Annotated[float, Field(ge=0, le=1)]
 REPLACE = (0.8, 0.1, 0.1)
-GENERATOR_SIZE = 0.25  # the paper has 1/4 to 1/2
 METRICS = (perplexity, probability, masked_accuracy)
-REPLACED_METRICS = (replaced_words,)
-PAIR_METRICS: dict[Pairs, tuple[Metric, ...]] = {"": (), "next": (next_accuracy,), "order": (order_accuracy,)}
 
 
 class TextCodec(Codec["TextTask"]):
@@ -74,13 +57,10 @@ class TextCodec(Codec["TextTask"]):
         """The chosen words of each document, masked, and its pairs of texts."""
         vocabulary, documents = vocabulary_for(self.task.objective, tokenizer), list(rows)
         tokens, size = dev_tokens(documents, vocabulary), piece_size(self.task.objective, vocabulary, max_length)
-        masked, with_pairs = self.task.objective_type.masked, self.task.paired
-        found = word_features(tokens, vocabulary, size=size, masked=masked, paired=with_pairs)
-        return found + (
-            pair_features(documents, tokens, vocabulary, size=size, kind=self.task.objective_type.pairs)
-            if with_pairs
-            else []
+        found = word_features(
+            tokens, vocabulary, size=size, masked=self.task.objective_type.masked, paired=self.task.paired
         )
+        return found + (pair_features(documents, tokens, vocabulary, size=size) if self.task.paired else [])
 
     def decode(
         self, logits: Sequence[np.ndarray], features: Sequence[Feature], rows: Sequence[Document]
@@ -113,19 +93,6 @@ class TextScoring(Scoring["TextTask"]):
         return [Answer(value=labels_of_document(document, paired=self.task.paired)) for document in rows]
 
 
-class TextBaselines(Baselines["TextTask"]):
-    """Unigram and bigram of the training text."""
-
-    def from_features(
-        self, train: Sequence[Feature], features: Sequence[Feature], rows: Sequence[Document]
-    ) -> dict[str, list[Answer]]:
-        """Unigram and bigram of the training text's tokens; for both every pair follows."""
-        assert isinstance(train, PieceFeatures)
-        labels = [np.asarray(feature.label[WORDS]) for feature in features]
-        found = baselines.reduced(train.tokens, features, labels=labels)
-        return {name: self.task.codec.decode(reduced, features, rows) for name, reduced in found.items()}
-
-
 class TextExplainer(Explainer["TextTask"]):
     """Nothing: there is no one prediction."""
 
@@ -141,17 +108,18 @@ class TextStream(Stream["TextTask"]):
     """Pieces of documents, with new masks for each update."""
 
     def batch_fault(self, size: int) -> str:
-        if self.task.objective_type.pairs != "next" or size > 1:
+        if not self.task.paired or size > 1:
             return ""
         return f"objective={self.task.objective} takes texts that do not follow from the other documents of a batch"
 
     def train_features(
         self, rows: Sequence[Document], tokenizer: "PreTrainedTokenizerBase", max_length: int, watch: Watcher
     ) -> Sequence[Feature]:
-        """Pieces of the documents, over a memory map unless the documents are in memory."""
+        """Pieces of the documents, whose tokens are kept in the cache unless the documents are in memory."""
         vocabulary = vocabulary_for(self.task.objective, tokenizer)
-        file = token_file(rows, tokenizer, watch) if isinstance(rows, Documents) else tokens_of(rows, tokenizer)
-        return PieceFeatures(file, pieces(file, piece_size(self.task.objective, vocabulary, max_length)), vocabulary)
+        tokens = cached_tokens(rows, tokenizer, watch) if isinstance(rows, Documents) else tokens_of(rows, tokenizer)
+        found = pieces(tokens, piece_size(self.task.objective, vocabulary, max_length))
+        return PieceFeatures(tokens, found, vocabulary)
 
     def vocabulary(self, rows: Sequence[Document], watch: Watcher, *, size: int) -> Path | None:
         """A vocabulary trained on the documents; once, whatever number of runs uses it."""
@@ -164,15 +132,11 @@ class TextStream(Stream["TextTask"]):
         """The features with masks, or with the next word of each position; with pairs also their labels."""
         if self.task.paired:
             size = max(len(feature) for feature in features) - features[0].note.vocabulary.single.special_tokens
-            paired = with_next_sentence if self.task.objective_type.pairs == "next" else with_sentence_order
-            features = paired(features, generator, size=size)
+            features = with_next_sentence(features, generator, size=size)
         if not self.task.objective_type.masked:
             return next_words(features)
-        if self.task.objective_type.replaced:
-            return with_replacing(features, generator, share=self.task.mask_share, unit=self.task.mask)
-        unit = "spans" if self.task.objective_type.spans else self.task.mask
-        masked = Masking(share=self.task.mask_share, replace=self.task.replace, unit=unit).masked(features, generator)
-        return with_boundaries(masked) if self.task.objective_type.spans else masked
+        masking = Masking(share=self.task.mask_share, replace=self.task.replace, unit=self.task.mask)
+        return masking.masked(features, generator)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,67 +150,33 @@ class TextTask(Task):
     metrics: tuple[Metric, ...] = METRICS
     read: Callable[[Source, str], Rows]
     objective: ObjectiveName = option("mlm", LISTED)
-    mask: MaskUnit = option("tokens", "what is masked: tokens, whole words, or spans of words")
+    mask: MaskUnit = option("tokens", "what is masked: tokens or whole words")
     mask_share: Annotated[float, Field(gt=0, le=0.9)] = option(0.15, "share of the tokens that is predicted")
     replace: Annotated[tuple[Share, ...], Field(min_length=3, max_length=3)] = option(
         REPLACE, "shares of these that become [MASK], a random token, and stay"
     )
-    generator_size: Annotated[float, Field(gt=0, le=1)] = option(
-        GENERATOR_SIZE, "of objective=rtd: the generator's width as a share of the encoder's"
-    )
     row_type = Document
     codec_class = TextCodec
     scoring_class = TextScoring
-    baselines_class = TextBaselines
     explainer_class = TextExplainer
     stream_class = TextStream
 
     def __post_init__(self) -> None:
         """Raises UserError for shares that do not add up to 1, and for masks where nothing is masked."""
-        kind = self.objective_type
-        metrics = REPLACED_METRICS if kind.replaced else (*METRICS, *PAIR_METRICS[kind.pairs])
-        object.__setattr__(self, "metrics", metrics)
+        object.__setattr__(self, "metrics", (*METRICS, next_accuracy) if self.paired else METRICS)
         object.__setattr__(self, "version", self.objective_type.version)
         super().__post_init__()
         if abs(sum(self.replace) - 1) > 1e-9:
             raise UserError(
                 f"replace is {list(self.replace)}, whose sum is not 1", "Give three shares: replace=[0.8,0.1,0.1]"
             )
-        self._require_settings()
-
-    def _require_settings(self) -> None:
-        """Raises UserError for a setting that the objective has no use for."""
-        kind, unused = self.objective_type, list[tuple[str, str]]()
-        if not kind.masked:
-            unused += [("mask", "masks nothing")] * (self.mask != "tokens")
-        if not kind.masked or kind.replaced:
-            why = "masks nothing" if not kind.masked else "replaces each of these tokens by what its generator samples"
-            unused += [("replace", why)] * (tuple(self.replace) != REPLACE)
-        if kind.spans:
-            unused += [("mask", "masks spans")] * (self.mask == "words")
-        if not kind.replaced:
-            unused += [("generator_size", "has no generator")] * (self.generator_size != GENERATOR_SIZE)
-        for setting, why in unused[:1]:
-            raise UserError(f"objective={self.objective} {why}, and {setting} is set", f"Leave {setting} out")
-
-    @property
-    def codec(self) -> Codec[Any]:
-        """That of the objective."""
-        return ReplacedCodec(self) if self.objective_type.replaced else TextCodec(self)
-
-    @property
-    def scoring(self) -> Scoring[Any]:
-        """That of the objective."""
-        return ReplacedScoring(self) if self.objective_type.replaced else TextScoring(self)
-
-    @property
-    def baselines(self) -> Baselines[Any]:
-        """Those of the objective."""
-        return ReplacedBaselines(self) if self.objective_type.replaced else TextBaselines(self)
+        if not self.objective_type.masked and (self.mask != "tokens" or tuple(self.replace) != REPLACE):
+            setting = "mask" if self.mask != "tokens" else "replace"
+            raise UserError(f"objective={self.objective} masks nothing, and {setting} is set", f"Leave {setting} out")
 
     @property
     def paired(self) -> bool:
-        """Whether the encoder also learns which text follows another, or is the first."""
+        """Whether the encoder also learns which text follows another."""
         return self.objective_type.paired
 
     @property
@@ -262,20 +192,17 @@ class TextTask(Task):
         if split == "dev":
             require_words(loaded)
             if self.paired:
-                require_pairs(loaded, self.objective, least=2 if self.objective_type.pairs == "next" else 1)
+                require_pairs(loaded, self.objective)
         return loaded
 
     def head(self, backbone: "Backbone") -> "Head":
         """The head of the objective, which shares the word embeddings."""
-        from finetune.task_types.pretraining.heads import HEADS
+        from finetune.task_types.pretraining.head import HEADS
 
-        given = {"generator_size": self.generator_size} if self.objective_type.replaced else {}
-        return HEADS[self.objective](backbone, **given)  # type: ignore[arg-type]
+        return HEADS[self.objective](backbone)
 
     def fits(self, value: Any, row: Document) -> bool:
-        """Whether a prediction has as many words and pairs as the row, or names replaced words that it has."""
-        if self.objective_type.replaced:
-            return fits_replaced(value, row)
+        """Whether a prediction has as many words and pairs as the row."""
         label = labels_of_document(row, paired=self.paired)
         return value.keys() == label.keys() and all(len(value[name]) == len(label[name]) for name in label)
 

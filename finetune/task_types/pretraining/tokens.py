@@ -1,42 +1,35 @@
-"""The token ids of a corpus in the cache, memory-mapped: made once per text and vocabulary, and resumed after a kill.
-
-At most 2.2 bytes for a token of a usual line: an id of two bytes (four for vocabularies over 65,536), a bit that says
-whether it starts a word, and two bytes a line. Special tokens are not stored.
-"""
+"""The token ids of documents: tokenized once per text and vocabulary, then memory-mapped from the cache."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
-from itertools import islice
-from pathlib import Path
-from typing import TYPE_CHECKING
+from itertools import chain
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from finetune.data.atomic import scratch_file
 from finetune.data.documents import Document, Documents
 from finetune.errors import UserError
 from finetune.models.tokenizers.fingerprint import tokenizer_hash
-from finetune.runs.events import Watcher, Working
-from finetune.storage.array_file import mapped
-from finetune.storage.cache import FACTS, Entry, entry, hash_of
-from finetune.task_types.pretraining.encode_lines import line_encoder
-from finetune.task_types.pretraining.token_writer import FILES, IDS, LINES, PROGRESS, STARTS, TokenWriter, line_bounds
+from finetune.runs.events import Watcher, Working, unwatched
+from finetune.storage.array_file import Arrays, append_arrays, map_arrays
+from finetune.storage.cache import Facts, entry, hash_of
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-FORMAT = 1
-CHARS_AT_ONCE, LINES_AT_ONCE = 1 << 20, 10_000  # characters and lines that are tokenized at once
-SAVED = 1 << 23  # characters after which the progress is saved
+FORMAT = 2  # in 1, the starts of words were bits, in a file of their own
+FILE = "tokens.bin"
+CHARS_AT_ONCE = 1 << 20  # characters that are tokenized together
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class TokenFile:
-    """The tokens of a corpus, `(tokens,)`, mostly on the disk.
+class Tokens:
+    """The tokens of documents without special tokens: `ids` and `starts` (whether each starts a word), `(tokens,)`.
 
-    `ids` are token ids and `starts` packed bits, 1 where a token starts a word. Line i has the tokens
-    [lines[i] : lines[i + 1]], and document i the lines [documents[i] : documents[i + 1]].
+    Line i has the tokens [lines[i] : lines[i + 1]], and document i the lines [documents[i] : documents[i + 1]].
     """
 
     ids: np.ndarray
@@ -49,110 +42,83 @@ class TokenFile:
         """Document i has the tokens [bounds[i] : bounds[i + 1]]: `(documents + 1,)`."""
         return np.asarray(self.lines[self.documents])
 
-    def word_starts(self, begin: int, end: int) -> np.ndarray:
-        """Whether each of some tokens starts a word: `(end - begin,)`, bool."""
-        bits = np.unpackbits(self.starts[begin >> 3 : (end + 7) >> 3])
-        return np.asarray(bits[begin & 7 :][: end - begin], bool)
 
-    def starts_word(self, positions: np.ndarray) -> np.ndarray:
-        """Whether the tokens at these positions start a word, bool."""
-        return np.asarray(self.starts[positions >> 3] >> (7 - (positions & 7)).astype(np.uint8) & 1, bool)
+def cached_tokens(documents: Documents, tokenizer: "PreTrainedTokenizerBase", watch: Watcher) -> Tokens:
+    """The tokens of a corpus, memory-mapped from the cache, in which they are written if they are not there; where they
+    do not fit, in memory.
 
-
-def token_file(documents: Documents, tokenizer: "PreTrainedTokenizerBase", watch: Watcher) -> TokenFile:
-    """The tokens of all lines of some documents: from the cache, in which they are written if they are not there.
-
-    A second process waits for the first. Raises UserError where they do not fit into the cache or on the disk, for a
-    tokenizer that is not a fast one, and where the text changes.
+    A second process waits for the first. Raises UserError for a tokenizer that is not a fast one, and for text without
+    any token.
     """
     vocabulary = tokenizer_hash(tokenizer)
     if vocabulary is None:
         raise UserError("the tokenizer of this encoder is not a fast one", "Name another model, or tokenizer=FOLDER")
     kept = entry("tokens", hash_of([FORMAT, documents.fingerprint, vocabulary, version("tokenizers")]))
-    wide = len(tokenizer) > 1 << 16
-    with kept.required():
-        found = kept.read_or_make(
-            read=lambda _: _opened(kept.folder, wide=wide),
-            make=lambda: _write(kept, documents, tokenizer, watch, wide=wide),
-        )
-    if found is None or not len(found.ids):
+    made: list[Tokens] = []
+
+    def read(facts: Facts) -> Tokens:
+        (arrays,) = map_arrays(kept.folder / FILE, [facts["places"]])
+        return Tokens(**arrays)
+
+    def make() -> None:
+        made.append(tokens_of(documents, tokenizer, watch))
+        arrays: Arrays = {name: getattr(made[0], name) for name in Tokens.__dataclass_fields__}
+        if kept.make_room(sum(array.nbytes for array in arrays.values())):
+            with scratch_file(kept.folder / FILE) as scratch, scratch.open("wb") as file:
+                places = append_arrays(file, arrays)
+            kept.seal([FILE], places=places)
+
+    try:
+        found = kept.read_or_make(read, make)
+    except OSError:  # the cache cannot be used
+        found = None
+    found = found or (made[0] if made else tokens_of(documents, tokenizer, watch))
+    if not len(found.ids):
         raise UserError(f"{documents.paths[0]}: the tokenizer finds no token in the text", "Is it the right file?")
     return found
 
 
-def tokens_of(documents: Sequence[Document], tokenizer: "PreTrainedTokenizerBase") -> TokenFile:
-    """The tokens of all lines of documents in memory, which stay there."""
-    encoded = line_encoder(tokenizer)([line for document in documents for line in document.lines])
-    return TokenFile(
-        ids=encoded.ids,
-        starts=np.packbits(encoded.starts),
-        lines=np.cumsum([0, *encoded.lengths]),
-        documents=np.cumsum([0, *(len(document.lines) for document in documents)]),
+def tokens_of(
+    documents: Sequence[Document], tokenizer: "PreTrainedTokenizerBase", watch: Watcher = unwatched
+) -> Tokens:
+    """The tokens of documents, in memory."""
+    kind = np.uint32 if len(tokenizer) > 1 << 16 else np.uint16
+    found: list[list[np.ndarray]] = [[np.zeros(0, kind)], [np.zeros(0, bool)], [np.zeros(0, np.int64)]]
+    lines_of = list[int]()
+    for some in _parts(documents):
+        watch(Working("tokenizing text", len(lines_of), len(documents)))
+        encoded = _encoded(tokenizer.backend_tokenizer, [line for document in some for line in document.lines])
+        for parts, part in zip(found, encoded, strict=True):
+            parts.append(part.astype(parts[0].dtype))
+        lines_of += [len(document.lines) for document in some]
+    ids, starts, lengths = map(np.concatenate, found)
+    return Tokens(
+        ids=ids,
+        starts=starts,
+        lines=np.cumsum([0, *lengths]),
+        documents=np.cumsum([0, *lines_of]),
     )
 
 
-def _opened(folder: Path, *, wide: bool) -> TokenFile:
-    """The tokens of an entry."""
-    id_kind, start_kind, line_kind = _kinds(wide=wide)
-    ids, starts = mapped(folder / IDS, id_kind), mapped(folder / STARTS, start_kind)
-    lines, documents = line_bounds(np.fromfile(folder / LINES, line_kind), tokens=len(ids))
-    return TokenFile(ids=ids, starts=starts, lines=lines, documents=documents)
-
-
-def _kinds(*, wide: bool) -> tuple[type, type, type]:
-    return np.uint32 if wide else np.uint16, np.uint8, np.uint16
-
-
-def _write(
-    kept: Entry, documents: Documents, tokenizer: "PreTrainedTokenizerBase", watch: Watcher, *, wide: bool
-) -> None:
-    """Writes an entry from where an earlier process stopped."""
-    folder, encode = kept.folder, line_encoder(tokenizer)
-    if (folder / FACTS).exists():  # it is damaged, or of another version
-        (folder / PROGRESS).unlink(missing_ok=True)
-        (folder / FACTS).unlink()
-    with TokenWriter(folder, _kinds(wide=wide)[0]) as writer:
-        every = documents.survey
-        total = every.size * len(documents) // len(every.hashes)
-        unsaved = 0
-        for lines, last in _batches(islice(_lines(documents), writer.done.lines, None)):
-            watch(Working("tokenizing text", writer.done.documents, len(documents)))
-            size = sum(len(line.encode()) + 1 for line in lines)
-            writer.append(encode(lines), last, size)
-            _require_room(kept, writer, total - writer.done.size)
-            unsaved += size
-            if unsaved >= SAVED:
-                writer.save()
-                unsaved = 0
-        writer.save()
-    kept.seal(FILES)
-    (folder / PROGRESS).unlink()
-
-
-def _lines(documents: Documents) -> Iterator[tuple[str, bool]]:
-    """Each line, and whether it is its document's last."""
+def _parts(documents: Sequence[Document]) -> Iterator[list[Document]]:
+    """Documents that are tokenized together."""
+    some, size = list[Document](), 0
     for document in documents:
-        last = len(document.lines) - 1
-        yield from ((line, number == last) for number, line in enumerate(document.lines))
-
-
-def _batches(lines: Iterator[tuple[str, bool]]) -> Iterator[tuple[list[str], list[bool]]]:
-    """Lines that are tokenized at once."""
-    some: list[str] = []
-    last: list[bool] = []
-    size = 0
-    for line, is_last in lines:
-        some.append(line)
-        last.append(is_last)
-        size += len(line)
-        if size >= CHARS_AT_ONCE or len(some) >= LINES_AT_ONCE:
-            yield some, last
-            some, last, size = [], [], 0
+        some.append(document)
+        size += sum(map(len, document.lines))
+        if size >= CHARS_AT_ONCE:
+            yield some
+            some, size = [], 0
     if some:
-        yield some, last
+        yield some
 
 
-def _require_room(kept: Entry, writer: TokenWriter, left: int) -> None:
-    """Raises UserError where the rest of the text would not fit on the disk, at the tokens per byte so far."""
-    need = int(writer.written / writer.done.size * max(0, left))
-    kept.require_room(need, what=f"the tokens of the text need {need / 1e6:,.0f} MB more")
+def _encoded(backend: Any, lines: Sequence[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Token ids, whether each starts a word, and the number of tokens of each line."""
+    encoded = backend.encode_batch(lines, add_special_tokens=False)
+    lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
+    ids = np.fromiter(chain.from_iterable(one.ids for one in encoded), np.int64)
+    words = np.fromiter(chain.from_iterable(one.word_ids for one in encoded), np.int64)
+    starts = np.diff(words, prepend=-1) != 0
+    starts[(np.cumsum(lengths) - lengths)[lengths > 0]] = True
+    return ids, starts, lengths

@@ -42,14 +42,12 @@ def test_a_dev_without_words_is_one_line_before_anything_is_trained(
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        (("objective=mlm-sop", "max_length=4"), ("3 special tokens leave no room", "max_length=5")),
         (("objective=mlm-nsp", "max_length=4"), ("3 special tokens leave no room", "max_length=5")),
         (("train.solver=logistic",), ("train.solver=logistic", "changes the encoder", "Leave it out")),
         (("replace=[0.8,0.1,0.2]",), ("whose sum is not 1", "replace=[0.8,0.1,0.1]")),
-        (("objective=mlm-sbo", "mask=words"), ("objective=mlm-sbo masks spans", "Leave mask out")),
-        (("objective=rtd", "replace=[1,0,0]"), ("objective=rtd replaces", "Leave replace out")),
-        (("generator_size=0.5",), ("objective=mlm has no generator", "Leave generator_size out")),
-        (("objective=rtd", "generator_size=2"), ("generator_size", "1")),
+        (("objective=mlm-sop",), ("'objective=mlm-sop' was taken out", "objective=mlm-nsp")),
+        (("mask=spans",), ("'mask=spans' was taken out", "mask=words")),
+        (("generator_size=0.5",), ("'generator_size' was taken out", "Leave it out")),
         (("objective=ltr", "mask=words"), ("objective=ltr masks nothing", "Leave mask out")),
         (("objective=ltr", "replace=[1,0,0]"), ("objective=ltr masks nothing", "Leave replace out")),
     ],
@@ -66,7 +64,7 @@ def test_settings_that_text_cannot_have(
 def test_a_long_line_with_commas_is_no_header(tmp_path: Path, in_process: InProcess) -> None:
     (tmp_path / "a.txt").write_text(f"{'some words, ' * 400}{'word ' * 400}\n" * 3)
     _, out, err = in_process("check", "a.txt", *TINY_RUN, data="")
-    assert "documents" in out and "header" not in out + err, err
+    assert "3 documents" in err and "header" not in out + err, err
 
 
 def test_a_pattern_names_the_files_of_one_text(corpus: Path, in_process: InProcess) -> None:
@@ -91,7 +89,7 @@ def test_lines_of_few_first_words_are_text_where_these_words_come_again(tmp_path
     lines = [text for n in range(100) for text in ("the same line comes again", f"line {n} of this text")]
     (tmp_path / "a.txt").write_text("\n".join(lines))
     _, out, err = in_process("check", "a.txt", *TINY_RUN, data="")
-    assert "repeat" in out and "label" not in out + err, out
+    assert "documents" in out and "label" not in out + err, out
 
 
 def test_labelled_data_does_not_train_a_vocabulary(tmp_path: Path, in_process: InProcess) -> None:
@@ -100,23 +98,14 @@ def test_labelled_data_does_not_train_a_vocabulary(tmp_path: Path, in_process: I
     assert code == 2 and "needs a vocabulary" in err and err.count("error:") == 1
 
 
-def test_check_tells_what_is_in_a_text_and_how_long_a_run_takes(corpus: Path, in_process: InProcess) -> None:
-    code, out, err = in_process("check", "corpus.txt", *TINY_RUN[::2], "train.updates=400", "--json", data="")
+def test_check_tells_what_is_in_a_text(corpus: Path, in_process: InProcess) -> None:
+    code, out, err = in_process("check", "corpus.txt", *TINY_RUN, "--json", data="")
     assert code == 0, err
-    found = json.loads(out)
-    assert (found["corpus"]["documents"], found["corpus"]["lines"]) == (240, 480)
-    assert found["trial"]["updates"] == 400 and found["trial"]["minutes"] > 0 and found["trial"]["trains"] == 8192
-    assert 400 * 16 * 10 < found["trial"]["tokens"] < 400 * 16 * 32
+    found = json.loads(out)["corpus"]
+    assert (found["documents"], found["lines"]) == (240, 480) and 0 < found["size"] < corpus.stat().st_size
     assert not (corpus.parent / "results").exists()
     out = in_process("check", "corpus.txt", *TINY_RUN, data="")[1]
-    assert "Latin" in out and "tokens/s" in out and "0 errors" in out
-
-
-def test_check_shows_the_first_repeated_lines(corpus: Path, in_process: InProcess) -> None:
-    corpus.write_text(corpus.read_text() + "\nMenu\nHome\nAbout\n" * 400)
-    code, out, _ = in_process("check", "corpus.txt", *TINY_RUN, data="")
-    assert code == 0 and "warning repeated-lines" in out and "'Menu' (400" in out
-    assert in_process("check", "corpus.txt", *TINY_RUN, "--strict", data="")[0] == 1
+    assert "480" in out and "0 errors" in out
     code, _, err = in_process("check", "corpus.txt", "--fix", "new.txt", data="")
     assert code == 2 and "no cells to fix" in err
 
@@ -197,10 +186,6 @@ def test_a_short_corpus_is_run_with_a_note(tmp_path: Path, in_process: InProcess
     (tmp_path / "a.txt").write_text("one line\nand another\n")
     code, _, err = in_process("run", "a.txt", *TINY_RUN, data="")
     assert code == 0 and "2 documents with 19 bytes of text, too little" in err
-    code, out, _ = in_process("check", "a.txt", *TINY_RUN, data="")
-    assert code == 0 and "warning little-text: 2 documents with 19 bytes" in out
-    (tmp_path / "a.txt").write_text("".join(f"{sentence(n)}\n" for n in range(300)))
-    assert "little" not in "".join(in_process("check", "a.txt", *TINY_RUN, data="")[1:])
 
 
 @pytest.mark.parametrize(
@@ -220,17 +205,12 @@ def test_words_on_lines_are_text_and_not_a_table(text: str, tmp_path: Path) -> N
     assert task.load(source_of(None), "dev").rows
 
 
-def test_a_recipe_from_scratch_has_its_own_defaults_and_is_tried(corpus: Path, in_process: InProcess) -> None:
+def test_a_recipe_from_scratch_has_its_own_defaults(corpus: Path, in_process: InProcess) -> None:
     code, out, err = in_process("init", "corpus.txt", "model=new:1x32x1", data="")
     assert code == 0, err
     (corpus.parent / "my.toml").write_text(out)
     train = tomllib.loads(out)["train"]
     assert (train["batch_size"], train["updates"]) == (16, 8000) and "mask_share = 0.3" in out
-    code, out, err = in_process("check", "my.toml", "max_length=32", "--json", data="")
-    assert code == 0, err
-    found = json.loads(out)["trial"]
-    assert found["updates"] == 8000 and found["minutes"] > 0
-    assert "tokens/s in the first 5 updates" in in_process("check", "my.toml", "max_length=32", data="")[1]
 
 
 def test_what_dev_has_is_left_out_of_train(corpus: Path, in_process: InProcess) -> None:

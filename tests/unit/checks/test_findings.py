@@ -11,14 +11,13 @@ from finetune import checks
 from finetune.checks.all_checks import CHECKS, FILES, findings
 from finetune.checks.file_format import ROW_ISSUES
 from finetune.checks.split_data import part_of
-from finetune.commands.check import corpus, read_before, tokenization
+from finetune.commands.check import tokenization
 from finetune.data.issues import READING, Issue
 from finetune.data.reading import read_table
 from finetune.task_types.columns import Layout
 
 ROOT = Path(__file__).resolve().parents[3]
-OF_OTHERS = (*tokenization.ISSUES, *corpus.ISSUES, *read_before.ISSUES)
-ISSUES = [*dict.fromkeys(issue for check in CHECKS for issue in check.issues), *OF_OTHERS]
+ISSUES = [*dict.fromkeys(issue for check in CHECKS for issue in check.issues), *tokenization.ISSUES]
 HOSTILE = [
     "no words",
     "missing text",
@@ -84,7 +83,7 @@ def test_the_name_of_a_column_changes_no_code(column: str, tmp_path: Path) -> No
 
 def test_every_issue_is_declared_once_and_by_a_check() -> None:
     assert len({issue.code for issue in ISSUES}) == len(ISSUES)
-    for file in (*FILES, tokenization, corpus, read_before):
+    for file in (*FILES, tokenization):
         assert {value for value in vars(file).values() if isinstance(value, Issue)} <= {*ISSUES}, file.__name__
 
 

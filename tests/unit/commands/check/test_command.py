@@ -160,7 +160,7 @@ def test_json_is_one_object(in_process: InProcess, tmp_path: Path, tiny_bert: Pa
     code, out, _ = in_process("check", str(path), f"model={tiny_bert}", "--json", data=tmp_path)
     assert code == 1
     said = json.loads(out)
-    assert set(said) == {"files", "format", "rows", "layout", "findings", "counts", "read_before"}
+    assert set(said) == {"files", "format", "rows", "layout", "findings", "counts"}
     assert said["rows"] == {"train": 1500}
     assert said["layout"]["text"] == ["text"] and said["layout"]["reasons"]["label"] == "its name"
     (finding,) = (finding for finding in said["findings"] if finding["code"] == "missing-text")

@@ -29,7 +29,7 @@ from finetune.task_types.pretraining import head
 from finetune.task_types.pretraining.chosen_words import chosen_words
 from finetune.task_types.pretraining.decode import CHARACTER, labels_of_document, predictions_of
 from finetune.task_types.pretraining.dev import NONE, PAIRS, pairs_of
-from finetune.task_types.pretraining.label_names import WORDS
+from finetune.task_types.pretraining.objectives import WORDS
 from finetune.task_types.pretraining.pairs import IS_NEXT, IS_RANDOM
 from finetune.task_types.pretraining.task import TextTask
 

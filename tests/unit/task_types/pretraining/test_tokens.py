@@ -1,15 +1,12 @@
-"""The token file of a corpus: equal to the tokenizer's calls, resumed after a kill, never too large; its pieces."""
+"""The tokens of a corpus: equal to the tokenizer's calls, kept in the cache where they fit; their pieces."""
 
 import errno
 import os
 import random
 import shutil
-import signal
 import threading
 from itertools import pairwise
-from multiprocessing import get_context
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -23,15 +20,12 @@ from finetune.errors import UserError
 from finetune.models.batch import collate
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.events import Event, Working
-from finetune.storage.array_file import Arrays
 from finetune.task_types.pretraining import corpus as corpora
-from finetune.task_types.pretraining import dev, encode_lines, token_writer, tokens
+from finetune.task_types.pretraining import dev, tokens
 from finetune.task_types.pretraining.corpus import open_corpus
-from finetune.task_types.pretraining.encode_lines import WordEncoder, line_encoder
-from finetune.task_types.pretraining.features import PieceFeatures
-from finetune.task_types.pretraining.piece import SPECIAL, piece_vocabulary
-from finetune.task_types.pretraining.pieces import pieces
-from finetune.task_types.pretraining.tokens import TokenFile, token_file
+from finetune.task_types.pretraining.pieces import SPECIAL, PieceFeatures, pieces
+from finetune.task_types.pretraining.tokens import Tokens, cached_tokens
+from finetune.task_types.pretraining.vocabulary import vocabulary_for
 
 
 @pytest.fixture(autouse=True)
@@ -39,7 +33,6 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty cache, and batches of few lines."""
     monkeypatch.setenv("FINETUNE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(tokens, "CHARS_AT_ONCE", 300)
-    monkeypatch.setattr(tokens, "SAVED", 1_000)
     return tmp_path / "cache" / "tokens"
 
 
@@ -71,7 +64,7 @@ def test_tokens_are_those_of_a_call_for_each_line(
     family: str, corpus: Documents, request: pytest.FixtureRequest
 ) -> None:
     tokenizer = load_tokenizer(request.getfixturevalue(f"tiny_{family}"))
-    found = token_file(corpus, tokenizer, ignore)
+    found = cached_tokens(corpus, tokenizer, ignore)
     lines = [line for document in corpus for line in document.lines]
     expected = [tokenizer(line, add_special_tokens=False) for line in lines]
     assert found.ids.dtype == np.uint16
@@ -80,85 +73,34 @@ def test_tokens_are_those_of_a_call_for_each_line(
     for one, (begin, end) in zip(expected, pairwise(found.lines), strict=True):
         words = one.word_ids()
         starts = [at == 0 or words[at] != words[at - 1] for at in range(len(words))]
-        assert found.word_starts(begin, end).tolist() == found.starts_word(np.arange(begin, end)).tolist() == starts
-
-
-def test_words_are_encoded_once_as_a_call_for_each_line_does(
-    tiny_bert: Path, tiny_roberta: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tokenizer = load_tokenizer(tiny_bert)
-    encoder = line_encoder(tokenizer)
-    assert isinstance(encoder, WordEncoder)
-    assert not isinstance(line_encoder(load_tokenizer(tiny_roberta)), WordEncoder)
-    drawn = random.Random(1)
-    signs = ["cat", "the", " ", "  ", "\t", "\x0b", "\x85", "\u00a0", "\u2028", "\u3000", "\u0301", "é", "É", "Σ", "ΑΣ",
-             "한", "漢字", "[MASK]", "[mask]", " [SEP] ", "\x00", "\u200b", "\ufffd", "##s", "-", ".",
-             "x" * 101]  # fmt: skip
-    monkeypatch.setattr(encode_lines, "MOST_WORDS", 300)
-    for _ in range(20):
-        lines = ["".join(drawn.choices(signs, k=drawn.randint(0, 15))) for _ in range(40)]
-        found, expected = encoder(lines), encode_lines.encode_lines(tokenizer.backend_tokenizer, lines)
-        for field in ("ids", "starts", "lengths"):
-            assert getattr(found, field).tolist() == getattr(expected, field).tolist()
-    tokenizer.add_tokens(["big cat"])
-    assert not isinstance(line_encoder(tokenizer), WordEncoder)
+        assert found.starts[begin:end].tolist() == starts
 
 
 def test_the_second_call_reads_the_file(corpus: Documents, tiny_bert: Path, cache: Path) -> None:
     steps: list[Event] = []
-    first = token_file(corpus, load_tokenizer(tiny_bert), steps.append)
+    first = cached_tokens(corpus, load_tokenizer(tiny_bert), steps.append)
     assert [type(step) for step in steps] == [Working] * len(steps)
     assert len(steps) > 5
-    assert len(files_of(cache)) == 4
-    second = token_file(corpus, load_tokenizer(tiny_bert), lambda event: pytest.fail("tokenizes again"))
+    assert set(files_of(cache)) == {"facts.json", "tokens.bin"}
+    second = cached_tokens(corpus, load_tokenizer(tiny_bert), lambda event: pytest.fail("tokenizes again"))
     assert second.ids.tolist() == first.ids.tolist()
 
 
 def test_a_damaged_file_is_written_again(corpus: Documents, tiny_bert: Path, cache: Path) -> None:
-    token_file(corpus, load_tokenizer(tiny_bert), ignore)
+    cached_tokens(corpus, load_tokenizer(tiny_bert), ignore)
     before = files_of(cache)
-    file = next(cache.iterdir()) / "ids"
+    file = next(cache.iterdir()) / "tokens.bin"
     file.write_bytes(b"\0\0" + file.read_bytes()[2:])
-    token_file(corpus, load_tokenizer(tiny_bert), ignore)
+    cached_tokens(corpus, load_tokenizer(tiny_bert), ignore)
     assert files_of(cache) == before
 
 
-def write_until_killed(corpus: Documents, folder: Path, stop: int) -> None:
-    """Writes the tokens, and kills its own process at a step."""
-    steps: list[Event] = []
-
-    def watch(event: Event) -> None:
-        steps.append(event)
-        if len(steps) == stop:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    token_file(corpus, load_tokenizer(folder), watch)
-
-
-def test_a_killed_process_leaves_what_it_has_written(
-    corpus: Documents, tiny_bert: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    steps: list[Event] = []
-    token_file(corpus, load_tokenizer(tiny_bert), steps.append)
-    whole = files_of(cache)
-    monkeypatch.setenv("FINETUNE_CACHE", str(tmp_path / "other"))
-    for stop in (4, 11):  # the second resumes the first
-        process = get_context("fork").Process(target=write_until_killed, args=(corpus, tiny_bert, stop))
-        process.start()
-        process.join(60)
-        assert process.exitcode == -signal.SIGKILL
-    left: list[Event] = []
-    token_file(corpus, load_tokenizer(tiny_bert), left.append)
-    assert 0 < len(left) < len(steps) - 9
-    assert files_of(tmp_path / "other" / "tokens") == whole
-
-
 def test_processes_that_start_together_write_once(corpus: Documents, tiny_bert: Path) -> None:
-    found: list[TokenFile] = []
+    found: list[Tokens] = []
     steps: list[list[Event]] = [[], [], []]
 
     def start(number: int) -> None:
-        found.append(token_file(corpus, load_tokenizer(tiny_bert), steps[number].append))
+        found.append(cached_tokens(corpus, load_tokenizer(tiny_bert), steps[number].append))
 
     threads = [threading.Thread(target=start, args=[number]) for number in range(3)]
     for thread in threads:
@@ -169,39 +111,38 @@ def test_processes_that_start_together_write_once(corpus: Documents, tiny_bert: 
     assert sum(map(bool, steps)) == 1
 
 
-def test_no_room(corpus: Documents, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FINETUNE_CACHE_GB", "0.000001")
-    with pytest.raises(UserError, match=r"need .* MB more.*FINETUNE_CACHE_GB"):
-        token_file(corpus, load_tokenizer(tiny_bert), ignore)
-    monkeypatch.delenv("FINETUNE_CACHE_GB")
-
-    def full(*_: Arrays) -> None:
+@pytest.mark.parametrize("fault", ["0.000001", "no space"])
+def test_without_room_the_tokens_stay_in_memory(
+    fault: str, corpus: Documents, tiny_bert: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    with monkeypatch.context() as patched:
-        patched.setattr(token_writer.TokenWriter, "save", full)
-        with pytest.raises(UserError, match="No space left"):
-            token_file(corpus, load_tokenizer(tiny_bert), ignore)
-    assert len(token_file(corpus, load_tokenizer(tiny_bert), ignore).ids)
-
-
-def test_a_small_disk_is_used_to_its_end(corpus: Documents, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=500_000_000))
-    assert len(token_file(corpus, load_tokenizer(tiny_bert), ignore).ids)
+    whole = cached_tokens(corpus, load_tokenizer(tiny_bert), ignore)
+    shutil.rmtree(cache)
+    if fault == "no space":
+        monkeypatch.setattr(tokens, "append_arrays", full)
+    else:
+        monkeypatch.setenv("FINETUNE_CACHE_GB", fault)
+    steps: list[Event] = []
+    found = cached_tokens(corpus, load_tokenizer(tiny_bert), steps.append)
+    assert found.ids.tolist() == whole.ids.tolist()
+    assert steps.count(steps[0]) == 1  # tokenized once
+    assert not list(cache.glob("*/tokens.bin"))
 
 
 def test_a_text_that_changes(corpus: Documents, tiny_bert: Path) -> None:
     path = corpus.paths[0]
     path.write_text(path.read_text(encoding="utf-8") + " more", encoding="utf-8")
     with pytest.raises(UserError, match="has changed"):
-        token_file(corpus, load_tokenizer(tiny_bert), ignore)
-    assert len(token_file(open_corpus(path), load_tokenizer(tiny_bert), ignore).ids)
+        cached_tokens(corpus, load_tokenizer(tiny_bert), ignore)
+    assert len(cached_tokens(open_corpus(path), load_tokenizer(tiny_bert), ignore).ids)
 
 
 def test_a_text_without_tokens(tmp_path: Path, tiny_bert: Path) -> None:
     (tmp_path / "a.txt").write_text("\u200b\n\u200b\n", encoding="utf-8")
     with pytest.raises(UserError, match="finds no token"):
-        token_file(Documents(tmp_path / "a.txt"), load_tokenizer(tiny_bert), ignore)
+        cached_tokens(Documents(tmp_path / "a.txt"), load_tokenizer(tiny_bert), ignore)
 
 
 def test_the_survey_of_a_corpus_is_cached_until_a_file_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -238,14 +179,14 @@ def test_documents_in_memory_have_the_same_tokens(
         assert one.note.lines.tolist() == other.note.lines.tolist()
 
 
-def made_of(documents: list[list[list[int]]]) -> TokenFile:
+def made_of(documents: list[list[list[int]]]) -> Tokens:
     """A token file of documents of lines of words with so many tokens."""
     words = [word for lines in documents for line in lines for word in line]
     starts = np.concatenate([[True] + [False] * (word - 1) for word in words])
     lines = np.cumsum([0, *(sum(line) for lines in documents for line in lines)])
-    return TokenFile(
+    return Tokens(
         ids=np.arange(len(starts)),
-        starts=np.packbits(starts),
+        starts=starts,
         lines=lines,
         documents=np.cumsum([0, *map(len, documents)]),
     )
@@ -272,7 +213,7 @@ def test_pieces(documents: list[list[list[int]]], expected: list[tuple[int, int]
 
 
 def test_pieces_of_any_corpus(tiny_bert: Path, corpus: Documents) -> None:
-    found = token_file(corpus, load_tokenizer(tiny_bert), ignore)
+    found = cached_tokens(corpus, load_tokenizer(tiny_bert), ignore)
     for size in (5, 16, 1_000):
         some = pieces(found, size)
         covered = np.concatenate([np.arange(a, b) for a, b in zip(some.start, some.end, strict=True)])
@@ -281,14 +222,14 @@ def test_pieces_of_any_corpus(tiny_bert: Path, corpus: Documents) -> None:
         assert (some.start >= found.bounds[some.row]).all()
         assert (some.end <= found.bounds[some.row + 1]).all()
         assert set(range(len(corpus))) - {120} == set(some.row.tolist())  # document 120 has no token
-        inside = ~found.starts_word(some.start)
+        inside = ~found.starts[some.start]
         assert size == 5 or not inside.any()
 
 
 def test_features_of_pieces(tiny_vocabulary: Path, corpus: Documents) -> None:
     tokenizer = load_tokenizer(tiny_vocabulary)
-    found = token_file(corpus, tokenizer, ignore)
-    vocabulary = piece_vocabulary(tokenizer)
+    found = cached_tokens(corpus, tokenizer, ignore)
+    vocabulary = vocabulary_for("mlm", tokenizer)
     before, after = vocabulary.single.before, vocabulary.single.after
     features = PieceFeatures(found, pieces(found, 1_000), vocabulary)
     for feature in features:
@@ -299,14 +240,3 @@ def test_features_of_pieces(tiny_vocabulary: Path, corpus: Documents) -> None:
         assert len(feature) == len(feature.note.units) == features.lengths[features.rows.tolist().index(feature.row)]
         assert np.flatnonzero(feature.note.units == SPECIAL).tolist() == [0, len(feature) - 1]
     collate(features[:2], pad_id=tokenizer.pad_token_id or 0)
-
-
-def test_lines_of_more_tokens_than_an_entry_holds() -> None:
-    lengths, last = np.array([0, 0x3FFF, 0x4000, 40_000, 7]), np.array([True, False, True, False, True])
-    entries = token_writer._entries(lengths, last)
-    for count, kind in ((int(lengths.sum()), np.int32), (1 << 31, np.int64)):
-        lines, documents = token_writer.line_bounds(entries, tokens=count)
-        assert lines.dtype == documents.dtype == kind
-        assert np.diff(lines).tolist() == lengths.tolist()
-        assert documents.tolist() == [0, 1, 3, 5]
-    assert entries.dtype == np.uint16

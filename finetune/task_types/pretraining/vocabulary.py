@@ -1,0 +1,109 @@
+"""What pre-training needs of a tokenizer: its special tokens, and room for text between them."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from finetune.errors import UserError
+from finetune.models.tokenizers.template import SingleTemplate, Template, pair_template, single_template
+from finetune.task_types.pretraining.objectives import OBJECTIVES
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PieceVocabulary:
+    """What masking needs of a tokenizer: its templates, the ids of [MASK] and of unknown words, and `ordinary` ids, of
+    tokens that are not special.
+
+    `special` says of each id whether it is of a special token, `(vocabulary,)`, which a text that names it has too. An
+    unknown word is a word, and not special.
+    """
+
+    tokenizer: "PreTrainedTokenizerBase"
+    single: SingleTemplate
+    pair: Template
+    mask_id: int
+    unknown_id: int | None
+    ordinary: np.ndarray
+    special: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Piece:
+    """The note of a feature: the unit of each token `(tokens,)` int8, and the borders of its lines, `(borders,)`.
+
+    These are the tokens that start lines, and what follows the text where a line ends with it.
+    """
+
+    units: np.ndarray
+    lines: np.ndarray
+    vocabulary: PieceVocabulary
+
+
+def piece_vocabulary(tokenizer: "PreTrainedTokenizerBase") -> PieceVocabulary:
+    """A fast tokenizer's vocabulary. Raises UserError where it has no [MASK]."""
+    if tokenizer.mask_token_id is None:
+        raise UserError(
+            "the tokenizer of this model has no [MASK] token, which pre-training needs",
+            "Train one with `finetune tokenizer`, or name another model",
+        )
+    names = set(tokenizer.all_special_ids)
+    numbers = np.array(sorted(tokenizer.get_vocab().values()))
+    special = np.zeros(numbers[-1] + 1, bool)
+    special[[number for number in names if number != tokenizer.unk_token_id]] = True
+    return PieceVocabulary(
+        tokenizer=tokenizer,
+        single=single_template(tokenizer),
+        pair=pair_template(tokenizer),
+        mask_id=int(tokenizer.mask_token_id),
+        unknown_id=tokenizer.unk_token_id,
+        ordinary=numbers[~np.isin(numbers, list(names))],
+        special=special,
+    )
+
+
+def vocabulary_for(objective: str, tokenizer: "PreTrainedTokenizerBase") -> PieceVocabulary:
+    """A fast tokenizer's vocabulary. Raises UserError where it has no [MASK], and where a text begins with no special
+    token and the objective predicts its first word from one.
+    """
+    if tokenizer.mask_token_id is None:
+        raise UserError(
+            "the tokenizer of this model has no [MASK] token, which pre-training needs",
+            "Train one with `finetune tokenizer`, or name another model",
+        )
+    single = single_template(tokenizer)
+    if not OBJECTIVES[objective].masked and not single.before:
+        raise UserError(
+            f"objective={objective} predicts the first word of a text from a special token before it, which"
+            " the tokenizer of this model does not add",
+            "Choose objective=mlm, or train a vocabulary with `finetune tokenizer`",
+        )
+    names = set(tokenizer.all_special_ids)
+    numbers = np.array(sorted(tokenizer.get_vocab().values()))
+    special = np.zeros(numbers[-1] + 1, bool)
+    special[[number for number in names if number != tokenizer.unk_token_id]] = True
+    return PieceVocabulary(
+        tokenizer=tokenizer,
+        single=single,
+        pair=pair_template(tokenizer),
+        mask_id=int(tokenizer.mask_token_id),
+        unknown_id=tokenizer.unk_token_id,
+        ordinary=numbers[~np.isin(numbers, list(names))],
+        special=special,
+    )
+
+
+def piece_size(objective: str, vocabulary: PieceVocabulary, max_length: int) -> int:
+    """The tokens of a piece, without special ones. Raises UserError where none fit, or for pairs only one."""
+    paired = OBJECTIVES[objective].paired
+    special: int = (vocabulary.pair if paired else vocabulary.single).special_tokens
+    least = special + 1 + paired
+    if max_length < least:
+        raise UserError(
+            f"max_length is {max_length}, and {special} special tokens leave no room for text",
+            f"Set max_length={least} or more",
+        )
+    return max_length - special
