@@ -105,8 +105,8 @@ def _write(file: IO[bytes], rows: Iterable[FileRow], output: OutputFormat) -> in
 
 
 def _predicted(cell: Any, length: int) -> list[list[str]]:
-    """The columns of a prediction: tags, and of one with parts, such as tags and an intent, each; texts repeat."""
-    parts = [*cell.values()] if isinstance(cell, dict) else [cell]
+    """The columns of a prediction: tags, then its other parts, such as an intent; a text is that of all words."""
+    parts = sorted(cell.values(), key=lambda part: isinstance(part, str)) if isinstance(cell, dict) else [cell]
     columns = [[part] * length if isinstance(part, str) and len(parts) > 1 else _column(part) for part in parts]
     return [column if len(column) == length else ["O"] * length for column in columns]
 

@@ -56,13 +56,13 @@ def read(path: Path, form: FileFormat) -> Iterator[Record]:
             yield of_object(question.cells, row=row, line=row)
 
 
-def rows_in(content: Any, path: Path) -> list[Any]:
+def rows_in(content: Any, path: Path, *, kind: str = "JSON") -> list[Any]:
     """The rows, mostly objects. Raises UserError where the content has no list of rows."""
     content = _rows_within(content)
     if _holds_columns(content):
         content = [dict(zip(content, cells, strict=True)) for cells in zip(*content.values(), strict=True)]
     if not isinstance(content, list):
-        raise _no_rows(path, content)
+        raise _no_rows(path, content, kind)
     return content if is_squad(content) else _named_cells(plain_rows(content))
 
 
@@ -89,10 +89,10 @@ def _rows_within(content: Any) -> Any:
     return lists[0] if len(lists) == 1 and sum(isinstance(value, list) for value in content.values()) == 1 else content
 
 
-def _no_rows(path: Path, content: Any) -> UserError:
-    what = f"{path}: is JSON without a list of rows"
+def _no_rows(path: Path, content: Any, kind: str) -> UserError:
+    what = f"{path}: is {kind} without a list of rows"
     lists = [name for name, value in content.items() if isinstance(value, list)] if isinstance(content, dict) else []
-    if len(lists) < 2:
+    if len(lists) < 2 or kind != "JSON":
         return UserError(what, "Give a list of objects, one a row")
     folder = path.with_name(path.name.partition(".")[0])
     script = (
