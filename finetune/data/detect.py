@@ -4,6 +4,7 @@ from pathlib import Path
 
 from finetune.data.file_format import FileFormat
 from finetune.data.file_start import FileStart
+from finetune.data.formats.refused import require_read
 from finetune.data.formats.registry import FORMATS
 from finetune.data.open_files import require_lines
 
@@ -15,6 +16,7 @@ def detect(path: Path, encoding: str = "") -> FileFormat:
     line that is too long for a row.
     """
     start = FileStart(path, encoding)
+    require_read(start)
     # Delimited text is the last format, and accepts any text.
     found, layout = next((one, layout) for one in FORMATS if (layout := one.sniff(start)))
     if not found.text:

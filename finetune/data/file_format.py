@@ -22,8 +22,7 @@ class FileFormat:
     """How one file is to be read.
 
     `layout` is what the format's `sniff` detected, such as a delimiter. `damaged`: some bytes are not valid in its
-    encoding; `sample`: one of its lines, where the encoding is not UTF. `path`: the file, where what is written is to
-    have its layout.
+    encoding; `sample`: one of its lines, where the encoding is not UTF.
     """
 
     format: "Format"
@@ -32,7 +31,6 @@ class FileFormat:
     damaged: bool = False
     sample: str = ""
     layout: Any = True
-    path: Path | None = None
 
     def __str__(self) -> str:
         """In words: `delimited text, in UTF-8, comma-separated, quoted, gzip`."""
@@ -70,18 +68,16 @@ class FileFormat:
 class OutputFormat:
     """A file that is written: its suffix without `.gz`, its columns, and those whose cells must not run as formulas.
 
-    `added` are the columns that its input has not, the first of them the prediction. `marked`: it starts with a
-    byte-order mark, without which Excel does not read CSV as UTF-8. `delimiter` is that of text whose suffix has none;
-    with `bare`, quotes are part of its cells, as in its input.
+    `marked`: it starts with a byte-order mark, without which Excel does not read CSV as UTF-8. With `bare`, quotes are
+    part of its cells, as in its input, whose layout is `like`.
     """
 
     suffix: str
     names: Sequence[str]
     escaped: Collection[str] = ()
-    added: Collection[str] = ()
     marked: bool = False
-    delimiter: str = ""
     bare: bool = False
+    like: Any = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,8 +88,8 @@ class Format:
       of it, or some; `names_columns`: a file names its columns; `compressed`: gzip would not help; `markable`: a
       byte-order mark may precede it.
     - `suffixes`: of the files that `write` writes, which returns how many cells it escaped. `cells` are
-      the values it holds: texts only, values (numbers, dates), or also lists and objects. `fits` (path, columns,
-      rows) raises UserError where it does not hold these columns, or about so many rows.
+      the values it holds: texts only, values (numbers, dates), or also lists and objects. `fits` (path,
+      output, rows) raises UserError where it does not hold these columns, or about so many rows.
     - `sniff` returns the layout that `read` needs (True where there is none), and something false for files of
       another format.
     - `read` yields every row in order; one that cannot be read has a fault. It raises UserError where the file as a
@@ -121,5 +117,5 @@ class Format:
     markable: bool = False
     suffixes: tuple[str, ...] = ()
     cells: Literal["texts", "values", "lists"] = "texts"
-    fits: Callable[[Path, Collection[str], int], None] | None = None
+    fits: Callable[[Path, OutputFormat, int], None] | None = None
     write: Callable[[IO[bytes], Iterable[FileRow], OutputFormat], int] | None = None

@@ -3,9 +3,8 @@
 import re
 from pathlib import Path
 
-from finetune.data.formats.brat import annotated
 from finetune.data.formats.class_folders import class_folders
-from finetune.data.formats.slot_files import is_next_to_words, slot_files
+from finetune.data.formats.refused import require_read_by_name
 from finetune.data.label_names import FILES as LABEL_FILES
 from finetune.data.paired_files import is_label_file
 from finetune.data.paths import exists, is_folder, is_pattern, is_remote, require_file, require_here, require_utf_8
@@ -57,20 +56,19 @@ def split_files(path: Path, *, dev: str = "", test: str = "") -> dict[str, Path]
         if not exists(file):
             raise UserError(f"{file}: no such file ({name})", "Check its name")
         require_utf_8(file)
-        if not (is_folder(file) and _is_one(file)):
+        require_read_by_name(file)
+        if not (is_folder(file) and class_folders(file)):
             require_file(file)
     return files
 
 
-def _is_one(folder: Path) -> bool:
-    """Whether a folder as a whole holds the rows of one split."""
-    return bool(class_folders(folder) or annotated(folder) or slot_files(folder))
-
-
 def _in_folder(folder: Path) -> dict[str, Path]:
-    if _is_one(folder):
+    if class_folders(folder):
         return {"train": folder}
-    inner = [path for path in sorted(folder.iterdir()) if path.is_dir() and _is_one(path)]
+    folders = [path for path in sorted(folder.iterdir()) if path.is_dir()]
+    for path in (folder, *folders):
+        require_read_by_name(path)
+    inner = [path for path in folders if class_folders(path)]
     splits: dict[str, Path] = {}
     for name, words in NAMES.items():
         found = [path for path in inner if re.fullmatch(words, path.name.lower())]
@@ -80,7 +78,7 @@ def _in_folder(folder: Path) -> dict[str, Path]:
         return splits
     there = sorted(f for f in folder.iterdir() if f.is_file() and f.name[0] != "." and _may_be_data(f))
     there = [file for file in there if not LABEL_FILES.fullmatch(file.name)]
-    there = [file for file in there if not is_label_file(file) and not is_next_to_words(file)]
+    there = [file for file in there if not is_label_file(file)]
     files: dict[str, Path] = {}
     for name, words in NAMES.items():
         found = [file for file in there if _says(file, words)]

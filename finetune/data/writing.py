@@ -5,11 +5,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from finetune.data.alike import alike
 from finetune.data.encodings.detect import spelled
 from finetune.data.file_format import FileFormat, Format, OutputFormat
 from finetune.data.formats.dialect import Dialect
 from finetune.data.formats.registry import BY_SUFFIX
+from finetune.data.formats.squad_json import SQUAD
 from finetune.data.outputs import output_file
 from finetune.errors import UserError
 
@@ -21,14 +21,9 @@ def written_suffix(path: Path) -> str:
     return Path(path.name.removesuffix(".gz")).suffix.lower()
 
 
-def written_format(path: Path, like: FileFormat | None = None) -> Format:
-    """The format to write a file in: the layout of `like` where the suffixes agree.
-
-    Raises UserError for an unsupported suffix.
-    """
+def written_format(path: Path) -> Format:
+    """The format to write a file in, by its suffix. Raises UserError for an unsupported one."""
     suffix = written_suffix(path)
-    if (own := alike(path, like, BY_SUFFIX)) is not None:
-        return own
     if suffix not in BY_SUFFIX:
         raise UserError(f"{path}: unsupported output suffix '{suffix}'", f"End it with {', '.join(BY_SUFFIX)}")
     if BY_SUFFIX[suffix].compressed and path.suffix == ".gz":
@@ -36,21 +31,43 @@ def written_format(path: Path, like: FileFormat | None = None) -> Format:
     return BY_SUFFIX[suffix]
 
 
-def require_writable(path: Path, names: Collection[str], *, rows: int = 0, like: FileFormat | None = None) -> None:
-    """Raises UserError, before any work, where about so many rows of these columns do not fit the format."""
-    form = written_format(path, like)
-    if form.fits is not None:
-        form.fits(path, names, rows)
+def require_writable(path: Path, output: OutputFormat, *, rows: int = 0) -> None:
+    """Raises UserError, before any work, where about so many rows do not fit the format."""
+    if (fits := written_format(path).fits) is not None:
+        fits(path, output, rows)
+
+
+def output_format(
+    path: Path, names: Collection[str], *, escaped: Collection[str] = (), like: FileFormat | None = None
+) -> OutputFormat:
+    """How a file with these columns is written: CSV and TSV with a byte-order mark, and quotes within texts, as in the
+    input `like` which it is.
+    """
+    layout, own = like.layout if like is not None else None, "," if written_suffix(path) == ".csv" else "\t"
+    return OutputFormat(
+        suffix=written_suffix(path),
+        names=[*names],
+        escaped=escaped,
+        marked=like is not None and keeps_mark(path, like),
+        bare=isinstance(layout, Dialect) and not layout.quoted and layout.delimiter == own,
+        like=layout,
+    )
 
 
 def keeps_mark(path: Path, like: FileFormat) -> bool:
     """Whether the input's byte-order mark is written to a file too."""
-    return like.marked and written_format(path, like).markable
+    return like.marked and written_format(path).markable
+
+
+def holds_columns(path: Path, like: FileFormat) -> bool:
+    """Whether all columns are written to a file: not to one of tags, or of SQuAD's answers by id."""
+    form = written_format(path)
+    return form.name != "word-lines" and not (form.name == "json" and like.layout == SQUAD)
 
 
 def encoding_note(path: Path, like: FileFormat) -> str:
     """What to know about CSV and TSV in UTF-8 whose input is in an encoding that Excel expects; empty for others."""
-    if not (written_format(path, like).markable and like.format.text) or like.marked or like.encoding == "utf-8":
+    if not (written_format(path).markable and like.format.text) or like.marked or like.encoding == "utf-8":
         return ""
     name = f"{path.name.removesuffix('.gz').removesuffix(written_suffix(path))}.xlsx"
     read = spelled(like.encoding)
@@ -63,24 +80,17 @@ def write_rows(
     names: Sequence[str],
     *,
     escaped: Collection[str] = (),
-    added: Collection[str] = (),
     like: FileFormat | None = None,
 ) -> int:
     """Writes all rows, which may be iterated twice, with these columns; replaces the file once it is complete.
 
     In CSV and TSV, cells of the columns `escaped` that a spreadsheet would run as a formula get a leading
-    apostrophe; returns how many did. They start with a byte-order mark if the file `like` which they are written does,
-    and where that has a path, its layout is kept and gets the columns `added`.
+    apostrophe; returns how many did. They start with a byte-order mark if the file `like` which they are written does.
     Raises UserError where the file cannot be written.
     """
-    require_writable(path, names, like=like)
-    write = written_format(path, like).write
+    output = output_format(path, names, escaped=escaped, like=like)
+    require_writable(path, output)
+    write = written_format(path).write
     assert write is not None  # formats in BY_SUFFIX have one
-    marked = like is not None and keeps_mark(path, like)
-    layout, own = like.layout if like is not None else None, "," if written_suffix(path) == ".csv" else "\t"
-    bare = isinstance(layout, Dialect) and not layout.quoted and layout.delimiter == own
-    output = OutputFormat(
-        suffix=written_suffix(path), names=names, escaped=escaped, added=added, marked=marked, bare=bare
-    )
     with output_file(path) as scratch, gzip.open(scratch, "wb") if path.suffix == ".gz" else scratch.open("wb") as file:
         return write(file, rows, output)  # type: ignore[arg-type]

@@ -3,7 +3,7 @@
 import json
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from finetune.data.file_format import FileFormat
 from finetune.data.messages import percent, so_many
 from finetune.data.reading import first_rows, reading_notes, records, survey
 from finetune.data.records import Record
-from finetune.data.writing import ESCAPED, encoding_note, require_writable, write_rows, written_format
+from finetune.data.writing import ESCAPED, encoding_note, holds_columns, output_format, require_writable, write_rows
 from finetune.inference.answer_rows import ERROR, Answered, answer_windows, free_name, windows, with_answer
 from finetune.inference.asked import UNSURE
 from finetune.inference.file_scores import scores_of
@@ -82,13 +82,13 @@ def predict_file(
     kind = known_type(predictor.task)
     columns = {name: value for name, value in options.items() if name not in ("encoding", "sheet")}
     form = form_for(path, predictor.layout, options, inputs=predictor.task.inputs)
-    require_output_for(path, output, form, force=True)
+    require_output_for(path, output, force=True)
     watch(Note(f"{path}: {form}"))
     sample = first_rows(path, form, most=SAMPLE_ROWS)
     layout, notes = layout_for(kind, predictor.layout, sample, columns, inputs=predictor.task.inputs)
     layout = kind.with_spelling(layout, sample.columns)
     total, taken = survey(path, form)
-    require_writable(output, {*taken, PREDICTION}, rows=total, like=form)
+    require_writable(output, output_format(output, {*taken, PREDICTION}, like=form), rows=total)
     found = Prediction(format=str(form), notes=[*reading_notes(path, form), *notes])
     sampled, step = list[tuple[Record, Answered]](), max(1, total // MOST_ROWS)
     with Journal(output, of=_fingerprint(predictor, path, form, layout)) as journal:
@@ -109,12 +109,12 @@ def predict_file(
         names, found.failed = journal.names(error=error)
         written: Iterable[Mapping[str, Any]] = journal
         if kind.ranked:
-            written, names, form = RankedRows(journal, layout, taken), with_rank(names, taken), replace(form, path=None)
+            written, names = RankedRows(journal, layout, taken), with_rank(names, taken)
         added = [name for name in names if name not in taken]
-        escaped = write_rows(output, written, names, escaped=names if escape else added, added=added, like=form)
+        escaped = write_rows(output, written, names, escaped=names if escape else added, like=form)
         found.notes += [note] if (note := encoding_note(output, form)) else []
         found.notes += [f"{output}: {so_many(escaped, 'cell')} {ESCAPED}"] if escaped else []
-        if found.failed and written_format(output, form).name in ("word-lines", "ontonotes", "labelled-lines"):
+        if found.failed and not holds_columns(output, form):
             reason = next(row[error] for row in journal if error in row)
             found.notes.append(f"{output}: has no column for errors; the first row without a prediction {reason}")
         found.unsure = count_left_out(predictor, journal, free_name(UNSURE, taken))

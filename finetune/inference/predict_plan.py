@@ -7,11 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from finetune.data.alike import alike
 from finetune.data.file_format import FileFormat
 from finetune.data.files import is_data
 from finetune.data.formats.delimited import names_columns
 from finetune.data.formats.registry import BY_SUFFIX
+from finetune.data.formats.word_lines import WordLines
 from finetune.data.messages import first_of, lacking, so_many
 from finetune.data.open_files import PACKED
 from finetune.data.outputs import require_replaceable_output
@@ -52,7 +52,7 @@ def require_predictable(
     layout = trained_layout(model, out)
     form = form_for(path, layout, options)
     output = output or default_output(path, form)
-    require_output_for(path, output, form, force=force)
+    require_output_for(path, output, force=force)
     if layout is not None:
         columns = {name: str(value) for name, value in options.items() if name in NAMING}
         layout_for(named_type(layout.shape), layout, first_rows(path, form, most=SAMPLE_ROWS), columns)
@@ -102,22 +102,20 @@ def shown_names(columns: Iterable[str]) -> str:
     return first_of(list(columns), COLUMNS_SHOWN)
 
 
-def require_output_for(path: Path, output: Path, form: FileFormat, *, force: bool) -> None:
+def require_output_for(path: Path, output: Path, *, force: bool) -> None:
     """Raises UserError where the predictions of a file cannot be written to another, or may not replace it."""
-    written_format(output, form)
+    written_format(output)
     require_replaceable_output(output, reads=[path], force=force)
 
 
 def default_output(path: Path, form: FileFormat) -> Path:
-    """`new.predicted.csv` in this folder for `new.csv`: in its layout, a TSV for a .txt of plain lines."""
+    """`new.predicted.csv` in this folder for `new.csv`; a .conll for words with tags, a TSV for a .txt of lines."""
     gzip = ".gz" * (path.suffix == ".gz")
     plain = Path(path.name.removesuffix(path.suffix) if path.suffix in PACKED else path.name)
-    same = Path(f"{plain.stem}.predicted{plain.suffix}")
-    if alike(same, form, BY_SUFFIX) is None:
-        suffix = ".tsv" if plain.suffix.lower() == ".txt" else plain.suffix
-        known = suffix.lower() in BY_SUFFIX
-        same = Path(f"{plain.stem}.predicted{suffix}" if known else f"{plain.name}.predicted.jsonl")
-    return Path(f"{same}{gzip}")
+    suffix = ".tsv" if plain.suffix.lower() == ".txt" else plain.suffix
+    suffix = ".conll" if isinstance(form.layout, WordLines) else suffix
+    known = suffix.lower() in BY_SUFFIX
+    return Path(f"{plain.stem}.predicted{suffix}{gzip}" if known else f"{plain.name}.predicted.jsonl{gzip}")
 
 
 def layout_for(

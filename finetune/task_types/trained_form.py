@@ -83,12 +83,11 @@ def form_for(
     if sheet and (options.get("sheet") or sheet in sheets_of(path)):
         return named_sheet(path, sheet)
     if not is_file(path) or any(one.sniff(start) for one in FORMATS if one.name not in GUESSED):
-        found = detect(path, start.given)
-        return replace(found, path=path) if found.format.text else found
+        return detect(path, start.given)
     known = _known(trained, facts, options, inputs)
     moved = trained is not None and known.text != trained.text and all(map(NUMBERED.fullmatch, known.text))
     known = replace(known, layout=None if moved else layout)  # columns by number are in other places than in training
-    return replace(_text_form(start, known, str(options.get("text", ""))), path=path)
+    return _text_form(start, known, str(options.get("text", "")))
 
 
 def _text_form(start: FileStart, known: TrainedColumns, named: str) -> FileFormat:

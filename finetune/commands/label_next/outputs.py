@@ -210,7 +210,7 @@ def _table(target: LabellingTarget, items: Callable[[], Iterable[Item]]) -> list
             empty = dict.fromkeys(labels, "")
             yield {**item.values, **empty, suggested: spelled.get(cell, cell), **item.facts}
 
-    write_rows(target.path, Again(rows), [*names], escaped=[suggested], added=[suggested])
+    write_rows(target.path, Again(rows), [*names], escaped=[suggested])
     return [target.path]
 
 

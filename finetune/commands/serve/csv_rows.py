@@ -40,7 +40,7 @@ class CsvRows:
         if (error := free_name(ERROR, taken)) in names:  # the last column, as in files that are predicted
             names[error] = names.pop(error)
         added = [name for name in names if name not in taken]
-        write_rows(file, rows, list(names), escaped=added, added=added, like=self.form)
+        write_rows(file, rows, list(names), escaped=added, like=self.form)
         return file.read_bytes()
 
 

@@ -81,25 +81,34 @@ def _check(tag: str, types: Collection[str], *, where: str) -> None:
         raise UserError(f"{where}: '{tag}' has an unknown type; expected one of {', '.join(types)}", "Fix that line")
 
 
-def _fits(path: Path, names: Collection[str], _: int) -> None:
-    if not {"words", "prediction"} <= set(names):
+def _fits(path: Path, output: OutputFormat, _: int) -> None:
+    needed = {"prediction"} if isinstance(output.like, WordLines) else {"words", "prediction"}
+    if not needed <= {*output.names}:
         raise UserError(
             f"{path}: CoNLL columns hold words and tags alone, in columns `words` and `prediction`",
             "Choose another format",
         )
 
 
-def _write(file: IO[bytes], rows: Iterable[FileRow], _: OutputFormat) -> int:
-    """Writes word, label tag if any, and predicted tag, tab-separated; a row without a prediction has the tag O."""
+def _write(file: IO[bytes], rows: Iterable[FileRow], output: OutputFormat) -> int:
+    """Writes the columns of words, and the prediction last, tab-separated; its tags are O where there is none."""
+    names = output.like.names if isinstance(output.like, WordLines) else ("words", "tags")
+    prediction = next(name for name in ("predicted prediction", "prediction") if name in output.names)
     with utf_8(file) as text:
         for row in rows:
-            words = _words(row)
-            given, tags = _column(row.get("tags")), _column(row.get("prediction"))
-            lists = [words, *([given] if len(given) == len(words) else [])]
-            tags = tags if len(tags) == len(words) else ["O"] * len(words)
-            text.writelines("\t".join(cells) + "\n" for cells in zip(*lists, tags, strict=True))
+            words = _words(row) if "words" in row else _column(row.get(names[0]))
+            given = [words if name == "words" else _column(row.get(name)) for name in names]
+            lists = [cells for cells in given if len(cells) == len(words)] + _predicted(row.get(prediction), len(words))
+            text.writelines("\t".join(cells) + "\n" for cells in zip(*lists, strict=True))
             text.write("\n")
     return 0
+
+
+def _predicted(cell: Any, length: int) -> list[list[str]]:
+    """The columns of a prediction: tags, then its other parts, such as an intent; a text is that of all words."""
+    parts = sorted(cell.values(), key=lambda part: isinstance(part, str)) if isinstance(cell, dict) else [cell]
+    columns = [[part] * length if isinstance(part, str) and len(parts) > 1 else _column(part) for part in parts]
+    return [column if len(column) == length else ["O"] * length for column in columns]
 
 
 def _words(row: FileRow) -> list[str]:

@@ -166,7 +166,7 @@ def nameless_columns(path: Path, form: FileFormat) -> list[str]:
 
 
 def _write(file: IO[bytes], rows: Iterable[FileRow], output: OutputFormat) -> int:
-    delimiter = output.delimiter or ("," if output.suffix == ".csv" else "\t")
+    delimiter = "," if output.suffix == ".csv" else "\t"
     changed = 0
     file.write(codecs.BOM_UTF8 if output.marked else b"")
     with utf_8(file) as text:

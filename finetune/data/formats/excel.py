@@ -2,7 +2,7 @@
 
 import io
 import shlex
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, time, timedelta
@@ -197,7 +197,7 @@ def _openpyxl(doing: str, otherwise: str = "") -> Any:
     return openpyxl
 
 
-def _fits(path: Path, _: Collection[str], rows: int) -> None:
+def _fits(path: Path, _: OutputFormat, rows: int) -> None:
     _openpyxl(f"{path}: writing")
     if rows >= MOST_ROWS:
         raise UserError(f"{path}: an Excel sheet holds {MOST_ROWS - 1:,} rows", "Choose another format")

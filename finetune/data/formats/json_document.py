@@ -11,7 +11,7 @@ from finetune.data.file_format import FileFormat, FileRow, Format, OutputFormat
 from finetune.data.file_start import FileStart
 from finetune.data.formats.json_lines import TABLES, of_object
 from finetune.data.formats.labelling_tools import plain_rows
-from finetune.data.formats.squad_json import is_squad, questions
+from finetune.data.formats.squad_json import SQUAD, is_squad, questions
 from finetune.data.issues import JSON, Finding
 from finetune.data.open_files import utf_8
 from finetune.data.records import Record
@@ -23,12 +23,13 @@ BEGINS = re.compile(r"""[\[{]\s*(["\[{\]}]|-?\d|true|false|null|$)""")
 SPLIT = re.compile(r"(oos_)?(train(ing)?|dev(elopment)?|val(id(ation)?)?|test|eval(uation)?)", re.IGNORECASE)
 
 
-def sniff(start: FileStart) -> bool:
-    """Whether the text begins like JSON and is not JSON Lines; a text may begin with `[urgent]`."""
+def sniff(start: FileStart) -> bool | str:
+    """Whether the text begins like JSON and is not JSON Lines, or SQUAD; a text may begin with `[urgent]`."""
     if start.suffix in TABLES:
         return False
     first = start.lines[0].lstrip()
-    return BEGINS.match(first) is not None or (start.suffix == ".json" and first[:1] in ("{", "["))
+    is_json = BEGINS.match(first) is not None or (start.suffix == ".json" and first[:1] in ("{", "["))
+    return SQUAD if is_json and '"paragraphs"' in start.text and '"context"' in start.text else is_json
 
 
 def load_json(path: Path, form: FileFormat) -> Any:
@@ -55,13 +56,13 @@ def read(path: Path, form: FileFormat) -> Iterator[Record]:
             yield of_object(question.cells, row=row, line=row)
 
 
-def rows_in(content: Any, path: Path) -> list[Any]:
+def rows_in(content: Any, path: Path, *, kind: str = "JSON") -> list[Any]:
     """The rows, mostly objects. Raises UserError where the content has no list of rows."""
-    content = rows_within(content)
+    content = _rows_within(content)
     if _holds_columns(content):
         content = [dict(zip(content, cells, strict=True)) for cells in zip(*content.values(), strict=True)]
     if not isinstance(content, list):
-        raise _no_rows(path, content)
+        raise _no_rows(path, content, kind)
     return content if is_squad(content) else _named_cells(plain_rows(content))
 
 
@@ -78,7 +79,7 @@ def _named_cells(content: list[Any]) -> list[Any]:
     return [dict(zip(names, row, strict=True)) for row in (rest if named else lists)]
 
 
-def rows_within(content: Any) -> Any:
+def _rows_within(content: Any) -> Any:
     """The list of rows in an object that holds one (`{"version": 1, "data": [...]}`); else the content itself."""
     if not isinstance(content, dict):
         return content
@@ -88,10 +89,10 @@ def rows_within(content: Any) -> Any:
     return lists[0] if len(lists) == 1 and sum(isinstance(value, list) for value in content.values()) == 1 else content
 
 
-def _no_rows(path: Path, content: Any) -> UserError:
-    what = f"{path}: is JSON without a list of rows"
+def _no_rows(path: Path, content: Any, kind: str) -> UserError:
+    what = f"{path}: is {kind} without a list of rows"
     lists = [name for name, value in content.items() if isinstance(value, list)] if isinstance(content, dict) else []
-    if len(lists) < 2:
+    if len(lists) < 2 or kind != "JSON":
         return UserError(what, "Give a list of objects, one a row")
     folder = path.with_name(path.name.partition(".")[0])
     script = (
@@ -123,6 +124,11 @@ def _holds(cells: list[Any], kind: Any) -> bool:
 
 
 def _write(file: IO[bytes], rows: Iterable[FileRow], output: OutputFormat) -> int:
+    """Writes a list of objects; of SQuAD the answers by id, as its scripts read them."""
+    if output.like == SQUAD and "prediction" in output.names:
+        answers = {str(row["id"]): row["prediction"] for row in rows if row.get("prediction") is not None}
+        file.write(json.dumps(answers, ensure_ascii=False, indent=1).encode("utf-8", "backslashreplace") + b"\n")
+        return 0
     between = "[\n"
     with utf_8(file) as text:
         for row in rows:

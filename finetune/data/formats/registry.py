@@ -2,7 +2,6 @@
 
 from finetune.data.file_format import Format
 from finetune.data.formats import (
-    brat,
     class_folders,
     conll,
     delimited,
@@ -10,22 +9,16 @@ from finetune.data.formats import (
     json_document,
     json_lines,
     labelled_lines,
-    ontonotes,
     parquet,
-    slot_files,
-    xml_document,
-    yaml_document,
+    xml_and_yaml,
 )
 
 FORMATS: tuple[Format, ...] = (
     class_folders.FORMAT,
-    brat.FORMAT,
-    slot_files.FORMAT,
     parquet.FORMAT,
     excel.FORMAT,
-    xml_document.FORMAT,
-    yaml_document.FORMAT,
-    ontonotes.FORMAT,
+    xml_and_yaml.XML,
+    xml_and_yaml.YAML,
     json_lines.FORMAT,
     json_document.FORMAT,
     conll.FORMAT,

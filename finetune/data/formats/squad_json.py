@@ -4,6 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+SQUAD = "in SQuAD's layout"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Question:

@@ -33,18 +33,16 @@ class WordLines:
 
 @dataclass(frozen=True, kw_only=True)
 class SentenceCells:
-    """The cells of a sentence by column, in `length` lines from `line` on; `fault` says what is wrong in `fault_line`.
+    """The cells of a sentence by column, from `line` on; `fault` says what is wrong in `fault_line`.
 
-    `document` counts from 1. `joined` are the numbers of lines that repeat words of other lines.
+    `document` counts from 1.
     """
 
     line: int
-    length: int
     columns: dict[str, list[str]]
     document: int = 0
     fault: str = ""
     fault_line: int = 0
-    joined: frozenset[int] = frozenset()
 
 
 def sentences(lines: Iterable[tuple[int, str]], form: WordLines) -> Iterator[SentenceCells]:
@@ -53,47 +51,6 @@ def sentences(lines: Iterable[tuple[int, str]], form: WordLines) -> Iterator[Sen
     for number, line in lines:
         yield from reader.take(number, line.rstrip("\r\n"))
     yield from reader.end()
-
-
-def with_column(
-    lines: Iterable[tuple[int, str]], form: WordLines, name: str, columns: Iterable[Sequence[str]]
-) -> Iterator[str]:
-    """Yields numbered lines as they are, those of words with a further cell: `columns` has a list for each sentence,
-    or a text that each of its words has.
-    """
-    reader, cells, waiting = _Reader(form), iter(columns), list[tuple[int, str]]()
-    for number, line in lines:
-        header = reader.header
-        for sentence in reader.take(number, line.rstrip("\r\n")):
-            yield from _extended(waiting, sentence, next(cells), form)
-            waiting.clear()
-        waiting.append((number, _with_cell(line, name, form) if header and not reader.header else line))
-    for sentence in reader.end():
-        yield from _extended(waiting, sentence, next(cells), form)
-        waiting.clear()
-    yield from (line for _, line in waiting)
-
-
-def _extended(
-    lines: Iterable[tuple[int, str]], sentence: SentenceCells, cells: Sequence[str], form: WordLines
-) -> Iterator[str]:
-    cells = [cells] * sentence.length if isinstance(cells, str) else cells
-    cells = cells if len(cells) == sentence.length else ["O"] * sentence.length
-    given = iter(cells)
-    for number, line in lines:
-        word = number >= sentence.line and number not in sentence.joined
-        cell = next(given, None) if word else "_" if number in sentence.joined else None
-        yield line if cell is None else _with_cell(line, cell, form)
-
-
-def _with_cell(line: str, cell: str, form: WordLines) -> str:
-    """A line with a further cell before its end."""
-    bare = line.rstrip("\r\n")
-    end = line[len(bare) :]
-    cell = " ".join(cell.split()) if form.delimiter != SPACES else "_".join(cell.split())
-    if form.quoted and (form.delimiter in cell or '"' in cell):
-        cell = '"' + cell.replace('"', '""') + '"'
-    return f"{bare.rstrip(' ') if form.delimiter == SPACES else bare}{form.delimiter}{cell}{end}"
 
 
 def fields_of(line: str, delimiter: str, *, quoted: bool) -> list[str]:
@@ -128,7 +85,6 @@ class _Reader:
 
     def clear(self) -> None:
         self.rows: list[list[str]] = []
-        self.joined: set[int] = set()
         self.line = self.fault_line = 0
         self.fault = self.number = ""
 
@@ -150,7 +106,6 @@ class _Reader:
             yield from self.end()
         if len(fields) == len(self.form.names) == CONLL_U and JOINED.fullmatch(fields[0]):
             self.line = self.line or number
-            self.joined.add(number)
             return
         self._add(number, fields)
 
@@ -182,12 +137,10 @@ class _Reader:
             columns = {n: [row[i] for row in self.rows] for i, n in enumerate(self.form.names)} if whole else {}
             yield SentenceCells(
                 line=self.line,
-                length=len(self.rows),
                 columns=columns,
                 document=self.document,
                 fault=self.fault,
                 fault_line=self.fault_line,
-                joined=frozenset(self.joined),
             )
         number = self.number
         self.clear()

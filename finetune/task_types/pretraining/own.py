@@ -11,6 +11,7 @@ from finetune.data.documents.as_records import form_of_lines
 from finetune.data.documents.corpus_file import LINES, CorpusStart, columns_of_lines
 from finetune.data.file_format import FileFormat
 from finetune.data.formats import delimited
+from finetune.data.formats.refused import require_read
 from finetune.data.formats.registry import FORMATS
 from finetune.data.formats.word_lines import WordLines
 from finetune.data.messages import shown, size_words, so_many
@@ -54,6 +55,7 @@ def _is_lines(path: Path, encoding: str) -> bool:
     start = CorpusStart(path, encoding)
     if start.suffix not in LINES or not is_file(path):
         return False
+    require_read(start)
     found, layout = next((one, layout) for one in FORMATS if (layout := one.sniff(start)))
     if isinstance(layout, WordLines):
         return len(layout.names) == 1  # words without tags, such as short lines between blank ones

@@ -1,4 +1,4 @@
-"""Formats that are known by name: XML, YAML, CoNLL-2012, brat, files of texts and labels, and sheets of a workbook."""
+"""Formats that are known by name: XML, YAML, files of texts and labels, sheets of a workbook; and those refused."""
 
 import builtins
 import json
@@ -15,9 +15,7 @@ from support.own_data import own_task as sound_task
 
 from finetune.commands.check.run_checks import check_data
 from finetune.data.files import split_files
-from finetune.data.formats.ontonotes import with_entities
 from finetune.data.reading import read_table
-from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.task_types.own_data import own_data, own_task
 from finetune.task_types.trained_form import form_for
@@ -58,7 +56,8 @@ def test_an_element_of_xml_is_a_row(tmp_path: Path) -> None:
         for n, word in enumerate(("good", "bad"))
     )
     assert columns(write(tmp_path / "c.xml", f"<t>{tweets}</t>")) == {
-        "id": ["0", "1"], "content": ["it was so good", "it was so bad"], "sentiment.value": ["0", "1"],
+        "id": ["0", "1"], "content": ["it was so good", "it was so bad"],
+        "sentiment": [{"value": "0"}, {"value": "1"}], "sentiment.value": ["0", "1"],
     }  # fmt: skip
     inline = '<d><s l="x">I met <b>Ann</b> there</s>\n<s l="y">and that is all</s></d>'
     assert columns(write(tmp_path / "d.xml", inline)) == {
@@ -103,36 +102,14 @@ def test_a_package_that_is_absent_is_named(tmp_path: Path, monkeypatch: pytest.M
         columns(path)
 
 
-RASA = """version: "3.1"
-nlu:
-- intent: greet
-  examples: |
-    - hey there
-    - hello
-- intent: book
-  examples: |
-    - a room in [Berlin](city) for [two]{"entity": "people", "value": "2"}
-- synonym: Berlin
-  examples: |
-    - BER
-"""
-
-
-def test_examples_of_rasa(tmp_path: Path) -> None:
-    found = columns(write(tmp_path / "nlu.yml", RASA))
-    assert found == {
-        "text": ["hey there", "hello", "a room in Berlin for two"],
-        "intent": ["greet", "greet", "book"],
-        "entities": [[], [], [[10, 16, "city"], [21, 24, "people"]]],
-    }
-    plain = RASA.replace("[Berlin](city)", "Berlin").replace('[two]{"entity": "people", "value": "2"}', "two")
-    assert list(columns(write(tmp_path / "plain.yaml", plain))) == ["text", "intent"]
-
-
 def test_rows_of_yaml(tmp_path: Path) -> None:
     path = write(tmp_path / "a.yaml", "- {text: a film, label: good}\n- text: no film\n  label: bad\n")
     assert columns(path) == {"text": ["a film", "no film"], "label": ["good", "bad"]}
     for content, said in (
+        (
+            'version: "3.1"\nnlu:\n- intent: greet\n  examples: |\n    - hello\n',
+            "is training data of Rasa, which is not",
+        ),
         ("a: &x [1]\nb: *x\n", "aliases"),
         ("a: [1\nb: 2\n", r"a.yaml:2: is not YAML"),
         ("a: 1\n", "YAML without a list of rows"),
@@ -156,20 +133,55 @@ bn/a 0 0 No UH (TOP*) - - - - * * -
 """
 
 
-def test_brackets_of_ontonotes_are_tags(tmp_path: Path) -> None:
-    found = columns(write(tmp_path / "a.gold_conll", ONTONOTES))
-    assert found["words"] == [["Ann", "Lee", "left", "Bonn"], ["Yes"], ["No"]]
-    assert found["tags"] == [["B-PERSON", "I-PERSON", "O", "B-GPE"], ["O"], ["O"]]
-    assert found["document"] == ["1", "1", "2"]
+SLOTS = {"seq.in": "fly to new york\nhow much\n", "seq.out": "O O B-to I-to\nO O\n", "label": "flight\nfare\n"}
+DATATURKS = {
+    "content": "Ann met Lee", "annotation": [{"label": ["PER"], "points": [{"start": 0, "end": 2, "text": "Ann"}]}],
+}  # fmt: skip
 
 
-def test_entities_are_written_in_brackets_next_to_those_of_ontonotes() -> None:
-    before = ONTONOTES.splitlines(keepends=True)
-    tags = [["B-PERSON", "I-PERSON", "O", "B-GPE"], [], ["O"]]
-    after = list(with_entities(before, tags))
-    added = [new.removeprefix(old.rstrip()).strip() for old, new in zip(before, after, strict=False) if new != old]
-    assert added == ["(PERSON*", "*)", "*", "(GPE)", "*", "*"]
-    assert [line for line in after if line.startswith("#")] == [line for line in before if line.startswith("#")]
+@pytest.mark.parametrize(
+    ("files", "name", "said", "found"),
+    [
+        (
+            {"a b.gold_conll": ONTONOTES}, "a b.gold_conll", "CoNLL-2012",
+            {"words": [["Ann", "Lee", "left", "Bonn"], ["Yes"], ["No"]],
+             "tags": [["B-PERSON", "I-PERSON", "O", "B-GPE"], ["O"], ["O"]]},
+        ),
+        (
+            {"notes/a.txt": "Ann met\nLee Fox.", "notes/a.ann": "T1\tPER 0 3\tAnn\nT2\tPER 8 11;12 15\tLee Fox\n"},
+            "notes", r"brat \(a .ann next to a .txt\)",
+            {"text": ["Ann met\nLee Fox."], "entities": [[[0, 3, "PER"], [8, 15, "PER"]]]},
+        ),
+        (
+            {"a.txt": "Ann met", "a.ann": "T1\tPER 0 3\tAnn\n"}, "a.txt", "brat",
+            {"text": ["Ann met"], "entities": [[[0, 3, "PER"]]]},
+        ),
+        (
+            {f"train/{name}": content for name, content in SLOTS.items()}, "train", "words and slots",
+            {"words": ["fly to new york", "how much"], "tags": ["O O B-to I-to", "O O"], "intent": ["flight", "fare"]},
+        ),
+        (
+            {"dev.seq.in": SLOTS["seq.in"], "dev.seq.out": SLOTS["seq.out"]}, "dev.seq.in", "words and slots",
+            {"words": ["fly to new york", "how much"], "tags": ["O O B-to I-to", "O O"]},
+        ),
+        (
+            {"a.json": json.dumps(DATATURKS)}, "a.json", "Dataturks",
+            {"text": ["Ann met Lee"], "entities": [[[0, 3, "PER"]]]},
+        ),
+    ],
+)  # fmt: skip
+def test_a_format_that_is_not_read_is_named_with_a_command_that_converts_it(
+    files: dict[str, str], name: str, said: str, found: dict[str, Any], tmp_path: Path
+) -> None:
+    for file, content in files.items():
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        write(tmp_path / file, content)
+    with pytest.raises(UserError, match=f"{name}: is .*{said}.* is not read. Convert it: ") as error:
+        own_task(str(tmp_path / name), {})
+    command = error.value.way_out.removeprefix("Convert it: ")
+    subprocess.run(command.replace("python -c", f"{sys.executable} -c"), shell=True, check=True, cwd=tmp_path)
+    (written,) = tmp_path.glob("rows.*")
+    assert columns(written) == found
 
 
 def workbook(path: Path) -> Path:
@@ -258,21 +270,6 @@ def test_a_sheet_of_one_column_has_its_header_in_the_first_line(tmp_path: Path, 
     assert columns(tmp_path / "a.xlsx") == {"text": [*map(str, range(count))]}
 
 
-def test_texts_and_annotations_of_brat(tmp_path: Path) -> None:
-    folder = tmp_path / "notes"
-    folder.mkdir()
-    write(folder / "a.txt", "Ann met\nLee Fox in Bonn.\n\nAll left.\n")
-    write(folder / "a.ann", "T1\tPER 0 3\tAnn\nT2\tPER 8 15\tLee Fox\nT3\tLOC 19 23\tBonn\nR1\tx Arg1:T1 Arg2:T2\n")
-    write(folder / "b.txt", "The old\ntown of 1 2 3\n")
-    write(folder / "b.ann", "T1\tLOC 4 7;8 12\told town\n")
-    found = columns(folder)
-    assert found["text"] == ["Ann met", "Lee Fox in Bonn.", "All left.", "The old\ntown of 1 2 3"]
-    assert found["entities"] == [[[0, 3, "PER"]], [[0, 7, "PER"], [11, 15, "LOC"]], [], [[4, 12, "LOC"]]]
-    assert split_files(folder) == {"train": folder}
-    for name in ("b.txt", "b.ann"):
-        assert columns(folder / name)["entities"] == [[[4, 12, "LOC"]]]
-
-
 @pytest.mark.parametrize(
     ("texts", "labels"),
     [("STS.input.news.txt", "STS.gs.news.txt"), ("train.txt", "train.labels"), ("train_text.txt", "train_scores.txt")],
@@ -291,11 +288,9 @@ def test_two_candidates_for_train_are_said(tmp_path: Path) -> None:
         write(tmp_path / name, "text,label\na,b\n")
     with pytest.raises(UserError, match=r"any of a.csv, b.csv could be the train file"):
         split_files(tmp_path)
-    for name in ("train", "training"):
-        write_folder = tmp_path / "folders" / name
-        write_folder.mkdir(parents=True)
-        write(write_folder / "a.txt", "Ann")
-        write(write_folder / "a.ann", "T1\tPER 0 3\tAnn\n")
+    for name in ("train/a", "train/b", "training/a", "training/b"):
+        (tmp_path / "folders" / name).mkdir(parents=True)
+        write(tmp_path / "folders" / name / "1.txt", "Ann")
     with pytest.raises(UserError, match="could both be the train file"):
         split_files(tmp_path / "folders")
 
@@ -325,47 +320,3 @@ def test_the_command_that_divides_a_file_of_splits_works(
     subprocess.run([sys.executable, *shlex.split(python)[1:]], check=True)
     data = Path(shlex.split(run.rstrip("`"))[2])
     assert set(split_files(data)) == found
-
-
-def slots(folder: Path, *, stem: str = "", rows: int = 12) -> Path:
-    """A folder of the files of a split of ATIS, or of those with this stem."""
-    folder.mkdir(parents=True, exist_ok=True)
-    rows_of = {
-        "seq.in": [f"fly from boston to new york at {number}" for number in range(rows)],
-        "seq.out": ["O O B-from O B-to I-to O O"] * rows,
-        "label": [("flight", "fare")[number % 2] for number in range(rows)],
-    }
-    for name, lines in rows_of.items():
-        write(folder / f"{stem}{name}", "\n".join(lines) + "\n")
-    return folder
-
-
-@pytest.mark.parametrize("one", ["", "train", "train/seq.in", "train/seq.out", "train/label"])
-def test_words_tags_and_labels_in_three_files(tmp_path: Path, one: str) -> None:
-    slots(tmp_path / "train"), slots(tmp_path / "valid", rows=4)
-    read = own_data(own_task(str(tmp_path / one), {}))
-    assert read is not None
-    assert (read.layout.shape, read.layout.text) == ("intent-and-slots", ("seq.in",))
-    assert read.layout.label == ("seq.out", "label")
-    assert len(read(Source(), "train").rows) == (12 if one == "" else 10)  # else one of each intent is drawn for dev
-    tags = own_data(own_task(str(tmp_path / one), {"label": "seq.out"}))
-    assert tags is not None and tags.layout.shape == "tagging"
-    intents = own_data(own_task(str(tmp_path / one), {"label": "label"}))
-    assert intents is not None and intents.layout.labels == ("fare", "flight")
-
-
-def test_words_and_tags_of_each_split_in_one_folder(tmp_path: Path) -> None:
-    for split, rows in (("train.", 12), ("dev.", 4)):
-        slots(tmp_path, stem=split, rows=rows)
-    (tmp_path / "dev.label").unlink()
-    assert split_files(tmp_path) == {"train": tmp_path / "train.seq.in", "dev": tmp_path / "dev.seq.in"}
-    assert list(columns(tmp_path / "train.seq.in")) == ["seq.in", "seq.out", "label"]
-    assert list(columns(tmp_path / "dev.seq.in")) == ["seq.in", "seq.out"]
-
-
-def test_lines_that_do_not_belong_together_are_an_error(tmp_path: Path) -> None:
-    write(slots(tmp_path) / "label", "flight\n")
-    with pytest.raises(UserError, match=r"differ in their numbers of lines \(seq.in 12, seq.out 12, label 1\)"):
-        columns(tmp_path)
-    (tmp_path / "seq.out").unlink()
-    assert read_table(tmp_path / "seq.in").form.format.name != "slot-files"

@@ -18,7 +18,6 @@ from finetune.task_types.tagging.overlapping.columns import is_often, overlaps
 from finetune.task_types.words.columns import are_tags_of
 
 NAME = "intent-and-slots"
-OF_FILES = ("seq.in", "seq.out", "label")  # the files of ATIS and SNIPS: words, tags, intents
 NAME_WORDS = 3  # words of a name
 BOTH = "Name both columns: label=INTENT,SLOTS"
 TagsIn = Callable[[Evidence], Layout | None]
@@ -99,8 +98,7 @@ def _without(column: str, evidence: Evidence) -> Evidence:
 def _called_intent(evidence: Evidence) -> list[str]:
     """The columns that are called intent, and hold one of a few a row."""
     columns = [name for name in evidence.columns if name not in evidence.chosen.get("text", [])]
-    names = [OF_FILES[-1]] if {*OF_FILES} <= {*columns} else named(columns, word_list("intent"))
-    return [name for name in names if _may_be_intent(evidence.facts[name])]
+    return [name for name in named(columns, word_list("intent")) if _may_be_intent(evidence.facts[name])]
 
 
 def _may_be_intent(fact: ColumnFacts) -> bool:

@@ -1,0 +1,90 @@
+"""Formats that are recognised and not read: the error says what a file is, and how to convert it."""
+
+import re
+import shlex
+from pathlib import Path
+from typing import NamedTuple
+
+from finetune.data.file_start import FileStart
+from finetune.data.paths import is_folder
+from finetune.errors import UserError
+
+# Python that writes a row for each text with its .ann: the pieces of an entity are one, from the first to the last.
+BRAT = (
+    "import json, re, sys; from pathlib import Path; "
+    r"entity = re.compile(r'^T\d+\t(\S+) (\d+) (?:\d+;\d+ )*(\d+)\t', re.M); "
+    "[print(json.dumps(dict(text=path.with_suffix('.txt').read_text(encoding='utf-8'), entities=[[int(m[2]), int(m[3]),"
+    " m[1]] for m in entity.finditer(path.read_text(encoding='utf-8'))]))) for path in map(Path, sys.argv[1:])]"
+)
+# Brackets such as `(PER*` and `*)` in column 11 as tags in IOB2 after the word in column 4.
+ONTONOTES = (
+    r"/^#/ {next} !NF {print; next} {tag = inside ? \"I-\" inside : \"O\"} "
+    r"$11 ~ /^\(/ {inside = $11; gsub(/[()*]/, \"\", inside); tag = \"B-\" inside} "
+    r"{print $4 \"\t\" tag} $11 ~ /\)$/ {inside = \"\"}"
+).replace(r"\"", '"')
+DATATURKS = (
+    "import json, sys; [print(json.dumps(dict(text=row['content'], entities=[[p['start'], p['end'] + 1, label] "
+    "for one in row['annotation'] or () for label in one['label'] for p in one['points']]))) "
+    "for row in map(json.loads, open(sys.argv[1], encoding='utf-8'))]"
+)
+
+
+class Refused(NamedTuple):
+    """A format by how its text begins, and how to convert it; `{}` is the file."""
+
+    name: str
+    text: re.Pattern[bytes]
+    suffixes: tuple[str, ...]
+    how: str
+
+
+REFUSED = (
+    Refused(
+        "CoNLL-2012", re.compile(b"#begin document"), (), f"Convert it: awk {shlex.quote(ONTONOTES)} {{}} > rows.conll"
+    ),
+    Refused(
+        "an export of Dataturks",
+        re.compile(rb'\s*\{.*"points"\s*:\s*\[\s*\{\s*"'),
+        (".json", ".jsonl"),
+        f"Convert it: python -c {shlex.quote(DATATURKS)} {{}} > rows.jsonl",
+    ),
+    Refused(
+        "training data of Rasa",
+        re.compile(rb"(.*\n)*?nlu:\s"),
+        (".yaml", ".yml"),
+        'Write a line for each example: {"text": "to Berlin", "intent": "travel", "entities": [[3, 9, "city"]]}',
+    ),
+)
+
+
+def require_read(start: FileStart) -> None:
+    """Raises UserError for a file of a format that is recognised and not read."""
+    require_read_by_name(start.path)
+    if is_folder(start.path):
+        return
+    for one in REFUSED:
+        if (not one.suffixes or start.suffix in one.suffixes) and one.text.match(start.head):
+            raise _refusal(start.path, one.name, one.how.replace("{}", shlex.quote(str(start.path))))
+
+
+def require_read_by_name(path: Path) -> None:
+    """Raises UserError for annotations of brat and for files of words and slots, or a folder of them."""
+    every = [*path.glob("*.ann"), *path.glob("*seq.in")] if is_folder(path) else [path]
+    for file in every:
+        pair = [file.with_suffix(suffix) for suffix in (".txt", ".ann")]
+        if file in pair and all(one.is_file() for one in pair):
+            quoted = f"{shlex.quote(str(path))}/*.ann" if is_folder(path) else shlex.quote(str(pair[1]))
+            name = "text with annotations of brat (a .ann next to a .txt)"
+            raise _refusal(path, name, f"Convert it: python -c {shlex.quote(BRAT)} {quoted} > rows.jsonl")
+        words, tags = file, file.with_name(file.name.removesuffix("in") + "out")
+        if file.name.endswith("seq.in") and tags.is_file():
+            intents = file.with_name(file.name.removesuffix("seq.in") + "label")
+            some = [words, tags, *([intents] if intents.is_file() else [])]
+            header = r"\t".join(("words", "tags", "intent")[: len(some)])
+            names = " ".join(shlex.quote(str(one)) for one in some)
+            name = "words and slots in files of their own (seq.in, seq.out)"
+            raise _refusal(path, name, f"Convert it: (printf '{header}\\n'; paste {names}) > rows.tsv")
+
+
+def _refusal(path: Path, name: str, how: str) -> UserError:
+    return UserError(f"{path}: is {name}, which is not read", how)
