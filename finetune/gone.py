@@ -6,7 +6,11 @@ from finetune.errors import UserError
 
 # What is typed -> (what it was, what to do instead). A command is `soup`, an option `--live`, a setting `together` or
 # `train.momentum`, a value `word2vec`.
-GONE: dict[str, tuple[str, str]] = {}
+GONE: dict[str, tuple[str, str]] = {
+    "--folds": ("repeated a search on folds", "Hold rows out with --test-share 0.2"),
+    "--prune": ("stopped trials of a search early", "Give fewer --trials, or fewer train.epochs"),
+    "--page": ("drew the trials of a search as parallel coordinates", "Read the table, or --json"),
+}
 
 # Settings that are gone, with the value that they had when nobody set them: recipes in records hold every setting.
 DEFAULTS: dict[str, Any] = {}

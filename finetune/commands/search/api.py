@@ -1,21 +1,20 @@
 """`finetune.search`: settings tried by Optuna, and the best of them scored honestly."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 from finetune.api.callbacks import Callback, watcher_of
 from finetune.api.inputs import in_memory, is_path, recipe_settings
-from finetune.api.planning import executor_of
 from finetune.api.quiet import plainly, quiet
-from finetune.commands.search.execute import SEEDS, TRIALS, execute_search
-from finetune.commands.search.plan import GivenSpace, plan_search
-from finetune.commands.search.pruning import Rule
 from finetune.commands.search.result import Search
+from finetune.commands.search.space import GivenSpace, plan_search
 from finetune.data.source import source_of
 from finetune.storage.stored import STORE
 from finetune.training.run_options import RunOptions
+
+TRIALS, SEEDS = 30, 3  # defaults
 
 
 @plainly
@@ -25,17 +24,10 @@ def search(
     space: GivenSpace = None,
     trials: int = TRIALS,
     seeds: int = SEEDS,
-    prune: Rule = "none",
     test_share: float = 0.0,
-    folds: int = 0,
     text: str | Sequence[str] | None = None,
     label: str | Sequence[str] | None = None,
     model: str | Path | None = None,
-    on: str | None = None,
-    workers: int | None = None,
-    gpus_each: float | None = None,
-    cpus_each: int | None = None,
-    sbatch: Mapping[str, str] | None = None,
     out: str | Path = "results",
     data_folder: str | Path | None = None,
     device: str | None = None,
@@ -43,8 +35,8 @@ def search(
     callbacks: Callback | Iterable[Callback] = (),
     **settings: Any,
 ) -> Search:
-    """Searches settings with Optuna. Finished runs are told and not run again, so that the same call trains nothing,
-    a stopped one resumes, and more `trials` continue it.
+    """Searches settings with Optuna. The same call trains nothing again, a stopped one resumes, and more `trials`
+    continue it.
 
     Example: `finetune.search("glue-rte", space={"train.learning_rate": {"low": 1e-5, "high": 1e-4, "log": True}})`
 
@@ -52,20 +44,12 @@ def search(
         data: Rows in memory, a data file or folder, or a recipe's name or file, as for `finetune.train`.
         space: For each setting a range (`low`, `high`, `log`, `step`) or a list of values; or a file of them, or the
             name of a ready one: `fine-tuning`, `lora`, `frozen`. Default: the recipe's grid, else the one that fits.
-        trials: The number of settings to try, those included that were found finished.
+        trials: The number of settings to try, those of an earlier call included.
         seeds: The runs of each; a trial's value is their mean score.
-        prune: `median` or `halving` stop trials early that are behind others after as many epochs.
         test_share: The share of the training rows that is held out from all trials; the winner is scored on it.
-        folds: The number of folds of nested cross-validation: as many further searches, each with its winner scored on
-            the rows that were held out from it.
         text: The column of the text, or the columns of several.
         label: The column of the label, or for several labels a row their columns.
         model: A Hub name, a folder, or `minilm`.
-        on: Train several runs at once, as tasks of `ray` or jobs of `slurm`.
-        workers: With `on`, train at most so many runs at a time; trials are proposed for all of them together.
-        gpus_each: With `on`, the GPUs of a run.
-        cpus_each: With `on`, the CPU cores, and threads, of a run.
-        sbatch: With `slurm`, options of sbatch, such as `{"partition": "gpu"}`.
         out: The folder of runs.
         data_folder: The folder with the data sets of tasks.
         device: `cpu`, `cuda`, `cuda:1` or `mps`; default: the best available.
@@ -86,10 +70,8 @@ def search(
     wanted = recipe_settings(settings, text=text, label=label, model=model)
     watch = watcher_of(progress, callbacks)
     with quiet():
-        executor = executor_of(on, workers=workers, gpus_each=gpus_each, cpus_each=cpus_each, sbatch=sbatch)
         with nullcontext(data) if is_path(data) else in_memory(data, options.out / STORE) as path:
             plan = plan_search(str(path), wanted, space, out=options.out)
-        return execute_search(
-            plan, options, trials=trials, seeds=seeds, prune=prune, test_share=test_share, folds=folds, watch=watch,
-            executor=executor,
-        )  # fmt: skip
+        from finetune.commands.search.study import execute_search  # torch
+
+        return execute_search(plan, options, trials=trials, seeds=seeds, test_share=test_share, watch=watch)
