@@ -3,9 +3,9 @@
 python benchmarks/search.py --data DIR --out results/benchmarks/search.json
 
 All methods try as many settings of one space, with the same seeds, on the same training rows; each chooses by the mean
-on dev, and its winner is scored once on a third of the training rows, which no trial has seen. `search, halving` stops
-the worse half early, and so costs less. A method is added to the file when it is done, and its models are deleted: the
-same command continues where an earlier one stopped, and several with other `--tasks` may run at a time.
+on dev, and its winner is scored once on a third of the training rows, which no trial has seen. A method is added to the
+file when it is done, and its models are deleted: the same command continues where an earlier one stopped, and several
+with other `--tasks` may run at a time.
 """
 
 import json
@@ -23,6 +23,8 @@ from filelock import FileLock
 
 import finetune
 from finetune.data.atomic import write_atomically
+from finetune.runs.folder import RunFolder
+from finetune.runs.record_files import load_record
 
 ROOT = Path(__file__).resolve().parents[1]
 ABOUT = "winners of a search, a grid and random settings: headline score on dev and on held-out training rows"
@@ -36,7 +38,7 @@ SPACE: dict[str, Any] = {
     "train.learning_rate": {"low": RATES[0], "high": RATES[1], "log": True},
     "train.epochs": {"low": 1, "high": 3},
 }
-METHODS = ("grid", "random", "search", "search, halving")
+METHODS = ("grid", "random", "search")
 TEST_SHARE = 1 / 3
 
 
@@ -58,15 +60,14 @@ def searches(task: str, method: str, trials: int, shared: dict[str, Any]) -> lis
         return [finetune.search(task, grid=GRID, trials=trials, **shared)]
     if method == "random":
         return [finetune.search(task, space=point, trials=1, **shared) for point in points(task, trials)]
-    prune: Any = "halving" if method.endswith("halving") else "none"
-    return [finetune.search(task, space=SPACE, trials=trials, prune=prune, **shared)]
+    return [finetune.search(task, space=SPACE, trials=trials, **shared)]
 
 
 def measured(found: Sequence[finetune.Search]) -> dict[str, Any]:
     """The winner's scores, and what was trained."""
     metric = found[0].metric
     best = max(found, key=lambda one: metric.rank(statistics.fmean(one.winner.scores)))
-    trials = [trial for one in found for trial in one.found]
+    trials = [trial for one in found for trial in one.ranked]
     assert best.held_out is not None
     return {
         "metric": metric.name,
@@ -74,13 +75,15 @@ def measured(found: Sequence[finetune.Search]) -> dict[str, Any]:
         "optimism": best.optimism,
         "held_out": best.held_out.summary.mean,
         "held_out_sd": best.held_out.summary.sd,
-        "settings": dict(best.winner.settings),
+        "settings": best.winner.settings,
         "trials": len(trials),
-        "epochs": sum(
-            len(trial.runs) * trial.pruned_at if trial.pruned_at else sum(len(r.epochs) for r in trial.records)
-            for trial in trials
-        ),
+        "epochs": sum(epochs_of(one, run) for one in found for trial in one.ranked for run in trial.runs),
     }
+
+
+def epochs_of(found: finetune.Search, run: str) -> int:
+    """The number of epochs of a run of a search."""
+    return len(load_record(RunFolder.of(found.out, found.records[0].task, run).record_file).epochs)
 
 
 def main() -> None:

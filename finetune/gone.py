@@ -62,6 +62,7 @@ GONE: dict[str, tuple[str, str]] = {
         "added words of a text to the vocabulary of a model",
         "Train a vocabulary for a new encoder: finetune tokenizer TEXTS -o FOLDER",
     ),
+    "--folds": ("repeated a search on folds", "Hold rows out with --test-share 0.2"),
     "--gpus-each": ("gave a task of Ray more or less than one GPU", "Leave it out, or set --device cpu"),
     "--level": (
         "was the share of false alarms where a new file was compared with the dev rows of a run",
@@ -71,10 +72,12 @@ GONE: dict[str, tuple[str, str]] = {
         "trained each run on several machines",
         "Start it on each of them with torchrun --nnodes 2 --nproc_per_node 4 -m finetune run",
     ),
+    "--page": ("drew the trials of a search as parallel coordinates", "Read the table, or --json"),
     "--processes": (
         "started several processes for each run",
         "Start them with torchrun --standalone --nproc_per_node 2 -m finetune run",
     ),
+    "--prune": ("stopped trials of a search early", "Give fewer --trials, or fewer train.epochs"),
     "--replicas": ("answered from several replicas of Ray", "Start `finetune serve` on each machine"),
     "--robust": (
         "counted the predictions of dev rows that flip when a text is changed a little",

@@ -14,7 +14,6 @@ from finetune.runs.record import RunRecord
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.training.run import run
 from finetune.training.run_options import RunOptions
-from finetune.training.together.run import run_together
 from finetune.training.tracking.tracking import tracked
 from finetune.training.trainer import Paused
 
@@ -48,8 +47,7 @@ def train_run(planned: ResolvedRun, options: RunOptions, watch: Watcher, *, paus
     first, why = first_process(), ""
     try:
         with tracked(options.track if first else (), watch) as watcher:
-            train = run_together if planned.members else run
-            return train(planned, options, watch=watcher, pause_after=pause_after)
+            return run(planned, options, watch=watcher, pause_after=pause_after)
     except Paused as paused:
         return paused.headline
     except (UserError, OSError, RuntimeError) as error:

@@ -8,13 +8,13 @@ from typing import Any
 from finetune.api.callbacks import Callback, watcher_of
 from finetune.api.inputs import in_memory, is_path, recipe_settings
 from finetune.api.quiet import plainly, quiet
-from finetune.commands.search.execute import SEEDS, TRIALS, execute_search
-from finetune.commands.search.plan import GivenSpace, plan_search
-from finetune.commands.search.pruning import Rule
 from finetune.commands.search.result import Search
+from finetune.commands.search.space import GivenSpace, plan_search
 from finetune.data.source import source_of
 from finetune.storage.stored import STORE
 from finetune.training.run_options import RunOptions
+
+TRIALS, SEEDS = 30, 3  # defaults
 
 
 @plainly
@@ -24,9 +24,7 @@ def search(
     space: GivenSpace = None,
     trials: int = TRIALS,
     seeds: int = SEEDS,
-    prune: Rule = "none",
     test_share: float = 0.0,
-    folds: int = 0,
     text: str | Sequence[str] | None = None,
     label: str | Sequence[str] | None = None,
     model: str | Path | None = None,
@@ -37,8 +35,8 @@ def search(
     callbacks: Callback | Iterable[Callback] = (),
     **settings: Any,
 ) -> Search:
-    """Searches settings with Optuna. Finished runs are told and not run again, so that the same call trains nothing,
-    a stopped one resumes, and more `trials` continue it.
+    """Searches settings with Optuna. The same call trains nothing again, a stopped one resumes, and more `trials`
+    continue it.
 
     Example: `finetune.search("glue-rte", space={"train.learning_rate": {"low": 1e-5, "high": 1e-4, "log": True}})`
 
@@ -46,12 +44,9 @@ def search(
         data: Rows in memory, a data file or folder, or a recipe's name or file, as for `finetune.train`.
         space: For each setting a range (`low`, `high`, `log`, `step`) or a list of values; or a file of them, or the
             name of a ready one: `fine-tuning`, `lora`, `frozen`. Default: the recipe's grid, else the one that fits.
-        trials: The number of settings to try, those included that were found finished.
+        trials: The number of settings to try, those of an earlier call included.
         seeds: The runs of each; a trial's value is their mean score.
-        prune: `median` or `halving` stop trials early that are behind others after as many epochs.
         test_share: The share of the training rows that is held out from all trials; the winner is scored on it.
-        folds: The number of folds of nested cross-validation: as many further searches, each with its winner scored on
-            the rows that were held out from it.
         text: The column of the text, or the columns of several.
         label: The column of the label, or for several labels a row their columns.
         model: A Hub name, a folder, or `minilm`.
@@ -77,6 +72,6 @@ def search(
     with quiet():
         with nullcontext(data) if is_path(data) else in_memory(data, options.out / STORE) as path:
             plan = plan_search(str(path), wanted, space, out=options.out)
-        return execute_search(
-            plan, options, trials=trials, seeds=seeds, prune=prune, test_share=test_share, folds=folds, watch=watch,
-        )  # fmt: skip
+        from finetune.commands.search.study import execute_search  # torch
+
+        return execute_search(plan, options, trials=trials, seeds=seeds, test_share=test_share, watch=watch)

@@ -1,33 +1,30 @@
 """`finetune search`: tries settings, prints the trials, and writes the best recipe."""
 
 import json
-from dataclasses import replace
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from finetune.analysis.pages.templates import require_jinja2
 from finetune.cli.arguments import RESULTS, Data, Device, Json, Out, Quiet, complete
 from finetune.cli.asking import asking
 from finetune.cli.console import standard_error, standard_output
 from finetune.cli.libraries import load_libraries, loading
 from finetune.cli.next_commands import GivenOptions
-from finetune.cli.options import note_line, with_options
+from finetune.cli.options import note_line
 from finetune.cli.progress import ProgressDisplay
 from finetune.cli.tables import Column, FittedTable
 from finetune.cli.terminal import echo, one_line, say
-from finetune.commands.search.execute import SEEDS, TRIALS, execute_search
-from finetune.commands.search.plan import plan_search
-from finetune.commands.search.result import Search
-from finetune.commands.search.trial_rows import trial_rows
+from finetune.commands.search.api import SEEDS, TRIALS
+from finetune.commands.search.result import Search, Trial, plain_setting
+from finetune.commands.search.space import plan_search
 from finetune.data.messages import so_many
-from finetune.data.outputs import PAGE, output_file, require_replaceable_output
+from finetune.data.outputs import output_file, require_replaceable_output
 from finetune.data.paths import exists, is_file, read_small_text
 from finetune.data.source import source_of
 from finetune.errors import UserError
 from finetune.runs.events import unwatched
+from finetune.runs.seeds import summarised
 from finetune.runs.toml import MOST_BYTES
 from finetune.training.run_options import RunOptions
 from finetune.training.targets import split_arguments
@@ -36,31 +33,18 @@ BEST = Path("best.toml")
 MARK = "# Found by: finetune search"  # the start of the second line of a file that this command wrote
 
 
-class Pruning(StrEnum):
-    """Which trials stop early."""
-
-    NONE = "none"
-    MEDIAN = "median"
-    HALVING = "halving"
-
-
 def search_command(
     targets: Annotated[
         list[str],
         typer.Argument(help="A data file or recipe, a space (file or name); key=value.", autocompletion=complete),
     ],
-    trials: Annotated[int, typer.Option(min=1, help="Try N settings, finished ones included.")] = TRIALS,
+    trials: Annotated[int, typer.Option(min=1, help="Try N settings, earlier ones included.")] = TRIALS,
     seeds: Annotated[int, typer.Option(min=1, help="Run N seeds of each; their mean counts.")] = SEEDS,
-    prune: Annotated[
-        Pruning, typer.Option(help="Stop trials that are behind others after as many epochs.")
-    ] = Pruning.NONE,
     test_share: Annotated[
         float, typer.Option(help="Hold out this share of the training rows, and score the winner on it.")
     ] = 0.0,
-    folds: Annotated[int, typer.Option(help="Also search on N folds, each winner scored on rows held out.")] = 0,
     output: Annotated[Path, typer.Option("-o", "--output", help="Write the best recipe.")] = BEST,
     force: Annotated[bool, typer.Option("--force", help="Replace that file.")] = False,
-    page: Annotated[Path | None, typer.Option(help="Also write a page of the trials, an HTML file.")] = None,
     data: Data = None,
     out: Out = RESULTS,
     device: Device = None,
@@ -79,25 +63,19 @@ def search_command(
             f"{output} already exists, and is not of this search",
             "Name another file with -o, or replace it with --force",
         )
-    if page is not None:
-        require_jinja2()
-        require_replaceable_output(page, endings=PAGE, reads=names, force=force)
     silent = quiet or as_json
     plan = asking(lambda given: plan_search(names[0], given, *names[1:], out=out), settings)
     load_libraries("" if silent else loading([plan.base]), "finetune.commands.search.study")
+    from finetune.commands.search.study import execute_search
+
     with ProgressDisplay(standard_error()) as display:
-        found = execute_search(
-            plan, options, trials=trials, seeds=seeds, prune=prune.value, test_share=test_share, folds=folds,
-            watch=unwatched if silent else display,
-        )  # fmt: skip
+        watch = unwatched if silent else display
+        found = execute_search(plan, options, trials=trials, seeds=seeds, test_share=test_share, watch=watch)
     if as_json:
         echo(json.dumps(_facts(found)))
     else:
         _print(found)
     _write(found, output, mark, force=force)
-    if page is not None:
-        replace(found, notes=[*map(with_options, found.notes)]).page(page, force=force)
-        say(f"{page}: the trials, a page for a browser", err=True)
     if not as_json:
         kept = GivenOptions(out=out, data=data, device=device)
         standard_output().print_next(kept.command("run", str(output), "--seeds", str(seeds)))
@@ -106,34 +84,40 @@ def search_command(
 def _print(found: Search) -> None:
     console = standard_output()
     console.print(trials_table(found))
-    for note in [*_failures(found), *found.notes]:
-        console.print_line(note_line(note))
+    failures = [trial.failure for trial in found.ranked if trial.failure]
+    for why in dict.fromkeys(failures):
+        console.print_line(note_line(f"{so_many(failures.count(why), 'trial')} failed: {why}"))
+    if found.held_out is None:
+        console.print_line(note_line("`test_share` gives a score on rows that chose nothing"))
     console.print_line(found.sentence)
 
 
 def trials_table(found: Search) -> FittedTable:
     """The trials, the best first."""
-    header, rows = trial_rows(found.space, found.ranked, found.metric, found.split)
-    *numbers, end = header
-    headings = [Column(name=name, right=True) for name in numbers]
-    return FittedTable(title="trials", columns=[*headings, Column(name=end)], rows=list(map(tuple, rows)))
+    names = [Column(name=key.rpartition(".")[2], right=True, typed=True) for key in found.space]
+    numbers = [Column(name=name, right=True) for name in (f"{found.split} {found.metric.name}", "sd", "n")]
+    rows = [
+        (*(plain_setting(trial.settings[key]) for key in found.space), *_scores(trial, found)) for trial in found.ranked
+    ]
+    return FittedTable(title="trials", columns=[*names, *numbers], rows=rows)
 
 
-def _failures(found: Search) -> list[str]:
-    """A line for each reason why trials failed."""
-    reasons = dict.fromkeys(trial.failure for trial in found.found if trial.failure)
-    return [f"{so_many(sum(t.failure == why for t in found.found), 'trial')} failed: {why}" for why in reasons]
+def _scores(trial: Trial, found: Search) -> tuple[str, str, str]:
+    """The mean, its standard deviation and the number of seeds."""
+    if trial.failure:
+        return "failed", "", ""
+    summary, shown = summarised(trial.scores, found.metric), found.metric.shown
+    return shown(summary.mean), "" if summary.sd is None else shown(summary.sd), str(summary.n)
 
 
 def _facts(found: Search) -> dict[str, object]:
     held_out = found.held_out
     return {
         "trials": json.loads(found.trials.to_json(orient="records")),
-        "best": dict(found.winner.settings),
-        "runs": [record.id for record in found.winner.records],
+        "best": found.winner.settings,
+        "runs": list(found.winner.runs),
         "optimism": found.optimism,
         "held_out": None if held_out is None else held_out.summary.mean,
-        "notes": list(found.notes),
         "sentence": found.sentence,
     }
 

@@ -99,8 +99,8 @@ TRAINING = (
     ),
     Scenario(name="GLUE task", command=training("glue-rte"), files=GLUE),
     Scenario(
-        name="search --prune halving",
-        command=searching("grid.toml", "train.epochs=4", "--seeds", "2", "--prune", "halving", "--force"),
+        name="search",
+        command=searching("grid.toml", "train.epochs=4", "--seeds", "2", "--force"),
         files={**_own("sentence"), "grid.toml": GRID},
         runs=4,
     ),

@@ -10,7 +10,7 @@ from support.records import change_record
 from support.runs import FinishedRun
 
 from finetune.api.planning import plan
-from finetune.commands.search.plan import plan_search
+from finetune.commands.search.space import plan_search
 from finetune.errors import UserError
 from finetune.models.pretrained import resolve
 from finetune.runs.encoder_runs import encoder_run, lineage_at

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from finetune.commands.search import winner
-from finetune.commands.search.winner import optimism_of_best
+from finetune.commands.search import study
+from finetune.commands.search.study import optimism_of_best
 
 
 @pytest.mark.parametrize("spread", [0.0, 3.0], ids=["equal settings", "settings that differ as much as seeds"])
 def test_it_is_near_the_true_excess_of_the_best(spread: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(winner, "DRAWS", 300)
+    monkeypatch.setattr(study, "DRAWS", 300)
     random = np.random.default_rng(1)
     estimated, true = [], []
     for _ in range(1000):

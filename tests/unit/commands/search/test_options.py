@@ -12,7 +12,7 @@ from finetune.commands.search.command import search_command
 from finetune.errors import UserError
 
 NAMES = {"targets": "data", "data": "data_folder"}  # as they are in Python
-TYPED = {"output", "force", "page", "quiet", "as_json"}  # what is written and printed
+TYPED = {"output", "force", "quiet", "as_json"}  # what is written and printed
 IN_MEMORY = {"space", "text", "label", "model", "progress", "callbacks", "settings"}
 
 
@@ -30,13 +30,11 @@ def test_both_front_ends_pass_on_every_option(
         given.append((options, others))
         raise UserError("far enough", "Stop")
 
-    for front_end in ("command", "api"):
-        monkeypatch.setattr(f"finetune.commands.search.{front_end}.execute_search", stopped)
+    monkeypatch.setattr("finetune.commands.search.study.execute_search", stopped)
     monkeypatch.chdir(tmp_path)
     Path("reviews.csv").write_text("text,label\n" + "good one,a\nbad one,b\n" * 20)
     Path("sets").mkdir()
-    chosen: dict[str, Any] = {"trials": 4, "seeds": 2, "prune": "median", "test_share": 0.1, "folds": 3}
-    chosen |= {"out": "runs", "device": "cpu"}
+    chosen: dict[str, Any] = {"trials": 4, "seeds": 2, "test_share": 0.1, "out": "runs", "device": "cpu"}
     typed = [f"--{name.replace('_', '-')}={value}" for name, value in chosen.items()]
     in_process("search", "reviews.csv", "--data", "sets", *typed, data="")
     with pytest.raises(UserError, match="far enough"):
@@ -46,5 +44,5 @@ def test_both_front_ends_pass_on_every_option(
     options, others = one
     assert (options.out, options.source.folder, options.device) == (Path("runs"), Path("sets"), "cpu")
     assert {name: others[name] for name in chosen.keys() & others.keys()} == {
-        name: chosen[name] for name in ("trials", "seeds", "prune", "test_share", "folds")
+        name: chosen[name] for name in ("trials", "seeds", "test_share")
     }

@@ -1,84 +1,115 @@
-"""Parts of a search: when a trial stops, what Optuna is told, which settings change nothing."""
+"""What Optuna proposes, what the journal keeps, and which runs are trained, with runs that only return a score."""
 
-from finetune.commands.search.notes import equal_notes, idle_notes
-from finetune.commands.search.proposals import Proposals
-from finetune.commands.search.pruning import is_behind, rungs
-from finetune.commands.search.space import Choices, Range
-from finetune.commands.search.trial import Trial
-from finetune.runs.recipe import Recipe
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
-RATE = {"train.learning_rate": Range(low=1e-5, high=1e-3, whole=False, log=True)}
+import pytest
+from support.records import run as record
 
+from finetune.commands.search import study
+from finetune.commands.search.result import Search
+from finetune.commands.search.space import SearchPlan, Space, plan_search
+from finetune.data.source import Source
+from finetune.errors import UserError
+from finetune.inference.feature_batches import Diverged
+from finetune.runs.events import unwatched
+from finetune.training.run_options import RunOptions
 
-def test_trials_are_compared_after_powers_of_two_before_their_end() -> None:
-    assert [rungs(epochs) for epochs in (0, 1, 2, 3, 4, 5, 9)] == [[], [], [1], [1, 2], [1, 2], [1, 2, 4], [1, 2, 4, 8]]
-
-
-def test_the_median_needs_five_finished_trials() -> None:
-    assert not is_behind("median", 0.1, finished=[0.5] * 4, reached=[])
-    assert is_behind("median", 0.1, finished=[0.5] * 5, reached=[])
-    assert not is_behind("median", 0.5, finished=[0.5] * 5, reached=[])
-
-
-def test_halving_keeps_the_better_half_of_those_that_came_so_far() -> None:
-    reached = [1.0, 2.0, 3.0, 4.0, 5.0]
-    assert [is_behind("halving", one, finished=[], reached=reached) for one in reached] == [
-        True,
-        True,
-        False,
-        False,
-        False,
-    ]
-    assert not is_behind("halving", 1.0, finished=[], reached=[1.0])
-    assert not is_behind("none", 0.0, finished=reached, reached=reached)
+RATE: Space = {"train.learning_rate": {"low": 1e-5, "high": 1e-3, "log": True}}
 
 
-def asked(seed: int, count: int = 14) -> list[float]:
-    proposals, found = Proposals(RATE, greater_is_better=True, seed=seed), []
-    for _ in range(count):
-        settings = proposals.ask()
-        assert settings is not None
-        found.append(settings["train.learning_rate"])
-        proposals.tell(settings, -abs(found[-1] - 5e-4), by_epoch={}, pruned=False)
-    return found
+class Trained:
+    """In place of training: the learning rate decides the score; `fails` gives the error of a rate."""
+
+    def __init__(self) -> None:
+        self.rates: list[float] = []
+        self.fails: dict[float, BaseException] = {}
+
+    def run_all(self, runs: Any, *_: Any, **__: Any) -> tuple[list[Any], list[Any]]:
+        rate = runs[0].recipe.train.learning_rate
+        self.rates.append(rate)
+        if rate in self.fails:
+            error = self.fails[rate]
+            if isinstance(error, UserError):
+                return [], [error]
+            raise error
+        return [record(-abs(rate - 5e-4), seed=seed) for seed in range(len(runs))], []
 
 
-def test_proposals_are_a_function_of_the_seed_and_near_what_is_good() -> None:
-    assert asked(1) == asked(1) != asked(2)
-    assert all(1e-5 <= rate <= 1e-3 and rate == float(f"{rate:.4g}") for rate in asked(3))
-    late = [rate for seed in range(5) for rate in asked(seed, 30)[20:]]
-    assert sum(abs(rate - 5e-4) < 2e-4 for rate in late) > len(late) / 2
+@pytest.fixture
+def trained(monkeypatch: pytest.MonkeyPatch) -> Trained:
+    made = Trained()
+    monkeypatch.setattr(study, "run_all", made.run_all)
+    monkeypatch.setattr(study._Loop, "records", lambda self, trial: [record(score, seed=0) for score in trial.scores])
+    return made
 
 
-def test_settings_are_proposed_once_and_a_space_ends() -> None:
-    proposals = Proposals({"train.batch_size": Choices(values=[8, 16])}, greater_is_better=True, seed=0)
-    first, second = proposals.ask(), proposals.ask()
-    assert first is not None and second is not None and first != second
-    assert proposals.ask() is None
+@pytest.fixture
+def plan(tmp_path: Path, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch) -> SearchPlan:
+    monkeypatch.chdir(tmp_path)
+    Path("reviews.csv").write_text("text,label\n" + "".join(f"row {n} good,a\nrow {n} bad,b\n" for n in range(20)))
+    return plan_search("reviews.csv", {"model": str(tiny_bert)}, RATE)
 
 
-def test_settings_without_influence_are_named() -> None:
-    frozen = Recipe(task="rte", frozen=True)
-    assert ["freeze_layers" in note for note in idle_notes({"freeze_layers": Choices(values=[1, 2])}, frozen)] == [True]
-    assert idle_notes({"freeze_layers": Choices(values=[1, 2])}, Recipe(task="rte")) == []
-    assert "one point" in idle_notes({"train.epochs": Range(low=3, high=3, whole=True)}, frozen)[0]
-    one, *rest = idle_notes(RATE | {"train.batch_size": Choices(values=[8])}, frozen)
-    assert ("train.batch_size has one value, 8" in one, rest) == (True, [])
+def searched(plan: SearchPlan, trials: int, *, out: str = "results", space: Space | None = None) -> Search:
+    options = RunOptions(source=Source(), out=Path(out))
+    return study.execute_search(
+        plan if space is None else replace(plan, space=space),
+        options, trials=trials, seeds=1, test_share=0.0, watch=unwatched,
+    )  # fmt: skip
 
 
-def test_settings_whose_trials_are_equal_are_named() -> None:
-    class Scored(Trial):
-        @property
-        def scores(self) -> list[float]:
-            return [0.5, 0.7] if self.settings["train.batch_size"] == 8 else [0.5, 0.6]
+def test_the_same_search_trains_nothing_and_more_trials_continue_it(plan: SearchPlan, trained: Trained) -> None:
+    first = searched(plan, 12)
+    rates = list(trained.rates)
+    assert len(set(rates)) == 12 and all(1e-5 <= rate <= 1e-3 and rate == float(f"{rate:.4g}") for rate in rates)
+    assert first.trials["mean"].is_monotonic_decreasing
+    assert searched(plan, 12).trials.equals(first.trials) and trained.rates == rates
+    more = searched(plan, 20)
+    assert searched(plan, 20, out="other").trials.equals(more.trials)
+    assert trained.rates[20:] == trained.rates[:20]
+    assert list(more.trials.columns) == [*RATE, "mean", "sd", "n", "failure"]
 
-        @property
-        def value(self) -> float:
-            return sum(self.scores) / 2
 
-    space = {"train.batch_size": Choices(values=[8, 16]), "train.patience": Choices(values=[8, 9])}
-    trials = [
-        Scored(settings={"train.batch_size": size, "train.patience": last}) for size in (8, 16) for last in (8, 9)
-    ]
-    (note,) = equal_notes(space, trials)
-    assert note.startswith("train.patience had no influence")
+def test_a_search_that_was_killed_ends_with_the_trials_of_an_undisturbed_one(
+    plan: SearchPlan, trained: Trained
+) -> None:
+    whole = searched(plan, 14, out="undisturbed")
+    rates = list(trained.rates)
+    for stop in (3, 11, 13):
+        trained.fails = {rates[stop]: KeyboardInterrupt()}
+        with pytest.raises(KeyboardInterrupt):
+            searched(plan, 14)
+    trained.fails = {}
+    assert searched(plan, 14).trials.equals(whole.trials)
+
+
+def test_a_diverged_trial_is_not_trained_again_and_one_that_failed_is(plan: SearchPlan, trained: Trained) -> None:
+    space: Space = {"train.learning_rate": [1e-4, 2e-4, 3e-4]}
+    trained.fails = {1e-4: Diverged("the loss is nan"), 2e-4: UserError("the disk is full")}
+    found = searched(plan, 3, space=space)
+    assert [trial.failure for trial in found.ranked] == ["", "the loss is nan", "the disk is full"]
+    trained.fails = {}
+    assert [trial.failure for trial in searched(plan, 3, space=space).ranked] == ["", "", "the loss is nan"]
+    assert trained.rates == [1e-4, 2e-4, 3e-4, 2e-4]
+
+
+def test_a_space_of_few_points_is_tried_whole_and_each_point_once(plan: SearchPlan, trained: Trained) -> None:
+    space: Space = {"train.learning_rate": [1e-4, 2e-4], "train.epochs": {"low": 1, "high": 2}}
+    assert len(searched(plan, 3, space=space).ranked) == 3
+    assert len(searched(plan, 30, space=space).ranked) == len(trained.rates) == 4
+
+
+def test_a_search_whose_first_trials_all_fail_stops(plan: SearchPlan, trained: Trained) -> None:
+    trained.fails = {rate: UserError("the disk is full") for rate in (1e-4, 2e-4, 3e-4, 4e-4)}
+    with pytest.raises(UserError, match="first 3 trials failed: the disk is full"):
+        searched(plan, 4, space={"train.learning_rate": list(trained.fails)})
+
+
+def test_a_damaged_journal_is_named(plan: SearchPlan, trained: Trained) -> None:
+    searched(plan, 1)
+    (journal,) = Path("results").glob("*/search-*.log")
+    journal.write_text("{}\n" + journal.read_text())
+    with pytest.raises(UserError, match=r"search-.*\.log: is not the journal"):
+        searched(plan, 1)

@@ -11,7 +11,6 @@ from support.cli import Finetune, assert_error
 from support.records import change_record
 from support.runs import FAST, REVIEWS, FinishedRun, as_csv
 
-from finetune.commands.search.known import SeedRuns
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.runs.recipe import Recipe
@@ -24,6 +23,7 @@ from finetune.task_types.resolved_run import resolved_run
 from finetune.training.distil.lessons import notes_on_scored_rows
 from finetune.training.distil.soft_labels import soft_labels
 from finetune.training.distil.teachers import with_teachers
+from finetune.training.prepared_run import plan_run
 from finetune.training.targets import load_target
 
 SETTINGS = [f"{key}={value}" for key, value in (FAST | {"train.epochs": 2}).items()]
@@ -200,9 +200,9 @@ def test_a_search_keeps_its_teacher_and_tells_texts_apart(reviews: Path, tiny_be
         text.write_text(as_csv(("review",), (f"the {text.stem} ran",)))
     told = {"model": str(tiny_bert), "distil.teacher": str(reviews), "distil.weak": True}
     base = with_teachers(load_target(str(tmp_path / "reviews.csv"), told), tmp_path)
-    runs = SeedRuns(base=base, seeds=1, source=Source())
-    (one,), (other,) = (runs.of({"distil.text": str(text)}) for text in texts)
-    assert one.planned.teachers == (reviews,)
+    recipes = [base.recipe.with_settings({"distil.text": str(text)}, origin="search") for text in texts]
+    one, other = (plan_run(base.with_recipe(recipe), source=Source()) for recipe in recipes)
+    assert base.with_recipe(recipes[0]).teachers == (reviews,)
     assert one.id != other.id
 
 
