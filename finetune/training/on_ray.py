@@ -107,8 +107,8 @@ def train_on_ray(runs: Sequence[ResolvedRun], options: RunOptions, watch: Watche
             watch(Working(what="runs", done=len(found), total=len(runs)))
             for ended in ray.wait(list(under_way), timeout=SECONDS_BETWEEN_LOOKS)[0]:
                 number = under_way.pop(ended)
-                found[number] = _outcome(ray, ended, options.out)
-                failure = found[number].what if isinstance(found[number], UserError) else ""
+                outcome = found[number] = _outcome(ray, ended, options.out)
+                failure = outcome.what if isinstance(outcome, UserError) else ""
                 watch(Note(f"{runs[number].name} {f'failed: {failure}' if failure else 'is done'}"))
             if interrupts.asked():
                 _stop(ray, list(under_way))

@@ -94,7 +94,7 @@ def _print(found: Search) -> None:
 
 def trials_table(found: Search) -> FittedTable:
     """The trials, the best first."""
-    names = [Column(name=key.rpartition(".")[2], right=True, typed=True) for key in found.space]
+    names = [Column(name=key.rpartition(".")[2], right=True) for key in found.space]
     numbers = [Column(name=name, right=True) for name in (f"{found.split} {found.metric.name}", "sd", "n")]
     rows = [
         (*(plain_setting(trial.settings[key]) for key in found.space), *_scores(trial, found)) for trial in found.ranked

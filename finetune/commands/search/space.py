@@ -52,7 +52,6 @@ def plan_search(
     read in two ways.
     """
     named = load_target(target, dict(settings), checkpoint=checkpoint_of(settings, out))
-    named.require_one_task()
     (base,) = with_first_runs([named], out)
     if base.first is not None:
         raise UserError(
