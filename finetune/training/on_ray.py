@@ -108,8 +108,8 @@ def train_on_ray(runs: Sequence[ResolvedRun], options: RunOptions, watch: Watche
             for ended in ray.wait(list(under_way), timeout=SECONDS_BETWEEN_LOOKS)[0]:
                 number = under_way.pop(ended)
                 outcome = found[number] = _outcome(ray, ended, options.out)
-                failure = outcome.what if isinstance(outcome, UserError) else ""
-                watch(Note(f"{runs[number].name} {f'failed: {failure}' if failure else 'is done'}"))
+                words = f"failed: {outcome.what}" if isinstance(outcome, UserError) else "is done"
+                watch(Note(f"{runs[number].name}, seed {runs[number].recipe.seed}: {words}"))
             if interrupts.asked():
                 _stop(ray, list(under_way))
                 where = f"with {len(found)} of {len(runs)} runs ended"
