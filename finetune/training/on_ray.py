@@ -183,9 +183,10 @@ def _outcome(ray: Any, ended: Any, out: Path) -> Outcome:
     """The outcome of a task that ended. Raises what it raised."""
     try:
         found: Outcome | ReturnedRun = ray.get(ended)
-    except ray.exceptions.RayTaskError as error:
-        raise error.cause from error
     except ray.exceptions.RayError as error:
+        cause = getattr(error, "cause", None)
+        if cause is not None and not isinstance(cause, ray.exceptions.RayError):
+            raise cause from error
         return UserError(f"no result after {RETRIES} retries ({first_line(error)})", "The same command resumes it")
     return _unpacked(found, out) if isinstance(found, ReturnedRun) else found
 
