@@ -1,17 +1,17 @@
 """The rows of a run with their fingerprint; of a large file they are made once, and then are in the cache."""
 
 import json
+import marshal
 import platform
 import sys
-from collections.abc import Mapping, Sequence
+import zlib
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, replace
-from itertools import accumulate, pairwise
+from dataclasses import asdict, fields
 from typing import Any
 
-from finetune.data.atomic import scratch_file, write_atomically
-from finetune.data.packed_rows import PackedRows, pack
-from finetune.data.rows import Row, Rows
+from finetune.data.atomic import scratch_file
+from finetune.data.rows import Rows, is_plain
 from finetune.data.source import Source
 from finetune.runs.run_id import data_fingerprint
 from finetune.storage.cache import Entry, Facts
@@ -19,7 +19,7 @@ from finetune.task_types.own_data import OwnData, own_data
 from finetune.task_types.prepare import limited, load_splits
 from finetune.task_types.task import Task
 
-ROWS, INDEX = "rows.bin", "rows.json"
+ROWS = "rows.marshal"
 NOT_DECISIVE = ("read", "metrics", "inputs")  # fields of a task that decide neither its rows nor their faults
 
 
@@ -55,52 +55,40 @@ def _known(kept: Entry) -> tuple[dict[str, Rows], str] | None:
     """The rows that were kept; None where none were."""
     with suppress(OSError):
         if kept.facts() is not None:
-            known = json.loads((kept.folder / INDEX).read_text(encoding="utf-8"))
-            content = (kept.folder / ROWS).read_bytes()
+            known = marshal.loads(zlib.decompress((kept.folder / ROWS).read_bytes()))
             kept.touch()
-            return {split: _rows(facts, content) for split, facts in known["splits"].items()}, known["data"]
+            return {split: _rows(facts) for split, facts in known["splits"].items()}, known["data"]
     return None
 
 
-def _rows(facts: Facts, content: bytes) -> Rows:
-    """The rows of a split; its blocks are where the index says."""
+def _rows(facts: Facts) -> Rows:
     kind: Any = getattr(sys.modules[facts["kind"][0]], facts["kind"][1])
-    blocks = [content[begin:end] for begin, end in facts["blocks"]]
-    packed = PackedRows(kind, facts["names"], blocks, facts["size"])
-    loaded = Rows(rows=(), **{**facts["rest"], "notes": tuple(facts["rest"]["notes"])})
-    return replace(loaded, rows=packed if facts["packed"] else list(packed))
+    rows = [kind(**dict(zip(facts["names"], values, strict=True))) for values in facts["rows"]]
+    return Rows(rows=rows, **facts["rest"])
 
 
 def _keep(kept: Entry, splits: Mapping[str, Rows], data: str) -> None:
-    """Writes rows that can be packed, if the cache has room for them."""
-    packed = {split: _packed(loaded.rows) for split, loaded in splits.items()}
-    index: dict[str, Facts] = {}
-    blocks: list[bytes] = []
-    for split, rows in packed.items():
-        if rows is None:
-            return
-        index[split] = _facts(splits[split], rows, begin=sum(map(len, blocks)))
-        blocks += rows.blocks
+    """Writes rows of texts, numbers and tuples of them, if the cache has room."""
+    facts = {split: _facts(loaded) for split, loaded in splits.items()}
+    if None in facts.values():
+        return
+    content = zlib.compress(marshal.dumps({"data": data, "splits": facts}), level=1)
     with suppress(OSError), kept.locked():
-        if kept.make_room(sum(map(len, blocks))):
-            with scratch_file(kept.folder / ROWS) as scratch, scratch.open("wb") as file:
-                file.writelines(blocks)
-            write_atomically(kept.folder / INDEX, json.dumps({"data": data, "splits": index}))
-            kept.seal([ROWS, INDEX])
+        if kept.make_room(len(content)):
+            with scratch_file(kept.folder / ROWS) as scratch:
+                scratch.write_bytes(content)
+            kept.seal([ROWS])
 
 
-def _packed(rows: Sequence[Row]) -> PackedRows | None:
-    """The rows packed, however few they are; None where they cannot be."""
-    packed = rows if isinstance(rows, PackedRows) else pack(list(rows), least=1)
-    return packed if isinstance(packed, PackedRows) else None
-
-
-def _facts(loaded: Rows, rows: PackedRows, *, begin: int) -> Facts:
-    """What `_rows` needs; the first block is at `begin` of the file."""
+def _facts(loaded: Rows) -> Facts | None:
+    """What `_rows` needs; None for rows of several classes or with other values."""
+    kinds = set(map(type, loaded.rows))
+    if len(kinds) != 1:
+        return None
+    (kind,) = kinds
+    names = [field.name for field in fields(kind)]
+    values = [tuple([getattr(row, name) for name in names]) for row in loaded.rows]
+    if not all(map(is_plain, values)):
+        return None
     rest = {name: value for name, value in vars(loaded).items() if name != "rows"}
-    ends = accumulate(map(len, rows.blocks), initial=begin)
-    kind = (rows.kind.__module__, rows.kind.__qualname__)
-    return {
-        "kind": kind, "names": rows.names, "size": len(rows), "blocks": list(pairwise(ends)),
-        "packed": isinstance(loaded.rows, PackedRows), "rest": rest,
-    }  # fmt: skip
+    return {"kind": (kind.__module__, kind.__qualname__), "names": names, "rows": values, "rest": rest}

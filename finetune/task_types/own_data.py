@@ -13,7 +13,6 @@ from finetune.data.characters import same_text
 from finetune.data.files import split_files
 from finetune.data.formats.excel import MOST_NAMED, Sheet, hint_of, named_sheet
 from finetune.data.messages import places, so_many
-from finetune.data.packed_rows import PackedRows, pack
 from finetune.data.paths import is_file, read_small, require_utf_8
 from finetune.data.reading import forget_tables, table_of
 from finetune.data.rows import Row, Rows
@@ -67,6 +66,7 @@ NOT_GUESSED = ("encoding", "sheet", "keep", "drop", "order", "levels")  # option
 ROWS_SHOWN = 3
 MOST_BYTES = 1_000_000_000  # of a split.json, which has the ids of all rows
 ROWS_AT_ONCE = 1_000  # whose labels are collected at once
+MANY_ROWS = 50_000  # of a file whose table is not kept in memory next to its rows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,7 +142,7 @@ class OwnData:
         return "test" in self.files and {*self.layout.label} <= {*self.table(self.files["test"]).columns}
 
     def _read(self, path: Path, split: str) -> dict[str, Rows]:
-        """The split of a file; train and dev, if dev is drawn. Many rows are packed, and no table is kept then."""
+        """The split of a file; train and dev, if dev is drawn. Of a large file no table is kept."""
         table = self.table(path)
         rows, indexes, notes = usable_rows(self.layout, table, unlabelled=split == "test", model=self.model)
         if self.layout.id:
@@ -166,10 +166,10 @@ class OwnData:
             splits = {"train": (rows, notes), "dev": (dev, [held_out])}
         slices = {} if split == "train" and not read.drawn else slices_of(self.layout, table, indexes)
         found = {
-            name: replace(read, rows=pack(some), notes=tuple(said), slices={} if name == "train" else slices)
+            name: replace(read, rows=some, notes=tuple(said), slices={} if name == "train" else slices)
             for name, (some, said) in splits.items()
         }
-        if any(isinstance(split.rows, PackedRows) for split in found.values()):
+        if len(table) >= MANY_ROWS:
             forget_tables()
         return found
 

@@ -55,7 +55,7 @@ def require_one_process(accelerator: Accelerator) -> None:
     """Raises UserError on several processes: each would learn from the pairs of its own rows alone."""
     if accelerator.num_processes > 1:
         what = f"train.solver = 'contrastive' trains in one process, and here are {accelerator.num_processes}"
-        raise UserError(what, "Start it without `processes` and without a launcher: few rows need seconds to minutes")
+        raise UserError(what, "Start it without a launcher: few rows need seconds to minutes")
 
 
 def fit_contrastive(

@@ -108,8 +108,8 @@ def train_on_ray(runs: Sequence[ResolvedRun], options: RunOptions, watch: Watche
             for ended in ray.wait(list(under_way), timeout=SECONDS_BETWEEN_LOOKS)[0]:
                 number = under_way.pop(ended)
                 outcome = found[number] = _outcome(ray, ended, options.out)
-                failure = outcome.what if isinstance(outcome, UserError) else ""
-                watch(Note(f"{runs[number].name} {f'failed: {failure}' if failure else 'is done'}"))
+                words = f"failed: {outcome.what}" if isinstance(outcome, UserError) else "is done"
+                watch(Note(f"{runs[number].name}, seed {runs[number].recipe.seed}: {words}"))
             if interrupts.asked():
                 _stop(ray, list(under_way))
                 where = f"with {len(found)} of {len(runs)} runs ended"
@@ -183,9 +183,10 @@ def _outcome(ray: Any, ended: Any, out: Path) -> Outcome:
     """The outcome of a task that ended. Raises what it raised."""
     try:
         found: Outcome | ReturnedRun = ray.get(ended)
-    except ray.exceptions.RayTaskError as error:
-        raise error.cause from error
     except ray.exceptions.RayError as error:
+        cause = getattr(error, "cause", None)
+        if cause is not None and not isinstance(cause, ray.exceptions.RayError):
+            raise cause from error
         return UserError(f"no result after {RETRIES} retries ({first_line(error)})", "The same command resumes it")
     return _unpacked(found, out) if isinstance(found, ReturnedRun) else found
 

@@ -15,9 +15,8 @@ from finetune.task_types.resolved_run import ResolvedRun
 from finetune.training.run import run
 from finetune.training.run_options import RunOptions
 from finetune.training.tracking.tracking import tracked
-from finetune.training.trainer import Paused
 
-Outcome = RunRecord | float | UserError  # the record; of a paused run its headline score so far; why it failed
+Outcome = RunRecord | UserError  # the record, or why it failed
 TrainRuns = Callable[[Sequence[ResolvedRun], RunOptions, Watcher], list[Outcome]]  # the outcome of each run, in order
 
 
@@ -39,17 +38,15 @@ def train_in_sequence(runs: Sequence[ResolvedRun], options: RunOptions, watch: W
     return [train_run(one, options, watch) for one in runs]
 
 
-def train_run(planned: ResolvedRun, options: RunOptions, watch: Watcher, *, pause_after: int | None = None) -> Outcome:
-    """Trains a run in this process, up to an epoch if it is to be paused.
+def train_run(planned: ResolvedRun, options: RunOptions, watch: Watcher) -> Outcome:
+    """Trains a run in this process.
 
     Raises what is not the user's to fix, Interrupted after a signal, and in one of several processes every error.
     """
     first, why = first_process(), ""
     try:
         with tracked(options.track if first else (), watch) as watcher:
-            return run(planned, options, watch=watcher, pause_after=pause_after)
-    except Paused as paused:
-        return paused.headline
+            return run(planned, options, watch=watcher)
     except (UserError, OSError, RuntimeError) as error:
         failure = _failure(error)
         why = f"{type(error).__name__}: {error}" if failure is None else failure.what
@@ -84,12 +81,12 @@ def _all(runs: Sequence[ResolvedRun], options: RunOptions, watch: Watcher, train
     trained = [one for one in ready if isinstance(one, ResolvedRun)]
     outcomes = train(trained, options, watch)
     if len(runs) > 1:
-        outcomes = [with_name(one.name, outcome) for one, outcome in zip(trained, outcomes, strict=True)]
+        outcomes = [_named(one.name, outcome) for one, outcome in zip(trained, outcomes, strict=True)]
     ended = iter(outcomes)
     return [next(ended) if isinstance(one, ResolvedRun) else one for one in ready]
 
 
-def with_name(name: str, outcome: Outcome) -> Outcome:
+def _named(name: str, outcome: Outcome) -> Outcome:
     """An outcome whose error begins with the recipe's name."""
     return type(outcome)(f"{name}: {outcome.what}", outcome.way_out) if isinstance(outcome, UserError) else outcome
 
@@ -110,17 +107,14 @@ def _with_encoders(
 
 def _with_encoder(one: ResolvedRun, first: Outcome, options: RunOptions) -> ResolvedRun | UserError:
     """The run with the folder of its first run; an error where that failed or has no model."""
-    if isinstance(first, RunRecord):
-        folder = RunFolder.of(options.out, first.task, first.id)
-        try:
-            folder.require_model()
-        except UserError as error:
-            return UserError(f"{one.name}: {error.what}", error.way_out)
-        return replace(one, encoder=folder.path)
-    why = first.what if isinstance(first, UserError) else "it was paused"
-    return UserError(
-        f"{one.name}: the run of its model {one.recipe.model} failed ({why})", getattr(first, "way_out", "")
-    )
+    if isinstance(first, UserError):
+        return UserError(f"{one.name}: the run of its model {one.recipe.model} failed ({first.what})", first.way_out)
+    folder = RunFolder.of(options.out, first.task, first.id)
+    try:
+        folder.require_model()
+    except UserError as error:
+        return UserError(f"{one.name}: {error.what}", error.way_out)
+    return replace(one, encoder=folder.path)
 
 
 def _with_plain_runs(
@@ -135,11 +129,14 @@ def _with_plain_runs(
     watch(Note(f"the same without a teacher first, to be compared: {so_many(len(taught), 'run')}"))
     plain = [one.without_teachers for one in taught]
     outcomes = iter(_all(plain, replace(options, force=False), watch, train))
-    return [_with_plain(one, next(outcomes), options) if one in taught else one for one in runs]
+    return [
+        _with_plain(one, next(outcomes), options) if isinstance(one, ResolvedRun) and one.teachers else one
+        for one in runs
+    ]
 
 
-def _with_plain(one: ResolvedRun | UserError, plain: Outcome, options: RunOptions) -> ResolvedRun | UserError:
+def _with_plain(one: ResolvedRun, plain: Outcome, options: RunOptions) -> ResolvedRun | UserError:
     """The run with the folder of the one without a teacher; an error where that failed."""
-    if isinstance(one, ResolvedRun) and isinstance(plain, RunRecord):
-        return replace(one, plain=RunFolder.of(options.out, plain.task, plain.id).path)
-    return plain if isinstance(plain, UserError) else UserError("the run without a teacher was paused")
+    if isinstance(plain, UserError):
+        return plain
+    return replace(one, plain=RunFolder.of(options.out, plain.task, plain.id).path)

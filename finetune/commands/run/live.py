@@ -22,7 +22,7 @@ URGENT_EVENTS = (Started, Training, EpochDone, Done, Ended)  # events that are o
 
 
 def require_own_process(on: str | None) -> None:
-    """Raises UserError for a page about runs that an executor starts elsewhere."""
+    """Raises UserError for a page about runs that are trained in other processes."""
     if on is not None:
         raise UserError("`live` follows runs of this process, and `on` starts others", "Leave one of them out")
 

@@ -6,9 +6,9 @@ import pytest
 from support.own_data import own_task
 from support.tables import rows_with, table_of, text
 
-from finetune.data import packed_rows, reading
-from finetune.data.packed_rows import PackedRows
+from finetune.data import reading
 from finetune.data.source import Source
+from finetune.task_types import own_data
 from finetune.task_types.dev_split import dev_rows
 from finetune.task_types.sentence.columns import number_strata
 
@@ -88,13 +88,8 @@ def test_a_file_is_made_into_rows_once_for_both_splits(tmp_path: Path) -> None:
     assert len(train) + len(dev) == 40
 
 
-def test_many_rows_are_packed_and_the_table_is_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_table_of_many_rows_is_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = table_of(tmp_path, rows_with(text=text, label=lambda i: "ab"[i % 2])).path
-    plain = own_task(str(path), {}).read
-    expected = {split: list(plain(Source(), split).rows) for split in ("train", "dev")}
-    monkeypatch.setattr(packed_rows, "LEAST_ROWS", 30)
-    read = own_task(str(path), {}).read
-    train, dev = read(Source(), "train").rows, read(Source(), "dev").rows
-    assert isinstance(train, PackedRows) and isinstance(dev, list)
-    assert {"train": list(train), "dev": dev} == expected
+    monkeypatch.setattr(own_data, "MANY_ROWS", 30)
+    own_task(str(path), {}).read(Source(), "train")
     assert reading._read.cache_info().currsize == 0

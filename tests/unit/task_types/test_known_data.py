@@ -190,7 +190,7 @@ def test_data_with_an_error_is_refused_each_time(here: Path) -> None:
             plan(["one.csv"], {"label": "label", "shape": "classification", "model": "minilm"})
 
 
-@pytest.mark.parametrize("damage", ["data.json", "rows.bin", "rows.json", "facts.json"])
+@pytest.mark.parametrize("damage", ["data.json", "rows.marshal", "facts.json"])
 def test_a_damaged_cache_is_written_again(damage: str, here: Path, reads: list[Path]) -> None:
     (here / "pairs.csv").write_text(PAIRS)
     first = facts(started("pairs.csv"))
