@@ -1,7 +1,6 @@
 """Settings of one technique compared with others: the headline score on dev and the seconds of training, over seeds.
 
 python benchmarks/techniques.py optimizers --data DIR --out results/benchmarks/optimizers.json
-python benchmarks/techniques.py word2vec --data DIR --out results/benchmarks/word2vec.json
 
 A group's runs differ in nothing but what its methods name. A run is added to the file when it is finished, and the same
 command continues where an earlier one stopped.
@@ -30,7 +29,6 @@ ABOUT = "Settings of one technique compared: headline score on dev and seconds o
 FIRST_SEED = 42
 PEAK = 2e-4  # of MiniLM in the other measurements of this repository
 NOAM_FACTOR = 0.00784  # 300 rows, 4 epochs: a warm-up of 4 updates, at whose end this is a rate of PEAK
-FROZEN = {"frozen": True, "bilstm": 128, "train": {"learning_rate": 1e-3, "batch_size": 16}}
 GROUPS: dict[str, tuple[dict[str, Any], dict[str, dict[str, Any]]]] = {  # tasks, then methods
     "optimizers": (
         {"sst2": {"limit": 300, "train": {"epochs": 4}}},
@@ -38,15 +36,6 @@ GROUPS: dict[str, tuple[dict[str, Any], dict[str, dict[str, Any]]]] = {  # tasks
             "AdamW, linear": {"train": {"learning_rate": PEAK}},
             "RAdam, no warm-up": {"train": {"solver": "radam", "warmup": 0.0, "learning_rate": PEAK}},
             "AdamW, noam": {"train": {"schedule": "noam", "noam_factor": NOAM_FACTOR}},
-        },
-    ),
-    "word2vec": (
-        {"conll-2003": {"limit": 1_000, "train": {"epochs": 8}}},
-        {
-            "word2vec, 100 numbers a word": {"model": "word2vec:100", **FROZEN, "layers": "embeddings"},
-            "MiniLM, embeddings": {**FROZEN, "layers": "embeddings"},
-            "MiniLM, last four layers": {**FROZEN, "layers": "concat-last-4"},
-            "MiniLM, fine-tuned": {"train": {"learning_rate": PEAK, "batch_size": 16}},
         },
     ),
 }
@@ -99,7 +88,7 @@ def main() -> None:
     """Measures what the file lacks, and writes it after each run."""
     parser = argparse.ArgumentParser(description="Settings of one technique compared")
     parser.add_argument("group", choices=GROUPS)
-    parser.add_argument("--data", type=Path, help="folder with GLUE and CoNLL-2003; default: $FINETUNE_DATA")
+    parser.add_argument("--data", type=Path, help="folder with GLUE; default: $FINETUNE_DATA")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--limit", type=int, help="rows of each split, to try it")
     parser.add_argument("--runs", type=Path, default=ROOT / "build" / "techniques", help="folder of the runs")

@@ -48,6 +48,11 @@ GONE: dict[str, tuple[str, str]] = {
         "trained the layers one after the other, from the last down",
         "Lower the rates of lower layers instead: train.layer_decay=0.8",
     ),
+    "word2vec": ("was vectors of words without layers", "Name an encoder, such as model=minilm with layers=embeddings"),
+    "-electra": ("was a new encoder of the type ELECTRA", "Name the size alone: model=new:mini"),
+    "-prenorm": ("was a new encoder with LayerNorm before each part", "Name the size alone: model=new:mini"),
+    "-rotary": ("was a new encoder with rotary positions", "Name the size alone: model=new:mini"),
+    "-sinusoidal": ("was a new encoder whose positions are sinusoids", "Name the size alone: model=new:mini"),
     "--address": (
         "was where the machines of a run met",
         "Give it to torchrun: --rdzv-backend c10d --rdzv-endpoint node1:29500",

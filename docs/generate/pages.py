@@ -44,7 +44,7 @@ from speed_tables import (
     step_profile_table,
     used_rows_table,
 )
-from techniques_table import techniques_table, techniques_table_ko, warmup_table
+from techniques_table import techniques_table, techniques_table_ko
 from unsure_table import unsure_table
 
 from finetune.runs.record_files import all_records
@@ -77,8 +77,6 @@ MEASURED: dict[str, tuple[Table, *tuple[str, ...]]] = {
     "trackers": (scale_tables.trackers_table, "trackers"),
     "optimizers": (techniques_table, "optimizers"),
     "optimizers-ko": (techniques_table_ko, "optimizers"),
-    "word2vec": (techniques_table, "word2vec"),
-    "warmup": (warmup_table, "warmup"),
     "spans": (benchmark_tables.spans_table, "squad_postprocessing"),
     "speed": (benchmark_tables.speed_table, "against_trainer", "against_trainer_bf16"),
     "speed-half": (benchmark_tables.speed_table, "against_trainer_avx512"),

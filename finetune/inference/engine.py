@@ -98,7 +98,8 @@ class Engine:
         Raises Diverged for nan logits, and Stopping after a signal.
         """
         self.model.to(self.accelerator.device).eval()
-        batches = token_batches(self._sizes(features), tokens=self._batch_tokens())
+        sizes = feature_sizes(lengths(features), read_positions(features), vocabulary=self.model.head.vocabulary)
+        batches = token_batches(sizes, tokens=self._batch_tokens())
         mine = batches[self.accelerator.process_index :: self.accelerator.num_processes]
         pieces: list[tuple[int, np.ndarray]] = []
         done = 0
@@ -125,10 +126,6 @@ class Engine:
             found, way_out="Train again with a lower train.learning_rate, or with train.precision=fp32"
         )
         return found
-
-    def _sizes(self, features: Sequence[Feature]) -> np.ndarray:
-        """The tokens computed for each feature, `(features,)`."""
-        return feature_sizes(lengths(features), read_positions(features), vocabulary=self.model.head.vocabulary)
 
     def stop_if_asked_anywhere(self) -> None:
         """Raises Stopping in all processes if a signal has asked any of them: none leaves while others wait for it."""

@@ -10,7 +10,6 @@ from transformers import PretrainedConfig, PreTrainedModel
 from finetune.errors import UserError
 from finetune.models.backbone import Backbone
 from finetune.models.device import resolve_precision
-from finetune.models.encoder_forms import fix_positions
 from finetune.models.families import has_own_class, is_left_to_right, require_encoder, set_dropout
 from finetune.models.fast_paths import take_fast_paths
 from finetune.models.fingerprint import OWN_WEIGHTS
@@ -43,7 +42,6 @@ def load_backbone(folder: Path, recipe: Recipe) -> tuple[Backbone, list[str]]:
     if recipe.train.dropout is not None:
         set_dropout(config, recipe.train.dropout)
     encoder, new = _encoder(folder, config, recipe)
-    fix_positions(encoder, new=False)
     forget_head(encoder.config)
     leave_out_layers(encoder, keep=recipe.keep_layers)
     set_trainable(encoder, freeze=recipe.freeze_layers, reinit=recipe.reinit_layers)

@@ -20,7 +20,6 @@ COUNTS = (  # of none, or less, a model can be built; of many thin layers it tak
     *("num_hidden_groups", "inner_group_num"),  # ALBERT's
 )
 MOST_LAYERS = 1_024
-WITHOUT_LAYERS = "without_layers"  # in a config: the encoder is its embeddings alone, as word2vec is
 MOST_OF_A_KIND = 1_000_000  # transformers names each of `num_labels`
 FIXED: dict[
     str, Any
@@ -76,8 +75,7 @@ def _require_bounds(file: Path, table: Mapping[str, Any]) -> None:
     if table.get("quantization_config") is not None:
         raise UserError(f"{file}: its weights are quantized, which is not supported", "Name the unquantized model")
     for name in COUNTS:
-        static = name == "num_hidden_layers" and table.get(WITHOUT_LAYERS) is True
-        _require_number(file, table, name, least=0 if static else 1, most=MOST_LAYERS)
+        _require_number(file, table, name, least=1, most=MOST_LAYERS)
     for name in ("num_labels", "pad_token_id"):
         _require_number(file, table, name, least=0, most=MOST_OF_A_KIND)
     for name in table:

@@ -1,5 +1,5 @@
-"""The sizes of new encoders, `new:mini` or `new:4x256`: a BERT of that size for the vocabulary of a tokenizer, or one
-of another form (`encoder_forms`); and how long the texts are that a pretrained one reads.
+"""The sizes of new encoders, `new:mini` or `new:4x256`: a BERT of that size for the vocabulary of a tokenizer; and how
+long the texts are that a pretrained one reads.
 """
 
 import json
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from finetune.data.paths import is_file, read_small
 from finetune.errors import UserError, nearest
-from finetune.models.encoder_forms import config_of_form, forms_of
+from finetune.gone import gone
 from finetune.runs.recipe import NEW
 
 if TYPE_CHECKING:
@@ -35,33 +35,34 @@ MOST_WEIGHTS = 4_000_000_000  # in the layers
 
 @dataclass(frozen=True, kw_only=True)
 class EncoderSize:
-    """The size of an encoder, and its forms; the feed-forward layers are four times as wide."""
+    """The size of an encoder; the feed-forward layers are four times as wide."""
 
     layers: int
     width: int
     heads: int
-    forms: tuple[str, ...] = ()
 
     def config(self, tokenizer: "PreTrainedTokenizerBase") -> "PretrainedConfig":
         """The configuration for a tokenizer's vocabulary; its dropout is for fine-tuning."""
-        return config_of_form(
-            self.forms,
-            {
-                "vocab_size": max(tokenizer.get_vocab().values()) + 1,
-                "hidden_size": self.width,
-                "num_hidden_layers": self.layers,
-                "num_attention_heads": self.heads,
-                "intermediate_size": 4 * self.width,
-                "max_position_embeddings": POSITIONS,
-                "pad_token_id": tokenizer.pad_token_id,
-                "initializer_range": SPREAD * (BASE_WIDTH / self.width) ** 0.5,
-            },
+        from transformers import BertConfig
+
+        return BertConfig(
+            vocab_size=max(tokenizer.get_vocab().values()) + 1,
+            hidden_size=self.width,
+            num_hidden_layers=self.layers,
+            num_attention_heads=self.heads,
+            intermediate_size=4 * self.width,
+            max_position_embeddings=POSITIONS,
+            pad_token_id=tokenizer.pad_token_id,
+            initializer_range=SPREAD * (BASE_WIDTH / self.width) ** 0.5,
         )
 
 
 def size_of(name: str) -> EncoderSize:
-    """The size of `new:mini`, `new:4x256`, `new:6x768x3` or `new:mini-prenorm`. Raises UserError for any other."""
-    given, _, forms = name.removeprefix(NEW).partition("-")
+    """The size of `new:mini`, `new:4x256` or `new:6x768x3`. Raises UserError for any other."""
+    given = name.removeprefix(NEW)
+    _, *forms = given.split("-")
+    if taken_out := next(filter(None, (gone(f"-{form}") for form in forms)), None):
+        raise taken_out
     parts = re.fullmatch(r"(\d{1,6})x(\d{1,6})(?:x(\d{1,6}))?", SIZES.get(given, given))
     if parts is None:
         raise UserError(
@@ -79,13 +80,7 @@ def size_of(name: str) -> EncoderSize:
             f"model '{name}': its layers have {12 * layers * width**2:,} weights",
             f"Choose a smaller size, of at most {MOST_WEIGHTS:,}",
         )
-    found = EncoderSize(layers=layers, width=width, heads=heads, forms=forms_of(name, forms))
-    if "rotary" in found.forms and width // heads % 2:
-        raise UserError(
-            f"model '{name}': rotary positions turn pairs of numbers, and a head is {width // heads} wide",
-            "Choose heads of an even width",
-        )
-    return found
+    return EncoderSize(layers=layers, width=width, heads=heads)
 
 
 def longest_input(encoder: str) -> int:

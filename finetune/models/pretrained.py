@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING
 from finetune.data.checksums import CHECKSUMS, sha256_of, verify_folder
 from finetune.data.paths import is_folder, is_remote, require_file
 from finetune.errors import UserError, first_line
+from finetune.gone import gone
 from finetune.models.fingerprint import DECISIVE, OWN_WEIGHTS, fingerprint_of
 from finetune.models.hub_names import name_in_url, near_names
 from finetune.models.pickled_weights import OTHERS, PICKLED, foreign_weights, in_safetensors, pickled_files
 from finetune.models.untrained import untrained_folder
 from finetune.runs.folder import EXPORT, RECORD, RunFolder
-from finetune.runs.recipe import is_new, is_word2vec
+from finetune.runs.recipe import is_new
 
 if TYPE_CHECKING:
     from huggingface_hub import DryRunFileInfo
@@ -75,11 +76,8 @@ def resolve(name: str, *, tokenizer: str = "") -> ModelFiles:
         )
     if name == MINILM:
         return _minilm()
-    if is_word2vec(name):
-        raise UserError(
-            f"model '{name}' is trained on the rows of a run, and there are none here",
-            "Train a run with it (finetune run), and name that",
-        )
+    if taken_out := gone(name.partition(":")[0]):
+        raise taken_out
     if is_remote(name):
         known = name_in_url(name)
         how = f"Give its name: model={known}" if known else "Download the folder, and give that"

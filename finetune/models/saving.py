@@ -1,13 +1,12 @@
 """Saves models in transformers' format, and in one of finetune where transformers has no class."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import torch
 import transformers
 from safetensors.torch import save_file
-from transformers import AutoModel, PretrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import PreTrainedTokenizerBase
 
 from finetune.data.atomic import scratch_folder
 from finetune.data.checksums import write_checksums
@@ -30,27 +29,9 @@ def save_checkpoint(
     `load_trained` loads it.
     Raises UserError where the folder cannot be written.
     """
-    _write(folder, tokenizer, lambda scratch: _save(model, scratch, settings))
-
-
-def save_encoder(encoder: PreTrainedModel, folder: Path, tokenizer: PreTrainedTokenizerBase) -> None:
-    """Saves an encoder without a head, which AutoModel loads, with its tokenizer and checksums.
-
-    Raises UserError where the folder cannot be written.
-    """
-    config = encoder.config.__class__.from_dict(encoder.config.to_dict())
-    shell = _shell(AutoModel, config)
-    state = {name: tensor for name, tensor in encoder.state_dict().items() if name in shell.state_dict()}
-    shell.load_state_dict(state, strict=False, assign=True)
-    kept = {name: tensor for name, tensor in shell.state_dict().items() if name in state}  # a pooler may be dropped
-    _write(folder, tokenizer, lambda scratch: shell.save_pretrained(scratch, state_dict=kept))
-
-
-def _write(folder: Path, tokenizer: PreTrainedTokenizerBase, save: Callable[[Path], None]) -> None:
-    """Writes a model's folder whole or not at all. Raises UserError where it cannot be written."""
     try:
         with scratch_folder(folder) as scratch:
-            save(scratch)
+            _save(model, scratch, settings)
             forget_use(tokenizer)
             tokenizer.save_pretrained(scratch)
         write_checksums(folder)
@@ -70,7 +51,8 @@ def _save(model: EncoderWithHead, folder: Path, settings: dict[str, Any]) -> Non
         config.save_pretrained(folder)
         save_file({name: t.contiguous() for name, t in merged_state(model).items()}, folder / OWN_WEIGHTS)
         return
-    shell = _shell(getattr(transformers, model.head.auto_class), config)
+    with torch.device("meta"):  # for its parameter names and its saving
+        shell = getattr(transformers, model.head.auto_class).from_config(config, trust_remote_code=False)
     encoder = merged_state(model.backbone.encoder)
     state = {f"{shell.base_model_prefix}.{name}": tensor for name, tensor in encoder.items()}
     state |= model.head.to_checkpoint()
@@ -91,9 +73,3 @@ def _has_class(model: EncoderWithHead) -> bool:
     """
     backbone = model.backbone
     return backbone.reader is None and has_own_class(backbone.config) and model.head.has_class
-
-
-def _shell(kind: Any, config: PretrainedConfig) -> PreTrainedModel:
-    """A transformers model on the meta device, for its parameter names and its saving."""
-    with torch.device("meta"):
-        return kind.from_config(config, trust_remote_code=False)

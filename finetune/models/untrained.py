@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from finetune.data.atomic import write_atomically
 from finetune.data.checksums import sha256_of
 from finetune.errors import UserError
-from finetune.models.encoder_forms import fix_positions
 from finetune.models.encoder_sizes import size_of
 from finetune.models.tokenizers.files import given_tokenizer, tokenizer_files
 from finetune.runs.recipe import Recipe
@@ -42,7 +41,6 @@ def untrained_folder(name: str, tokenizer: str) -> tuple[Path, str]:
         size.layers,
         size.width,
         size.heads,
-        *size.forms,
         *((file.name, sha256_of(file)) for file in files),
     ]
     fingerprint = hash_of(facts)
@@ -81,7 +79,6 @@ def untrained_encoder(config: "PretrainedConfig", recipe: Recipe) -> "PreTrained
     encoder: PreTrainedModel = AutoModel.from_config(config, dtype=torch.float32, trust_remote_code=False)
     torch.manual_seed(recipe.seeds[0])
     reinitialise(encoder, spread=config.initializer_range)
-    fix_positions(encoder, new=True)
     return encoder
 
 

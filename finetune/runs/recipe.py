@@ -28,7 +28,6 @@ TextVector = Literal["family", "cls", "mean", "unit", "auto"]
 
 
 NEW = "new:"  # and the size of an untrained encoder
-WORD2VEC = "word2vec"  # and, after a colon, the width of its vectors
 WIDEST_LSTM = 4_096
 
 Layer = Annotated[int, Field(ge=-1_000, le=1_000)]
@@ -38,11 +37,6 @@ OptionNames = Callable[[str], Sequence[str]]  # from a task's name to the option
 def is_new(model: str) -> bool:
     """Whether a model's name asks for an untrained encoder."""
     return model.startswith(NEW)
-
-
-def is_word2vec(model: str) -> bool:
-    """Whether a model's name asks for vectors of words, trained on the rows of the run."""
-    return model == WORD2VEC or model.startswith(f"{WORD2VEC}:")
 
 
 def no_options(_: str) -> Sequence[str]:
@@ -57,8 +51,7 @@ class Recipe(Settings):
     model: str = Field(
         "google-bert/bert-base-uncased",
         max_length=LONGEST_NAME,
-        description="a Hub name, a folder, minilm, a run or a recipe; new:SIZE, which is untrained; or word2vec:WIDTH, "
-        "vectors of words without layers, trained on the rows",
+        description="a Hub name, a folder, minilm, a run or a recipe; or new:SIZE, which is untrained",
     )
     max_length: int = Field(128, ge=4, le=131_072, description="tokens in a sequence, [CLS] and [SEP] included")
     tokenizer: Annotated[str, Field(max_length=LONGEST_NAME)] | Annotated[int, Field(ge=16, le=10_000_000)] = Field(

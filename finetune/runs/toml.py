@@ -22,7 +22,6 @@ NAMES = frozenset(  # settings whose value is the name of a column, a label, a f
         "preset",
         "text",
         "label",
-        "target",
         "id",
         "group",
         "keep",

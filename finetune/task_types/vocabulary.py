@@ -15,7 +15,7 @@ from finetune.models.tokenizers.load import TextTokenizer
 from finetune.runs.recipe import is_new
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
+    pass
 
 SAMPLE_TEXTS = 2_000
 FIRST_TEXTS = 200  # texts of a stream, of which a spread sample would read all
@@ -92,18 +92,6 @@ def vocabulary_notes(rows: Sequence[Row], tokenizer: TextTokenizer, model: str) 
     some = rows[:FIRST_TEXTS] if isinstance(rows, StreamedRows) else rows[:: max(1, len(rows) // SAMPLE_TEXTS)]
     found = misfit([row.input for row in some if isinstance(row, OwnRow)], tokenizer, model)
     return [f"{found.what}. {found.remedy}"] if found else []
-
-
-def word_notes(train: Sequence[Row], dev: Sequence[Row], tokenizer: "PreTrainedTokenizerBase", model: str) -> list[str]:
-    """How many words word2vec has, and how many of the words of dev it lacks."""
-    some = [row.input for row in dev[:: max(1, len(dev) // SAMPLE_TEXTS)] if isinstance(row, OwnRow)]
-    encoded = tokenizer(some, add_special_tokens=False, return_attention_mask=False, truncation=False, verbose=False)
-    ids = np.concatenate([np.asarray(found, np.int64) for found in encoded["input_ids"]] or [np.zeros(0, np.int64)])
-    unknown = float((ids == tokenizer.unk_token_id).mean()) if len(ids) else 0.0
-    return [
-        f"{model}: vectors of {len(tokenizer):,} words and signs, those that come twice or more in {len(train):,} "
-        f"training rows; {percent(unknown)} of dev's are unknown, and share one vector"
-    ]
 
 
 def suggested_encoder(notes: Iterable[str]) -> str:

@@ -45,11 +45,7 @@ class Batches(Sequence[np.ndarray]):
     def __getitem__(self, update: slice) -> list[np.ndarray]: ...
     def __getitem__(self, update: int | slice) -> np.ndarray | list[np.ndarray]:
         if isinstance(update, slice):
-            return [self.at(number) for number in range(*update.indices(len(self)))]
-        return self.at(update)
-
-    def at(self, update: int) -> np.ndarray:
-        """The features of an update's batch."""
+            return [self[number] for number in range(*update.indices(len(self)))]
         epochs, place = divmod(update, self.an_epoch)
         if epochs + 1 != self.epoch:
             self.epoch = epochs + 1

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from finetune.data.rows import OwnRow, Row, Rows, StreamedRows
+from finetune.data.rows import Row, Rows
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.models import pretrained
@@ -26,18 +26,17 @@ from finetune.models.lora import require_peft
 from finetune.models.model import EncoderWithHead
 from finetune.models.model_config import load_config
 from finetune.models.pretrained import ModelFiles
-from finetune.models.text_vector import FAMILY, MEAN, UNIT, fitting_pooling
+from finetune.models.text_vector import FAMILY, fitting_pooling
 from finetune.models.tokenizers.added_tokens import add_tokens
 from finetune.models.tokenizers.fingerprint import tokenizer_hash
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.models.tokenizers.own_vocabulary import trained_size, training_notes
 from finetune.models.weight_files import some
-from finetune.models.word2vec.encoder import require_static, word2vec_files
 from finetune.runs.encoder_runs import lineage_at
 from finetune.runs.events import Watcher, Working, unwatched
 from finetune.runs.kept_head import OLD_DEV
 from finetune.runs.lineage import Lineage
-from finetune.runs.recipe import Recipe, is_new, is_word2vec
+from finetune.runs.recipe import Recipe, is_new
 from finetune.runs.recipe_tables import CONTRASTIVE
 from finetune.runs.run_id import run_id
 from finetune.runs.without_folders import recipe_from_here
@@ -49,7 +48,7 @@ from finetune.task_types.prepare import require_positions
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.task_types.task import Task
 from finetune.task_types.types import columns_of
-from finetune.task_types.vocabulary import vocabulary_notes, word_notes
+from finetune.task_types.vocabulary import vocabulary_notes
 from finetune.training.contrastive import require_contrast
 from finetune.training.distil.lessons import Lessons, plan_lessons
 from finetune.training.kept import Kept, join
@@ -158,12 +157,9 @@ def plan_run(
     if fault := task.stream.batch_fault(recipe.train.batch_size):
         raise UserError(f"train.batch_size is {recipe.train.batch_size}: {fault}", "Set a greater train.batch_size")
     size = trained_size(recipe)
-    static = is_word2vec(recipe.model)
-    weights = None if size or static else _weights(recipe, resolved.encoder, str(recipe.tokenizer), watch)
+    weights = None if size else _weights(recipe, resolved.encoder, str(recipe.tokenizer), watch)
     if size:
         size_of(recipe.model)  # first, since reading and training a vocabulary take a while
-    if static:
-        require_static(recipe)
     old = old_model(resolved, weights)
     if old is not None:
         old.require_fits(task, recipe.rehearse)
@@ -173,8 +169,6 @@ def plan_run(
     splits, data = fingerprinted_splits(task, source, limit=recipe.limit)
     splits[task.train_split] = train = trained_on_rows(recipe, task, splits)
     vocabulary = str(task.stream.vocabulary(train.rows, watch, size=size) or "") if size else str(recipe.tokenizer)
-    if static:
-        weights = _word_vectors(recipe, train.rows, watch)
     weights = weights or _weights(recipe, resolved.encoder, vocabulary, watch)
     kept = None
     if old is not None:
@@ -185,9 +179,6 @@ def plan_run(
     pooling = fitting_pooling(
         recipe, weights.folder, load_config(weights.folder), rows=len(train.rows), pooled=task.pooled
     )
-    if static and task.pooled and pooling not in (MEAN, UNIT) and not recipe.bilstm:
-        what = f"model '{recipe.model}' has vectors of words, and none of a text"
-        raise UserError(what, "Set pooling=mean, or bilstm=true")
     dev = [row for split in task.dev_splits for row in splits[split].rows]
     lessons = plan_lessons(resolved, task, train.rows, dev, data=data, device=device)
     return PlannedRun(
@@ -201,13 +192,6 @@ def _weights(recipe: Recipe, encoder: Path | None, vocabulary: str, watch: Watch
     """The encoder's files, named as in the recipe; a new encoder gets this vocabulary."""
     watch(Working("finding the encoder's weights"))
     return replace(pretrained.resolve(str(encoder or recipe.model), tokenizer=vocabulary), name=recipe.model)
-
-
-def _word_vectors(recipe: Recipe, rows: Sequence[Row], watch: Watcher) -> ModelFiles:
-    """word2vec of the rows to train on. Raises UserError for a task without texts of its own, as pre-training is."""
-    if isinstance(rows, StreamedRows) or not all(isinstance(row, OwnRow) for row in rows):
-        raise UserError(f"model '{recipe.model}': is for rows with labels, and has no layers to train on a text")
-    return word2vec_files(recipe, [row.input for row in rows if isinstance(row, OwnRow)], watch)
 
 
 def build_run(planned: PlannedRun, watch: Watcher) -> BuiltRun:
@@ -231,12 +215,7 @@ def build_run(planned: PlannedRun, watch: Watcher) -> BuiltRun:
         split: _features(planned, split, tokenizer, watch) for split in planned.rows
     }
     watch(Working("looking at the rows' words"))
-    dev = planned.rows[task.dev_splits[0]]
-    notes = (
-        word_notes(planned.train_rows, dev, tokenizer, recipe.model)
-        if is_word2vec(recipe.model)
-        else vocabulary_notes(planned.train_rows, tokenizer, recipe.model)
-    ) + family_notes(model.backbone.config)
+    notes = vocabulary_notes(planned.train_rows, tokenizer, recipe.model) + family_notes(model.backbone.config)
     notes += model.notes + ([] if planned.kept is None else [planned.kept.note])
     notes += _schedule_notes(recipe, model, features[task.train_split])
     if size := trained_size(recipe):

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
 from finetune.data.rows import StreamedRows
@@ -12,11 +13,14 @@ from finetune.models.device import build_accelerator
 from finetune.models.feature import Feature
 from finetune.models.lora import merged
 from finetune.models.tokenizers.fingerprint import tokenizer_hash
-from finetune.runs.events import Note, Started, Watcher, Working
+from finetune.runs.cost import logged_seconds
+from finetune.runs.environment import versions
+from finetune.runs.events import AlreadyDone, Done, EventLog, Note, Started, Watcher, Working
 from finetune.runs.folder import RunFolder
 from finetune.runs.interrupted import same_but_for_facts
 from finetune.runs.recipe_tables import CONTRASTIVE
 from finetune.runs.record import RunRecord
+from finetune.runs.record_files import load_record
 from finetune.task_types.own_data import own_data
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.training.checkpoints import Checkpoints, Progress
@@ -30,7 +34,6 @@ from finetune.training.first_look import first_look
 from finetune.training.linear_probe import linear_probe
 from finetune.training.logistic import fit_logistic
 from finetune.training.meter import Meter
-from finetune.training.once import already_done, trained_once
 from finetune.training.prepared_run import BuiltRun, PlannedRun, build_run, plan_run, unlabelled_features
 from finetune.training.record import TrainingResult
 from finetune.training.run_options import RunOptions
@@ -48,7 +51,7 @@ def run(resolved: ResolvedRun, options: RunOptions, *, watch: Watcher, pause_aft
     planned = plan_run(resolved, source=options.source, device=options.device, watch=watch)
     folder = RunFolder.of(options.out, planned.task.name, planned.id)
     if not force and (done := folder.record()) is not None:
-        return already_done(folder, done, watch)
+        return _already_done(folder, done, watch)
     if not force:
         _require_unchanged_text(planned, folder)
     meter = Meter(planned.device)
@@ -56,17 +59,36 @@ def run(resolved: ResolvedRun, options: RunOptions, *, watch: Watcher, pause_aft
     accelerator = build_accelerator(planned.device, planned.precision)
     if planned.recipe.train.solver == CONTRASTIVE:
         require_one_process(accelerator)
-
-    def train(attempt: RunFolder, log: Watcher) -> None:
+    main, wait = accelerator.is_main_process, options.wait and accelerator.num_processes == 1
+    with folder.locked(wait=wait, watch=watch) if main else nullcontext():
+        accelerator.wait_for_everyone()
+        if not force and (done := folder.record()) is not None:  # finished by the process that had the lock
+            return _already_done(folder, done, watch)
+        attempt = folder.attempt
+        meter.earlier = logged_seconds(attempt.events) if main else 0.0
+        log = EventLog(attempt.events, then=watch) if main else watch
         _announce(planned, built, folder, log)
         engine = Engine(model=built.model, accelerator=accelerator, pad_id=built.tokenizer.pad_token_id, watch=log)
         looked = _looked_at(planned, built, engine)
-        checkpoints = Checkpoints(folder=attempt.checkpoints, writes=accelerator.is_main_process, saving=options.saving)
+        checkpoints = Checkpoints(folder=attempt.checkpoints, writes=main, saving=options.saving)
         trained = _train(planned, looked, engine, checkpoints, meter, pause_after)
-        if accelerator.is_main_process:
+        if main:
             save_run(planned, looked, engine, trained, attempt, home=folder, started=started)
+            checkpoints.delete()
+            folder.publish()
+            log = EventLog(folder.events, then=watch)
+    accelerator.wait_for_everyone()
+    record = load_record(folder.record_file)
+    log(Done(folder=str(folder.path), scores=record.scores, seconds=record.seconds))
+    return record
 
-    return trained_once(folder, options, accelerator, meter, watch, train)
+
+def _already_done(folder: RunFolder, record: RunRecord, watch: Watcher) -> RunRecord:
+    """The record of a finished run; removes what a process left that was killed after writing it."""
+    Checkpoints(folder=folder.checkpoints).delete()
+    folder.clean()
+    watch(AlreadyDone(folder=str(folder.path), then=record.versions, now=versions()))
+    return record
 
 
 def _require_unchanged_text(planned: PlannedRun, folder: RunFolder) -> None:

@@ -11,7 +11,6 @@ from finetune.models.saving import save_checkpoint
 from finetune.runs.events import Working
 from finetune.runs.folder import RunFolder
 from finetune.runs.predictions import write_predictions
-from finetune.runs.record import RunRecord
 from finetune.runs.training_rows import write_training_rows
 from finetune.task_types.prediction_lines import prediction_lines
 from finetune.task_types.prepare import drawn_ids
@@ -30,11 +29,8 @@ def save_run(
     *,
     home: RunFolder,
     started: float,
-) -> RunRecord:
-    """Writes predictions, model and last the record into `attempt`, while `home`, where the run will be, is locked.
-
-    Returns the record.
-    """
+) -> None:
+    """Writes predictions, model and last the record into `attempt`, while `home`, where the run will be, is locked."""
     dev, found, watch = trained.evaluation, trained.found, engine.watch
     watch(Working("predicting with the baselines"))
     own = dev.on(planned.own_splits)
@@ -60,7 +56,6 @@ def save_run(
     save_first_card(attempt, record, home=home.path, watch=watch)
     home.require_locked()
     attempt.finish(record, planned.recipe, drawn_ids(planned.splits))
-    return record
 
 
 def _save_training_rows(planned: PlannedRun, trained: TrainingResult, attempt: RunFolder) -> None:

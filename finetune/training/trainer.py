@@ -241,22 +241,20 @@ class Trainer:
 
 
 class TrainedWeights:
-    """A model's state without its frozen weights; what several of its modules share is there once."""
+    """A model's state without its frozen weights."""
 
     def __init__(self, model: nn.Module) -> None:
         self.model = model
-        every = dict(model.named_parameters(remove_duplicate=False))
-        self.frozen = {name for name, p in every.items() if not p.requires_grad}
-        self.left_out = self.frozen | (every.keys() - dict(model.named_parameters()).keys())  # shared: once is enough
+        self.frozen = {name for name, p in model.named_parameters(remove_duplicate=False) if not p.requires_grad}
 
     def state_dict(self) -> dict[str, Tensor]:
         """Trained weights and buffers by name."""
-        return {name: tensor for name, tensor in self.model.state_dict().items() if name not in self.left_out}
+        return {name: tensor for name, tensor in self.model.state_dict().items() if name not in self.frozen}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Loads them. Raises RuntimeError for the state of another model."""
         missing, unknown = self.model.load_state_dict(state, strict=False)
-        if wrong := [*unknown, *sorted(set(missing) - self.left_out)]:
+        if wrong := [*unknown, *sorted(set(missing) - self.frozen)]:
             raise RuntimeError(f"weights of another model: {wrong[0]}")
 
     def leave_out_of_ddp(self) -> None:

@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING
 from transformers import PreTrainedModel
 
 from finetune.commands.view.recording import EAGER
-from finetune.errors import UserError
 from finetune.inference.predictor import saved
 from finetune.models.loading import load_encoder
-from finetune.models.model_config import load_config
 from finetune.models.tokenizers.load import load_tokenizer
 
 if TYPE_CHECKING:
@@ -36,9 +34,6 @@ def loaded_encoder(name: str, *, out: Path) -> Encoder:
     """The encoder of a model, or of a run without its head. Raises UserError where none has layers."""
     folder = saved(name, out=out).trained_folder
     tokenizer = load_tokenizer(folder)
-    config = load_config(folder)
-    if not config.num_hidden_layers:
-        raise UserError(f"{name}: has vectors of words and no layers, which the page is about", "Choose another model")
     model, untrained = load_encoder(folder)
     model.set_attn_implementation(EAGER)  # the only one that returns weights
     return Encoder(name=name, folder=folder, model=model, tokenizer=tokenizer, untrained=untrained, out=out)

@@ -14,7 +14,6 @@ from finetune.commands.view.before_training import starting_encoder
 from finetune.commands.view.encoder import Encoder, loaded_encoder
 from finetune.commands.view.look import encode_text, look
 from finetune.commands.view.sentences import sentences_of
-from finetune.errors import UserError
 from finetune.runs.folder import RunFolder
 
 PAIR = ["the cat sat", "a [MASK] ran"]
@@ -131,9 +130,3 @@ def test_a_start_that_is_gone_or_changed_is_not_compared(tmp_path: Path, copied_
     assert starting_encoder(run, record, tmp_path) is not None
     for changed in ({"weights": "0" * 64}, {"model": str(tmp_path / "gone")}):
         assert starting_encoder(run, record.model_copy(update=changed), tmp_path) is None
-
-
-def test_vectors_of_words_without_layers_are_refused(tmp_path: Path) -> None:
-    run = small_run(tmp_path, "word2vec", **{"train.learning_rate": 1e-3})
-    with pytest.raises(UserError, match="no layers"):
-        loaded_encoder(str(run), out=tmp_path / "results")
