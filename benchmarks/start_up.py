@@ -30,8 +30,8 @@ TEXT = "the film was a story of people in town and their house by the sea with m
 OPINIONS = {"positive": ("lovely", "witty", "warm"), "negative": ("dull", "grim", "tedious")}
 
 
-def commands(folder: Path, number: int) -> dict[str, list[str]]:
-    """The timed commands, by name; `number` is the round, for a new file name for `cp`."""
+def commands(folder: Path) -> dict[str, list[str]]:
+    """The timed commands, by name."""
     runs = [str(record.parent) for record in sorted((folder / "runs").glob("*/*/record.json"))]
     return {
         "--help": ["--help"],
@@ -42,7 +42,6 @@ def commands(folder: Path, number: int) -> dict[str, list[str]]:
         "table": ["table", "glue", "--out", RESULTS],
         "compare": ["compare", *runs],
         "init": ["init", str(folder / "small.csv")],
-        "cp": ["cp", "glue-mrpc", str(folder / f"copy-{number}.toml")],
         "check, 1,000 rows": ["check", str(folder / "rows.csv"), "model=minilm"],
     }
 
@@ -91,7 +90,7 @@ def main() -> None:
     facts = machine.facts()
     with tempfile.TemporaryDirectory() as folder:
         prepare(Path(folder))
-        rounds = [{name: run(a) for name, a in commands(Path(folder), n).items()} for n in range(options.rounds)]
+        rounds = [{name: run(a) for name, a in commands(Path(folder)).items()} for _ in range(options.rounds)]
     seconds = {name: [times[name] for times in rounds] for name in rounds[0]}
     medians = {name: statistics.median(times) for name, times in seconds.items()}
     print("\n".join(f"{name:<20} {median:6.2f} s" for name, median in medians.items()))

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from finetune.api.learning_curve import LearningCurve
     from finetune.api.model import Model, load
     from finetune.api.run import Run, open_run
-    from finetune.commands.card.api import card
     from finetune.commands.check.api import Findings, check
     from finetune.commands.compare.api import Comparison, Comparisons, compare
     from finetune.commands.evaluate.api import evaluate
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from finetune.commands.push.api import push
     from finetune.commands.report.api import report
     from finetune.commands.run.api import FailedRun, train
-    from finetune.commands.score.api import score
     from finetune.commands.search.api import search
     from finetune.commands.search.result import Search
     from finetune.commands.submission.api import submission
@@ -57,7 +55,6 @@ __all__ = [
     "Search",
     "UserError",
     "Vocabulary",
-    "card",
     "check",
     "compare",
     "evaluate",
@@ -71,7 +68,6 @@ __all__ = [
     "open_run",
     "push",
     "report",
-    "score",
     "search",
     "submission",
     "table",
@@ -87,7 +83,6 @@ _HOMES = {  # modules with what they give, imported when a name is first used, s
     "api.learning_curve": ("LearningCurve",),
     "api.model": ("Model", "load"),
     "api.run": ("Run", "open_run"),
-    "commands.card.api": ("card",),
     "commands.check.api": ("Findings", "check"),
     "commands.compare.api": ("Comparison", "Comparisons", "compare"),
     "commands.evaluate.api": ("evaluate",),
@@ -102,7 +97,6 @@ _HOMES = {  # modules with what they give, imported when a name is first used, s
     "commands.push.api": ("push",),
     "commands.report.api": ("report",),
     "commands.run.api": ("FailedRun", "train"),
-    "commands.score.api": ("score",),
     "commands.search.api": ("search",),
     "commands.search.result": ("Search",),
     "commands.submission.api": ("submission",),

@@ -30,6 +30,12 @@ GONE: dict[str, tuple[str, str]] = {
         "submitted runs as jobs of Slurm",
         "Start the same command with --no-wait in an sbatch array: runs lock their folders, so each is trained once",
     ),
+    "card": (
+        "wrote the card of a model",
+        "finetune push RUN OWNER/NAME sends one, and finetune export RUN -o FOLDER writes one",
+    ),
+    "score": ("scored a file of predictions", "finetune evaluate predictions.json TASK does"),
+    "cp": ("copied a recipe", "finetune init NAME > mine.toml does"),
     "soup": (
         "averaged the weights of several runs",
         "Train with --seeds 3, and make the runs the teachers of one model: finetune run DATA distil.teacher=RUN,RUN",

@@ -1,4 +1,4 @@
-"""Evaluation: scores of a model or of predictions, as `finetune.evaluate` and `finetune.score` return them."""
+"""Evaluation: scores of a model or of predictions, as `finetune.evaluate` returns them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Evaluation:
-    """What `finetune.evaluate` and `finetune.score` return.
+    """What `finetune.evaluate` returns.
 
     Example: `finetune.evaluate(run.model, "mrpc").scores["dev"]["f1"]`
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Sequence
 
-from finetune.checks import across_splits, annotators, duplicates, file_format, ids, label_leaks, labels, of_types, text
+from finetune.checks import across_splits, duplicates, file_format, ids, label_leaks, labels, of_types, text
 from finetune.checks.check import Check
 from finetune.checks.finding import FileFinding
 from finetune.checks.split_data import SplitFile
 from finetune.data.issues import SEVERITIES
 
-FILES = (file_format, ids, text, labels, of_types, label_leaks, across_splits, annotators, duplicates)
+FILES = (file_format, ids, text, labels, of_types, label_leaks, across_splits, duplicates)
 CHECKS: tuple[Check, ...] = tuple(check for file in FILES for check in file.CHECKS)
 
 

@@ -6,13 +6,13 @@ from collections.abc import Hashable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from finetune.checks.annotators import annotator_columns
 from finetune.checks.check import Check, in_each
 from finetune.checks.finding import FileFinding
 from finetune.checks.split_data import SplitFile
 from finetune.data.issues import Issue
 from finetune.data.nested_fields import holds
 from finetune.data.values import as_number, as_text, is_missing
+from finetune.task_types.column_names import is_other_annotator, names_annotator, stem_of
 
 SAMPLE_ROWS = 50_000
 LEAST_ROWS = 20
@@ -40,19 +40,27 @@ def leaking_columns(part: SplitFile) -> Iterator[FileFinding]:
     layout = part.layout
     if not part.trains or not part.kind.labels_rows:
         return
-    annotators = annotator_columns(part) if len(layout.label) == 1 else []
-    taken = (*layout.text, *layout.label, layout.id, layout.group, *annotators)
+    taken = (*layout.text, *layout.label, layout.id, layout.group)
     rows = _sample(part)
     labels = _numbered([part.golds[row] for row in rows])
     for name, cells in part.table.columns.items():
         values = [cells[row] for row in rows]
-        if name in taken or sum(map(is_missing, values)) > 0.5 * len(values):
+        if name in taken or _is_of_annotator(name, layout.label) or sum(map(is_missing, values)) > 0.5 * len(values):
             continue
         if any(holds(part.table.columns, name, label) for label in layout.label):
             continue
         if _decides(_numbered([as_text(value).strip() for value in values]), labels):
             what = f"the column '{name}' leaks the label (determines it almost completely)"
             yield part.found(LABEL_GIVEN_AWAY, what=what)
+
+
+def _is_of_annotator(name: str, label: Sequence[str]) -> bool:
+    """Whether a column has another annotator's labels of the same rows: `label_2` next to `label_1`, `rater1`."""
+    if len(label) != 1:
+        return False
+    series, own = stem_of(name), label[0]
+    alike = series in (stem_of(own) or own.lower(), own.lower())
+    return is_other_annotator(name) or (series != "" and (alike or names_annotator(series)))
 
 
 def label_in_text(part: SplitFile) -> Iterator[FileFinding]:

@@ -1,4 +1,4 @@
-"""Checks of single texts: placeholders, stray characters, mixed scripts, homoglyphs."""
+"""Checks of single texts: placeholders, stray characters, damaged encodings."""
 
 import re
 import unicodedata
@@ -9,9 +9,8 @@ import numpy as np
 from finetune.checks.check import Check, in_each
 from finetune.checks.finding import FileFinding
 from finetune.checks.split_data import SplitFile
-from finetune.data.characters import SCRIPTS, kind_number
+from finetune.data.characters import kind_number
 from finetune.data.issues import Issue
-from finetune.data.messages import shown
 from finetune.data.mojibake import is_mojibake
 
 BLANK = frozenset(("nan", "null", "none", "n/a", "na", "nil", "?", "<na>", "#n/a", "undefined"))
@@ -22,10 +21,6 @@ HTML = re.compile(
 SINGLE = re.compile("[ㄱ-ㅣﾡ-ￜ]")  # a cheap test before SPELLED
 # Korean syllables written as single letters (but not laughter and tears: ㅋㅋㅠㅠ), or in letters of half width
 SPELLED = re.compile("[ㄱ-ㅎ][ㅏ-ㅛㅝ-ㅟㅢㅣ][ㄱ-ㅎ]?[ㄱ-ㅎ][ㅏ-ㅣ]|[ﾡ-ￜ]")
-WORD = re.compile(r"[^\W\d_]{3,}")
-LIKE_LATIN = frozenset("аеорсухіјѕһԁԛԝвАВЕКМНОРСТХІЈЅΑΒΕΖΗΙΚΜΝΟΡΤΥΧονρ")  # Cyrillic and Greek
-LIKE_FOREIGN = frozenset("aceopxyijsABCEHKMOPTXIJ")  # Latin
-SHARE_OF_CHARS = 0.01  # share of letters from which a second script is reported
 
 
 Holds = Callable[[str], object]
@@ -84,18 +79,6 @@ COUNTED: Mapping[str, Issue] = {
         remedy="Export the data again as UTF-8",
     ),
 }
-SCRIPTS_MIXED = Issue(
-    code="scripts",
-    severity="note",
-    meaning="letters of several scripts",
-    remedy="Check that the model's vocabulary covers them",
-)
-HOMOGLYPH = Issue(
-    code="homoglyph",
-    severity="warning",
-    meaning="words that mix Latin with Cyrillic or Greek letters that look alike",
-    remedy="Write each word in one script",
-)
 
 
 def in_any(part: SplitFile) -> Iterator[FileFinding]:
@@ -122,49 +105,8 @@ def character_findings(part: SplitFile) -> Iterator[FileFinding]:
             yield part.found(issue, indexes)
 
 
-def scripts(part: SplitFile) -> Iterator[FileFinding]:
-    """Several scripts in a file, and the rows whose main script is not the file's."""
-    letters = part.census[:, [kind_number(name) for name in SCRIPTS]]
-    letters[:, SCRIPTS.index("Hangul")] += part.census[:, kind_number("jamo")]
-    total = letters.sum(axis=0)
-    if not total.sum():
-        return
-    shares = total / total.sum()
-    main = int(total.argmax())
-    others = np.flatnonzero((letters.argmax(axis=1) != main) & (letters.sum(axis=1) > 0))
-    if len(others) or np.sort(shares)[-2] >= SHARE_OF_CHARS:
-        order = [script for script in np.argsort(-shares) if total[script]]
-        parts = ", ".join(f"{SCRIPTS[script]} {100 * shares[script]:.3g} %" for script in order)
-        what = f"{SCRIPTS_MIXED.meaning}: {parts}; the rows are those not mainly in {SCRIPTS[main]}"
-        yield part.found(SCRIPTS_MIXED, others, what=what)
-
-
-def homoglyphs(part: SplitFile) -> Iterator[FileFinding]:
-    """Latin words with Cyrillic or Greek letters that look alike, or the other way round."""
-    census = part.census
-    foreign = census[:, kind_number("Cyrillic")] + census[:, kind_number("Greek")]
-    both = np.flatnonzero((census[:, kind_number("Latin")] > 0) & (foreign > 0))
-    found = {index: word for index in both.tolist() if (word := _disguised(part.texts[index]))}
-    if found:
-        first = shown(next(iter(found.values())))
-        yield part.found(HOMOGLYPH, list(found), what=f"{HOMOGLYPH.meaning}, such as {first}")
-
-
-def _disguised(text: str) -> str:
-    """The first word in which all letters of one script look like letters of the other; empty for none."""
-    for word in WORD.findall(text):
-        names = {letter: unicodedata.name(letter, "").partition(" ")[0] for letter in set(word)}
-        latin = {letter for letter, name in names.items() if name == "LATIN"}
-        foreign = {letter for letter, name in names.items() if name in ("CYRILLIC", "GREEK")}
-        if latin and foreign and (foreign <= LIKE_LATIN or latin <= LIKE_FOREIGN):
-            return str(word)
-    return ""
-
-
 CHECKS = (
     Check(find=in_each(in_any), issues=tuple(IN_ANY)),
     Check(find=in_each(in_foreign), issues=tuple(IN_FOREIGN)),
     Check(find=in_each(character_findings), issues=tuple(COUNTED.values())),
-    Check(find=in_each(scripts), issues=(SCRIPTS_MIXED,)),
-    Check(find=in_each(homoglyphs), issues=(HOMOGLYPH,)),
 )

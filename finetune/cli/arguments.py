@@ -41,8 +41,6 @@ LabelSets = Annotated[
     ),
 ]
 Replace = Annotated[bool, typer.Option("--force", help="Replace a file that this command did not write.")]
-Exports = Annotated[list[Path] | None, typer.Option("--export", help="Folder of an export of the run; repeatable.")]
-Examples = Annotated[bool, typer.Option("--with-examples", help="Show a few rows of the data in the card.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress.")]
 SettingsArgument = Annotated[list[str] | None, typer.Argument(help="Settings as key=value.")]
 

@@ -47,7 +47,9 @@ def read_toml(path: Path) -> dict[str, Any]:
     try:
         return parse_toml(text, origin=str(path))
     except ValueError as error:
-        raise UserError(f"{path}: is not TOML ({first_line(error)})", "Compare with `finetune cp glue-mrpc`") from error
+        raise UserError(
+            f"{path}: is not TOML ({first_line(error)})", "Compare with `finetune init glue-mrpc`"
+        ) from error
 
 
 def parse_toml(text: str, *, origin: str) -> dict[str, Any]:

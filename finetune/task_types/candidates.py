@@ -12,7 +12,7 @@ from typing import Any
 from finetune.data.column_types import ColumnFacts, marks
 from finetune.data.values import as_text, is_missing
 from finetune.errors import UserError
-from finetune.task_types.column_names import asks, is_about, is_id_name, is_split_name, label_tier, stem_of, text_tier
+from finetune.task_types.column_names import asks, is_about, is_id_name, is_split_name, label_tier, text_tier
 
 SHELL = re.compile(r"[\s;&|<>()$`\"'*?#!\[\]{}~\\]")
 FULL_SHARE = 0.9  # share of filled cells
@@ -109,16 +109,9 @@ def best_label(
     if len(same) > 1:
         count = {2: "two", 3: "three"}.get(len(same), str(len(same)))
         listed = [*same, *(one for one in candidates if one not in same)][:COLUMNS_OFFERED]
-        what = f"{file}: {count} columns could be the label{_as_of_annotators(same, count)}"
+        what = f"{file}: {count} columns could be the label"
         raise Ambiguous(what, [(one.setting, one.what) for one in listed])
     return same[0], [one for one in likely if one not in same and one.level <= UNNAMED]
-
-
-def _as_of_annotators(same: Sequence[Candidate], count: str) -> str:
-    """What to do with columns whose names differ in a number alone, as those of annotators do."""
-    stems = {stem_of(name) for one in same for name in one.columns}
-    alike = len(stems) == 1 and "" not in stems
-    return f"; if they are of {count} annotators, check compares them with the one chosen" if alike else ""
 
 
 def described(fact: ColumnFacts, cells: Sequence[Any]) -> str:

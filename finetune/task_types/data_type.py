@@ -188,10 +188,6 @@ class DataType(ABC):
         """
         return {}, {}
 
-    def compared(self, golds: Sequence[Any]) -> Iterable[Sequence[Any]]:
-        """What annotators of one row are compared in: its label, of words each one's tag."""
-        return [golds]
-
     def summary(self, golds: Sequence[Any]) -> str:
         """A summary of label counts, the most frequent first."""
         counts = self.tally(golds)

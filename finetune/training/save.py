@@ -1,8 +1,7 @@
-"""Saves a trained run: predictions, model, claims, card, and last its record."""
+"""Saves a trained run: predictions, model, claims, and last its record."""
 
 import numpy as np
 
-from finetune.inference.card.card import save_first_card
 from finetune.inference.dev_claims import lines_view, save_claims
 from finetune.inference.engine import Engine
 from finetune.inference.predictor import settings_for_use
@@ -53,7 +52,6 @@ def save_run(
     watch(Working("scoring, with intervals"))
     record = build_record(planned, built, trained, baselines, engine.accelerator, started=started)
     save_claims(attempt.model, lines_view(planned.task, with_labels(first), tuple(built.model.head.labels)), record)
-    save_first_card(attempt, record, home=home.path, watch=watch)
     home.require_locked()
     attempt.finish(record, planned.recipe, drawn_ids(planned.splits))
 

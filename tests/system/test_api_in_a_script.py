@@ -41,7 +41,7 @@ started = time.process_time()
 import finetune
 seconds = time.process_time() - started
 finetune.train  # what trains is imported, torch is not
-finetune.table, finetune.score, finetune.compare, finetune.check, finetune.open_run, finetune.UserError
+finetune.table, finetune.evaluate, finetune.compare, finetune.check, finetune.open_run, finetune.UserError
 assert "torch" not in sys.modules and "transformers" not in sys.modules
 print(seconds)
 """

@@ -54,6 +54,6 @@ def require_jinja2() -> None:
         import jinja2  # noqa: F401
     except ImportError as error:
         raise UserError(
-            f"an HTML page needs a package that is not installed ({error.name})",
+            f"a page needs a package that is not installed ({error.name})",
             "Install it: pip install 'bert-finetune[report]'",
         ) from error

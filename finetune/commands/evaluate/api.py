@@ -8,18 +8,20 @@ from typing import Any
 
 from finetune.api.evaluation import Evaluation
 from finetune.api.inputs import in_memory, is_path, named_options
-from finetune.api.model import Model
 from finetune.api.names import model_name
 from finetune.api.quiet import plainly, quiet_for
-from finetune.api.run import Run
+from finetune.commands.evaluate.answers import are_answers, score_answers
 from finetune.data.source import source_of
+from finetune.errors import UserError
 from finetune.inference.asked import NOTHING, AskedAnswers, asked_answers
 from finetune.runs.events import Event, Note, Watcher, unwatched
+from finetune.task_types.options import configured
+from finetune.task_types.registry import find
 
 
 @plainly
 def evaluate(
-    model: Run | Model | str | Path,
+    model: Any,
     task: Any,
     *,
     text: str | Sequence[str] | None = None,
@@ -36,13 +38,19 @@ def evaluate(
     risk: float | None = None,
     precision: Mapping[str, float] | None = None,
     label_sets: float | None = None,
+    null_odds: Any = None,
+    **options: Any,
 ) -> Evaluation:
     """Scores a model on a task, or on rows with the columns that it was trained on; nothing is trained.
 
-    Example: `finetune.evaluate(run.model, "mrpc")`, `finetune.evaluate(run, df)`
+    Predictions are scored without a model, as the official script of the task does.
+
+    Example: `finetune.evaluate(run.model, "mrpc")`, `finetune.evaluate(run, df)`,
+    `finetune.evaluate("predictions.json", "squad-v1")`
 
     Args:
-        model: A run, a model, the name of a run, or any fine-tuned checkpoint (folder or Hub name).
+        model: A run, a model, the name of a run, or any fine-tuned checkpoint (folder or Hub name). Or the prediction
+            of each row id: a JSON file, a dictionary, or a DataFrame with the columns `id` and `prediction`.
         task: The name of a task, the path of a data file, or rows in memory as for `finetune.train`.
         text: The column or columns of the inputs, if they have other names than in training.
         label: The column of the labels, if it has another name than in training.
@@ -58,13 +66,20 @@ def evaluate(
         risk: Score what `model.predict(..., risk=0.05)` answers, and count the others.
         precision: The same for the share of a label's predictions that must be right, by label.
         label_sets: Count how many labels are in sets of this level, or in intervals.
+        null_odds: For predictions: the odds of no answer of each row id (SQuAD 2.0), a JSON file or a dictionary.
+        **options: For predictions: options of the task.
 
     Returns:
         The scores of each split with labels; those of rows in memory and of a file are the split `dev`.
 
     Raises:
-        UserError: For an unknown model or task, rows without the model's columns, and rows without labels.
+        UserError: For an unknown model or task, rows without the model's columns, and rows without labels; for invalid
+            predictions, and missing ones.
     """
+    if are_answers(model, task, Path(out)):
+        return evaluate_answers(model, task, options, split=split, null_odds=null_odds, data=data_folder)
+    if name := next(iter(options), "null_odds" if null_odds is not None else ""):
+        raise UserError(f"{name}= is for predictions, and {model} is a model", "Leave it out")
     with ExitStack() as stack:
         if not is_path(task):
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -76,6 +91,14 @@ def evaluate(
             options=named_options(text=text, label=label, encoding=encoding, sheet=sheet), force=force,
             asked=asked_answers(coverage, risk, precision, label_sets),
         )  # fmt: skip
+
+
+def evaluate_answers(
+    answers: Any, task: str, options: Mapping[str, Any], *, split: str | None, null_odds: Any, data: str | Path | None
+) -> Evaluation:
+    """`evaluate` of predictions, with the options of the task in a dictionary."""
+    source = source_of(None if data is None else Path(data))
+    return score_answers(configured(find(task), options), answers, source=source, split=split, null_odds=null_odds)
 
 
 def evaluate_named(

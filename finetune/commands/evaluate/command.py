@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from finetune.api.evaluation import Evaluation
 from finetune.cli.arguments import (
     RESULTS,
     Coverage,
@@ -21,9 +22,11 @@ from finetune.cli.arguments import (
     Risk,
 )
 from finetune.cli.libraries import load_for
+from finetune.cli.options import note_line
 from finetune.cli.progress import watching
 from finetune.cli.terminal import echo, one_line, say
-from finetune.commands.evaluate.api import evaluate_named
+from finetune.commands.evaluate.answers import are_answers
+from finetune.commands.evaluate.api import evaluate_answers, evaluate_named
 from finetune.data.files import is_data
 from finetune.data.outputs import require_replaceable_output
 from finetune.data.paths import require_here
@@ -38,11 +41,15 @@ from finetune.training.targets import split_arguments
 
 def evaluate_command(
     model: Annotated[
-        str, typer.Argument(help="A run (folder or id), or any fine-tuned checkpoint (folder or Hub name).")
+        str,
+        typer.Argument(
+            help="A run (folder or id), any fine-tuned checkpoint (folder or Hub name), or a JSON file of predictions."
+        ),
     ],
     task: Annotated[str, typer.Argument(help="A task, or a data file with the columns of the training data.")],
     settings: Annotated[
-        list[str] | None, typer.Argument(help="text=COLUMN, label=COLUMN, encoding=NAME, sheet=NAME, for a data file.")
+        list[str] | None,
+        typer.Argument(help="text=COLUMN, label=COLUMN, encoding=NAME, sheet=NAME, for a data file; or task options."),
     ] = None,
     split: Annotated[str | None, typer.Option(help="Default: the task's dev splits.")] = None,
     predictions: Annotated[Path | None, typer.Option(help="Write every prediction to this Parquet file.")] = None,
@@ -50,6 +57,9 @@ def evaluate_command(
     risk: Risk = None,
     precision: Precision = None,
     label_sets: LabelSets = None,
+    null_odds: Annotated[
+        Path | None, typer.Option(help="For predictions (SQuAD 2.0): JSON with the odds of no answer of each id.")
+    ] = None,
     force: Replace = False,
     data: Data = None,
     out: Out = RESULTS,
@@ -59,6 +69,12 @@ def evaluate_command(
 ) -> None:
     """Prints the scores of each split."""
     others, given = split_arguments(settings or [])
+    if are_answers(model, task, out):
+        found = evaluate_answers(Path(model), task, given, split=split, null_odds=null_odds, data=data)
+        _print_scores(found, as_json=as_json)
+        return
+    if null_odds is not None:
+        raise UserError(f"--null-odds is for a file of predictions, and {model} is none", "Leave it out")
     asked = asked_answers(coverage, risk, precision, label_sets)
     _require_task(task, others)
     if predictions is not None:
@@ -80,6 +96,19 @@ def evaluate_command(
         say(in_words(named, found.task.metric) or "no labels, so no scores")
         for split, one in found.answered.items():
             say(one_line(f"{name_of(split)}: {answered_words(one)}"))
+
+
+def _print_scores(found: Evaluation, *, as_json: bool) -> None:
+    """Prints the scores of predictions, with three digits as official scripts do, and the thresholds."""
+    for note in found.notes:
+        say(one_line(note_line(note)), err=True)
+    if as_json:
+        echo(json.dumps(found.scores | ({"thresholds": found.thresholds} if found.thresholds else {})))
+        return
+    for split, scores in found.scores.items():
+        words = [f"{name} {found.task.metric(name).scaled(score):.3f}" for name, score in scores.items()]
+        words += [f"{name} {value:.6g}" for name, value in found.thresholds.items()]
+        echo(f"{split} {', '.join(words)}")
 
 
 def _require_task(task: str, others: Sequence[str]) -> None:

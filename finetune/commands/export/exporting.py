@@ -9,6 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import cast
 
+from finetune.analysis.card import model_card
 from finetune.commands.export.check import FULL, CheckedExport, checked_export
 from finetune.commands.export.graph import graph_inputs, graph_outputs, write_graph
 from finetune.commands.export.int8 import quantize
@@ -16,7 +17,7 @@ from finetune.commands.export.result import Export
 from finetune.commands.export.rows import checked_rows, run_to_export
 from finetune.commands.export.wanted import KEPT, MAKES_GRAPHS, MOST_TOLERANCE, WantedExport, require_new_folder
 from finetune.data.atomic import replace_folder, settle, temporary_folder
-from finetune.data.checksums import CHECKSUMS, NAME, write_checksums
+from finetune.data.checksums import ABOUT, CHECKSUMS, NAME, write_checksums
 from finetune.data.messages import so_many
 from finetune.data.source import Source
 from finetune.errors import UserError, first_line
@@ -74,6 +75,9 @@ def export_model(
         _require_as_good(checked, wanted, predictor)
         facts = replace(facts, check=checked.facts, tolerance=wanted.tolerance if wanted.bits else None)
         _describe(scratch, facts)
+        if run is not None:
+            card = model_card(run, exports={wanted.folder.absolute().name: facts})
+            (scratch / ABOUT).write_text(card, encoding="utf-8")
         size = sum(file.stat().st_size for file in scratch.glob("model.*"))
     if (computes_in := engine.computes_in[1]) not in FULL:
         apart = f"{checked.in_half:,} of {so_many(len(rows))} it then answers differently"

@@ -7,19 +7,27 @@ import typer
 from finetune.cli.arguments import RESULTS
 from finetune.cli.asking import asking
 from finetune.cli.terminal import echo
+from finetune.data.paths import read_small_text
+from finetune.errors import UserError
+from finetune.runs.toml import MOST_BYTES
 from finetune.task_types.starting_recipe import commented, starting_recipe
 from finetune.training.first_runs import checkpoint_of
-from finetune.training.targets import split_arguments
+from finetune.training.targets import recipe_files, split_arguments
 
 
 def init_command(
-    data: Annotated[str, typer.Argument(help="A file or folder of data.")],
+    data: Annotated[str, typer.Argument(help="A file or folder of data, or the name of a recipe.")],
     settings: Annotated[list[str] | None, typer.Argument(help="Settings as key=value, such as label=topic.")] = None,
 ) -> None:
-    """Prints a recipe, with what was inferred about the data in comments."""
+    """Prints a recipe: a shipped one unchanged, one for data with what was inferred in comments."""
     from finetune.checks.refusal import require_sound_data
 
     _, given = split_arguments(settings or [])
+    if recipe_file := recipe_files().get(data):
+        if given:
+            raise UserError(f"{data} is a recipe, which is printed without settings", "Edit the file that you write")
+        echo(read_small_text(recipe_file, most=MOST_BYTES), nl=False)
+        return
     checkpoint = checkpoint_of(given, RESULTS)
     recipe, task = asking(lambda settings: starting_recipe(data, settings, checkpoint=checkpoint), given)
     require_sound_data([task])

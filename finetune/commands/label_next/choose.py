@@ -1,22 +1,13 @@
-"""Chooses among candidates: the least sure ones, spread over what the model sees, without near copies."""
+"""Chooses among candidates: the least sure ones, spread over what the model sees."""
 
 from collections.abc import Sequence
 from warnings import catch_warnings, simplefilter
 
 import numpy as np
 
-from finetune.checks.minhash import near_pairs
-
 SPREAD_AMONG = 3  # times as many of the least sure rows as are wanted, over which the chosen ones are spread
 MOST_STEPS = 20  # of k-means
 LEAST_WEIGHT = 1e-6  # of a row whose prediction is certain
-
-
-def without_copies(known: Sequence[str], texts: Sequence[str]) -> list[int]:
-    """The indexes of the texts that are not a near copy of a known one, or of an earlier one that is kept."""
-    every = [*known, *texts]
-    later = {one for one, _ in near_pairs(every)}
-    return [index for index in range(len(texts)) if index + len(known) not in later]
 
 
 def spread(vectors: np.ndarray, doubts: np.ndarray, count: int, *, seed: int) -> list[int]:

@@ -17,7 +17,7 @@ from finetune.cli.terminal import echo, one_line, say
 from finetune.cli.which_run import say_which
 from finetune.commands.label_next.api import next_rows_of, require_pool
 from finetune.commands.label_next.result import MOST_CHOSEN, RANDOM_SHARE, AskedRows
-from finetune.data.messages import noun, so_many
+from finetune.data.messages import so_many
 from finetune.errors import UserError
 from finetune.runs.toml import typed_settings
 from finetune.training.targets import split_arguments
@@ -76,7 +76,6 @@ def label_next_command(
 def _summary(found: Mapping[str, Any]) -> str:
     """What was chosen, in a few lines."""
     left = [f"{found['labelled']:,} with labels"] * bool(found["labelled"])
-    left += [f"{found['copies']:,} near {noun(found['copies'], 'copy')}"] * bool(found["copies"])
     lines = [
         f"{so_many(found['chosen'])} of {found['rows']:,} -> {' and '.join(found['files'])}: the least sure ones, "
         f"{found['random']:,} at random" + (f"; left out: {', '.join(left)}" if left else "")

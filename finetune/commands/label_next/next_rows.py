@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from finetune.commands.label_next.candidates import PoolCandidate, PoolRows, pool_key, read_pool
-from finetune.commands.label_next.choose import SPREAD_AMONG, interleaved, spread, without_copies
+from finetune.commands.label_next.choose import SPREAD_AMONG, interleaved, spread
 from finetune.commands.label_next.labelled_rows import OwnRows, earlier_texts, labelled_texts, own_rows
 from finetune.commands.label_next.outputs import TABLE, Item, LabellingTarget, require_tool, tool_of, write_items
 from finetune.commands.label_next.result import AskedRows, NextRows
@@ -28,8 +28,7 @@ from finetune.runs.record_files import load_record
 from finetune.task_types.columns import Layout
 from finetune.task_types.trained_form import form_for
 
-SPARE = 2  # times as many rows are kept as may be chosen, since some are near copies
-MOST_KNOWN = 200_000  # labelled texts of which near copies are left out; of more, the first
+SPARE = 2  # times as many rows are kept as may be chosen, since some are drawn at random too
 MOST_SPREAD = 5_000  # rows that are spread; of more the least sure are taken, since k-means takes their square in time
 UNSURE, RANDOM, LABELLED = "unsure", "random", "labelled"  # why a row is in the output
 SPLIT = "split"  # the column that says which rows are dev, and the setting that names it
@@ -78,7 +77,7 @@ def write_next_rows(
         watch=watch,
     )
     _require_rows(pool, found)
-    chosen, copies = choose(predictor, found, texts[:MOST_KNOWN], asked)
+    chosen = choose(predictor, found, asked)
     before = None if asked.new_only else own
     written = write_items(target, lambda: _items(target, predictor, chosen, before, layout))
     return NextRows(
@@ -86,7 +85,6 @@ def write_next_rows(
         rows=found.rows,
         labelled=found.labelled,
         failed=found.failed,
-        copies=copies,
         chosen=len(chosen),
         random=sum(why == RANDOM for _, why in chosen),
         before=0 if before is None else sum(1 for _ in before),
@@ -96,19 +94,12 @@ def write_next_rows(
     )
 
 
-def choose(
-    predictor: Predictor, found: PoolRows, known: Sequence[str], asked: AskedRows
-) -> tuple[list[tuple[PoolCandidate, str]], int]:
-    """The rows with why each was chosen, in the order in which to label them, and how many were near copies.
-
-    Rows are left out that are near copies of a known text, or of another row.
-    """
-    every = list({one.key: one for one in (*found.at_random, *found.least_sure)}.values())
-    kept = {every[index].key for index in without_copies(known, [one.row.input for one in every])}
-    lots = round(asked.random * min(asked.rows, len(kept)))
-    at_random = [one for one in found.at_random if one.key in kept][:lots]
+def choose(predictor: Predictor, found: PoolRows, asked: AskedRows) -> list[tuple[PoolCandidate, str]]:
+    """The rows with why each was chosen, in the order in which to label them."""
+    different = len({one.key for one in (*found.at_random, *found.least_sure)})
+    at_random = found.at_random[: round(asked.random * min(asked.rows, different))]
     taken = {one.key for one in at_random}
-    rest = [one for one in found.least_sure if one.key in kept and one.key not in taken]
+    rest = [one for one in found.least_sure if one.key not in taken]
     wanted = asked.rows - len(at_random)
     among = rest if all(one.confidence is None for one in rest) else rest[: SPREAD_AMONG * wanted]
     if MOST_SPREAD >= wanted > 0 and len(among) > wanted:
@@ -117,7 +108,7 @@ def choose(
     among = among[:wanted]
     order = interleaved(range(len(among)), range(len(among), len(among) + len(at_random)))
     chosen = [*((one, UNSURE) for one in among), *((one, RANDOM) for one in at_random)]
-    return [chosen[index] for index in order], len(every) - len(kept)
+    return [chosen[index] for index in order]
 
 
 def _vectors(predictor: Predictor, some: Sequence[PoolCandidate]) -> np.ndarray:

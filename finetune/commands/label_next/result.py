@@ -27,7 +27,6 @@ class NextRows:
         rows: The number of rows in the pool.
         labelled: How many of them the run has read already.
         failed: How many of them cannot be predicted.
-        copies: How many were near copies of other rows.
         chosen: How many were chosen.
         random: How many of these at random.
         before: How many rows with labels follow the chosen ones.
@@ -42,7 +41,6 @@ class NextRows:
     rows: int
     labelled: int
     failed: int
-    copies: int
     chosen: int
     random: int
     before: int
@@ -59,7 +57,6 @@ class NextRows:
             "rows": self.rows,
             "labelled": self.labelled,
             "errors": self.failed,
-            "copies": self.copies,
             "chosen": self.chosen,
             "random": self.random,
             "labelled_rows_written": self.before,

@@ -2,11 +2,12 @@
 
 import sys
 from contextlib import nullcontext
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from finetune.cli.arguments import RESULTS, Examples, Exports, Out
+from finetune.cli.arguments import RESULTS, Out
 from finetune.cli.terminal import echo, say
 from finetune.cli.which_run import say_which
 from finetune.commands.push.api import prepared
@@ -22,8 +23,12 @@ def push_command(
     run: Annotated[str, typer.Argument(help="A run (folder, id, or task: its latest run).")],
     name: Annotated[str, typer.Argument(help="The repository: OWNER/NAME.")],
     private: Annotated[bool, typer.Option("--private", help="Make the repository private.")] = False,
-    export: Exports = None,
-    with_examples: Examples = False,
+    export: Annotated[
+        list[Path] | None, typer.Option("--export", help="Folder of an export of the run; repeatable.")
+    ] = None,
+    with_examples: Annotated[
+        bool, typer.Option("--with-examples", help="Show a few rows of the data in the card.")
+    ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     out: Out = RESULTS,
 ) -> None:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
 
+from finetune.analysis.card import export_facts_of, is_edited, model_card
 from finetune.data.atomic import require_no_link
 from finetune.data.checksums import ABOUT, CHECKSUMS, verify_folder
 from finetune.errors import UserError
-from finetune.inference.card.card import card_text, describe_run, is_edited
 from finetune.runs.folder import RunFolder
 
 NEVER = ("predictions*", "*.parquet", "*.jsonl", "*.csv", "*.tsv", "*.xlsx", "*.log", "*.env", ".*", "training-rows*")
@@ -39,16 +39,17 @@ def outgoing(
 ) -> Outgoing:
     """What of a run goes out. Raises UserError for damaged files, and for any that must not go out.
 
-    A card that was changed by hand goes as it is; any other is made for the name on the Hub.
+    A README.md that somebody wrote into the model's folder goes as it is; else the card is made.
     """
     if not NAME.fullmatch(name):
         raise UserError(f"'{name}' is not a name of a repository", "Name it OWNER/NAME, such as me/reviews")
-    run = describe_run(folder, exports=exports, with_examples=with_examples, hub_name=name)
-    own = folder.model / ABOUT
-    card = own.read_text(encoding="utf-8") if is_edited(own) else card_text(run)
-    files = {file.name: file for file in _saved_files(folder.model)}
-    for export in run.exports:
-        files |= {f"{export.name}/{file.name}": file for file in _saved_files(export.folder)}
+    model, own = folder.require_model(), folder.model / ABOUT
+    facts = {export.resolve().name: export_facts_of(export, folder) for export in exports}
+    made = model_card(folder, hub_name=name, exports=facts, with_examples=with_examples)
+    card = own.read_text(encoding="utf-8") if is_edited(own) else made
+    files = {file.name: file for file in _saved_files(model)}
+    for export in exports:
+        files |= {f"{export.resolve().name}/{file.name}": file for file in _saved_files(export)}
     _require_none_is_secret(files, card, token)
     return Outgoing(name=name, card=card, files=files)
 
@@ -73,7 +74,7 @@ def _require_none_is_secret(files: Mapping[str, Path], card: str, token: str) ->
         if file.suffix in TEXTS and _has_token(file.read_bytes(), token):
             raise UserError(f"{path}: holds a token of the Hub", f"Remove it from {file}")
     if _has_token(card.encode(), token):
-        raise UserError(f"{ABOUT}: holds a token of the Hub", "Remove it, or write the card again: finetune card RUN")
+        raise UserError(f"{ABOUT}: holds a token of the Hub", "Remove it")
 
 
 def _has_token(content: bytes, token: str) -> bool:

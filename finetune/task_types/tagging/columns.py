@@ -95,10 +95,6 @@ class Tagging(WordsType):
         words = items_of(evidence.columns.get(layout.text[0], ()))
         return replace(layout, signs_apart=not (layout.spans or layout.characters) and signs_are_apart(words))
 
-    def compared(self, golds: Sequence[Any]) -> Iterable[Sequence[Any]]:
-        """Each word's tags, where annotators have the same words."""
-        return zip(*golds, strict=True) if len(set(map(len, golds))) == 1 else [golds]
-
     def with_spelling(self, layout: Layout, columns: Mapping[str, Sequence[Any]]) -> Layout:
         """With the form and scheme of the tags, or the key of a span's text, which may be others than in training."""
         if not layout.label or layout.label[0] not in columns:

@@ -128,11 +128,11 @@ def test_predictions_are_scored_without_a_model(finished_run: FinishedRun, tmp_p
     answers = dict(zip(run.predictions["id"], run.predictions["prediction"], strict=True))
     (tmp_path / "answers.json").write_text(json.dumps(answers))
     for given in (run.predictions, answers, tmp_path / "answers.json"):
-        assert finetune.score("rte", given, data_folder=data).scores == expected
-    with pytest.raises(finetune.UserError, match="list"):
-        finetune.score("rte", ["entailment"], data_folder=data)
+        assert finetune.evaluate(given, "rte", data_folder=data).scores == expected
+    with pytest.raises(finetune.UserError, match="DataFrame without the columns"):
+        finetune.evaluate(run.predictions[["id"]], "rte", data_folder=data)
     with pytest.raises(finetune.UserError, match="two rows"):
-        finetune.score("rte", pd.concat([run.predictions] * 2), data_folder=data)
+        finetune.evaluate(pd.concat([run.predictions] * 2), "rte", data_folder=data)
 
 
 def test_a_model_is_scored_on_a_task_of_a_data_folder(

@@ -96,7 +96,7 @@ def test_a_command_that_shows_progress_can_be_quiet(name: str) -> None:
 
 
 ONLY_FILES = (  # that they write, send, or answer with
-    *("card", "cp", "init", "push", "report", "serve", "submission", "tokenizer", "track", "view"),
+    *("init", "push", "report", "serve", "submission", "tokenizer", "track", "view"),
 )
 
 

@@ -27,12 +27,10 @@ COMMANDS: dict[str, tuple[list[str], str, str, str]] = {
     "label-next": (["label-next", "RUN", NEW, "-o"], "out.csv", NEW, ".png"),
     "table": (["table", "glue", "-o"], "out.md", "", ".json"),
     "fix": (["check", "labelled.csv", "--fix"], "out.csv", "labelled.csv", ".png"),
-    "cp": (["cp", "glue-rte"], "out.toml", "", ".csv"),
     "search": (["search", "best.toml", "-o"], "out.toml", "best.toml", ".csv"),
     "submission": (["submission", "RUN", "--fill-missing", "-o"], "out.zip", "", ".csv"),
 }
 WRITERS = [name for name in COMMANDS if name not in ("search", "submission")]  # the others take long
-FORCED = [name for name in WRITERS if name != "cp"]  # which replaces nothing
 
 Run = Callable[..., tuple[int, str]]
 
@@ -133,7 +131,7 @@ def test_checkpoints_of_a_finished_run_are_not_deleted_elsewhere(
     assert_error(err, "checkpoints: is a symbolic link")
 
 
-@pytest.mark.parametrize("name", FORCED)
+@pytest.mark.parametrize("name", WRITERS)
 def test_a_file_of_others_is_replaced_if_asked_and_an_own_one_at_once(name: str, typed: Run, tmp_path: Path) -> None:
     output = tmp_path / COMMANDS[name][1]
     output.write_text(OTHERS)
@@ -157,7 +155,7 @@ def test_a_link_that_leads_nowhere_is_replaced_and_the_command_repeated(typed: R
     assert not (tmp_path / "nowhere").exists()
 
 
-@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in FORCED])
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in WRITERS])
 def test_a_file_of_others_stays(name: str, typed: Run, tmp_path: Path) -> None:
     output = tmp_path / COMMANDS[name][1]
     output.write_text(OTHERS)
@@ -197,7 +195,7 @@ def test_an_input_is_never_replaced(name: str, as_typed: Callable[[Path], Path],
     given[given.index(read)] = own.name
     try:
         before = own.read_bytes()
-        code, err = typed(name, as_typed(own), *["--force"] * (name in FORCED or name == "search"))
+        code, err = typed(name, as_typed(own), *["--force"] * (name in WRITERS or name == "search"))
     finally:
         given[given.index(own.name)] = read
     assert (code, own.read_bytes()) == (2, before)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from finetune.commands.score.answers import score_answers
+from finetune.commands.evaluate.answers import score_answers
 from finetune.data.source import Source
 from finetune.metrics.squad import score_v1
 from finetune.task_types.registry import find
@@ -29,9 +29,9 @@ def test_published_answers_have_the_official_scores(
     task: str, name: str, em: float, f1: float, real_data: Path
 ) -> None:
     scored = score_answers(find(task), published(real_data, name), source=Source(folder=real_data))
-    assert round(100 * scored.scores["em"], 3) == em
-    assert round(100 * scored.scores["f1"], 3) == f1
-    assert scored.notes == []
+    assert round(100 * scored.scores["dev"]["em"], 3) == em
+    assert round(100 * scored.scores["dev"]["f1"], 3) == f1
+    assert scored.notes == ()
 
 
 def test_published_answers_of_which_some_are_missing(real_data: Path, tmp_path: Path) -> None:
@@ -43,7 +43,7 @@ def test_published_answers_of_which_some_are_missing(real_data: Path, tmp_path: 
     rows = task.load(source, "dev").rows
     right = [score_v1(row.answers, answers[row.id]) for row in rows if row.id not in left_out]
     scored = score_answers(task, tmp_path / "some.json", source=source)
-    assert scored.scores["em"] == pytest.approx(sum(em for em, _ in right) / 10_570)
-    assert scored.scores["f1"] == pytest.approx(sum(f1 for _, f1 in right) / 10_570)
-    assert scored.scores["em"] < 0.86206
+    assert scored.scores["dev"]["em"] == pytest.approx(sum(em for em, _ in right) / 10_570)
+    assert scored.scores["dev"]["f1"] == pytest.approx(sum(f1 for _, f1 in right) / 10_570)
+    assert scored.scores["dev"]["em"] < 0.86206
     assert "has no prediction for 13 of 10,570 rows" in scored.notes[0]

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 
 from finetune.analysis.label_errors import suspects
+from finetune.analysis.limits import about_classes, about_labels, about_rows
 from finetune.analysis.temperature import temperature_of
 from finetune.commands.report.blocks import Block
 from finetune.commands.report.run_files import RunFiles, view_of_run
 from finetune.data.messages import so_many
-from finetune.inference.card.limits import about_classes, about_labels, about_rows
 from finetune.task_types.marked_text import cut
 
 ORDER = 160

@@ -5,9 +5,9 @@ import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
+from finetune.analysis.model_calls import architecture, example_inputs, quoted, transformers_code
 from finetune.commands.report.blocks import Block, Code
 from finetune.commands.report.run_files import RunFiles
-from finetune.inference.card.calls import architecture, example_inputs, quoted, transformers_code
 from finetune.runs.folder import RESULTS
 
 ORDER = 170

@@ -179,7 +179,7 @@ def test_json_is_one_object(in_process: InProcess, tmp_path: Path, tiny_bert: Pa
         (["empty.csv"], "empty.csv: is empty"),
         (["good.csv", "text=txet"], "Did you mean 'text'"),
         (["good.csv", "epochs=3"], "Did you mean 'train.epochs'"),
-        (["good.csv", "good.csv"], "Check one at a time; to compare with the rows of a run, train first"),
+        (["good.csv", "good.csv"], "Check one at a time"),
         (["good.csv", "--fix", "good.csv"], "output would overwrite the input"),
         (["good.csv", "--fix", "new.docx"], "new.docx"),
         (["good.csv", "--fix", "nowhere/new.csv"], "nowhere/new.csv: cannot be written"),

@@ -25,7 +25,7 @@ def test_korean_is_checked_for_its_letters_and_its_tokenizer(tmp_path: Path, che
     rows[10][0] = "this one is in English"
     path = write_csv(tmp_path / "a.csv", [["문장", "감정"], *rows])
     report = check(path)
-    expected = {"not-nfc": (5,), "jamo": (7,), "scripts": (11,)}
+    expected = {"not-nfc": (5,), "jamo": (7,)}
     assert {code: found(report).get(code) for code in expected} == expected
     (finding,) = (finding for finding in report.findings if finding.code == "vocabulary")
     assert "model=klue/bert-base, or klue/roberta-base, klue/roberta-large, monologg" in finding.remedy

@@ -219,7 +219,7 @@ def test_an_export_has_what_prediction_reads_alone(copied_run: FinishedRun, tmp_
     found = finetune.export(model.parent, tmp_path / "exported").folder
     names = {file.name for file in found.rglob("*")}
     assert names == {
-        "checksums.json", "config.json", "dev_claims.json", "export.json", "model.onnx",
+        "README.md", "checksums.json", "config.json", "dev_claims.json", "export.json", "model.onnx",
         "tokenizer.json", "tokenizer_config.json",
     }  # fmt: skip
 

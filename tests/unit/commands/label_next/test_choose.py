@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from finetune.commands.label_next.candidates import FewBest, PoolCandidate, pool_key
-from finetune.commands.label_next.choose import interleaved, spread, without_copies
+from finetune.commands.label_next.choose import interleaved, spread
 from finetune.data.records import Record
 from finetune.task_types import SentenceRow
 from finetune.task_types.parts import Answer
@@ -48,12 +48,6 @@ def test_chosen_rows_are_of_all_clusters_and_the_least_sure_first() -> None:
 
 def test_as_many_are_chosen_where_all_vectors_are_equal() -> None:
     assert sorted(spread(np.ones((6, 3)), np.zeros(6), 4, seed=0)) == [0, 1, 2, 3]
-
-
-def test_near_copies_of_known_and_of_earlier_texts_are_left_out() -> None:
-    long = "the cat sat on the mat of the old house for the whole of a very long and sunny day "
-    other = "quite another text about dogs, which ran through the fields until the evening came "
-    assert without_copies([f"{long}one"], [f"{long}two", f"{other}one", f"{other}two", "short"]) == [1, 3]
 
 
 def test_some_are_spread_evenly_among_most() -> None:

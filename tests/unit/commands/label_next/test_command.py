@@ -121,11 +121,10 @@ def write_pool(folder: Path, *texts: str, column: str = "review") -> None:
     (folder / "pool.csv").write_text(as_csv((column, "note"), *((text, "red") for (text,) in rows)))
 
 
-def test_rows_with_labels_and_near_copies_are_left_out_and_fewer_are_noted(asked: Any, tmp_path: Path) -> None:
-    long = "a very long text about a cat that sat on a mat for the whole of a day, and about the dog of its friend "
-    write_pool(tmp_path, f"{long}one", f"{long}two", "dogs ran", "cats slept")
+def test_rows_with_labels_and_copies_are_left_out_and_fewer_are_noted(asked: Any, tmp_path: Path) -> None:
+    write_pool(tmp_path, "the bird flew", "The  bird flew", "dogs ran", "cats slept")
     found = asked("sentence", "--rows", "10", "--new-only")
-    assert [found[name] for name in ("rows", "labelled", "copies", "chosen", "random")] == [6, 2, 1, 3, 0]
+    assert [found[name] for name in ("rows", "labelled", "chosen", "random")] == [6, 2, 3, 0]
     assert any("only 3 rows of the 10" in note for note in found["notes"])
     with (tmp_path / "next.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))

@@ -82,7 +82,7 @@ def test_another_model_replaces_weights_of_another_form(run: Path, hub: HubServe
 
 def test_a_card_that_was_changed_by_hand_goes_out_as_it_is(run: Path, hub: HubServer) -> None:
     file = run / "model" / ABOUT
-    file.write_text(file.read_text().replace("## Limits", "## My words"))
+    file.write_text("---\nlicense: mit\n---\n\n# My words\n")
     finetune.push(run, NAME)
     assert hub.repositories["model", NAME].files[ABOUT].decode() == file.read_text()
 

@@ -14,10 +14,10 @@ from sklearn.metrics import (
 )
 from sklearn.metrics import log_loss as their_log_loss
 
+from finetune.analysis.limits import about_classes
 from finetune.commands.report.blocks import Block, TableBlock
 from finetune.commands.report.split import by_class, calibration, thresholds
 from finetune.commands.report.split_view import SplitView
-from finetune.inference.card.limits import about_classes
 from finetune.metrics.calibration import brier, log_loss
 from finetune.task_types.types import view_of
 

@@ -1,4 +1,4 @@
-"""`finetune cp` and the like: recipes on the command line."""
+"""Recipes on the command line: printed, shown and changed."""
 
 import csv
 import json
@@ -6,6 +6,8 @@ import tomllib
 from pathlib import Path
 
 from support.cli import Finetune, InProcess
+
+from finetune.training.targets import RECIPES
 
 REVIEWS = [(f"the {'cat' if i % 2 else 'dog'} sat {i // 2}", "good" if i % 2 else "bad") for i in range(80)]
 
@@ -16,17 +18,10 @@ def written(path: Path, rows: list[tuple[str, ...]]) -> Path:
     return path
 
 
-def test_data_is_no_recipe_to_copy(in_process: InProcess, tmp_path: Path) -> None:
-    written(tmp_path / "reviews.csv", [("review", "mark"), *REVIEWS[:9]])
-    code, _, said = in_process("cp", "reviews.csv", "mine.toml", data=tmp_path)
-    assert code == 2
-    assert "`finetune init reviews.csv`" in said
-    assert not (tmp_path / "mine.toml").exists()
-
-
-def test_cp_gives_a_recipe_of_ones_own(here: Finetune, rte: Path, tiny_bert: Path, tmp_path: Path) -> None:
-    assert here("cp", "glue-rte").returncode == 0
-    text = (tmp_path / "glue-rte.toml").read_text()
+def test_init_prints_a_shipped_recipe_to_change(here: Finetune, rte: Path, tiny_bert: Path, tmp_path: Path) -> None:
+    text = here("init", "glue-rte").stdout
+    assert text == (RECIPES / "glue-rte.toml").read_text()
+    assert here("init", "glue-rte", "seed=3").returncode == 2
     (tmp_path / "glue-rte.toml").write_text(text.replace("epochs = 3", "epochs = 2"))
     shown = here("show", "glue-rte.toml", "--json")
     assert json.loads(shown.stdout)["train"]["epochs"] == 2

@@ -1,25 +1,20 @@
 """The card of a model: the calls in it work, its head is what huggingface_hub reads, and it has no text of the data."""
 
-import json
 import re
 import shlex
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from huggingface_hub import ModelCard
 from support.cli import InProcess
+from support.exports import export_of
 from support.runs import DATA, NO_CLASS, FinishedRun
 
-from finetune.data.checksums import ABOUT, CHECKSUMS, verify_folder
-from finetune.inference.card.card import card_text, describe_run, is_edited, save_first_card
-from finetune.inference.card.described import DescribedRun
-from finetune.inference.card.limits import about_baseline, about_classes, about_lengths
-from finetune.inference.card.markdown import code, escaped
-from finetune.inference.card.metadata import base_model
+from finetune.analysis.card import base_model, code, escaped, export_facts_of, is_edited, model_card
+from finetune.data.checksums import ABOUT, verify_folder
+from finetune.errors import UserError
 from finetune.models.fingerprint import fingerprint_of
-from finetune.runs.events import Event, Note
 from finetune.runs.folder import RunFolder
 from finetune.runs.predictions import read_lines
 from finetune.runs.record_files import load_record, write_record
@@ -38,7 +33,7 @@ def test_the_calls_of_a_card_work(
     shutil.copytree(run.parents[1], tmp_path / "results")
     data = Path(DATA[kind][0])
     shutil.copy(run.parents[2] / data, tmp_path / f"new{data.suffix}")
-    card = (run / "model" / ABOUT).read_text(encoding="utf-8")
+    card = model_card(RunFolder(run))
     (command,) = blocks_of(card, "bash")
     code, _, error = in_process(*shlex.split(command)[1:], data="")
     assert code == 0 and (tmp_path / f"predictions{data.suffix}").is_file(), error
@@ -51,10 +46,11 @@ def test_the_calls_of_a_card_work(
 
 
 @pytest.mark.parametrize("kind", [*DATA, "rte"])
-def test_the_head_of_a_card_has_every_score_of_the_record(finished_run: FinishedRun, kind: str) -> None:
+def test_the_head_of_a_card_has_every_score_of_the_record(finished_run: FinishedRun, kind: str, tmp_path: Path) -> None:
     run = finished_run(kind)
     record = load_record(run / "record.json")
-    head = ModelCard.load(run / "model" / ABOUT).data
+    (tmp_path / ABOUT).write_text(model_card(RunFolder(run)))
+    head = ModelCard.load(tmp_path / ABOUT).data
     found = {(one.dataset_split, one.metric_type): one.metric_value for one in head.eval_results}
     given = {(split, name): score for split, some in record.scores.items() for name, score in some.items()}
     plain = {key: round(score, 6) for key, score in given.items() if "/" not in key[1] and score == score}
@@ -72,70 +68,49 @@ def test_a_card_has_no_text_of_the_data_unless_asked(finished_run: FinishedRun, 
     lines = read_lines(folder, "dev")
     texts = {cell for line in lines for cell in line.values() if isinstance(cell, str) and len(cell.split()) > 2}
     texts |= {" ".join(line["words"]) for line in lines if "words" in line}
-    card = (folder.model / ABOUT).read_text(encoding="utf-8")
+    card = model_card(folder)
     assert texts and not [text for text in texts if text in card]
-    asked = card_text(describe_run(folder, with_examples=True))
+    asked = model_card(folder, with_examples=True)
     assert [text for text in texts if text in asked]
 
 
-def test_a_card_is_the_same_again_and_of_a_folder_that_is_intact(finished_run: FinishedRun) -> None:
-    folder = RunFolder(finished_run("sentence"))
-    first = (folder.model / ABOUT).read_text(encoding="utf-8")
-    record = load_record(folder.record_file).model_copy(update={"finished": "2030-01-01", "seconds": {"total": 9.0}})
-    again = replace(describe_run(folder), record=record)
-    assert card_text(again) == first
-    assert ABOUT not in json.loads((folder.model / CHECKSUMS).read_text())
-    verify_folder(folder.model, remedy="")
-    assert not is_edited(folder.model / ABOUT)
-
-
-def test_a_card_changes_neither_checksums_nor_fingerprint(copied_run: FinishedRun) -> None:
+def test_baselines_data_limits_and_seeds_are_in_the_card(copied_run: FinishedRun) -> None:
     folder = RunFolder(copied_run("sentence"))
-    before = fingerprint_of(folder.model)
-    (folder.model / ABOUT).write_text("mine\n")
-    assert fingerprint_of(folder.model) == before
-    verify_folder(folder.model, remedy="")
-    folder.require_model()
-
-
-def test_seeds_are_in_the_card_of_the_command_alone(copied_run: FinishedRun) -> None:
-    folder = RunFolder(copied_run("sentence"))
+    record = load_record(folder.record_file)
+    card = model_card(folder)
+    assert "| **this model** |" in card and "| the majority label |" in card
+    assert f"| train | `{record.task}` | {record.rows['train']:,} | 0 % |" in card
+    assert f"Trained on {record.rows['train']:,} rows" in card.partition("## Limits")[2]
+    assert "Over 2 seeds" not in card
     other = folder.path.parent / "0123456789"
     shutil.copytree(folder.path, other)
-    record = load_record(folder.record_file)
     changed = {"id": other.name, "recipe": {**record.recipe, "seed": 7}}
     write_record(other / "record.json", record.model_copy(update=changed))
-    found = describe_run(folder)
-    assert [one.id for one in found.seeds] == [other.name]
-    assert "Over 2 seeds:" in card_text(found)
-    assert "seeds:" not in (folder.model / ABOUT).read_text()
+    assert "Over 2 seeds macro f1 on dev has mean" in model_card(folder)
 
 
-def test_no_model_is_lost_because_its_card_cannot_be_made(
-    copied_run: FinishedRun, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder, told = RunFolder(copied_run("sentence")), list[Event]()
+def test_an_export_is_in_the_card_of_its_own_run_alone(copied_run: FinishedRun, tmp_path: Path) -> None:
+    folder = RunFolder(copied_run("sentence"))
+    facts = export_facts_of(export_of(folder.path, tmp_path / "small"), folder)
+    card = model_card(folder, hub_name="me/reviews", exports={"small": facts})
+    assert "hf download me/reviews --include 'small/*' --local-dir .\nfinetune predict small new.csv" in card
+    assert "Of 8 rows of dev it answers 7 as the run does; macro f1 is 98.0, that of the run 100.0." in card
+    (folder.model / "config.json").write_text("{}")
+    with pytest.raises(UserError, match="not of the model"):
+        export_facts_of(tmp_path / "small", folder)
+    with pytest.raises(UserError, match="not an export"):
+        export_facts_of(tmp_path, folder)
 
-    def broken(run: DescribedRun) -> str:
-        raise RuntimeError("a plugin's view")
 
-    monkeypatch.setattr("finetune.inference.card.card.card_text", broken)
-    save_first_card(folder, load_record(folder.record_file), home=folder.path, watch=told.append)
-    (note,) = told
-    assert isinstance(note, Note) and "a plugin's view" in note.text
-
-
-def test_limits_are_those_of_the_numbers(finished_run: FinishedRun) -> None:
-    found = describe_run(RunFolder(finished_run("tagging")))
-    assert found.view is not None
-    (never, few) = about_classes(found.view.classes(), "dev")
-    assert "PET (10 labels)" in never and "fewer than 20" in few
-    (baseline,) = about_baseline([found.record])
-    assert "worse than" in baseline or "not clearly better than" in baseline
-    cut = found.record.model_copy(update={"truncated": {"dev": 0.25}})
-    longest, truncated = about_lengths(cut, found.view, "dev")
-    assert str(int(found.view.lengths().max())) in longest and "25 %" in truncated
-    assert "25 %" in card_text(replace(found, record=cut))
+def test_a_card_of_ones_own_is_known_and_changes_neither_checksums_nor_fingerprint(copied_run: FinishedRun) -> None:
+    folder = RunFolder(copied_run("sentence"))
+    before, file = fingerprint_of(folder.model), folder.model / ABOUT
+    assert not file.exists()
+    for text, edited in ((model_card(folder), False), ("mine\n", True)):
+        file.write_text(text, encoding="utf-8")
+        assert is_edited(file) == edited
+        assert fingerprint_of(folder.model) == before
+        verify_folder(folder.model, remedy="")
 
 
 def test_labels_are_no_markup() -> None:

@@ -1,18 +1,23 @@
-"""Scores predictions by row id, of a JSON file (SQuAD's official format) or in memory, for every task."""
+"""Scores predictions by row id, of a JSON file (SQuAD's official format) or in memory, without a model."""
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from finetune.api.evaluation import Evaluation
+from finetune.api.inputs import is_path
+from finetune.data.files import is_data
 from finetune.data.messages import noun, so_many
 from finetune.data.paths import read_small
 from finetune.data.rows import Row
 from finetune.data.source import Source
 from finetune.errors import UserError, first_line
+from finetune.runs.lookup import named_run
+from finetune.runs.predictions import OLDER, PREDICTION
 from finetune.task_types.options import configured, option_values
 from finetune.task_types.parts import Answer
 from finetune.task_types.prepare import load_splits
@@ -20,48 +25,47 @@ from finetune.task_types.task import Task
 
 MOST_BYTES = 1_000_000_000  # of a file of predictions
 IDS_SHOWN = 3  # ids in a note
+ID = "id"  # the column of row ids
 GivenValues = dict[str, Any]  # row id -> prediction
 
 
-@dataclass(frozen=True, kw_only=True)
-class FileScores:
-    """Scores, the thresholds that were used, and notes about the file."""
-
-    scores: dict[str, float]
-    thresholds: dict[str, float]
-    notes: Sequence[str]
+def are_answers(given: Any, task: Any, out: Path) -> bool:
+    """Whether predictions are given, in memory or in a JSON file, and no model."""
+    if isinstance(given, Mapping) or hasattr(given, "columns"):
+        return True
+    file = is_path(given) and str(given).endswith(".json") and Path(given).is_file()
+    return file and isinstance(task, str) and not is_data(task) and named_run(str(given), out) is None
 
 
 def score_answers(
-    task: Task,
-    answers: Path | GivenValues,
-    *,
-    source: Source,
-    split: str = "dev",
-    null_odds: Path | GivenValues | None = None,
-) -> FileScores:
-    """Scores of predictions by row id, which may be in a JSON file, on a split.
+    task: Task, answers: Any, *, source: Source, split: str | None = None, null_odds: Any = None
+) -> Evaluation:
+    """Scores of predictions on a split, its first dev split by default. They are given by row id: a dictionary, a JSON
+    file, or a DataFrame with the columns `id` and `prediction`.
 
     For question answering, a missing prediction counts 0, as in the official script for SQuAD 1.1. Thresholds exist
     only with `null_odds` (SQuAD 2.0): the task's, else the one with the best F1, decides whether there is an answer;
     `best em` is the exact match at the threshold that is best for it. Raises UserError for invalid predictions,
     for missing ones of another task, and for rows without labels.
     """
+    split = split or task.dev_splits[0]
     loaded = load_splits(task, source, names=[split])[split]
     rows = loaded.rows
     if any(gold.value is None for gold in task.scoring.labels(rows)):
         raise UserError(f"{loaded.origin}: rows of the split '{split}' have no labels", "Choose another `split`")
-    name, given = _named(answers, "the predictions")
+    name, given = _named(answers, split, "the predictions")
     notes = _notes(task, name, given, rows)
     for row in rows:
         if row.id in given and not task.fits(given[row.id], row):
             raise UserError(
-                f"{name}: the prediction for {row.id} is {given[row.id]!r}", f"A valid one is {_label(task, row)!r}"
+                f"{name}: the prediction for {row.id} is {given[row.id]!r}",
+                f"A valid one is {task.scoring.labels([row])[0].value!r}",
             )
-    if null_odds is None:
-        return FileScores(scores=_scores(task, given, rows), thresholds={}, notes=notes)
-    scores, thresholds = _with_thresholds(task, given, _odds(null_odds, given, rows), rows)
-    return FileScores(scores=scores, thresholds=thresholds, notes=notes)
+    scores, thresholds = _scores(task, given, rows), dict[str, float]()
+    if null_odds is not None:
+        odds = _odds(*_named(null_odds, split, "the odds of no answer"), given, rows)
+        scores, thresholds = _with_thresholds(task, given, odds, rows)
+    return Evaluation(task=task, scores={split: scores}, thresholds=thresholds, notes=tuple(notes))
 
 
 def _scores(task: Task, given: GivenValues, rows: Sequence[Row]) -> dict[str, float]:
@@ -110,9 +114,8 @@ def _first(names: Sequence[str]) -> str:
     return ", ".join(names[:IDS_SHOWN]) + ", ..." * (len(names) > IDS_SHOWN)
 
 
-def _odds(null_odds: Path | GivenValues, given: GivenValues, rows: Sequence[Row]) -> dict[str, float]:
+def _odds(file: str, found: GivenValues, given: GivenValues, rows: Sequence[Row]) -> dict[str, float]:
     """The odds of no answer for each row that has a prediction."""
-    file, found = _named(null_odds, "the odds of no answer")
     odds = {row.id: found.get(row.id) for row in rows if row.id in given}
     for name, number in odds.items():
         if type(number) not in (int, float) or number != number:
@@ -121,13 +124,24 @@ def _odds(null_odds: Path | GivenValues, given: GivenValues, rows: Sequence[Row]
     return odds  # type: ignore[return-value]
 
 
-def _label(task: Task, row: Row) -> Any:
-    return task.scoring.labels([row])[0].value
-
-
-def _named(given: Path | GivenValues, name: str) -> tuple[str, GivenValues]:
-    """A name for messages, and the values by row id."""
-    return (str(given), _read(given)) if isinstance(given, Path) else (name, given)
+def _named(given: Any, split: str, name: str) -> tuple[str, GivenValues]:
+    """A name for messages, and the values by row id; of a DataFrame with several splits those of one."""
+    if is_path(given):
+        return str(given), _read(Path(given))
+    if isinstance(given, Mapping):
+        return name, {str(row): value for row, value in given.items()}
+    columns = list(getattr(given, "columns", ()))
+    column = next((column for column in (PREDICTION, OLDER) if column in columns), "")
+    if ID not in columns or not column:
+        raise UserError(
+            f"{name} are a {type(given).__name__} without the columns '{ID}' and '{PREDICTION}'",
+            "Give a dictionary from row id to prediction, a DataFrame with these columns, or a JSON file",
+        )
+    rows = given[given["split"] == split] if "split" in columns else given
+    if rows[ID].duplicated().any():
+        twice = rows[ID][rows[ID].duplicated()].iloc[0]
+        raise UserError(f"{name} have two rows with the id {twice}", "Give those of one run")
+    return name, dict(zip(rows[ID].astype(str), rows[column], strict=True))
 
 
 def _read(file: Path) -> GivenValues:

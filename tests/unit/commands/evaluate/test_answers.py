@@ -11,7 +11,7 @@ import finetune
 
 def test_the_command_scores_published_predictions(real_data: Path, in_process: Any) -> None:
     file = real_data / "squad-predictions" / "dev-v1.1_BERT_ensemble_GoogleAI.json"
-    code, out, err = in_process("score", "squad-v1", str(file), data=real_data)
+    code, out, err = in_process("evaluate", str(file), "squad-v1", data=real_data)
     assert code == 0, err
     assert out == "dev f1 92.196, em 86.206\n"
 
@@ -33,7 +33,7 @@ def answer_files(folder: Path, answers: dict[str, Any], odds: dict[str, Any]) ->
     (folder / "dev-v2.0.json").write_text(json.dumps(content))
     (folder / "answers.json").write_text(json.dumps(answers))
     (folder / "odds.json").write_text(json.dumps(odds))
-    return "score", "squad-v2", "answers.json", "--json"
+    return "evaluate", "answers.json", "squad-v2", "--json"
 
 
 def test_a_missing_answer_counts_0_even_where_none_is_right(tmp_path: Path, in_process: Any) -> None:
@@ -41,7 +41,7 @@ def test_a_missing_answer_counts_0_even_where_none_is_right(tmp_path: Path, in_p
     code, out, err = in_process(*command, data=tmp_path)
     assert code == 0, err
     found = json.loads(out)
-    assert (found["f1"], found["answerable/em"], found["unanswerable/em"]) == (0.5, 0.5, 0.5)
+    assert tuple(found["dev"][name] for name in ("f1", "answerable/em", "unanswerable/em")) == (0.5, 0.5, 0.5)
     assert "2 of 4 rows (b, d)" in err
     assert "(z, y)" in err
 
@@ -53,23 +53,23 @@ def test_given_thresholds_are_used_with_null_odds(tmp_path: Path, in_process: An
         code, out, err = in_process(*command, f"threshold={threshold}", data=tmp_path)
         assert code == 0, err
         found = json.loads(out)
-        assert (found["f1"], found["threshold"]) == (f1, threshold)
-        assert "best em" not in found
-        given = finetune.score(
-            "squad-v2", dict.fromkeys("abcd", "red cat"), null_odds=odds, data_folder=tmp_path, threshold=threshold
+        assert (found["dev"]["f1"], found["thresholds"]["threshold"]) == (f1, threshold)
+        assert "best em" not in found["dev"]
+        given = finetune.evaluate(
+            dict.fromkeys("abcd", "red cat"), "squad-v2", null_odds=odds, data_folder=tmp_path, threshold=threshold
         )
         assert (given.scores["dev"]["f1"], given.thresholds["threshold"]) == (f1, threshold)
     code, out, _ = in_process(*command, "threshold_em=9.0", data=tmp_path)
-    assert (json.loads(out)["best em"], json.loads(out)["f1"]) == (0.5, 0.75)
+    assert (json.loads(out)["dev"]["best em"], json.loads(out)["dev"]["f1"]) == (0.5, 0.75)
     code, out, _ = in_process(*command, "threshold=0.0", "threshold_em=9.0", data=tmp_path)
-    assert (json.loads(out)["best em"], json.loads(out)["threshold"]) == (0.5, 0.0)
+    assert (json.loads(out)["dev"]["best em"], json.loads(out)["thresholds"]["threshold"]) == (0.5, 0.0)
     command = (
         *answer_files(tmp_path, {"a": "red cat", "c": "red cat"}, odds | {"d": None}),
         "--null-odds",
         "odds.json",
     )
     code, out, _ = in_process(*command, data=tmp_path)  # what has no answer needs no odds
-    assert json.loads(out)["f1"] == 0.5
+    assert json.loads(out)["dev"]["f1"] == 0.5
     command = (*answer_files(tmp_path, {"a": "red cat"}, {}), "--null-odds", "odds.json")
     code, _, err = in_process(*command, data=tmp_path)
     assert (code, "odds.json" in err) == (2, True)
@@ -81,7 +81,7 @@ def test_given_thresholds_are_used_with_null_odds(tmp_path: Path, in_process: An
 def test_faults_of_answer_files_are_named(text: str, expected: str, tmp_path: Path, in_process: Any) -> None:
     (tmp_path / "dev-v1.1.json").write_text(json.dumps(squad(GOOD)))
     (tmp_path / "answers.json").write_text(text)
-    code, _, err = in_process("score", "squad-v1", "answers.json", data=tmp_path)
+    code, _, err = in_process("evaluate", "answers.json", "squad-v1", data=tmp_path)
     assert code == 2
     assert expected in err
     assert len(err.splitlines()) == 1

@@ -15,6 +15,19 @@ NAMED = 5  # classes of a sentence
 COMMON_SHARE = 0.9  # share of the labels that one class has, from which others are rare
 
 
+def limits_of(seeds: Sequence[RunRecord], view: View | None, split: str) -> list[str]:
+    """Every limit of a run, the first of `seeds`, and of its predictions of a split, where there are any."""
+    record = seeds[0]
+    return [
+        *_about_baseline(seeds),
+        *_about_choices(record),
+        *about_rows(record),
+        *about_labels(record),
+        *about_classes([] if view is None else view.classes(), split),
+        *_about_lengths(record, view, split),
+    ]
+
+
 def about_rows(record: RunRecord) -> Iterator[str]:
     """Few training rows."""
     count = record.rows.get("train", 0)
@@ -48,7 +61,7 @@ def about_classes(classes: Sequence[ClassScore], split: str) -> Iterator[str]:
         )
 
 
-def about_baseline(records: Sequence[RunRecord]) -> Iterator[str]:
+def _about_baseline(records: Sequence[RunRecord]) -> Iterator[str]:
     """A run, or several that differ in seeds alone, that is not clearly better than the best baseline."""
     found = verdict_of(records)
     if found.level in ("worse", "unclear") and found.baseline is not None:
@@ -56,14 +69,14 @@ def about_baseline(records: Sequence[RunRecord]) -> Iterator[str]:
         yield f"On {found.split} it is {words} {baseline_words(found.baseline)}, which is simpler."
 
 
-def about_choices(record: RunRecord) -> Iterator[str]:
+def _about_choices(record: RunRecord) -> Iterator[str]:
     """What dev chose, so that its scores are optimistic, and rows that the model knows."""
     yield from (f"{sentence[:1].upper()}{sentence[1:]}." for sentence in dev_choices(record))
     if known := known_to_model(record):
         yield f"{known[:1].upper()}{known[1:]}."
 
 
-def about_lengths(record: RunRecord, view: View | None, split: str) -> Iterator[str]:
+def _about_lengths(record: RunRecord, view: View | None, split: str) -> Iterator[str]:
     """The longest row that was scored, and the share of rows that were truncated."""
     if view is not None and len(view.lines):
         longest = f"{int(max(view.lengths())):,} {view.length_in}"
