@@ -19,7 +19,7 @@ from finetune.commands.serve.app import build_app
 from finetune.commands.serve.guard import Access
 from finetune.commands.serve.limits import ServeLimits
 from finetune.commands.serve.loading import load_models
-from finetune.commands.serve.running import ModelServer, MovingConnection, bound_socket
+from finetune.commands.serve.running import ModelServer, bound_socket
 from finetune.commands.serve.served_models import ServedModels
 from finetune.inference.model_source import ModelSource
 from finetune.runs.events import unwatched
@@ -64,9 +64,7 @@ def served(
     with bound_socket("127.0.0.1", 0) as bound:
         access = Access(host="127.0.0.1", token=token)
         app = build_app(models, access=access, examples=examples, log=lines.append, log_rows=log_rows)
-        config = uvicorn.Config(
-            app, http=MovingConnection, log_config=None, lifespan="off", timeout_graceful_shutdown=5
-        )
+        config = uvicorn.Config(app, log_config=None, lifespan="off", timeout_graceful_shutdown=5)
         server = ModelServer(config)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
         thread.start()

@@ -4,31 +4,23 @@ import csv
 import gzip
 import io
 import json
-import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet
 import pytest
-from huggingface_hub import InferenceClient, constants
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support.runs import trained_run
 from support.served import Served, error_of, served
-from transformers import pipeline
 
-from finetune.commands.serve import explained, model_paths, running
-from finetune.commands.serve.fill_mask import masked_texts
+from finetune.commands.serve import explained, model_paths
 from finetune.commands.serve.limits import ServeLimits
 from finetune.commands.serve.loading import load_models, load_one
-from finetune.commands.serve.pipelines import PipelineRequest
-from finetune.commands.serve.refused import Refused
 from finetune.commands.serve.served_model import ServedModel
 from finetune.inference.model_source import ModelSource
 from finetune.inference.predict_file import predict_file
@@ -158,8 +150,8 @@ def test_what_cannot_be_answered_is_one_line_of_json_and_the_server_lives(what: 
 
 
 def test_another_content_type_method_or_path_is_refused(server: Served) -> None:
-    assert [server.send(path, b"x", "text/plain").status_code for path in ("/predict", "/file", "/explain", "/")] == (
-        [415] * 4
+    assert [server.send(path, b"x", "text/plain").status_code for path in ("/predict", "/file", "/explain")] == (
+        [415] * 3
     )
     assert "application/json" in error_of(server.send("/predict", b"x", "text/plain"))
     assert (server.get("/predict").status_code, server.get("/docs").status_code) == (405, 404)
@@ -180,7 +172,7 @@ json_values = st.recursive(
 
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(value=json_values | st.fixed_dictionaries({"rows": st.lists(json_values, max_size=4)}), path=st.sampled_from(
-    ["/predict", "/explain", "/"]
+    ["/predict", "/explain"]
 ))  # fmt: skip
 def test_any_json_is_answered_or_refused(value: Any, path: str, server: Served) -> None:
     found = server.send(path, json.dumps(value).encode())
@@ -231,40 +223,6 @@ def test_a_file_that_cannot_be_predicted_is_refused(content: bytes, status: int,
         assert ("model reads: review" in error_of(found)) == (b"other" in content)
 
 
-@pytest.mark.parametrize("first", [b"", b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"])
-def test_a_connection_that_asks_for_nothing_is_closed(
-    first: bytes, server: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(running, "SECONDS_TO_MOVE", 0.1)
-    with socket.create_connection(("127.0.0.1", int(server.address.rpartition(":")[2])), timeout=10) as one:
-        one.sendall(first)
-        assert not first or one.recv(1_000).startswith(b"HTTP/1.1 200")
-        one.sendall(b"POST /predict HTTP/1.1\r\nHost: localhost\r\nX-More: ")  # and no more
-        began = time.monotonic()
-        with suppress(ConnectionResetError):
-            assert one.recv(1) == b""
-        assert time.monotonic() - began < 4  # uvicorn by itself closes none, or only after its answer
-
-
-def test_a_request_that_takes_its_time_is_answered(server: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "SECONDS_TO_MOVE", 0.05)
-    predict = ServedModel.predict
-
-    def slowly(model: ServedModel, rows: Any) -> Any:
-        time.sleep(0.5)
-        return predict(model, rows)
-
-    monkeypatch.setattr(ServedModel, "predict", slowly)
-    assert server.post("/predict", {"rows": ["the cat"]}).status_code == 200
-
-
-@pytest.mark.parametrize("parameters", [{"top_k": 10**9}, {"targets": ["cat"] * 10_000}])
-def test_no_more_words_for_a_mask_than_can_be_written(parameters: dict[str, Any]) -> None:
-    asked = PipelineRequest(inputs=["a [MASK]"], one=True, parameters=parameters)
-    with pytest.raises(Refused, match="at most 100"):
-        masked_texts(asked)
-
-
 def test_an_explanation_is_that_of_explain(server: Served, reviews: Path) -> None:
     import finetune
 
@@ -311,72 +269,6 @@ def test_without_captum_there_is_no_explanation(server: Served, monkeypatch: pyt
     monkeypatch.setattr(explained, "find_spec", lambda name: None)
     found = server.post("/explain", {"row": {"review": "the cat sat"}})
     assert (found.status_code, "bert-finetune[explain]" in error_of(found)) == (501, True)
-
-
-@pytest.fixture
-def online(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lets the Hub's client ask servers, of which these tests start their own."""
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-
-
-def test_the_client_of_the_hub_classifies_and_tags(
-    every: Served, finished_run: Callable[[str], Path], online: None
-) -> None:
-    labels = InferenceClient(f"{every.address}/reviews").text_classification("the cat sat")
-    run = finished_run("sentence")
-    cells = load_predictor(run).predict(["the cat sat"])[0]
-    assert {one.label: one.score for one in labels} == {"good": cells["p(good)"], "bad": cells["p(bad)"]}
-    (expected,) = pipeline("text-classification", model=str(run / "model"), top_k=None)("the cat sat")
-    assert [(one.label, pytest.approx(one.score, abs=2e-3)) for one in labels] == [
-        (one["label"], one["score"]) for one in expected
-    ]
-    assert len(InferenceClient(f"{every.address}/reviews").text_classification("the cat", top_k=1)) == 1
-    tagger = InferenceClient(f"{every.address}/tags")
-    text = "the dog sat the cat"
-    words = tagger.token_classification(text, aggregation_strategy="none", ignore_labels=[])
-    assert [text[one.start : one.end] for one in words] == [one.word for one in words] == text.split()
-    entities = tagger.token_classification(text)
-    tagged = load_predictor(finished_run("tagging")).predict([text])[0]["entities"]
-    assert [(one.entity_group, one.start, one.end) for one in entities] == [
-        (one["type"], one["start"], one["end"]) for one in tagged
-    ]
-
-
-def test_pipelines_take_pairs_and_lists_and_refuse_what_has_no_form(every: Served, server: Served) -> None:
-    several = server.post("/", {"inputs": ["the cat", "the dog"]}).json()
-    assert [labels[0]["label"] for labels in several] == ["good", "bad"]
-    for name in ("number", "span", "choice"):
-        refused = every.post(f"/{name}", {"inputs": {"text": "the cat", "text_pair": "the dog"}})
-        assert (refused.status_code, "/predict" in error_of(refused)) == (400, True)
-    for name in ("reviews", "many"):  # of one text, whose column is called otherwise, or `text`
-        refused = every.post(f"/{name}", {"inputs": {"text": "the cat", "text_pair": "the dog"}})
-        assert (refused.status_code, "two texts" in error_of(refused)) == (400, True)
-    for body in (
-        {"inputs": 3},
-        {"inputs": ""},
-        {},
-        {"inputs": "a", "parameters": {"top_k": 0}},
-        {"inputs": "a", "x": 1},
-    ):
-        assert server.post("/", body).status_code == 400
-    assert "stride" in error_of(every.post("/tags", {"inputs": "the cat", "parameters": {"stride": 1}}))
-
-
-def test_the_client_of_the_hub_fills_masks(tmp_path: Path, tiny_bert: Path, online: None) -> None:
-    lines = "\n\n".join(f"the cat sat on the {place} and ran" for place in ("house", "tree", "road", "river") * 8)
-    (tmp_path / "corpus.txt").write_text(lines)
-    run = trained_run(tmp_path / "results", tmp_path / "corpus.txt", tiny_bert, **{"train.epochs": 1})
-    with served(run) as server:
-        client = InferenceClient(server.address)
-        words = client.fill_mask("the [MASK] sat", top_k=3)
-        expected = pipeline("fill-mask", model=str(run / "model"))("the [MASK] sat", top_k=3)
-        for word, one in zip(words, expected, strict=True):
-            assert (word.token, word.token_str, word.sequence) == (one["token"], one["token_str"], one["sequence"])
-            assert word.score == pytest.approx(one["score"], abs=2e-3)  # ours may be in half precision
-        (cat,) = client.fill_mask("the [MASK] sat", targets=["cat"])
-        assert (cat.token_str, 0 < cat.score < 1) == ("cat", True)
-        assert [len(each) for each in server.post("/", {"inputs": "[MASK] cat [MASK]"}).json()] == [5, 5]
-        assert "[MASK]" in error_of(server.post("/", {"inputs": "the cat"}))
 
 
 def test_a_token_is_needed_for_all_but_the_page_and_health(reviews: Path) -> None:

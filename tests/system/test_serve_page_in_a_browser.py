@@ -21,7 +21,6 @@ pytestmark = pytest.mark.slow
 
 KINDS = ("sentence", "regression", "multilabel", "span", "choice", "choice by letter")
 TAGS = "the O\ncat B-PET\nsat O\n\nthe O\ndog B-PET\n\n" * 40
-CORPUS = "\n\n".join(f"the cat sat on the red house {i}\nthe dog ran by the river" for i in range(40))
 RELATIONS = [
     {"text": f"the {a} saw the {b} {i}", "e1": {"word": a}, "e2": {"word": b}, "label": "big" if i % 2 else "small"}
     for i in range(40)
@@ -38,7 +37,6 @@ ROWS = {  # of each shape, in the order of the fields
     "choice by letter": ["the cat 2", "sat", "ran", "lay"],
     "tagging": ["the cat sat"],
     "relation": ["the cat saw the dog", "cat", "dog"],
-    "text": ["the [MASK] sat on the [MASK]"],
 }
 
 
@@ -62,14 +60,12 @@ def runs(finished_run: FinishedRun, tiny_bert: Path, tmp_path_factory: pytest.Te
     """A run of each shape by kind; the words and their tags are learnt."""
     folder = tmp_path_factory.mktemp("own")
     (folder / "tags.conll").write_text(TAGS, encoding="utf-8")
-    (folder / "corpus.txt").write_text(CORPUS, encoding="utf-8")
     (folder / "relations.jsonl").write_text(as_json_lines(*RELATIONS), encoding="utf-8")
     once = {"train.epochs": 1, "train.patience": 1}
     return {
         **{kind: finished_run(kind) for kind in KINDS},
         "tagging": trained_run(folder / "tags", folder / "tags.conll", tiny_bert, **{"train.epochs": 15}),
         "relation": trained_run(folder / "relation", folder / "relations.jsonl", tiny_bert, spans="e1,e2", **once),
-        "text": trained_run(folder / "text", folder / "corpus.txt", tiny_bert, shape="text", **once),
     }
 
 
@@ -157,7 +153,6 @@ CHECKS: dict[str, Callable[[str], bool]] = {
     "choice by letter": lambda found: found.startswith(("sat", "ran", "lay")) and found.count("%") >= 3,
     "tagging": lambda found: "cat\nPET" in found or "catPET" in found,
     "relation": lambda found: found.startswith(("big", "small")) and found.count("%") >= 2,
-    "text": lambda found: "Word 1" in found and "Word 2" in found and found.count("%") == 10,
 }
 
 
@@ -270,9 +265,6 @@ def test_what_is_lacking_is_said_in_place(page: Page) -> None:
     page.type(["who sat?", ""])
     assert page.predict() == "Fill in: context"
     assert page.script("return document.activeElement.labels[0].textContent") == "context"
-    page.choose("text")
-    page.type(["the cat sat"])
-    assert page.predict() == "Write [MASK] at least once."
 
 
 def test_an_error_of_the_server_is_said_in_place(page: Page) -> None:

@@ -8,7 +8,6 @@ With one model its paths are also without its name (`/predict` and `/NAME/predic
 - `POST /explain`, `{"row": {...}}` -> what each word adds (`finetune explain --json`); 501 where that cannot be.
 - `POST /file`, CSV with the content type text/csv -> the same CSV with the predictions' columns, as `finetune predict`
   writes it.
-- `POST /` or `POST /NAME`, `{"inputs": ..., "parameters": {...}}` -> as pipelines of transformers answer.
 - `GET /about` -> `{"models": [{"name", "task", "shape", "columns", "labels", "scores": {metric: {"value", "low",
   "high", "rows", "shown"}}, "fingerprint", "max_length", "engine", "calibrated", "examples": [{"row", "prediction",
   "label", "right"}], "limits": {"rows", "characters", "body_bytes"}, "explain", "choices"}]}`; the scores of an
@@ -65,7 +64,7 @@ def build_app(
         for prefix in ["", f"/{name}"] if len(models.by_name) == 1 else [f"/{name}"]:
             for path in PATHS:
                 endpoint, described = paths.endpoint(path), paths.described(path)
-                app.add_api_route(f"{prefix}{path}" or "/", endpoint, methods=["POST"], openapi_extra=described)
+                app.add_api_route(f"{prefix}{path}", endpoint, methods=["POST"], openapi_extra=described)
     app.add_exception_handler(Refused, _refused)
     app.add_exception_handler(HTTPException, _unknown_path(list(models.by_name)))
     app.add_exception_handler(Exception, _fault)

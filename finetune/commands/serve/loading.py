@@ -42,10 +42,9 @@ def load_one(source: ModelSource, name: str, *, engine: str | None = None, watch
     """
     out = Path(source.out)
     found = replace(source, model=model_for_engine(source.model, engine, out=out)).load(watch=watch)
-    predictor = replace(found, engine=replace(found.engine, watch=unwatched))  # type: ignore[type-var]
+    unseen = replace(found.engine, watch=unwatched)  # type: ignore[type-var]  # progress is of loading alone
+    predictor = replace(found, engine=unseen)
     known_type(predictor.task)
-    unseen = replace(predictor.engine, watch=unwatched)  # type: ignore[type-var]  # progress is of loading alone
-    predictor = replace(predictor, engine=unseen)
     named = source.model if predictor.exported is None else predictor.exported.source.run
     run = None
     with suppress(UserError):  # of an export whose run is elsewhere

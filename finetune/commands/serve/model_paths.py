@@ -1,4 +1,4 @@
-"""The paths of one model: rows, a CSV file, an explanation, and the answers of pipelines."""
+"""The paths of one model: rows, a CSV file, and an explanation."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import MethodType
 from typing import Any
 
 from starlette.requests import Request
@@ -15,8 +14,6 @@ from starlette.responses import Response
 from finetune.commands.serve.bodies import Bodies, json_object, sent_rows, tokens_of_rows
 from finetune.commands.serve.csv_rows import csv_rows
 from finetune.commands.serve.explained import explain, require_explained
-from finetune.commands.serve.fill_mask import fill_masks, fills_masks, masked_texts
-from finetune.commands.serve.pipelines import as_pipelines_do, pipeline_request, rows_of_inputs
 from finetune.commands.serve.refused import Refused, json_response
 from finetune.commands.serve.served_model import ServedModel
 from finetune.commands.serve.served_models import ServedModels
@@ -43,7 +40,7 @@ class ModelPaths:
 
     def endpoint(self, path: str) -> Endpoint:
         """What a path answers to POST."""
-        return {"/predict": self.predict, "/explain": self.explain, "/file": self.file, "": self.pipeline}[path]
+        return {"/predict": self.predict, "/explain": self.explain, "/file": self.file}[path]
 
     def described(self, path: str) -> dict[str, Any]:
         """The body of a path in OpenAPI, with an example of the model's own columns."""
@@ -52,7 +49,6 @@ class ModelPaths:
             "/predict": (JSON, {"rows": [row]}),
             "/explain": (JSON, {"row": row}),
             "/file": (CSV, ",".join(row) + "\n" + ",".join(map(str, row.values())) + "\n"),
-            "": (JSON, {"inputs": "a text", "parameters": {}}),
         }
         kind, example = examples[path]
         schema = {"type": "string" if kind == CSV else "object"}
@@ -83,18 +79,6 @@ class ModelPaths:
         async with self.bodies.read(request, CSV) as body:
             with TemporaryDirectory() as folder:
                 return await self._file(request, body, Path(folder))
-
-    async def pipeline(self, request: Request) -> Response:
-        """Labels, entities or masked words as pipelines of transformers give them."""
-        async with self.bodies.read(request, JSON) as body:
-            asked, model = pipeline_request(json_object(body), self.limits.rows), self.model
-            if fills_masks(model):
-                tokens = tokens_of_rows(asked.inputs, self.limits)
-                work = MethodType(fill_masks, model)  # equal to that of other requests, so that they are one batch
-                found = await self.models.compute(request, self.name, work, masked_texts(asked), tokens)
-                return json_response(found[0] if asked.one else found)
-            cells = await self._predicted(request, rows_of_inputs(asked.inputs, model.columns))
-        return json_response(as_pipelines_do(model, asked, cells))
 
     @contextmanager
     def _explaining(self) -> Iterator[None]:

@@ -13,7 +13,7 @@ from finetune.inference.python_rows import names_read, window_values, with_ranks
 from finetune.runs.folder import RunFolder
 from finetune.task_types.data_type import DataType
 
-PATHS = ("/predict", "/explain", "/file", "")  # behind a model's name; of a single model also without it
+PATHS = ("/predict", "/explain", "/file")  # behind a model's name; of a single model also without it
 CONTEXT_AND_LIST = 2  # columns of a choice whose choices are one column, with a list
 
 

@@ -36,6 +36,7 @@ IN_COMMANDS = {  # commands that are shown
         "find.py",
         "folder.py",
         "forms.py",
+        "gone.py",
         "known_exports.py",
         "notes.py",
         "tracking.py",

@@ -1,4 +1,4 @@
-// How a prediction is drawn: bars, a number, marked words, an answer in its text, choices, words of masks.
+// How a prediction is drawn: bars, a number, marked words, an answer in its text, choices.
 const MOST_BARS = 8;  // of labels that are drawn before the others are folded
 const SERIES = 5;  // colours of entities, which have their names, too
 
@@ -101,14 +101,6 @@ function choiceAnswer(found, model, row, form) {
   const texts = form.texts(), shares = chances(found, "p(choice "), which = shares.findIndex(one => one.name === String(found.prediction));
   const entries = shares.map((one, place) => ({name: texts[place] || one.name, share: one.share, chosen: place === which}));
   return [headline(found["prediction text"] ?? asText(found.prediction)), bars(entries, {model}), ...believedNotes(model, [shares[which]?.share])];
-}
-
-function masksAnswer(found) {
-  const masks = Array.isArray(found[0]) ? found : [found], best = masks.map(some => some[0]?.token_str?.trim() ?? "");
-  return [headline(best.join(" · ")), ...masks.flatMap((some, place) => [
-    ...masks.length > 1 ? [make("h3", "", words("mask", place + 1))] : [],
-    bars(some.map((one, rank) => ({name: one.token_str.trim() || words("empties"), share: one.score, chosen: rank === 0}))),
-  ])];
 }
 
 function cellsAnswer(found) {  // of a task type that this page does not know

@@ -14,8 +14,8 @@ FEWEST_IN_BIN = 5  # dev predictions of a confidence, of fewer of which a share 
 
 
 def page_facts(model: ServedModel) -> dict[str, Any]:
-    """JSON values: `calibration`, the options of the task (such as thresholds) by name, the `mask` of the tokenizer,
-    how many `contexts` come before the choices of a row, the number of the `first_choice` in predictions, the columns
+    """JSON values: `calibration`, the options of the task (such as thresholds) by name, how many
+    `contexts` come before the choices of a row, the number of the `first_choice` in predictions, the columns
     of `marked` spans, and the `check` of an export.
 
     `calibration` has for each tenth of confidence with dev predictions their number and the share that was right.
@@ -24,7 +24,6 @@ def page_facts(model: ServedModel) -> dict[str, Any]:
     return {
         "calibration": _calibration(model),
         "options": option_values(model.predictor.task),
-        "mask": getattr(model.predictor.tokenizer, "mask_token", None) or "",  # an export's own tokenizer has none
         "contexts": 1 if layout is None else layout.contexts,
         "first_choice": _first_choice(model),
         "marked": [] if layout is None else list(layout.marked),

@@ -106,18 +106,3 @@ function choicesForm(model) {
     fault: () => require(contexts) || require(choices),
   };
 }
-
-function masksForm(model) {
-  const mask = model.mask, field = textField(model.columns[0], {lines: 4}), insert = make("button", "", words("addMask", mask));
-  insert.type = "button";
-  insert.addEventListener("click", () => {
-    field.area.setRangeText(mask, field.area.selectionStart, field.area.selectionEnd, "end");
-    field.area.focus();
-  });
-  return {
-    element: make("div", "", field.element, make("p", "actions", insert, make("span", "note", words("maskNote", mask)))),
-    read: () => ({[field.name]: field.read()}),
-    fill: row => field.fill(row[field.name] ?? ""),
-    fault: () => require([field]) || (asText(field.read()).includes(mask) ? "" : words("noMask", mask)),
-  };
-}

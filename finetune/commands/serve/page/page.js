@@ -6,7 +6,6 @@ const SHAPES = {  // by task type; any other has a field for each text and the c
   tagging: {form: model => textsForm(model, [4]), draw: entitiesAnswer},
   span: {form: model => textsForm(model, [2, 8]), draw: spanAnswer, empty: "noAnswer"},
   choice: {form: choicesForm, draw: choiceAnswer},
-  text: {form: masksForm, draw: masksAnswer, masks: true},
 };
 const OTHER = {form: model => textsForm(model, [4]), draw: cellsAnswer};
 const SHORT = 12;  // digits of a fingerprint
@@ -19,7 +18,6 @@ const path = name => models.length > 1 ? `/${encodeURIComponent(model.name)}/${n
 function choose(name) {
   model = models.find(one => one.name === name) ?? models[0];
   shape = SHAPES[model.shape] ?? OTHER;
-  if (shape.masks && !model.mask) shape = OTHER;
   form = shape.form(model);
   at("fields").replaceChildren(form.element);
   at("name").textContent = model.name;
@@ -56,7 +54,7 @@ async function predict() {
   const mine = running = new AbortController(), given = row = form.read();
   at("answer").ariaBusy = "true";
   try {
-    const found = await answerOf(given, mine.signal);
+    const [found] = (await asked(path("predict"), {rows: [given]}, mine.signal)).predictions;
     start("", ...found.error ? [] : shape.draw(found, model, given, form));
     if (found.error) fail(new Refused(found.error));
     at("answer").scrollIntoView({block: "nearest"});
@@ -64,11 +62,6 @@ async function predict() {
   } catch (error) {
     if (mine === running) { start(""); fail(error); }
   }
-}
-
-async function answerOf(given, signal) {
-  if (shape.masks) return asked(models.length > 1 ? `/${encodeURIComponent(model.name)}` : "/", {inputs: asText(Object.values(given)[0])}, signal);
-  return (await asked(path("predict"), {rows: [given]}, signal)).predictions[0];
 }
 
 async function explain() {

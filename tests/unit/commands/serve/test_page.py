@@ -69,11 +69,11 @@ def test_how_sure_it_was_right_to_be_is_that_of_the_dev_rows(finished_run: Finis
     assert page_facts(other)["calibration"] == []
 
 
-def test_thresholds_and_the_mask_are_those_of_the_model(finished_run: FinishedRun) -> None:
+def test_thresholds_are_those_of_the_model(finished_run: FinishedRun) -> None:
     model = load_one(ModelSource(model=str(finished_run("multilabel"))), "many")
     facts = page_facts(model)
     assert facts["options"]["thresholds"] == list(model.predictor.task.thresholds)  # type: ignore[attr-defined]
-    assert (facts["mask"], facts["contexts"]) == ("[MASK]", 1)
+    assert facts["contexts"] == 1
 
 
 @pytest.mark.parametrize(("kind", "first"), [("choice", 1), ("choice by letter", 1), ("sentence", 1)])
