@@ -16,7 +16,7 @@ FORMS = {
     "prenorm": "LayerNorm before each part, not after it (Xiong et al. 2020): a RoBERTa-PreLayerNorm",
     "sinusoidal": "fixed sinusoids as positions (Vaswani et al. 2017, section 3.5), which are not trained",
     "rotary": "queries and keys turned by their position (Su et al. 2021): a RoFormer",
-    "electra": "an ELECTRA, as objective=rtd pre-trains one (Clark et al. 2020)",
+    "electra": "an ELECTRA (Clark et al. 2020)",
 }
 TYPES = {"prenorm": "roberta-prelayernorm", "rotary": "roformer", "electra": "electra"}  # the others are BERTs
 SINUSOIDAL = "sinusoidal_positions"  # the setting of a saved config, by which they stay fixed
