@@ -133,7 +133,10 @@ def gone_setting(key: str) -> tuple[str, str] | None:
 
 
 def without_defaults(table: dict[str, Any]) -> dict[str, Any]:
-    """A recipe's table without settings that are gone and that nobody had set."""
+    """A recipe's table without settings that are gone and that nobody had set.
+
+    Raises UserError for an option of a task that is gone and was set; other settings are refused where they are parsed.
+    """
     found = dict(table)
     for name, default in DEFAULTS.items():
         section, _, key = name.rpartition(".")
@@ -141,4 +144,6 @@ def without_defaults(table: dict[str, Any]) -> dict[str, Any]:
         if isinstance(inner, dict) and key in inner and inner[key] == default:
             rest = {name: value for name, value in inner.items() if name != key}
             found = found | {section: rest} if section else rest
+        elif isinstance(inner, dict) and key in inner and section == "options" and (error := gone(key)):
+            raise error
     return found

@@ -35,10 +35,8 @@ def growth_table(records: Sequence[RunRecord]) -> str:
         "masked accuracy",
     ]
     rows = [_growth(one) for one in sorted(runs, key=_by_length)]
-    baselines = runs[0].baselines["dev"]
-    names = "; ".join(f"{name} {_perplexity(scores):,.0f}" for name, scores in baselines.items())
     sizes = f"{runs[0].recipe['model']}, a vocabulary of {int(runs[0].recipe['tokenizer']):,}"
-    note = f"{sizes}, one run each ({runs[0].device}). Perplexity of the baselines: {names}."
+    note = f"{sizes}, one run each ({runs[0].device})."
     return "\n".join([markdown_table(head, rows), "", note])
 
 
@@ -137,11 +135,10 @@ def _korean_note(records: Sequence[RunRecord], tuned: RunRecord) -> str:
     first = [one for one in records if one.task == "ratings_train.txt-text"]
     minutes = statistics.fmean(one.seconds["total"] for one in first) / 60
     nats = statistics.fmean(_nats(one.scores["dev"]) for one in first)
-    unigram, bigram = (_nats(first[0].baselines["dev"][name]) for name in ("unigram", "bigram"))
     updates = first[0].recipe["train"]["updates"]
     return (
-        f"Pre-training: {updates:,} updates, {minutes:.0f} minutes on one core, {nats:.1f} nats per word (unigram "
-        f"{unigram:.1f}, bigram {bigram:.1f}), {len(first)} seeds. Fine-tuning: {tuned.rows['train']:,} reviews, "
+        f"Pre-training: {updates:,} updates, {minutes:.0f} minutes on one core, {nats:.1f} nats per word, "
+        f"{len(first)} seeds. Fine-tuning: {tuned.rows['train']:,} reviews, "
         f"{tuned.recipe['train']['epochs']} epochs; {tuned.rows['test']:,} test rows."
     )
 

@@ -23,13 +23,8 @@ def append_arrays(file: BinaryIO, arrays: Arrays) -> Places:
 
 def map_arrays(file: Path, parts: Sequence[Places]) -> list[Arrays]:
     """The parts of a file, memory-mapped and read-only."""
-    content = mapped(file, np.uint8)
+    content = np.memmap(file, np.uint8, mode="r").view(np.ndarray) if file.stat().st_size else np.zeros(0, np.uint8)
     return [{name: _array(content, *place) for name, place in places.items()} for places in parts]
-
-
-def mapped(file: Path, kind: type) -> np.ndarray:
-    """A file of numbers of one type, memory-mapped and read-only."""
-    return np.memmap(file, kind, mode="r").view(np.ndarray) if file.stat().st_size else np.zeros(0, kind)
 
 
 def _array(content: np.ndarray, kind: str, shape: Sequence[int], begin: int) -> np.ndarray:

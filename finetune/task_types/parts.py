@@ -190,9 +190,9 @@ class Explainer(Part[AnyTask]):
 class Stream(Part[AnyTask]):
     """Training data that is drawn for each update, as in pre-training. By default it is what the codec encodes."""
 
-    def batch_fault(self, size: int) -> str:
-        """Why it cannot be trained with batches of so many rows, in words; empty where it can."""
-        return ""
+    def require_batch(self, size: int) -> None:
+        """Raises UserError where it cannot be trained with batches of so many rows."""
+        return
 
     def vocabulary(self, rows: Sequence[Row], watch: "Watcher", *, size: int) -> Path | None:
         """The folder of a vocabulary trained on the rows to train on, for a new encoder; None for other tasks."""

@@ -154,8 +154,7 @@ def plan_run(
     where = resolve_device(device)
     precision = resolve_precision(recipe.train.precision, where)
     set_deterministic(recipe.deterministic)
-    if fault := task.stream.batch_fault(recipe.train.batch_size):
-        raise UserError(f"train.batch_size is {recipe.train.batch_size}: {fault}", "Set a greater train.batch_size")
+    task.stream.require_batch(recipe.train.batch_size)
     size = trained_size(recipe)
     weights = None if size else _weights(recipe, resolved.encoder, str(recipe.tokenizer), watch)
     if size:

@@ -18,6 +18,8 @@ import pyarrow.parquet as pq
 import torch
 from safetensors.torch import load_file
 
+from finetune.gone import DEFAULTS
+
 # What differs each time that the same command is typed, or with the machine; and sums over files of the folder.
 VOLATILE = (
     "finished", "versions", "git_commit", "device", "seconds", "examples_per_second", "peak_memory_bytes", "cost",
@@ -154,6 +156,10 @@ def _without_what_is_gone(run: dict[str, Any]) -> dict[str, Any]:
     columns of the predictions too. The id of a run from such an encoder has a hash of its settings in it.
     """
     record = run["record"]
+    record.pop("together", None)  # which task of several a run was of
+    for name in DEFAULTS:
+        section, _, key = name.rpartition(".")
+        (record["recipe"].get(section, {}) if section else record["recipe"]).pop(key, None)
     if record["lineage"] and record["lineage"]["task"] == PRETRAINED_ON:
         record["id"], record["weights"] = "from a text", ""
     if record["headline"] == "perplexity":

@@ -1,17 +1,26 @@
 """Reads documents from files of text, as a stream."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 from os.path import commonpath
 from pathlib import Path
 
-from finetune.data.documents.columns import cells_of, column_of
+from finetune.data.documents.columns import USUAL, cells_of, column_of
 from finetune.data.documents.corpus_file import CorpusFile, Paths, corpus_files
-from finetune.data.documents.lines import filled_lines, has_blank_line, paragraphs, require_document
-from finetune.data.file_format import FileFormat
+from finetune.data.encodings.detect import spelled
+from finetune.data.file_format import FileFormat, Format
+from finetune.data.open_files import open_text
 from finetune.data.reading import version_of
+from finetune.data.records import Record
 from finetune.errors import UserError
+
+LONGEST_LINE = 1 << 23  # characters
+LONGEST_DOCUMENT = 1 << 26  # characters
+LINE_END = re.compile(r"\r\n|\r|\n")
+BAD = "\udcff"  # in the place of bytes that are not valid in the encoding
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +86,10 @@ def _named(files: Sequence[CorpusFile]) -> str:
 
 def _documents(files: Sequence[CorpusFile], column: str) -> Iterator[Document]:
     names = _names([file.path for file in files])
-    apart = any(has_blank_line(file) for file in files if file.form is None)
+    apart = any(_has_blank_line(file) for file in files if file.form is None)
     for file, name in zip(files, names, strict=True):
         version = version_of(file.path)
-        found = paragraphs(file, apart=apart) if file.form is None else _of_cells(file.path, file.form, column)
+        found = _paragraphs(file, apart=apart) if file.form is None else _of_cells(file.path, file.form, column)
         filled = (lines for lines in found if lines)
         yield from (Document(f"{name}{number}", lines) for number, lines in zip(count(1), filled, strict=False))
         if version_of(file.path) != version:
@@ -89,7 +98,7 @@ def _documents(files: Sequence[CorpusFile], column: str) -> Iterator[Document]:
 
 def _of_cells(path: Path, form: FileFormat, column: str) -> Iterator[tuple[str, ...]]:
     for place, text in cells_of(path, form, column):
-        require_document(path, place, len(text))
+        _require_document(path, place, len(text))
         yield tuple(filled_lines(text))
 
 
@@ -99,3 +108,85 @@ def _names(paths: Sequence[Path]) -> list[str]:
         return [""]
     folder = commonpath([path.absolute().parent for path in paths])
     return [f"{path.absolute().relative_to(folder).as_posix()}:" for path in paths]
+
+
+def _paragraphs(file: CorpusFile, *, apart: bool) -> Iterator[tuple[str, ...]]:
+    """Yields the lines of each document: those between blank lines, or with `apart` false each line.
+
+    Raises UserError for bytes of another encoding, and for a line or document that does not end.
+    """
+    lines: list[str] = []
+    size, first = 0, 1
+    for number, line in _numbered(file):
+        if line and apart:
+            first = number if not lines else first
+            lines.append(line)
+            size += len(line)
+            _require_document(file.path, f"line {first:,}", size)
+        elif line:
+            yield (line,)
+        elif lines:
+            yield tuple(lines)
+            lines, size = [], 0
+    if lines:
+        yield tuple(lines)
+
+
+def _has_blank_line(file: CorpusFile) -> bool:
+    """Whether a blank line separates lines of text."""
+    blank = filled = False
+    for _, line in _numbered(file):
+        if line and blank:
+            return True
+        filled = filled or bool(line)
+        blank = filled and not line
+    return False
+
+
+def filled_lines(text: str) -> Iterator[str]:
+    """The lines of a text, stripped, without blank ones."""
+    return (line for part in LINE_END.split(text) if (line := part.strip()))
+
+
+def _require_document(path: Path, place: str, size: int) -> None:
+    """Raises UserError for a document of more characters than fit in memory several times."""
+    if size > LONGEST_DOCUMENT:
+        raise UserError(
+            f"{path}: the document of {place} has more than {LONGEST_DOCUMENT >> 20} million characters",
+            "Put a blank line between documents",
+        )
+
+
+def _numbered(file: CorpusFile) -> Iterator[tuple[int, str]]:
+    """The stripped lines with their numbers, blank ones too."""
+    with open_text(file.path, compression=file.compression, encoding=file.encoding, newline=None) as opened:
+        for number, line in enumerate(iter(partial(opened.readline, LONGEST_LINE), ""), start=1):
+            if len(line) == LONGEST_LINE and line[-1] != "\n":
+                raise UserError(
+                    f"{file.path}:{number}: the line has {LONGEST_LINE >> 20} million characters or more",
+                    "Put each sentence or paragraph on a line",
+                )
+            if not line.isascii() and BAD in line:
+                raise UserError(
+                    f"{file.path}:{number}: has bytes that are not {spelled(file.encoding)}, as which the file starts",
+                    "Save all of it in one encoding, best UTF-8, or name the right one: encoding=NAME",
+                )
+            yield number, line.strip()
+
+
+def form_of_lines(path: Path, encoding: str = "") -> FileFormat:
+    """How a file of lines is read so that each document is a row with one column, `text`, in the encoding that is given
+    or detected. Raises UserError as `corpus_files`.
+    """
+    (file,) = corpus_files(path, encoding)
+    return FileFormat(format=DOCUMENTS, compression=file.compression, encoding=file.encoding)
+
+
+def _as_records(path: Path, form: FileFormat) -> Iterator[Record]:
+    for number, document in enumerate(read_documents(path, encoding=form.encoding), start=1):
+        yield Record(row=number, line=number, values={USUAL: document.text})
+
+
+DOCUMENTS = Format(
+    name="documents", title="lines of text", sniff=lambda _: None, read=_as_records, lines=False, names_columns=False
+)

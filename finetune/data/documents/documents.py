@@ -37,7 +37,7 @@ class Documents(Sequence[Document]):
     """The documents of files, as `read_documents` yields them, or those with the numbers `chosen` (counted from 0).
 
     They are read again by each iteration, one at a time. The first use of length, fingerprint or split reads all of
-    them; `known` is what an earlier pass has found. Items are found by reading up to them: ask for them in order.
+    them; `known` is what an earlier pass has found. An item is found by reading up to it.
     """
 
     def __init__(
@@ -54,9 +54,6 @@ class Documents(Sequence[Document]):
         self.encoding = encoding
         self.chosen = None if chosen is None else np.sort(chosen)
         self.known = known
-        self._place = 0
-        self._coming: Iterator[Document] = iter(())
-        self._last: Document | None = None
 
     @property
     def version(self) -> Version:
@@ -118,18 +115,10 @@ class Documents(Sequence[Document]):
             return self.choose(np.arange(*index.indices(len(self))))
         if not -len(self) <= index < len(self):
             raise IndexError(f"document {index} of {len(self)}")
-        return self._at(index % len(self))
-
-    def _at(self, index: int) -> Document:
-        """A document: the last one again, or a later one by reading on, or else by reading from the start."""
-        if self._last is None or index < self._place - 1:
-            self._place, self._coming = 0, iter(self)
-        if index >= self._place:
-            self._last = next(islice(self._coming, index - self._place, None), None)
-            self._place = index + 1
-        if self._last is None:
+        found = next(islice(iter(self), index % len(self), None), None)
+        if found is None:
             raise self._changed()
-        return self._last
+        return found
 
 
 def survey_of(documents: Iterator[Document]) -> Survey:

@@ -5,7 +5,7 @@ All pieces of a document with a chosen word are read, so that each is scored onc
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -111,51 +111,30 @@ def word_features(
 def pair_features(
     documents: Sequence[Document], tokens: DevTokens, vocabulary: PieceVocabulary, *, size: int
 ) -> list[Feature]:
-    """A feature for each pair of texts in `pairs_of` the documents, read at its first position, which has no label."""
+    """A feature for each pair of texts in `pairs_of` the documents, read at its first position, which has no label: a
+    text and what follows it, or what another document has in its second half.
+    """
     several = [number for number, document in enumerate(documents) if len(document.lines) > 1]
     note = Piece(units=tokens.units[:0], lines=tokens.units[:0], vocabulary=vocabulary)
-    return [
-        _of_pair(_next_pair(Feature(row=row, note=note), documents, tokens, several, pair, size=size), vocabulary, pair)
-        for row in several
-        for pair in range(len(pairs_of(documents[row])))
-    ]
-
-
-def _next_pair(
-    base: Feature, documents: Sequence[Document], tokens: DevTokens, several: Sequence[int], pair: int, *, size: int
-) -> Feature:
-    """A text and what follows it, or what another document has in its second half."""
-    row = base.row
-    cut, is_next = pairs_of(documents[row])[pair]
-    bits = random_bits(documents[row], pair) >> 1  # the lowest bit is the label
-    others = [number for number in several if number != row]
-    source = others[bits % len(others)] if others else row
-    return pair_feature(
-        base,
-        tokens.document(row, 0, cut),
-        tokens.document(row, cut, len(documents[row].lines)),
-        tokens.document(source, max(1, len(documents[source].lines) // 2), len(documents[source].lines)),
-        size=size,
-        label=IS_NEXT if is_next else IS_RANDOM,
-        share=(bits >> 32) / 2**31,
-    )
-
-
-def _of_pair(feature: Feature, vocabulary: PieceVocabulary, pair: int) -> Feature:
-    """A pair as a feature of dev."""
-    return Feature(
-        row=feature.row,
-        input_ids=feature.input_ids,
-        token_type_ids=feature.token_type_ids,
-        reads=[0],
-        label={WORDS: [IGNORED], **feature.label},
-        note=DevPiece(
-            words=np.array([[NONE, NONE]]),
-            shared=np.array([0]),
-            vocabulary=vocabulary,
-            pair=pair,
-        ),
-    )
+    found = []
+    for row in several:
+        others = [number for number in several if number != row]
+        for pair, (cut, is_next) in enumerate(pairs_of(documents[row])):
+            bits = random_bits(documents[row], pair) >> 1  # the lowest bit is the label
+            source = others[bits % len(others)] if others else row
+            lines = len(documents[source].lines)
+            made = pair_feature(
+                Feature(row=row, note=note),
+                tokens.document(row, 0, cut),
+                tokens.document(row, cut, len(documents[row].lines)),
+                tokens.document(source, max(1, lines // 2), lines),
+                size=size,
+                label=IS_NEXT if is_next else IS_RANDOM,
+                share=(bits >> 32) / 2**31,
+            )
+            unread = DevPiece(words=np.array([[NONE, NONE]]), shared=np.array([0]), vocabulary=vocabulary, pair=pair)
+            found.append(replace(made, reads=[0], label={WORDS: [IGNORED], **made.label}, note=unread))
+    return found
 
 
 def pairs_of(document: Document) -> list[tuple[int, bool]]:

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from finetune.data.detect import detect
-from finetune.data.documents.as_records import form_of_lines
 from finetune.data.documents.corpus_file import LINES, CorpusStart, columns_of_lines
+from finetune.data.documents.document import form_of_lines
 from finetune.data.file_format import FileFormat
 from finetune.data.formats import delimited
 from finetune.data.formats.refused import require_read

@@ -107,10 +107,14 @@ class TextExplainer(Explainer["TextTask"]):
 class TextStream(Stream["TextTask"]):
     """Pieces of documents, with new masks for each update."""
 
-    def batch_fault(self, size: int) -> str:
-        if not self.task.paired or size > 1:
-            return ""
-        return f"objective={self.task.objective} takes texts that do not follow from the other documents of a batch"
+    def require_batch(self, size: int) -> None:
+        """Raises UserError for pairs of texts in a batch of one."""
+        if self.task.paired and size == 1:
+            raise UserError(
+                f"train.batch_size is {size}: objective={self.task.objective} takes texts that do not follow from the "
+                "other documents of a batch",
+                "Set a greater train.batch_size",
+            )
 
     def train_features(
         self, rows: Sequence[Document], tokenizer: "PreTrainedTokenizerBase", max_length: int, watch: Watcher

@@ -31,40 +31,6 @@ class PieceVocabulary:
     special: np.ndarray
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Piece:
-    """The note of a feature: the unit of each token `(tokens,)` int8, and the borders of its lines, `(borders,)`.
-
-    These are the tokens that start lines, and what follows the text where a line ends with it.
-    """
-
-    units: np.ndarray
-    lines: np.ndarray
-    vocabulary: PieceVocabulary
-
-
-def piece_vocabulary(tokenizer: "PreTrainedTokenizerBase") -> PieceVocabulary:
-    """A fast tokenizer's vocabulary. Raises UserError where it has no [MASK]."""
-    if tokenizer.mask_token_id is None:
-        raise UserError(
-            "the tokenizer of this model has no [MASK] token, which pre-training needs",
-            "Train one with `finetune tokenizer`, or name another model",
-        )
-    names = set(tokenizer.all_special_ids)
-    numbers = np.array(sorted(tokenizer.get_vocab().values()))
-    special = np.zeros(numbers[-1] + 1, bool)
-    special[[number for number in names if number != tokenizer.unk_token_id]] = True
-    return PieceVocabulary(
-        tokenizer=tokenizer,
-        single=single_template(tokenizer),
-        pair=pair_template(tokenizer),
-        mask_id=int(tokenizer.mask_token_id),
-        unknown_id=tokenizer.unk_token_id,
-        ordinary=numbers[~np.isin(numbers, list(names))],
-        special=special,
-    )
-
-
 def vocabulary_for(objective: str, tokenizer: "PreTrainedTokenizerBase") -> PieceVocabulary:
     """A fast tokenizer's vocabulary. Raises UserError where it has no [MASK], and where a text begins with no special
     token and the objective predicts its first word from one.

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from finetune.data.documents import Documents, read_documents, split_documents
-from finetune.data.documents import lines as lines_module
+from finetune.data.documents import document as document_module
 from finetune.errors import UserError
 
 POEM = [("The cat sat.", "It was old."), ("A dog ran.",), ("...",), ("Ein Vogel, schön.", "두 줄", "3")]
@@ -125,8 +125,8 @@ def test_lines_of_several_megabytes(tmp_path: Path) -> None:
 
 
 def test_lines_and_documents_without_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lines_module, "LONGEST_LINE", 1 << 10)
-    monkeypatch.setattr(lines_module, "LONGEST_DOCUMENT", 1 << 12)
+    monkeypatch.setattr(document_module, "LONGEST_LINE", 1 << 10)
+    monkeypatch.setattr(document_module, "LONGEST_DOCUMENT", 1 << 12)
     with pytest.raises(UserError, match=r"a.txt:2: the line"):
         lines_of(write(tmp_path / "a.txt", "a\n" + "b" * 1025))
     with pytest.raises(UserError, match="line 3 has more"):

@@ -20,10 +20,9 @@ from finetune.errors import UserError
 from finetune.models.batch import collate
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.events import Event, Working
-from finetune.task_types.pretraining import corpus as corpora
-from finetune.task_types.pretraining import dev, tokens
-from finetune.task_types.pretraining.corpus import open_corpus
+from finetune.task_types.pretraining import dev, reader, tokens
 from finetune.task_types.pretraining.pieces import SPECIAL, PieceFeatures, pieces
+from finetune.task_types.pretraining.reader import open_corpus
 from finetune.task_types.pretraining.tokens import Tokens, cached_tokens
 from finetune.task_types.pretraining.vocabulary import vocabulary_for
 
@@ -149,8 +148,8 @@ def test_the_survey_of_a_corpus_is_cached_until_a_file_changes(tmp_path: Path, m
     path = tmp_path / "a.txt"
     path.write_text("a\nb\nc\n")
     saved: list[Survey] = []
-    save = corpora._save
-    monkeypatch.setattr(corpora, "_save", lambda kept, known: (saved.append(known), save(kept, known)))
+    save = reader._save
+    monkeypatch.setattr(reader, "_save", lambda kept, known: (saved.append(known), save(kept, known)))
     first = open_corpus(path)
     second = open_corpus(path)
     assert len(saved) == 1
