@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from finetune.data.messages import so_many
-from finetune.runs.kept_head import OLD_DEV, OLD_MODEL
 from finetune.runs.record import RunRecord
+from finetune.runs.record_parts import OLD_DEV, OLD_MODEL
 
 BY_LABEL = "/f1"  # ends the names of the scores by label
 COLUMNS = ("label", "old model", "this run", "difference")

@@ -15,7 +15,7 @@ from finetune.api.html import html_list, html_table
 from finetune.api.quiet import plainly
 from finetune.metrics.metric import Metric
 from finetune.metrics.scores import plain_metrics
-from finetune.runs.best import best_group, best_run
+from finetune.runs.data_sizes import best_group, best_run
 from finetune.runs.folder import RunFolder
 from finetune.runs.lookup import require_run
 from finetune.runs.predictions import NEEDED

@@ -9,8 +9,7 @@ from finetune.cli.console import Terminal, as_plain_text
 from finetune.cli.next_commands import GivenOptions
 from finetune.data.files import is_data
 from finetune.data.messages import so_many
-from finetune.runs.best import best_group
-from finetune.runs.data_sizes import of_largest_sizes
+from finetune.runs.data_sizes import best_group, of_largest_sizes
 from finetune.runs.folder import RunFolder
 from finetune.runs.lineage import SEEDS, lineage_words
 from finetune.runs.pace import duration

@@ -14,13 +14,12 @@ from finetune.cli.tables import CellRow, Column, FittedTable, columns, short_mod
 from finetune.cli.terminal import one_line
 from finetune.data.messages import noun, so_many
 from finetune.metrics.scores import plain_metrics
-from finetune.runs.best import best_group
+from finetune.runs.data_sizes import best_group
 from finetune.runs.interrupted import InterruptedRun
-from finetune.runs.kept_head import OLD_DEV
-from finetune.runs.listed_run import ListedRun
 from finetune.runs.pace import duration
 from finetune.runs.recipe_diff import listed_differences
-from finetune.runs.record import RunRecord
+from finetune.runs.record import ListedRun, RunRecord
+from finetune.runs.record_parts import OLD_DEV
 from finetune.runs.seeds import by_setting, differing_settings, failed, shared_encoders, spread_by_seed, summarised
 from finetune.runs.verdict import interval_of
 from finetune.task_types.tagging.intent.row import PREFIX

@@ -5,12 +5,12 @@ from contextlib import nullcontext
 
 from accelerate import Accelerator
 
-from finetune.runs.cost import logged_seconds
 from finetune.runs.environment import versions
 from finetune.runs.events import AlreadyDone, Done, EventLog, Watcher
 from finetune.runs.folder import RunFolder
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
+from finetune.runs.record_parts import logged_seconds
 from finetune.training.checkpoints import Checkpoints
 from finetune.training.meter import Meter
 from finetune.training.run_options import RunOptions

@@ -14,7 +14,7 @@ from finetune.api.run import Run
 from finetune.commands.label_next.result import NextRows
 from finetune.data.outputs import require_replaceable_output
 from finetune.data.source import source_of
-from finetune.data.writing import require_writable
+from finetune.data.writing import written_format
 from finetune.errors import UserError, shown_value
 from finetune.inference.predict_plan import require_predictable
 from finetune.runs.events import Watcher, unwatched
@@ -94,7 +94,7 @@ def require_pool(
     if not 0 <= random <= 1:
         raise UserError(f"random is {shown_value(random)}", "Give a share from 0 to 1")
     require_replaceable_output(output, reads=[pool], force=force)
-    require_writable(output, [])
+    written_format(output)
     folder = require_run(run, out)
     require_predictable(str(folder.path), pool, output.with_suffix(".csv"), options, out=out, force=True)
     return folder

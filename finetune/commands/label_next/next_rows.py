@@ -20,9 +20,9 @@ from finetune.inference.predict_plan import SAMPLE_ROWS, known_type, layout_for,
 from finetune.inference.predictor import Predictor
 from finetune.runs.events import RowsPredicted, Watcher
 from finetune.runs.folder import RunFolder
-from finetune.runs.kept_head import OLD_DEV
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
+from finetune.runs.record_parts import OLD_DEV
 from finetune.task_types.columns import Layout
 from finetune.task_types.pretraining.columns import Text
 from finetune.task_types.row_builder import row_of
@@ -67,7 +67,7 @@ def write_next_rows(
                 failed += 1
                 unusable = unusable or f"row {record.row} {answer}"
                 continue
-            if (key := text_key(row.input)) in known:
+            if (key := row_key(row.input)) in known:
                 known_count += 1
                 continue
             confidence = task.codec.confidence(answer, row)
@@ -115,7 +115,7 @@ class BestRows:
         self.keys.add(key)
 
 
-def text_key(text: str) -> int:
+def row_key(text: str) -> int:
     """A hash of a text that ignores case and spaces; it orders texts at random."""
     digest = blake2b(same_text(text).encode("utf-8", "surrogatepass"), digest_size=8)
     return int.from_bytes(digest.digest(), "big")
@@ -145,7 +145,7 @@ def _write(output: Path, chosen: list[dict[str, Any]], layout: Layout, labels: C
     for row in chosen:
         cell = row["suggested"]
         rows.append({**row, **empty, suggested: spelled.get(cell, cell) if isinstance(cell, str) else cell})
-    write_rows(output, rows, [*names], escaped=[suggested], added=[suggested])
+    write_rows(output, rows, [*names], escaped=[suggested])
 
 
 def known_texts(record: RunRecord, task: Task, layout: Layout | None, source: Source) -> tuple[set[int], str]:
@@ -156,7 +156,7 @@ def known_texts(record: RunRecord, task: Task, layout: Layout | None, source: So
             continue
         try:
             if layout is None:
-                known.update(text_key(row.input) for row in task.load(source, split).rows)
+                known.update(row_key(row.input) for row in task.load(source, split).rows)
             else:
                 known.update(_file_texts(Path(origin), layout, record.recipe.get("options", {})))
         except UserError as error:
@@ -172,4 +172,4 @@ def _file_texts(file: Path, layout: Layout, options: Mapping[str, Any]) -> Itera
         except NoRow:
             continue
         if row.gold is not None:
-            yield text_key(row.input)
+            yield row_key(row.input)

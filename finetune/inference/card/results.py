@@ -10,8 +10,8 @@ from finetune.metrics.calibration import cut_off_cells, expected_error, reliabil
 from finetune.metrics.metric import Metric
 from finetune.metrics.scores import plain_metrics
 from finetune.runs.dev_choices import chosen_by_scored
-from finetune.runs.margin import ScoreInterval
 from finetune.runs.record import RunRecord
+from finetune.runs.record_parts import ScoreInterval
 from finetune.runs.seeds import summarised
 from finetune.runs.verdict import baseline_words, interval_of, verdict_of
 from finetune.task_types.view import View
