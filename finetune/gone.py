@@ -72,10 +72,7 @@ GONE: dict[str, tuple[str, str]] = {
         "trained each run on several machines",
         "Start it on each of them with torchrun --nnodes 2 --nproc_per_node 4 -m finetune run",
     ),
-    "label-next --new-only": (
-        "left out rows with labels, which label-next also wrote",
-        "Leave it out: it writes new rows alone",
-    ),
+    "label-next --new-only": ("wrote new rows alone", "Leave it out: no others are written"),
     "search --page": ("drew the trials of a search as parallel coordinates", "Read the table, or --json"),
     "--processes": (
         "started several processes for each run",

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from finetune.analysis.diagnosis.diagnose import diagnosis_of
-from finetune.analysis.old_and_new import old_and_new
+from finetune.analysis.recorded_models import old_and_new
 from finetune.cli.console import Terminal, as_plain_text
 from finetune.cli.next_commands import GivenOptions
 from finetune.data.files import is_data

@@ -5,9 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from rich.text import Text
 
-from finetune.analysis.compared_models import SIZE, compared_cells
-from finetune.analysis.old_and_new import COLUMNS, OldAndNew, old_and_new
 from finetune.analysis.published import published_for
+from finetune.analysis.recorded_models import COLUMNS, SIZE, OldAndNew, compared_cells, old_and_new
 from finetune.cli.console import Terminal, as_plain_text
 from finetune.cli.options import note_line
 from finetune.cli.tables import CellRow, Column, FittedTable, columns, short_model

@@ -1,4 +1,4 @@
-"""Sizes of the data, such as 10%,25%,50%,100%: shares of the training rows, each of which is a run; the best of several."""
+"""Sizes of the data, such as 10%,25%,50%,100%: shares of the training rows, each a run; the best of several runs."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any

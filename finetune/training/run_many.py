@@ -15,9 +15,8 @@ from finetune.task_types.resolved_run import ResolvedRun
 from finetune.training.run import run
 from finetune.training.run_options import RunOptions
 from finetune.training.tracking.tracking import tracked
-from finetune.training.trainer import Paused
 
-Outcome = RunRecord | float | UserError  # the record; of a paused run its headline score so far; why it failed
+Outcome = RunRecord | UserError  # the record, or why it failed
 TrainRuns = Callable[[Sequence[ResolvedRun], RunOptions, Watcher], list[Outcome]]  # the outcome of each run, in order
 
 
@@ -39,17 +38,15 @@ def train_in_sequence(runs: Sequence[ResolvedRun], options: RunOptions, watch: W
     return [train_run(one, options, watch) for one in runs]
 
 
-def train_run(planned: ResolvedRun, options: RunOptions, watch: Watcher, *, pause_after: int | None = None) -> Outcome:
-    """Trains a run in this process, up to an epoch if it is to be paused.
+def train_run(planned: ResolvedRun, options: RunOptions, watch: Watcher) -> Outcome:
+    """Trains a run in this process.
 
     Raises what is not the user's to fix, Interrupted after a signal, and in one of several processes every error.
     """
     first, why = first_process(), ""
     try:
         with tracked(options.track if first else (), watch) as watcher:
-            return run(planned, options, watch=watcher, pause_after=pause_after)
-    except Paused as paused:
-        return paused.headline
+            return run(planned, options, watch=watcher)
     except (UserError, OSError, RuntimeError) as error:
         failure = _failure(error)
         why = f"{type(error).__name__}: {error}" if failure is None else failure.what
@@ -117,10 +114,7 @@ def _with_encoder(one: ResolvedRun, first: Outcome, options: RunOptions) -> Reso
         except UserError as error:
             return UserError(f"{one.name}: {error.what}", error.way_out)
         return replace(one, encoder=folder.path)
-    why = first.what if isinstance(first, UserError) else "it was paused"
-    return UserError(
-        f"{one.name}: the run of its model {one.recipe.model} failed ({why})", getattr(first, "way_out", "")
-    )
+    return UserError(f"{one.name}: the run of its model {one.recipe.model} failed ({first.what})", first.way_out)
 
 
 def _with_plain_runs(
@@ -140,6 +134,6 @@ def _with_plain_runs(
 
 def _with_plain(one: ResolvedRun | UserError, plain: Outcome, options: RunOptions) -> ResolvedRun | UserError:
     """The run with the folder of the one without a teacher; an error where that failed."""
-    if isinstance(one, ResolvedRun) and isinstance(plain, RunRecord):
-        return replace(one, plain=RunFolder.of(options.out, plain.task, plain.id).path)
-    return plain if isinstance(plain, UserError) else UserError("the run without a teacher was paused")
+    if isinstance(plain, UserError) or isinstance(one, UserError):
+        return plain if isinstance(plain, UserError) else one
+    return replace(one, plain=RunFolder.of(options.out, plain.task, plain.id).path)

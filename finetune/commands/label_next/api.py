@@ -7,8 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from finetune.api.inputs import in_memory, is_path, named_options
-from finetune.api.names import model_name
+from finetune.api.inputs import in_memory, is_path, model_name, named_options
 from finetune.api.quiet import plainly, quiet
 from finetune.api.run import Run
 from finetune.commands.label_next.result import NextRows
