@@ -144,11 +144,6 @@ def space_files() -> dict[str, Path]:
     return {file.stem: file for file in sorted((RECIPES / "spaces").glob("*.toml"))}
 
 
-def preset_grid(name: str) -> dict[str, list[Any]]:
-    """The grid of a built-in preset, by dotted keys."""
-    return flat(read_toml(preset_files()[name])["grid"])
-
-
 def _with_preset(settings: dict[str, Any]) -> dict[str, Any]:
     """The settings on top of those of their preset."""
     name, own = settings[PRESET], {key: value for key, value in settings.items() if key != PRESET}
