@@ -6,14 +6,16 @@ from typing import TYPE_CHECKING, Any
 from finetune.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from finetune.analysis.compare import Comparisons
+    from finetune.analysis.comparison import Comparison
+    from finetune.analysis.data_sizes import LearningCurve
     from finetune.api.callbacks import CallbackFailed
     from finetune.api.evaluation import Evaluation
     from finetune.api.explanation import Explanations
-    from finetune.api.learning_curve import LearningCurve
     from finetune.api.model import Model, load
     from finetune.api.run import Run, open_run
     from finetune.commands.check.api import Findings, check
-    from finetune.commands.compare.api import Comparison, Comparisons, compare
+    from finetune.commands.compare.api import compare
     from finetune.commands.evaluate.api import evaluate
     from finetune.commands.export.api import export
     from finetune.commands.export.result import Export
@@ -77,14 +79,16 @@ __all__ = [
 ]
 
 _HOMES = {  # modules with what they give, imported when a name is first used, since torch takes seconds
+    "analysis.compare": ("Comparisons",),
+    "analysis.comparison": ("Comparison",),
+    "analysis.data_sizes": ("LearningCurve",),
     "api.callbacks": ("CallbackFailed",),
     "api.evaluation": ("Evaluation",),
     "api.explanation": ("Explanations",),
-    "api.learning_curve": ("LearningCurve",),
     "api.model": ("Model", "load"),
     "api.run": ("Run", "open_run"),
     "commands.check.api": ("Findings", "check"),
-    "commands.compare.api": ("Comparison", "Comparisons", "compare"),
+    "commands.compare.api": ("compare",),
     "commands.evaluate.api": ("evaluate",),
     "commands.export.api": ("export",),
     "commands.export.result": ("Export",),

@@ -83,7 +83,8 @@ GONE: dict[str, tuple[str, str]] = {
         "trained each run on several machines",
         "Start it on each of them with torchrun --nnodes 2 --nproc_per_node 4 -m finetune run",
     ),
-    "--page": ("drew the trials of a search as parallel coordinates", "Read the table, or --json"),
+    "label-next --new-only": ("wrote new rows alone", "Leave it out: no others are written"),
+    "search --page": ("drew the trials of a search as parallel coordinates", "Read the table, or --json"),
     "--processes": (
         "started several processes for each run",
         "Start them with torchrun --standalone --nproc_per_node 2 -m finetune run",
@@ -95,6 +96,7 @@ GONE: dict[str, tuple[str, str]] = {
         "Leave it out; texts that you change yourself are predicted by finetune predict RUN FILE",
     ),
     "--sbatch": ("was for `--on slurm`", "Write the options into an sbatch script that starts the same command"),
+    "label-next --to": ("wrote rows for a labelling tool", "Write .csv or .jsonl, which labelling tools import"),
     "--together": (
         "trained several tasks on one encoder",
         "Train on the first task, then on the next one with `model=RUN`",

@@ -5,7 +5,7 @@ from collections import defaultdict
 from typing import Any
 
 from finetune.commands.table.files import Cells, markdown_table
-from finetune.runs.compared_model import PLAIN, STUDENT, TEACHER
+from finetune.runs.record_parts import PLAIN, STUDENT, TEACHER
 
 MODELS = (TEACHER, STUDENT, PLAIN)
 

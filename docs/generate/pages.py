@@ -30,7 +30,6 @@ from few_rows_table import few_labels_table, few_rows_table
 from growth_chart import growth_chart, growth_table, growth_table_ko
 from heads_charts import heads_charts
 from heads_tables import equal_table, heads_facts, heads_table, off_table
-from label_next_table import label_next_probe, label_next_runs, label_next_short
 from memory_chart import memory_chart
 from ordinal_table import ordinal_table
 from overlapping_table import overlapping_table
@@ -96,9 +95,6 @@ MEASURED: dict[str, tuple[Table, *tuple[str, ...]]] = {
     "ordinal": (ordinal_table, "ordinal"),
     "ranking": (ranking_table, "ranking"),
     "overlapping": (overlapping_table, "overlapping_spans"),
-    "label-next-probe": (label_next_probe, "label_next"),
-    "label-next-runs": (label_next_runs, "label_next"),
-    "label-next-short": (label_next_short, "label_next"),
     "report-page": (benchmark_tables.report_page_table, "report_page"),
     "structure": (benchmark_tables.structure_table, "structure"),
     "start-up": (benchmark_tables.start_up_table, "start_up"),

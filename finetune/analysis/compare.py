@@ -1,12 +1,13 @@
 """Tests whether two runs, or two groups of seeds, differ significantly."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from string import ascii_uppercase
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from finetune.analysis.comparison import Changed, SplitComparison
+from finetune.analysis.comparison import Changed, Comparison
 from finetune.data.messages import noun, so_many
 from finetune.data.rows import Row
 from finetune.errors import UserError
@@ -16,9 +17,10 @@ from finetune.metrics.sums import Counted
 from finetune.runs.folder import RunFolder
 from finetune.runs.lineage import Lineage
 from finetune.runs.predictions import read_predictions
+from finetune.runs.recipe_diff import short_settings
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
-from finetune.runs.seeds import Summary, paired, same_seeds, shared_encoders
+from finetune.runs.seeds import Summary, differing_settings, paired, same_seeds, shared_encoders
 from finetune.runs.verdict import FEW_ROWS, shortfall
 from finetune.task_types.parts import Answer
 from finetune.task_types.prediction_lines import row_of_line
@@ -26,6 +28,9 @@ from finetune.task_types.resampling import difference_of, resampled_metrics
 from finetune.task_types.run_task import trained_on
 from finetune.task_types.task import Task
 from finetune.task_types.types import type_of
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +49,7 @@ def compare_runs(
     task: Task | None = None,
     names: tuple[str, str] | None = None,
     letters: tuple[str, str] = ("A", "B"),
-) -> SplitComparison:
+) -> Comparison:
     """Compares the saved predictions of two groups of runs, each of which differ only in seeds.
 
     Runs after the first without predictions are left out, with a note. `names` are those of the groups in messages,
@@ -164,7 +169,7 @@ def _lineages(lineages: Mapping[str, Lineage | None]) -> list[str]:
 
 def _compared(
     task: Task, rows: Sequence[Row], left: Side, right: Side, *, split: str, notes: Sequence[str]
-) -> SplitComparison:
+) -> Comparison:
     a, b = ([resampled_metrics(task, answers, rows) for answers in side.answers] for side in (left, right))
     differences = {
         name: _difference(task.metric(name), *([each[name] for each in side] for side in (a, b))) for name in a[0]
@@ -173,7 +178,7 @@ def _compared(
     alone = [side[0].get(exact) for side in (a, b)] if len(a) == len(b) == 1 else []
     hits = [each for each in alone if isinstance(each, Counted)]
     kind = type_of(task)
-    return SplitComparison(
+    return Comparison(
         a=[record.id for record in left.records],
         b=[record.id for record in right.records],
         task=task.name,
@@ -240,3 +245,154 @@ def _right(
         return tuple(np.zeros(len(rows), dtype=bool) for _ in sides)
     perfect, *given = np.split(found.counts, 1 + len(sides))
     return tuple(np.isclose(each, perfect).all(1) for each in given)
+
+
+MOST_SIDES = len(ascii_uppercase)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparisons:
+    """What `finetune.compare` returns for three or more runs: each of the others against the first, which is A.
+
+    Example: `finetune.compare(run, other, third).frame`
+
+    Attributes:
+        runs: The ids of each side's runs, by letter.
+        settings: The settings in which the sides differ, by letter.
+        pairs: The comparison of A with each of the others.
+        holm: For each of these, by metric, p adjusted for all tests.
+        task: The task of all runs.
+        split: The split that was compared.
+        rows: The number of its rows.
+        notes: What to take into account.
+    """
+
+    runs: dict[str, Sequence[str]]
+    settings: dict[str, str]
+    pairs: Sequence[Comparison]
+    holm: Sequence[dict[str, float]]
+
+    @property
+    def task(self) -> str:
+        """The task of all runs."""
+        return self.pairs[0].task
+
+    @property
+    def split(self) -> str:
+        """The split that was compared."""
+        return self.pairs[0].split
+
+    @property
+    def rows(self) -> int:
+        """The number of its rows."""
+        return self.pairs[0].rows
+
+    @property
+    def title(self) -> str:
+        """The task, the number of rows, and what the others are compared with."""
+        return f"{self.task}, {self.pairs[0].counted} of {self.split}; each is compared with A, the first named"
+
+    @property
+    def columns(self) -> list[str]:
+        """The headings of `cells`."""
+        tests = ["to A", "95 % interval", "p", "p (Holm)", self.pairs[0].needed]
+        return ["", "runs", "settings", "score", *tests]
+
+    @property
+    def cells(self) -> list[tuple[str, list[list[str]]]]:
+        """For each metric its name, and a line for each side."""
+        return [(self._heading(name), list(self._lines(name))) for name in self.pairs[0].differences]
+
+    @property
+    def tests(self) -> str:
+        """How p and intervals were computed, in sentences."""
+        count, (how, needed) = len(self.pairs) * len(self.pairs[0].differences), self.pairs[0].method
+        return f"to A: the side minus A. {how} p (Holm): adjusted for the {count} tests of this table. {needed}"
+
+    @property
+    def notes(self) -> list[str]:
+        """What to take into account, of all pairs."""
+        return list(dict.fromkeys(note for pair in self.pairs for note in pair.notes))
+
+    def as_json(self) -> dict[str, Any]:
+        """The comparisons as JSON values."""
+        found = [
+            {"side": side, "metric": name, **asdict(one), "difference": one.value, "holm": adjusted[name]}
+            for side, pair, adjusted in zip(list(self.runs)[1:], self.pairs, self.holm, strict=True)
+            for name, one in pair.differences.items()
+        ]
+        facts = {"task": self.task, "split": self.split, "rows": self.rows, "against": "A"}
+        return facts | {"runs": self.runs, "settings": self.settings, "differences": found, "notes": self.notes}
+
+    def _heading(self, name: str) -> str:
+        return name if self.pairs[0].metrics[name].greater_is_better else f"{name} (lower is better)"
+
+    def _lines(self, name: str) -> Iterator[list[str]]:
+        metric, first = self.pairs[0].metrics[name], self.pairs[0].differences[name]
+        for number, (letter, ids) in enumerate(self.runs.items()):
+            said = ids[0] if len(ids) == 1 else f"{ids[0]} and {len(ids) - 1} more"
+            line = [letter, said, self.settings[letter]]
+            if not number:
+                yield [*line, metric.shown(first.a), *[""] * 5]
+                continue
+            pair, each = self.pairs[number - 1], self.pairs[number - 1].differences[name]
+            needed = f"{each.rows_needed:,}" if each.rows_needed is not None else "more seeds" * bool(each.value)
+            ends = " to ".join(map(metric.signed, each.interval or ()))
+            p, adjusted = f"{each.p:.4f}", f"{self.holm[number - 1][name]:.4f}"
+            yield [*line, metric.shown(pair.differences[name].b), metric.signed(each.value), ends, p, adjusted, needed]
+
+    @property
+    def frame(self) -> "pd.DataFrame":
+        """A row for each other side and metric; scores as computed, 0.843 for 84.3 points."""
+        import pandas as pd
+
+        rows = [
+            (side, name, one.a, one.b, one.value, *(one.interval or (None, None)), one.p, adjusted[name])
+            for side, pair, adjusted in zip(list(self.runs)[1:], self.pairs, self.holm, strict=True)
+            for name, one in pair.differences.items()
+        ]
+        columns = ["side", "metric", "first", "score", "difference", "low", "high", "p", "p_holm"]
+        return pd.DataFrame(rows, columns=columns)
+
+    def __repr__(self) -> str:
+        return f"<Comparisons of {len(self.runs)} sides on {so_many(self.rows)} of {self.split} of {self.task}>"
+
+
+def compare_several(
+    sides: Sequence[Sequence[RunFolder]], *, split: str | None = None, task: Task | None = None, names: Sequence[str]
+) -> Comparisons:
+    """Compares the saved predictions of the first group of runs with those of each other, as `compare_runs`.
+
+    Which side is the first is chosen before the scores are looked at, so that p needs no correction for a choice.
+    Raises UserError as `compare_runs` does, for more sides than letters, and for two sides of the same runs.
+    """
+    if len(sides) > MOST_SIDES:
+        raise UserError(f"{len(sides)} runs are more than {MOST_SIDES}", "Compare fewer: finetune ls TASK --board")
+    _require_different(sides, names)
+    pairs = [
+        compare_runs(
+            sides[0], other, split=split, task=task, names=(names[0], name), letters=("A", ascii_uppercase[at])
+        )
+        for at, (other, name) in enumerate(zip(sides[1:], names[1:], strict=True), start=1)
+    ]
+    tests = [(at, name) for at, pair in enumerate(pairs) for name in pair.differences]
+    adjusted = dict(zip(tests, holm([pairs[at].differences[name].p for at, name in tests]), strict=True))
+    ids = [pairs[0].a, *(pair.b for pair in pairs)]
+    firsts = [load_record(side[0].record_file) for side in sides]
+    words = [", ".join(short_settings(one)) for one in differing_settings(firsts)]
+    letters = ascii_uppercase[: len(sides)]
+    return Comparisons(
+        runs=dict(zip(letters, ids, strict=True)),
+        settings=dict(zip(letters, words, strict=True)),
+        pairs=pairs,
+        holm=[{name: adjusted[at, name] for name in pair.differences} for at, pair in enumerate(pairs)],
+    )
+
+
+def _require_different(sides: Sequence[Sequence[RunFolder]], names: Sequence[str]) -> None:
+    seen: dict[object, str] = {}
+    for side, name in zip(sides, names, strict=True):
+        paths = {folder.path.resolve() for folder in side}
+        if known := next((seen[path] for path in paths if path in seen), None):
+            raise UserError(f"{known} and {name} have runs in common", "Name each run, or group of seeds, once")
+        seen |= dict.fromkeys(paths, name)

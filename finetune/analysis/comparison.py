@@ -2,12 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from finetune.data.messages import so_many
 from finetune.metrics.metric import Metric
 from finetune.metrics.significance import Difference
 from finetune.runs.seeds import Summary
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,11 +25,27 @@ class Changed:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SplitComparison:
-    """Result on one split: each metric, its Difference, and p adjusted for the number of metrics (`holm`); McNemar's p
-    if rows are right or wrong. `shape` is the name of the task's type, empty where it is unknown. `by_seed` is the
-    difference over pairs of runs of the same seed, where the sides share at least two. `queries` is the number of
-    those that a ranking has, which are compared in place of rows; 0 for other tasks.
+class Comparison:
+    """What `finetune.compare` returns.
+
+    Example: `finetune.compare(run, other).frame`
+
+    Attributes:
+        a: The ids of the first side's runs.
+        b: The ids of the second side's runs.
+        task: The task of all runs.
+        split: The split that was compared.
+        shape: The name of the task's type, empty where it is unknown.
+        rows: The number of its rows.
+        metrics: How the scores of each are shown and compared.
+        differences: For each metric the scores of both sides, their difference, its 95 % interval and p.
+        holm: For each metric p adjusted for the number of metrics.
+        by_seed: For each metric the difference over pairs of runs with the same seed, with its 95 % interval (Student's
+            t), spread and number; empty where the sides share fewer than two seeds.
+        mcnemar: p of McNemar's exact test, where rows are right or wrong.
+        changed: The rows that only one side has right.
+        notes: What to take into account.
+        queries: The number of queries of a ranking, which are compared in place of rows; 0 for other tasks.
     """
 
     a: Sequence[str]
@@ -133,3 +152,20 @@ class SplitComparison:
         for name, difference in self.differences.items():
             plain["differences"][name]["difference"] = difference.value
         return plain
+
+    @property
+    def frame(self) -> "pd.DataFrame":
+        """A row for each metric; scores as computed, 0.843 for 84.3 points."""
+        import pandas as pd
+
+        rows = [
+            (name, one.a, one.b, one.value, *(one.interval or (None, None)), one.p, self.holm[name])
+            for name, one in self.differences.items()
+        ]
+        return pd.DataFrame(rows, columns=["metric", "a", "b", "difference", "low", "high", "p", "p_holm"])
+
+    def __repr__(self) -> str:
+        name, first = next(iter(self.differences.items()))
+        metric = self.metrics[name]
+        points = metric.signed(first.value)
+        return f"<Comparison on {so_many(self.rows)} of {self.split} of {self.task}: {name} {points}, p {first.p:.4f}>"

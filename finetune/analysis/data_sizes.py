@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from finetune.analysis.compare import compare_runs
 from finetune.errors import UserError
@@ -11,6 +12,9 @@ from finetune.runs.folder import RunFolder
 from finetune.runs.record import RunRecord
 from finetune.runs.seeds import failed
 from finetune.runs.verdict import Verdict, verdict_of
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FAILED = "no better than constant"  # the heading of the runs that `failed` finds
 SMALL_GAIN = 0.01  # a gain, of the scale of a score, that is hardly worth labels
@@ -59,8 +63,15 @@ class Gain:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SizeCurve:
-    """The sizes of one setting, smallest first, and whether more labels would help, in a sentence."""
+class LearningCurve:
+    """The runs of one setting with several sizes of the data, as `run.learning_curves` has them.
+
+    Example: `run.learning_curves[0].answer`
+
+    Attributes:
+        sizes: For each size its `share` of the training rows, `rows`, `records` and `verdict`, the smallest first.
+        answer: Whether more labels would help, in a sentence.
+    """
 
     sizes: Sequence[ShareOfRows]
     answer: str
@@ -91,10 +102,26 @@ class SizeCurve:
         """Whether a run was no better than a constant prediction."""
         return any(map(_failed, self.sizes))
 
+    @property
+    def frame(self) -> "pd.DataFrame":
+        """A row for each size: `score` is the mean over `runs`, with its 95 % interval, NaN for a single run."""
+        import pandas as pd
 
-def learning_curves(records: Sequence[RunRecord], folders: Mapping[str, RunFolder]) -> list[SizeCurve]:
+        names = ["share", "rows", "score", "low", "high", "baseline", "runs"]
+        rows = [
+            (one.share, one.rows, found.score, *(found.interval or (None, None)), one.baseline, len(one.records))
+            for one in self.sizes
+            for found in [one.verdict]
+        ]
+        return pd.DataFrame(rows, columns=names)
+
+    def __repr__(self) -> str:
+        return f"<LearningCurve of {self.score}: {self.answer}>"
+
+
+def learning_curves(records: Sequence[RunRecord], folders: Mapping[str, RunFolder]) -> list[LearningCurve]:
     """The curve of each setting that was run with several sizes; the folders of the runs are by id."""
-    return [SizeCurve(sizes=sizes, answer=more_labels(last_gain(sizes, folders))) for sizes in curves_of(records)]
+    return [LearningCurve(sizes=sizes, answer=more_labels(last_gain(sizes, folders))) for sizes in curves_of(records)]
 
 
 def curves_of(records: Sequence[RunRecord]) -> list[list[ShareOfRows]]:

@@ -6,9 +6,8 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from finetune.api.command import command
 from finetune.api.html import html_list
-from finetune.api.quiet import plainly
+from finetune.api.quiet import command, plainly
 from finetune.inference.explain.explanation import ExplainedRow, Explanation
 from finetune.inference.explain.pieces import text_pieces
 

@@ -6,6 +6,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from finetune.api.model import Model
+from finetune.api.run import Run
 from finetune.data.in_memory import splits_in
 from finetune.errors import UserError
 from finetune.storage.stored import stored
@@ -92,3 +94,15 @@ def dotted(settings: Mapping[str, Any]) -> dict[str, Any]:
         else:
             found[key] = value
     return found
+
+
+def model_name(model: Run | Model | str | Path) -> str:
+    """The name by which a model is found: that of a run is its folder."""
+    if isinstance(model, Run):
+        return str(model.folder)
+    return model.name if isinstance(model, Model) else str(model)
+
+
+def run_names(runs: tuple[Run | str | Path, ...]) -> list[str]:
+    """The folder of each run, or the name that was given."""
+    return [name for run in runs for name in (run.folders if isinstance(run, Run) else [str(run)])]

@@ -5,9 +5,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from finetune.api.command import command
 from finetune.api.explanation import Explanations
-from finetune.api.quiet import plainly, quiet, quiet_for
+from finetune.api.quiet import command, plainly, quiet, quiet_for
 from finetune.data.messages import so_many
 from finetune.errors import UserError
 from finetune.inference.answer_rows import ERROR, free_name

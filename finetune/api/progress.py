@@ -4,6 +4,8 @@ import html
 import statistics
 import sys
 import time
+from html import escape
+from pathlib import Path
 from typing import Any
 
 from finetune.runs.events import AlreadyDone, Ended, EpochDone, Event, Started, Training, Updates, Watcher, unwatched
@@ -96,3 +98,17 @@ class ProgressLine:
         if self.display is None and self.width:
             sys.stderr.write("\n")
         self.handle, self.pace, self.width = None, None, 0
+
+
+HEIGHT = 600  # pixels of a page in a notebook
+
+
+def show_page(file: Path) -> None:
+    """Shows a page, in a notebook."""
+    if not in_notebook():
+        return
+    from IPython.display import display
+
+    page = escape(file.read_text(encoding="utf-8"), quote=True)
+    frame = f'<iframe srcdoc="{page}" width="100%" height="{HEIGHT}" style="border:1px solid #ccc"></iframe>'
+    display({"text/html": frame, "text/plain": str(file)}, raw=True)

@@ -4,6 +4,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import wraps
+from importlib import import_module
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
@@ -81,3 +82,8 @@ def plainly(function: Callable[P, T]) -> Callable[P, T]:
             raise KeyboardInterrupt(f"{stopped}: the same call resumes") from None
 
     return called
+
+
+def command(name: str) -> Any:
+    """The module of that command's functions, imported when a method needs it."""
+    return import_module(f"finetune.commands.{name}.api")

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from finetune.analysis.diagnosis.cause import Diagnosis
 from finetune.analysis.diagnosis.diagnose import diagnosis_of_seeds
-from finetune.api.command import command
 from finetune.api.html import html_list, html_table
-from finetune.api.quiet import plainly
+from finetune.api.quiet import command, plainly
 from finetune.metrics.metric import Metric
 from finetune.metrics.scores import plain_metrics
-from finetune.runs.best import best_group, best_run
+from finetune.runs.data_sizes import best_group, best_run
 from finetune.runs.folder import RunFolder
 from finetune.runs.lookup import require_run
 from finetune.runs.predictions import NEEDED
@@ -27,7 +26,7 @@ from finetune.runs.verdict import Verdict, interval_of, verdict_of
 if TYPE_CHECKING:
     import pandas as pd
 
-    from finetune.api.learning_curve import LearningCurve
+    from finetune.analysis.data_sizes import LearningCurve
     from finetune.api.model import Model
 
 OURS = "model"  # the method of the trained model, among the baselines
@@ -126,9 +125,9 @@ class Run:
 
         Example: `run.learning_curves[0].frame`
         """
-        from finetune.api.learning_curve import curves_of_runs
+        from finetune.analysis.data_sizes import learning_curves
 
-        return curves_of_runs(self.records, [RunFolder.of(self.out, one.task, one.id) for one in self.records])
+        return learning_curves(self.records, {one.id: RunFolder.of(self.out, one.task, one.id) for one in self.records})
 
     @property
     def predictions(self) -> "pd.DataFrame":
@@ -162,7 +161,7 @@ class Run:
         """
         import pandas as pd
 
-        from finetune.api.beliefs import believed_lines
+        from finetune.api.predictions import believed_lines
 
         return pd.DataFrame(believed_lines(self.record, self.out))
 

@@ -19,7 +19,7 @@ from finetune.cli.terminal import echo, flowed, let_first_print, print_error, pr
 from finetune.errors import UserError, nearest, without_training
 from finetune.gone import gone
 from finetune.runs import interrupts
-from finetune.runs.processes import first_process
+from finetune.runs.environment import first_process
 
 UsageError: Any = typer.BadParameter.__mro__[
     2

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from finetune.cli.terminal import one_line, say
-from finetune.runs.processes import first_process
+from finetune.runs.environment import first_process
 
 RECIPES = Path(__file__).parents[1] / "recipes"
 SILENT = {"--quiet", "-q", "--json", "--help"}

@@ -8,7 +8,7 @@ from importlib import import_module
 
 from finetune.cli.terminal import say
 from finetune.runs import interrupts
-from finetune.runs.processes import first_process
+from finetune.runs.environment import first_process
 from finetune.task_types.resolved_run import ResolvedRun
 
 

@@ -4,13 +4,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from finetune.analysis.diagnosis.diagnose import diagnosis_of
-from finetune.analysis.old_and_new import old_and_new
+from finetune.analysis.recorded_models import old_and_new
 from finetune.cli.console import Terminal, as_plain_text
 from finetune.cli.next_commands import GivenOptions
 from finetune.data.files import is_data
 from finetune.data.messages import so_many
-from finetune.runs.best import best_group
-from finetune.runs.data_sizes import of_largest_sizes
+from finetune.runs.data_sizes import best_group, of_largest_sizes
 from finetune.runs.folder import RunFolder
 from finetune.runs.lineage import SEEDS, lineage_words
 from finetune.runs.pace import duration

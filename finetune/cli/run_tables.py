@@ -5,22 +5,20 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from rich.text import Text
 
-from finetune.analysis.compared_models import SIZE, compared_cells
-from finetune.analysis.old_and_new import COLUMNS, OldAndNew, old_and_new
 from finetune.analysis.published import published_for
+from finetune.analysis.recorded_models import COLUMNS, SIZE, OldAndNew, compared_cells, old_and_new
 from finetune.cli.console import Terminal, as_plain_text
 from finetune.cli.options import note_line
 from finetune.cli.tables import CellRow, Column, FittedTable, columns, short_model
 from finetune.cli.terminal import one_line
 from finetune.data.messages import noun, so_many
 from finetune.metrics.scores import plain_metrics
-from finetune.runs.best import best_group
+from finetune.runs.data_sizes import best_group
 from finetune.runs.interrupted import InterruptedRun
-from finetune.runs.kept_head import OLD_DEV
-from finetune.runs.listed_run import ListedRun
 from finetune.runs.pace import duration
 from finetune.runs.recipe_diff import listed_differences
-from finetune.runs.record import RunRecord
+from finetune.runs.record import ListedRun, RunRecord
+from finetune.runs.record_parts import OLD_DEV
 from finetune.runs.seeds import by_setting, differing_settings, failed, shared_encoders, spread_by_seed, summarised
 from finetune.runs.verdict import interval_of
 from finetune.task_types.tagging.intent.row import PREFIX

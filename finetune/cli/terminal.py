@@ -15,7 +15,7 @@ import typer
 
 from finetune.cli.options import with_options
 from finetune.errors import UserError
-from finetune.runs.processes import first_process
+from finetune.runs.environment import first_process
 
 if TYPE_CHECKING:
     import pandas as pd

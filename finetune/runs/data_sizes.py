@@ -1,11 +1,11 @@
-"""Sizes of the data, such as 10%,25%,50%,100%: shares of the training rows, each of which is a run of its own."""
+"""Sizes of the data, such as 10%,25%,50%,100%: shares of the training rows, each a run; the best of several runs."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from finetune.errors import UserError, shown_value
 from finetune.runs.record import RunRecord
-from finetune.runs.seeds import groups
+from finetune.runs.seeds import by_setting, groups
 
 PERCENTAGES, SHARES = "Give percentages, such as 10%,25%,50%,100%", "Give shares, such as [0.1, 0.25, 0.5, 1]"
 FEWEST_SIZES, MOST_SIZES = 2, 20
@@ -77,3 +77,22 @@ def _of_percent(text: str) -> float:
     if after or not sign:
         raise ValueError
     return float(number) / 100
+
+
+def best_group(records: Sequence[RunRecord]) -> list[RunRecord]:
+    """The runs of the setting with the best mean headline score over its seeds and folds, on the first split.
+
+    Of several sizes of the data only the largest takes part. A mean that is undefined is the worst; of equal ones the
+    first setting counts.
+    """
+    return max(by_setting(of_largest_sizes(records)), key=_rank)
+
+
+def best_run(records: Sequence[RunRecord]) -> RunRecord:
+    """The run of the best setting with the best headline score on the first split; of several folds in the first."""
+    return max(groups(best_group(records))[0], key=lambda record: record.metric(record.headline).rank(record.score))
+
+
+def _rank(group: Sequence[RunRecord]) -> float:
+    metric = group[0].metric(group[0].headline)
+    return metric.rank(metric.spacing.mean([record.score for record in group]))

@@ -1,5 +1,6 @@
 """The environment of a run: versions of the libraries that affect results, and the commit of the code."""
 
+import os
 import platform
 import subprocess
 from importlib.metadata import PackageNotFoundError, version
@@ -41,3 +42,8 @@ def _git(root: Path, *arguments: str) -> str | None:
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout.strip() if done.returncode == 0 else None
+
+
+def first_process() -> bool:
+    """Whether this process is the one that prints and writes (rank 0 of a launcher)."""
+    return os.environ.get("RANK", "0") == "0"

@@ -8,9 +8,8 @@ from pydantic import Field, ValidationError, model_validator
 
 from finetune.errors import UserError, shown_value
 from finetune.gone import without_defaults
-from finetune.runs.recipe_faults import LONGEST_KEY, refused
+from finetune.runs.recipe_faults import LONGEST_KEY, lora_fault, refused, update_fault
 from finetune.runs.recipe_tables import BY_LABELS, LARGEST, LONGEST_NAME, Distil, HeldOut, Seed, Settings, Train
-from finetune.runs.settings_together import lora_fault, update_fault
 from finetune.runs.toml import flat, read_toml, require_shallow, to_toml
 
 # Defined here so that reading a recipe does not need torch.

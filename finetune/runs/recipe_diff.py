@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from finetune.runs.listed_run import ListedRun
 from finetune.runs.recipe import Recipe
-from finetune.runs.record import RunRecord
+from finetune.runs.record import ListedRun, RunRecord
 from finetune.runs.toml import flat, typed_settings
 
 DEFAULTS = flat(Recipe(task="any").model_dump(exclude={"grid", "options", "task"}))

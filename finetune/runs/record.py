@@ -1,4 +1,4 @@
-"""RunRecord: settings, environment, scores and notes of a run."""
+"""RunRecord: settings, environment, scores and notes of a run; ListedRun: what a list of runs reads of it."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -6,16 +6,13 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, FailFast, Field
 
+from finetune.gone import without_defaults
 from finetune.metrics.metric import Metric, find_metric
 from finetune.metrics.scores import Scores
 from finetune.metrics.words import perplexity
-from finetune.runs.compared_model import ComparedModel
-from finetune.runs.cost import Cost
-from finetune.runs.kept_head import KeptHead
 from finetune.runs.lineage import Lineage
-from finetune.runs.margin import Margin, best_baseline
-from finetune.runs.observed import Observed
 from finetune.runs.recipe_tables import scored_parts
+from finetune.runs.record_parts import ComparedModel, Cost, KeptHead, Margin, Observed, best_baseline
 from finetune.runs.whole_record import (
     LARGEST_SCORE,
     Id,
@@ -199,3 +196,42 @@ def saved_metrics(metrics: Iterable[Metric]) -> dict[str, SavedMetric]:
 def recorded_metric(name: str, saved: Mapping[str, SavedMetric]) -> Metric:
     """How a score of that name is shown and compared, by what a record keeps of its metrics."""
     return find_metric(name, (Metric(key, **each.model_dump()) for key, each in saved.items()))
+
+
+class ListedRun(BaseModel):
+    """The part of a record that a list of runs shows; reading the rest would take most of the time."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True, strict=True)
+
+    class Settings(BaseModel):
+        """The seed of the recipe, and all else that it sets as it was read."""
+
+        model_config = ConfigDict(extra="allow", frozen=True, strict=True)
+
+        seed: int
+
+    id: Id
+    task: str
+    finished: str
+    model: str
+    recipe: Settings
+    headline: str
+    scores: dict[str, dict[str, float | None]]
+    checksum: str = ""
+    metrics: dict[str, SavedMetric] = {}
+    lineage: Lineage | None = None
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The recipe without its seed."""
+        return without_defaults(self.recipe.model_extra or {})
+
+    @property
+    def score(self) -> float:
+        """The headline score on the first split, as computed; NaN where it is undefined."""
+        found = next(iter(self.scores.values()))[self.headline]
+        return math.nan if found is None else found
+
+    def metric(self, name: str) -> Metric:
+        """How a score of that name is shown and compared."""
+        return recorded_metric(name, self.metrics)

@@ -11,8 +11,7 @@ from pydantic import ValidationError
 from finetune.data.atomic import write_atomically
 from finetune.data.paths import is_folder, read_small
 from finetune.errors import UserError
-from finetune.runs.listed_run import ListedRun
-from finetune.runs.record import RunRecord
+from finetune.runs.record import ListedRun, RunRecord
 from finetune.runs.whole_record import require_baselines, require_scores
 
 MOST_BYTES = 16_000_000  # of a record.json; ours have 13,000, and 100 epochs with 1,000 labels some millions

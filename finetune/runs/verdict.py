@@ -11,9 +11,9 @@ from finetune.data.messages import noun
 from finetune.metrics.metric import Metric
 from finetune.metrics.significance import Z, half_over_seeds
 from finetune.runs.dev_choices import is_optimistic
-from finetune.runs.margin import Margin, ScoreInterval, best_baseline
 from finetune.runs.recipe_diff import applied
 from finetune.runs.record import RunRecord
+from finetune.runs.record_parts import Margin, ScoreInterval, best_baseline
 from finetune.runs.seeds import CONSTANT, FOLDS, failed
 
 Level = Literal["better", "unclear", "worse", "alone"]

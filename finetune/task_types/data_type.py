@@ -19,7 +19,6 @@ from finetune.data.table import Table
 from finetune.errors import UserError
 from finetune.task_types.columns import Layout
 from finetune.task_types.findings import SplitRows
-from finetune.task_types.labelling import Labelling
 from finetune.task_types.parts import Answer
 from finetune.task_types.task import Task
 from finetune.task_types.view import View
@@ -293,10 +292,6 @@ class DataType(ABC):
     def inputs_fault(self, layout: Layout, count: int) -> str:
         """What is wrong with so many inputs for a model that was trained on a layout, in words; empty if nothing."""
         return ""
-
-    def labelling(self, task: Task, layout: Layout) -> Labelling | None:
-        """How people label such rows; None where `label-next` cannot ask for labels."""
-        return None
 
     def cells(self, task: Task, layout: Layout, answer: Answer, row: Any) -> dict[str, Any]:
         """A prediction as cells of an output file, by the column's name."""

@@ -11,7 +11,7 @@ from finetune.metrics.row_means import wilson
 from finetune.metrics.significance import Difference, Resampled, Rescored, paired_bootstrap, score_interval, sketch
 from finetune.metrics.spacing import Interval
 from finetune.metrics.sums import Counted
-from finetune.runs.margin import Margin, best_baseline
+from finetune.runs.record_parts import Margin, best_baseline
 from finetune.task_types.parts import Answer
 from finetune.task_types.task import Task
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from finetune.data.rows import Row, Rows
 from finetune.errors import UserError
 from finetune.metrics.metric import Metric, find_metric
-from finetune.runs.kept_head import OLD_DEV
+from finetune.runs.record_parts import OLD_DEV
 from finetune.task_types.declared_options import declared_names
 from finetune.task_types.parts import Baselines, Codec, Explainer, Scoring, Stream, Teaching
 

@@ -9,9 +9,9 @@ from finetune.inference.engine import Engine
 from finetune.metrics.scores import Scores
 from finetune.models.caller_state import plain_mode
 from finetune.models.model import EncoderWithHead
-from finetune.runs.compared_model import PLAIN, STUDENT, TEACHER, ComparedModel
 from finetune.runs.events import Working
 from finetune.runs.record_files import load_record
+from finetune.runs.record_parts import PLAIN, STUDENT, TEACHER, ComparedModel
 from finetune.training.distil.answers import Teacher, joint_answers
 from finetune.training.evaluation import DevEvaluation, Evaluated
 from finetune.training.prepared_run import PlannedRun

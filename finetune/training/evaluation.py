@@ -15,8 +15,8 @@ from finetune.metrics.scores import Scores
 from finetune.models.feature import Feature
 from finetune.models.kernels.malloc import release_memory, trim_memory
 from finetune.runs.events import Watcher, Working
-from finetune.runs.margin import Margin
 from finetune.runs.record import RunRecord
+from finetune.runs.record_parts import Margin
 from finetune.task_types.options import configured
 from finetune.task_types.parts import Answer
 from finetune.task_types.resampling import margin

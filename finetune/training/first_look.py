@@ -11,8 +11,8 @@ from finetune.models.building import build_model
 from finetune.models.feature import Feature
 from finetune.models.text_vector import FEW_ROWS
 from finetune.runs.events import Working, unwatched
-from finetune.runs.margin import Margin, best_baseline
 from finetune.runs.recipe_tables import CONTRASTIVE, HeldOut
+from finetune.runs.record_parts import Margin, best_baseline
 from finetune.runs.verdict import baseline_words, by_folds
 from finetune.task_types.held_out import held_out_rows
 from finetune.task_types.own_data import own_data

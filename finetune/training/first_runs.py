@@ -12,7 +12,7 @@ from typing import Any
 from finetune.data.paths import is_file
 from finetune.errors import UserError
 from finetune.runs import recipe
-from finetune.runs.encoder_runs import encoder_run, first_checkpoint, has_model
+from finetune.runs.lookup import encoder_run, first_checkpoint, has_model
 from finetune.task_types.options import option_names
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.training.distil.teachers import with_teachers

@@ -8,8 +8,8 @@ from finetune.data.messages import so_many
 from finetune.data.rows import Row, Rows
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.runs.kept_head import OLD_DEV, OLD_MODEL, KeptHead
 from finetune.runs.recipe import Recipe
+from finetune.runs.record_parts import OLD_DEV, OLD_MODEL, KeptHead
 from finetune.task_types.parts import Answer
 from finetune.task_types.task import Task
 from finetune.training.old_model import NAMES_SHOWN, OldModel, Rehearsal, some_names

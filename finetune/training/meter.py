@@ -7,7 +7,7 @@ from accelerate import Accelerator
 from accelerate.utils import gather_object
 
 from finetune.models.device import main_memory, peak_memory
-from finetune.runs.cost import Cost
+from finetune.runs.record_parts import Cost
 
 
 class Meter:

@@ -12,7 +12,7 @@ from finetune.data.paths import from_here
 from finetune.data.rows import OwnRow, Row, StreamedRows
 from finetune.models.families import most_tokens
 from finetune.models.feature_arrays import truncated_rows
-from finetune.runs.observed import MOST_COMPARED, MOST_WORDS, Observed
+from finetune.runs.record_parts import MOST_COMPARED, MOST_WORDS, Observed
 from finetune.task_types.label_counts import frequent_predictions
 from finetune.task_types.parts import Answer
 from finetune.task_types.task import Task

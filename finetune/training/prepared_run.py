@@ -32,12 +32,12 @@ from finetune.models.tokenizers.fingerprint import tokenizer_hash
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.models.tokenizers.own_vocabulary import trained_size, training_notes
 from finetune.models.weight_files import some
-from finetune.runs.encoder_runs import lineage_at
 from finetune.runs.events import Watcher, Working, unwatched
-from finetune.runs.kept_head import OLD_DEV
 from finetune.runs.lineage import Lineage
+from finetune.runs.lookup import lineage_at
 from finetune.runs.recipe import Recipe, is_new
 from finetune.runs.recipe_tables import CONTRASTIVE
+from finetune.runs.record_parts import OLD_DEV
 from finetune.runs.run_id import run_id
 from finetune.runs.without_folders import recipe_from_here
 from finetune.task_types import registry

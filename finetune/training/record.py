@@ -22,13 +22,11 @@ from finetune.models.feature_arrays import truncated_rows
 from finetune.models.freezing import parameter_counts
 from finetune.models.head import Head
 from finetune.runs import environment
-from finetune.runs.compared_model import ComparedModel
-from finetune.runs.cost import Cost
 from finetune.runs.dev_choices import dev_choices
-from finetune.runs.kept_head import OLD_DEV, KeptHead
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_tables import CONTRASTIVE
 from finetune.runs.record import RunRecord, saved_metrics
+from finetune.runs.record_parts import OLD_DEV, ComparedModel, Cost, KeptHead
 from finetune.task_types.label_counts import frequent_labels
 from finetune.task_types.options import option_values
 from finetune.task_types.prepare import truncated_share

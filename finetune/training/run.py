@@ -41,11 +41,11 @@ from finetune.training.save import save_run
 from finetune.training.trainer import Trainer
 
 
-def run(resolved: ResolvedRun, options: RunOptions, *, watch: Watcher, pause_after: int | None = None) -> RunRecord:
+def run(resolved: ResolvedRun, options: RunOptions, *, watch: Watcher) -> RunRecord:
     """Trains, scores and saves one run, or returns its record if that is already there.
 
     An interrupted run resumes from its last checkpoint. Raises UserError for whatever a user can fix, before anything
-    is written, Paused after the epoch `pause_after`, and Interrupted after a signal.
+    is written, and Interrupted after a signal.
     """
     started, force = time.perf_counter(), options.force
     planned = plan_run(resolved, source=options.source, device=options.device, watch=watch)
@@ -71,7 +71,7 @@ def run(resolved: ResolvedRun, options: RunOptions, *, watch: Watcher, pause_aft
         engine = Engine(model=built.model, accelerator=accelerator, pad_id=built.tokenizer.pad_token_id, watch=log)
         looked = _looked_at(planned, built, engine)
         checkpoints = Checkpoints(folder=attempt.checkpoints, writes=main, saving=options.saving)
-        trained = _train(planned, looked, engine, checkpoints, meter, pause_after)
+        trained = _train(planned, looked, engine, checkpoints, meter)
         if main:
             save_run(planned, looked, engine, trained, attempt, home=folder, started=started)
             checkpoints.delete()
@@ -133,7 +133,6 @@ def _train(
     engine: Engine,
     checkpoints: Checkpoints,
     meter: Meter,
-    pause_after: int | None,
 ) -> TrainingResult:
     """Trains the model, or fits a solver on its hidden states, and predicts dev."""
     recipe, task = planned.recipe, planned.task
@@ -149,7 +148,7 @@ def _train(
     dev = every.on(task.splits_in_training)
     trainer = Trainer(
         engine=engine, settings=recipe.train, data_seed=recipe.seeds[1], checkpoints=checkpoints,
-        pause_after=pause_after, rows=planned.rows_learned, draw=task.stream.draw,
+        rows=planned.rows_learned, draw=task.stream.draw,
         objective=None if lesson is None else lesson.objective,
     )  # fmt: skip
     drawn = _drawn_from_few(planned, features)

@@ -37,14 +37,6 @@ from finetune.training.updates import Draw, Updater, as_they_are
 LOSSES_AT_ONCE = 10  # updates between reads of the loss, each of which synchronises a GPU; in an epoch 1, 2, 4 first
 
 
-class Paused(Exception):
-    """Training stopped after the epoch `pause_after`, its checkpoint saved; `headline` is the score so far."""
-
-    def __init__(self, headline: float) -> None:
-        self.headline = headline
-        super().__init__(headline)
-
-
 class Scored(Protocol):
     """What an evaluation on dev returns: the headline score, and all scores."""
 
@@ -72,16 +64,14 @@ Result = TypeVar("Result", bound=Scored)
 class Trainer:
     """Trains an engine's model on features, on any devices and number of processes.
 
-    With `pause_after` it stops after that epoch and can be resumed. `rows` are the features' own, for messages, `draw`
-    makes what is random in a batch (`Stream.draw`), and `objective` is what is learned, by default the labels. Of a run
-    whose length is in updates an epoch is a tenth.
+    `rows` are the features' own, for messages, `draw` makes what is random in a batch (`Stream.draw`), and `objective`
+    is what is learned, by default the labels. Of a run whose length is in updates an epoch is a tenth.
     """
 
     engine: Engine
     settings: Train
     data_seed: int
     checkpoints: Checkpoints | None = None
-    pause_after: int | None = None
     rows: Sequence[Row] = ()
     draw: Draw = as_they_are
     objective: Objective | None = None
@@ -105,8 +95,7 @@ class Trainer:
         """Trains, and leaves the selected weights in the model.
 
         `evaluate` scores the model after each epoch. Returns the progress and the scores of the selected weights.
-        Raises Paused after the epoch `pause_after`, if it is not the last, and Interrupted after a signal to stop, in
-        both cases with a checkpoint.
+        Raises Interrupted after a signal to stop, with a checkpoint.
         """
         trim_memory()  # that reading the data had
         self.settings = self.settings.lengthened(len(features))
@@ -148,7 +137,6 @@ class Trainer:
     ) -> Result:
         """The remaining epochs, and the scores of the selected weights."""
         result, parts = None, self.settings.parts
-        self._pause_if_due(progress)
         self.watch(self._plan(features, batches, done=progress.update))
         for epoch in range(len(progress.epochs) + 1, parts + 1):
             if self._out_of_patience(progress):
@@ -161,11 +149,8 @@ class Trainer:
             result = self._evaluated(evaluate)
             self._end_epoch(epoch, result, progress)
             self.engine.stop_if_asked_anywhere()
-            if self.checkpoints is not None and self._pauses_at(progress):
-                self.checkpoints.save(state, progress)
-            elif self.checkpoints is not None:
+            if self.checkpoints is not None:
                 self.checkpoints.save_if_due(state, progress)
-            self._pause_if_due(progress)
         if progress.best_weights is not None:
             TrainedWeights(self.model).load_state_dict(progress.best_weights)
         if result is None or progress.selected_epoch != len(progress.epochs):
@@ -206,14 +191,6 @@ class Trainer:
             after = min(end, start + min(size, due or size))
             yield batches[start:after]
             start, size = after, min(LOSSES_AT_ONCE, 2 * size)
-
-    def _pause_if_due(self, progress: Progress) -> None:
-        if self._pauses_at(progress):
-            assert self.pause_after is not None
-            raise Paused(progress.epochs[self.pause_after - 1].headline)
-
-    def _pauses_at(self, progress: Progress) -> bool:
-        return self.pause_after is not None and self.pause_after <= len(progress.epochs) < self.settings.parts
 
     def _out_of_patience(self, progress: Progress) -> bool:
         patience = self.settings.patience

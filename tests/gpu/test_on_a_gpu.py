@@ -8,11 +8,12 @@ import pytest
 import torch
 from support.runs import DATA
 from support.toys import cat_task, labelled_shapes, tag_task
-from support.training import CPU, Losses, build, unscored
+from support.training import CPU, Losses, StopsAfter, build, unscored
 
 from finetune import evaluate
 from finetune.data.source import source_of
-from finetune.runs.events import unwatched
+from finetune.runs.events import Watcher, unwatched
+from finetune.runs.interrupts import Interrupted
 from finetune.runs.recipe_tables import Train
 from finetune.task_types.resolved_run import resolved_run
 from finetune.task_types.starting_recipe import starting_recipe
@@ -21,7 +22,7 @@ from finetune.training import graphs
 from finetune.training.graphs import GraphedPasses
 from finetune.training.run import run
 from finetune.training.run_options import RunOptions
-from finetune.training.trainer import Paused, Trainer
+from finetune.training.trainer import Trainer
 
 pytestmark = [
     pytest.mark.gpu,
@@ -119,14 +120,13 @@ def test_a_model_that_waits_for_the_gpu_goes_without_graphs(
 def test_a_resumed_training_ends_as_an_uninterrupted_one(precision: str, tiny_bert: Path, tmp_path: Path) -> None:
     settings = TWENTY.model_copy(update={"dropout": 0.1})
 
-    def trainer(folder: Path) -> tuple[Trainer, Any]:
-        return build(cat_task(), tiny_bert, settings, checkpoint=folder, device=GPU, precision=precision)
+    def trainer(folder: Path, watch: Watcher = unwatched) -> tuple[Trainer, Any]:
+        return build(cat_task(), tiny_bert, settings, checkpoint=folder, device=GPU, precision=precision, watch=watch)
 
     whole, features = trainer(tmp_path / "whole")
     whole.fit(features, unscored)
-    first, features = trainer(tmp_path / "parts")
-    first.pause_after = 2
-    with pytest.raises(Paused):
+    first, features = trainer(tmp_path / "parts", StopsAfter(2))
+    with pytest.raises(Interrupted):
         first.fit(features, unscored)
     second, features = trainer(tmp_path / "parts")
     second.fit(features, unscored)

@@ -6,17 +6,17 @@ from typing import Any
 
 import pytest
 from support.toy_language import write_corpus
+from support.training import StopsAfter
 
 from finetune.data.source import Source
-from finetune.runs.events import unwatched
 from finetune.runs.folder import RunFolder
+from finetune.runs.interrupts import Interrupted
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_tables import Train
 from finetune.runs.record import RunRecord
 from finetune.task_types.resolved_run import resolved_run
 from finetune.training.run import run
 from finetune.training.run_options import RunOptions
-from finetune.training.trainer import Paused
 
 SETTINGS = {"batch_size": 16, "learning_rate": 3e-3, "dropout": 0.0, "precision": "fp32"}
 
@@ -34,9 +34,9 @@ def recipe_of(corpus: Path, encoder: Path, *, updates: int, options: dict[str, A
     )
 
 
-def trained(recipe: Recipe, out: Path, *, force: bool = False, pause_after: int | None = None) -> RunRecord:
+def trained(recipe: Recipe, out: Path, *, force: bool = False, stop_after: int = 0) -> RunRecord:
     options = RunOptions(source=Source(), out=out, device="cpu", force=force)
-    return run(resolved_run(recipe), options, watch=unwatched, pause_after=pause_after)
+    return run(resolved_run(recipe), options, watch=StopsAfter(stop_after))
 
 
 def left(out: Path, record: RunRecord) -> tuple[bytes, list[float], Any]:
@@ -79,8 +79,8 @@ def test_an_interrupted_run_ends_bit_for_bit_as_an_uninterrupted_one(
     recipe = recipe_of(corpus, tiny_bert, updates=20, options=options, limit=300, train={"dropout": 0.1})
     whole = left(tmp_path / "whole", trained(recipe, tmp_path / "whole"))
     for part in (2, 5):
-        with pytest.raises(Paused):
-            trained(recipe, tmp_path / "parts", pause_after=part)
+        with pytest.raises(Interrupted):
+            trained(recipe, tmp_path / "parts", stop_after=part)
     assert left(tmp_path / "parts", trained(recipe, tmp_path / "parts")) == whole
     assert len(whole[1]) == 20
 

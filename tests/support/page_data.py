@@ -84,16 +84,6 @@ def _corpus() -> list[str]:
     return [" ".join(draw.choices(words, k=length)) for some in lengths for length in (*some, 0)]
 
 
-def _labelled_task(row: int, text: str, mark: int) -> dict[str, object]:
-    """A task as Label Studio exports it."""
-    choice = {"from_name": "label", "to_name": "text", "type": "choices", "value": {"choices": ["ab"[mark]]}}
-    return {
-        "id": row,
-        "data": {"text": text, "split": "train" if row % 5 else "dev"},
-        "annotations": [{"result": [choice]}],
-    }
-
-
 def write_survey(folder: Path) -> None:
     """Korean rows as Excel writes them: a workbook of two sheets, and CSV in CP949."""
     rows = [(f"{row}번째 의견은 {('좋다', '나쁘다')[row % 2]}", ("만족", "불만")[row % 2]) for row in range(24)]
@@ -146,11 +136,7 @@ def write_own_data(folder: Path) -> None:
             *(f"{t},{'good,0.2,0.8' if m else 'bad,0.9,0.1'}" for _, t, m in halves),
         ],
         "pool.csv": ["text", *(f"{text} and {row} more" for row, text, _ in halves)],
-        "labelled.csv": [
-            "text,label,suggested label,chosen,certainty,split",
-            *(f"{text},{'ab'[mark]},b,unsure,0.5,{'train' if row % 5 else 'dev'}" for row, text, mark in halves),
-        ],
-        "export.json": [json.dumps([_labelled_task(row, text, mark) for row, text, mark in halves])],
+        "labelled.csv": ["text,label", *(f"{text},{'ab'[mark]}" for _, text, mark in halves)],
         "other.csv": ["comment", *texts],
         "more.csv": [
             "text,label",

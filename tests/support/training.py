@@ -1,5 +1,6 @@
 """Training without a run's folder; logits and losses of transformers' own classes on our batches."""
 
+import signal
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from inspect import signature
@@ -18,7 +19,7 @@ from finetune.models.device import build_accelerator
 from finetune.models.feature import IGNORED, Feature
 from finetune.models.tokenizers.added_tokens import add_tokens
 from finetune.models.tokenizers.load import load_tokenizer
-from finetune.runs.events import Event, Updates, Watcher, unwatched
+from finetune.runs.events import EpochDone, Event, Updates, Watcher, unwatched
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_tables import Train
 from finetune.task_types.task import Task
@@ -139,3 +140,16 @@ def named_inputs(theirs: Any, batch: Batch) -> dict[str, torch.Tensor]:
     if batch.choices is None:
         return inputs
     return {name: tensor.unflatten(0, (len(batch.choices), -1)) for name, tensor in inputs.items()}
+
+
+@dataclass(frozen=True)
+class StopsAfter:
+    """A watcher that stops training after an epoch as Ctrl-C does: with a checkpoint."""
+
+    epoch: int
+    then: Watcher = unwatched
+
+    def __call__(self, event: Event) -> None:
+        self.then(event)
+        if isinstance(event, EpochDone) and event.result.epoch == self.epoch:
+            signal.raise_signal(signal.SIGINT)

@@ -16,7 +16,7 @@ from finetune.api.run import open_run
 from finetune.data.paths import from_here
 from finetune.models.loading import load_encoder
 from finetune.models.tokenizers.load import load_tokenizer
-from finetune.runs.encoder_runs import lineage_of
+from finetune.runs.lookup import lineage_of
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import all_records
 from finetune.runs.seeds import groups, summarised

@@ -13,9 +13,9 @@ from finetune.errors import UserError
 from finetune.inference.engine import Engine
 from finetune.models.building import build_model
 from finetune.runs.events import EpochDone, Event, Training, Working, unwatched
-from finetune.runs.margin import Margin
 from finetune.runs.recipe import Recipe
 from finetune.runs.record import RunRecord
+from finetune.runs.record_parts import Margin
 from finetune.task_types.resolved_run import resolved_run
 from finetune.task_types.starting_recipe import starting_recipe
 from finetune.training import first_look

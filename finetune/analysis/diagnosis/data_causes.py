@@ -8,9 +8,9 @@ from finetune.analysis.diagnosis.commands import checked, given_option, run_agai
 from finetune.analysis.diagnosis.figures import Figures
 from finetune.data.messages import first_of, noun, percent, so_many
 from finetune.metrics.metric import Metric
-from finetune.runs.observed import MOST_COMPARED
 from finetune.runs.recipe_tables import BY_LABELS
 from finetune.runs.record import RunRecord
+from finetune.runs.record_parts import MOST_COMPARED
 from finetune.runs.verdict import FEW_ROWS
 from finetune.task_types.dev_split import DEV_SHARE
 from finetune.task_types.types import data_types

@@ -1,106 +1,30 @@
 """`finetune.compare`: whether runs, or groups of seeds, differ by more than chance."""
 
+import re
+import shutil
 from collections.abc import Sequence
-from dataclasses import fields
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, overload
 
-from finetune.analysis import comparison, several_comparison
-from finetune.analysis.compare import compare_runs
-from finetune.analysis.several_comparison import compare_several
-from finetune.api.html import html_list, html_table
+from finetune.analysis.compare import Comparisons, compare_runs, compare_several
+from finetune.analysis.comparison import Comparison
 from finetune.api.quiet import plainly, quiet
 from finetune.api.run import Run, open_run
-from finetune.data.messages import so_many
 from finetune.errors import UserError
-from finetune.inference.exported.export_facts import is_export
+from finetune.inference.exported.export_facts import is_export, read_export_facts
 from finetune.runs.folder import RunFolder
+from finetune.runs.lookup import find_run
+from finetune.runs.predictions import read_predictions, write_predictions
+from finetune.runs.record_files import load_record, write_record
 from finetune.runs.seeds import groups
 from finetune.task_types import registry
+from finetune.task_types.parts import Answer
+from finetune.task_types.prediction_lines import prediction_lines, row_of_line
+from finetune.task_types.task import Task
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-
-class Comparison(comparison.SplitComparison):
-    """What `finetune.compare` returns.
-
-    Example: `finetune.compare(run, other).frame`
-
-    Attributes:
-        a: The ids of the first side's runs.
-        b: The ids of the second side's runs.
-        task: The task of all runs.
-        split: The split that was compared.
-        rows: The number of its rows.
-        differences: For each metric the scores of both sides, their difference, its 95 % interval and p.
-        holm: For each metric p adjusted for the number of metrics.
-        by_seed: For each metric the difference over pairs of runs with the same seed, with its 95 % interval (Student's
-            t), spread and number; empty where the sides share fewer than two seeds.
-        mcnemar: p of McNemar's exact test, where rows are right or wrong.
-        changed: The rows that only one side has right.
-        notes: What to take into account.
-    """
-
-    @property
-    def frame(self) -> "pd.DataFrame":
-        """A row for each metric; scores as computed, 0.843 for 84.3 points."""
-        import pandas as pd
-
-        rows = [
-            (name, one.a, one.b, one.value, *(one.interval or (None, None)), one.p, self.holm[name])
-            for name, one in self.differences.items()
-        ]
-        return pd.DataFrame(rows, columns=["metric", "a", "b", "difference", "low", "high", "p", "p_holm"])
-
-    def __repr__(self) -> str:
-        name, first = next(iter(self.differences.items()))
-        metric = self.metrics[name]
-        points = metric.signed(first.value)
-        return f"<Comparison on {so_many(self.rows)} of {self.split} of {self.task}: {name} {points}, p {first.p:.4f}>"
-
-    def _repr_html_(self) -> str:
-        return html_table(self.columns, self.cells, title=self.title) + html_list(
-            [*self.notes, self.tests, *filter(None, [self.pairs])]
-        )
-
-
-class Comparisons(several_comparison.SeveralComparisons):
-    """What `finetune.compare` returns for three or more runs: each of the others against the first, which is A.
-
-    Example: `finetune.compare(run, other, third).frame`
-
-    Attributes:
-        runs: The ids of each side's runs, by letter.
-        settings: The settings in which the sides differ, by letter.
-        pairs: The comparison of A with each of the others.
-        holm: For each of these, by metric, p adjusted for all tests.
-        task: The task of all runs.
-        split: The split that was compared.
-        rows: The number of its rows.
-        notes: What to take into account.
-    """
-
-    @property
-    def frame(self) -> "pd.DataFrame":
-        """A row for each other side and metric; scores as computed, 0.843 for 84.3 points."""
-        import pandas as pd
-
-        rows = [
-            (side, name, one.a, one.b, one.value, *(one.interval or (None, None)), one.p, adjusted[name])
-            for side, pair, adjusted in zip(list(self.runs)[1:], self.pairs, self.holm, strict=True)
-            for name, one in pair.differences.items()
-        ]
-        columns = ["side", "metric", "first", "score", "difference", "low", "high", "p", "p_holm"]
-        return pd.DataFrame(rows, columns=columns)
-
-    def __repr__(self) -> str:
-        return f"<Comparisons of {len(self.runs)} sides on {so_many(self.rows)} of {self.split} of {self.task}>"
-
-    def _repr_html_(self) -> str:
-        tables = "".join(html_table(self.columns, lines, title=name) for name, lines in self.cells)
-        return tables + html_list([*self.notes, self.tests])
+    pass
 
 
 @overload
@@ -170,17 +94,43 @@ def compare(
         def side(given: Run | str | Path, name: str) -> Sequence[RunFolder]:
             if isinstance(given, Run) or not is_export(given):
                 return _folders(given if isinstance(given, Run) else open_run(given, seeds=seeds, out=out))
-            from finetune.commands.compare.exported import answered_by_export
-
             with quiet():
-                return [answered_by_export(Path(given), Path(scratch, name), split=split, task=named, out=Path(out))]
+                return [_answered_by_export(Path(given), Path(scratch, name), split=split, task=named, out=Path(out))]
 
         sides = [side(one, str(number)) for number, one in enumerate(given)]
         if others:
-            several = compare_several(sides, split=split, task=named, names=names)
-            return Comparisons(**{field.name: getattr(several, field.name) for field in fields(several)})
-        found = compare_runs(*sides, split=split, task=named, names=(names[0], names[1]))
-    return Comparison(**{field.name: getattr(found, field.name) for field in fields(found)})
+            return compare_several(sides, split=split, task=named, names=names)
+        return compare_runs(*sides, split=split, task=named, names=(names[0], names[1]))
+
+
+def _answered_by_export(export: Path, scratch: Path, *, split: str | None, task: Task | None, out: Path) -> RunFolder:
+    """A run in `scratch` with the record of an export's run and the predictions of the export, by its folder's name.
+
+    Raises UserError where the run is not in `out`, or was not scored on the split.
+    """
+    from finetune.inference.predictor import load_predictor
+    from finetune.training.evaluation import decided_as_dev
+
+    source = read_export_facts(export).source
+    run = find_run(source.run, out)
+    if run is None:
+        way = "Name the folder of runs that it is in, as `out`"
+        raise UserError(f"{export}: it answers the rows of its run {source.run}, which is not in {out}", way)
+    record = load_record(run.record_file)
+    split = split or record.first_split
+    predictor = load_predictor(export, task=task, out=out)
+    rows = [row_of_line(predictor.task, line, run.path) for line in read_predictions(run.predictions(split))]
+    name = re.sub(r"[^\w.-]|^[^\w]+", "_", export.absolute().name)[:100]
+    found = RunFolder(scratch / name)
+    found.model.mkdir(parents=True)
+    shutil.copy(export / "config.json", found.model)
+    answers: Sequence[Answer] = predictor.answers(rows)
+    if split == record.first_split:
+        answers = decided_as_dev(predictor.task, record, answers, rows)
+    lines = prediction_lines(predictor.task, rows, answers)
+    write_predictions(found.predictions(split), lines, {})
+    write_record(found.record_file, record.model_copy(update={"id": name, "files": {}}))
+    return found
 
 
 def _require_different_exports(names: Sequence[str]) -> None:

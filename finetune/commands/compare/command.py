@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from finetune.analysis.comparison import Changed, SplitComparison
-from finetune.analysis.several_comparison import SeveralComparisons
+from finetune.analysis.compare import Comparisons
+from finetune.analysis.comparison import Changed, Comparison
 from finetune.api.run import open_run
 from finetune.cli.arguments import RESULTS, Json, Out, TaskOf
 from finetune.cli.console import as_plain_text, standard_output
@@ -16,7 +16,6 @@ from finetune.cli.next_commands import GivenOptions, results_of
 from finetune.cli.options import note_line
 from finetune.cli.tables import CellRow, Column, FittedTable, columns
 from finetune.cli.terminal import echo, one_line
-from finetune.commands.compare.api import Comparison, Comparisons
 from finetune.commands.compare.api import compare as compared
 from finetune.data.messages import so_many
 from finetune.inference.exported.export_facts import is_export
@@ -73,7 +72,7 @@ def _has_seeds(given: Sequence[str], out: Path) -> bool:
     return len(every) == sum(map(len, sides)) > len(given)
 
 
-def _several_table(found: SeveralComparisons) -> FittedTable:
+def _several_table(found: Comparisons) -> FittedTable:
     """For each metric a line for each side."""
     letter, runs, settings, *numbers = found.columns
     several = any(found.settings.values())
@@ -89,7 +88,7 @@ def _several_table(found: SeveralComparisons) -> FittedTable:
     )
 
 
-def _comparison_table(found: SplitComparison) -> FittedTable:
+def _comparison_table(found: Comparison) -> FittedTable:
     """A line for each metric."""
     name, *numbers = found.columns
     return FittedTable(
@@ -100,7 +99,7 @@ def _comparison_table(found: SplitComparison) -> FittedTable:
     )
 
 
-def _changed_table(found: SplitComparison, most: int) -> FittedTable:
+def _changed_table(found: Comparison, most: int) -> FittedTable:
     """Some of the rows that only one side has right."""
     better = [sum(change.better == side for change in found.changed) for side in "ab"]
     first = " (of each side's first run)" if len(found.a) > 1 or len(found.b) > 1 else ""

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from finetune.api.evaluation import Evaluation
-from finetune.api.inputs import in_memory, is_path, named_options
-from finetune.api.names import model_name
+from finetune.api.inputs import in_memory, is_path, model_name, named_options
 from finetune.api.quiet import plainly, quiet_for
 from finetune.commands.evaluate.answers import are_answers, score_answers
 from finetune.data.source import source_of

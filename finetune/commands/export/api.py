@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from finetune.api.inputs import model_name
 from finetune.api.model import Model
-from finetune.api.names import model_name
 from finetune.api.quiet import plainly, quiet
 from finetune.api.run import Run
 from finetune.commands.export.result import Export

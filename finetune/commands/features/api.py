@@ -7,9 +7,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal
 
-from finetune.api.inputs import in_memory, is_path, recipe_settings, rows_by_column
+from finetune.api.inputs import in_memory, is_path, model_name, recipe_settings, rows_by_column
 from finetune.api.model import Model
-from finetune.api.names import model_name
 from finetune.api.quiet import plainly, quiet
 from finetune.api.run import Run
 from finetune.data.files import is_data, split_files

@@ -8,7 +8,7 @@ LISTED = Listed(
     help="Choose the rows to label next.",
     examples=(
         ("finetune label-next reviews.csv new.csv --rows 200 -o next.csv", "for a spreadsheet"),
-        ("finetune label-next RUN new.csv --rows 200 -o next.json", "for Label Studio"),
+        ("finetune label-next RUN new.csv --rows 200 -o next.jsonl", "JSON Lines"),
     ),
     also=("active", "active-learning", "next", "sample"),
 )

@@ -1,9 +1,8 @@
-"""`finetune label-next`: the rows of a pool that are worth labelling next, for a labelling tool."""
+"""`finetune label-next`: the rows of a pool to label next, with suggestions."""
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -15,8 +14,7 @@ from finetune.cli.options import note_line
 from finetune.cli.progress import watching
 from finetune.cli.terminal import echo, one_line, say
 from finetune.cli.which_run import say_which
-from finetune.commands.label_next.api import next_rows_of, require_pool
-from finetune.commands.label_next.result import MOST_CHOSEN, RANDOM_SHARE, AskedRows
+from finetune.commands.label_next.api import MOST_CHOSEN, RANDOM_SHARE, next_rows_of, require_pool
 from finetune.data.messages import so_many
 from finetune.errors import UserError
 from finetune.runs.toml import typed_settings
@@ -29,18 +27,9 @@ def label_next_command(
     settings: Annotated[list[str] | None, typer.Argument(help="text=COLUMN, encoding=NAME, sheet=NAME.")] = None,
     rows: Annotated[int, typer.Option(min=1, max=MOST_CHOSEN, help="How many rows to choose.")] = 200,
     output: Annotated[
-        Path,
-        typer.Option(
-            "-o", "--output", help="What is written: .json for Label Studio, .jsonl for doccano, else a table."
-        ),
+        Path, typer.Option("-o", "--output", help="What is written: a table or JSON Lines, by its ending.")
     ] = Path("next.csv"),
-    to: Annotated[
-        str | None, typer.Option("--to", help="label-studio, doccano or table, if the ending says another.")
-    ] = None,
-    random: Annotated[
-        float, typer.Option(min=0, max=1, help="The share that is chosen at random, and becomes dev in the next run.")
-    ] = RANDOM_SHARE,
-    new_only: Annotated[bool, typer.Option("--new-only", help="Leave out the rows that have labels already.")] = False,
+    random: Annotated[float, typer.Option(min=0, max=1, help="The share that is chosen at random.")] = RANDOM_SHARE,
     force: Replace = False,
     data: Data = None,
     out: Out = RESULTS,
@@ -48,40 +37,28 @@ def label_next_command(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Writes the least sure rows, spread over the pool, and the rows that have labels: all that the next run reads."""
+    """Writes the rows of which the model is least sure, and some at random, with its predictions as suggestions."""
     others, given = split_arguments(settings or [])
     if others:
         raise UserError(f"'{others[0]}' is not a setting", "Name one pool, and settings as key=value")
     options = {name: str(value) for name, value in given.items()}
-    asked = AskedRows(rows=rows, random=random, new_only=new_only)
-    folder = require_pool(run, pool, output, asked=asked, to=to, options=options, out=out, force=force)
+    folder = require_pool(run, pool, output, rows=rows, random=random, options=options, out=out, force=force)
     if not quiet:
         say_which([run], out)
     load_libraries("" if quiet else f"{pool}: loading {run}", "finetune.commands.label_next.next_rows")
     with watching(quiet=quiet) as watch:
         found = next_rows_of(
-            folder, pool, output, asked=asked, to=to, options=options, data=data, out=out, device=device, watch=watch,
-            force=force,
-        ).facts()  # fmt: skip
+            folder, pool, output, rows=rows, random=random, options=options, data=data, out=out, device=device,
+            watch=watch,
+        )  # fmt: skip
     if as_json:
-        echo(json.dumps(found))
+        echo(json.dumps(found.facts()))
         return
-    say(_summary(found))
+    left_out = f"; left out: {found.known:,} that the run read" if found.known else ""
+    chosen = f"{so_many(found.chosen)} of {found.rows:,} -> {output}"
+    say(f"{chosen}: the least sure ones, {found.random:,} at random{left_out}")
+    for note in found.notes:
+        say(one_line(note_line(note)))
     if not quiet:
         kept = GivenOptions(out=out, device=device)
-        labelled = "EXPORT" if found["exported"] else str(output)
-        standard_output().print_next(kept.command("run", labelled, *typed_settings(found["settings"])))
-
-
-def _summary(found: Mapping[str, Any]) -> str:
-    """What was chosen, in a few lines."""
-    left = [f"{found['labelled']:,} with labels"] * bool(found["labelled"])
-    lines = [
-        f"{so_many(found['chosen'])} of {found['rows']:,} -> {' and '.join(found['files'])}: the least sure ones, "
-        f"{found['random']:,} at random" + (f"; left out: {', '.join(left)}" if left else "")
-    ]
-    if before := found["labelled_rows_written"]:
-        lines.append(f"after them {so_many(before)} with labels, so that the file is all that the next run needs")
-    lines += [one_line(note_line(note)) for note in found["notes"]]
-    lines += [found["worth"]] if found["worth"] else []
-    return "\n".join(lines)
+        standard_output().print_next(kept.command("run", str(output), *typed_settings(found.settings)))

@@ -1,37 +1,34 @@
-"""Chooses the rows of a pool that are worth labelling next, and writes them for a labelling tool."""
+"""Predicts a pool, and writes the rows of which the model is least sure, and some at random."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+import heapq
+import time
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from finetune.commands.label_next.candidates import PoolCandidate, PoolRows, pool_key, read_pool
-from finetune.commands.label_next.choose import SPREAD_AMONG, interleaved, spread
-from finetune.commands.label_next.labelled_rows import OwnRows, earlier_texts, labelled_texts, own_rows
-from finetune.commands.label_next.outputs import TABLE, Item, LabellingTarget, require_tool, tool_of, write_items
-from finetune.commands.label_next.result import AskedRows, NextRows
+from finetune.commands.label_next.result import NextRows
+from finetune.data.characters import same_text
 from finetune.data.messages import noun, so_many
-from finetune.data.outputs import require_replaceable_output
 from finetune.data.reading import first_rows, reading_notes, records, survey
 from finetune.data.source import Source
+from finetune.data.writing import write_rows
 from finetune.errors import UserError
+from finetune.inference.answer_rows import answered_rows, free_name, windows
 from finetune.inference.predict_plan import SAMPLE_ROWS, known_type, layout_for, require_settings
 from finetune.inference.predictor import Predictor
-from finetune.models.caller_state import plain_mode
-from finetune.models.sequences import Sequences
-from finetune.runs.events import Watcher
+from finetune.runs.events import RowsPredicted, Watcher
 from finetune.runs.folder import RunFolder
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
+from finetune.runs.record_parts import OLD_DEV
 from finetune.task_types.columns import Layout
+from finetune.task_types.pretraining.columns import Text
+from finetune.task_types.row_builder import row_of
+from finetune.task_types.row_issues import NoRow
+from finetune.task_types.task import Task
 from finetune.task_types.trained_form import form_for
-
-SPARE = 2  # times as many rows are kept as may be chosen, since some are drawn at random too
-MOST_SPREAD = 5_000  # rows that are spread; of more the least sure are taken, since k-means takes their square in time
-UNSURE, RANDOM, LABELLED = "unsure", "random", "labelled"  # why a row is in the output
-SPLIT = "split"  # the column that says which rows are dev, and the setting that names it
 
 
 def write_next_rows(
@@ -40,147 +37,139 @@ def write_next_rows(
     pool: Path,
     output: Path,
     *,
-    asked: AskedRows,
-    to: str | None,
+    rows: int,
+    random: float,
     options: Mapping[str, str],
     source: Source,
     watch: Watcher,
-    force: bool = False,
 ) -> NextRows:
-    """Writes the rows of a pool that are worth labelling next, with their predictions as suggestions.
+    """Writes rows of a pool with an empty column of labels and the predictions, the least sure ones first.
 
-    Raises UserError for a pool that cannot be read or has no row to label, for rows that the tool cannot label, and for
-    an output that may not be written.
+    Raises UserError for a pool that cannot be read or has no row to label, and for an output that cannot be written.
     """
     require_settings(options)
-    record = load_record(folder.record_file)
+    task, kind = predictor.task, known_type(predictor.task)
+    if isinstance(kind, Text):
+        raise UserError(f"{task.name}: {kind.name} rows have no labels to ask for", "Name another run")
     columns = {name: value for name, value in options.items() if name not in ("encoding", "sheet")}
-    form = form_for(pool, predictor.layout, options, inputs=predictor.task.inputs)
-    kind = known_type(predictor.task)
+    form = form_for(pool, predictor.layout, options, inputs=task.inputs)
     sample = first_rows(pool, form, most=SAMPLE_ROWS)
-    layout, notes = layout_for(kind, predictor.layout, sample, columns, inputs=predictor.task.inputs)
-    target = _target(predictor, layout, output, tool_of(output, to), record)
-    own = own_rows(folder, record, predictor.layout)
-    require_replaceable_output(output, reads=[pool, *([own.path] if own else [])], force=force)
-    texts, note = labelled_texts(record, predictor.task, predictor.layout, own, source)
-    earlier, lost = earlier_texts(folder, record, source)
-    texts += earlier
-    notes += [each for each in (note, lost) if each]
-    found = read_pool(
-        predictor,
-        layout,
-        records(pool, form),
-        labelled={pool_key(text) for text in texts},
-        keep=(SPREAD_AMONG * SPARE * asked.rows, SPARE * asked.at_random),
-        total=survey(pool, form)[0],
-        seed=asked.seed,
-        watch=watch,
-    )
-    _require_rows(pool, found)
-    chosen = choose(predictor, found, asked)
-    before = None if asked.new_only else own
-    written = write_items(target, lambda: _items(target, predictor, chosen, before, layout))
+    layout, notes = layout_for(kind, predictor.layout, sample, columns, inputs=task.inputs)
+    known, lost = known_texts(load_record(folder.record_file), task, predictor.layout, source)
+    at_random = round(random * rows)
+    kept = {"unsure": BestRows(rows), "random": BestRows(at_random)}
+    count = known_count = failed = 0
+    unusable, started, (total, _) = "", time.perf_counter(), survey(pool, form)
+    for window in windows(records(pool, form)):
+        for record, row, answer in answered_rows(predictor, layout, window):
+            count += 1
+            if row is None or isinstance(answer, str):
+                failed += 1
+                unusable = unusable or f"row {record.row} {answer}"
+                continue
+            if (key := row_key(row.input)) in known:
+                known_count += 1
+                continue
+            confidence = task.codec.confidence(answer, row)
+            cell = predictor.cells(kind, layout, answer, row)["prediction"]
+            facts = {"suggested": cell, "certainty": None if confidence is None else round(confidence, 4)}
+            kept["unsure"].add(1.0 if confidence is None else 1.0 - confidence, key, record.values | facts)
+            kept["random"].add(0.0, key, record.values | facts)
+        rate = count / (time.perf_counter() - started)
+        watch(RowsPredicted(done=count, total=max(count, total), rate=rate))
+    chosen = list(_chosen(kept, rows))
+    if not chosen and known_count:
+        raise UserError(f"{pool}: all {so_many(known_count)} were read by the run already", "Name other rows")
+    if not chosen:
+        raise UserError(f"{pool}: no row can be predicted: {unusable}", "Run `finetune check` to see why")
+    if failed:
+        left_out = f"{noun(failed, 'is', 'are')} left out: the first, {unusable}"
+        notes = [*notes, f"{so_many(failed)} cannot be predicted, and {left_out}"]
+    if len(chosen) < rows:
+        notes = [*notes, f"only {so_many(len(chosen))} of the {rows:,} asked for: the pool has no others"]
+    labels = (predictor.layout or layout).label or ("label",)
+    _write(output, chosen, layout, labels)
+    settings = {"shape": kind.name, "text": ",".join(layout.text), "label": ",".join(labels)}
     return NextRows(
-        files=written,
-        rows=found.rows,
-        labelled=found.labelled,
-        failed=found.failed,
-        chosen=len(chosen),
-        random=sum(why == RANDOM for _, why in chosen),
-        before=0 if before is None else sum(1 for _ in before),
-        exported=target.tool != TABLE,
-        settings=target.settings() | ({"split": SPLIT} if before is not None and before.dev else {}),
-        notes=[*reading_notes(pool, form), *notes, *_notes(found, chosen, asked)],
+        path=output, rows=count, known=known_count, failed=failed, chosen=len(chosen),
+        random=sum(one["chosen"] == "random" for one in chosen), settings=settings,
+        notes=[*reading_notes(pool, form), *filter(None, [lost]), *notes],
+    )  # fmt: skip
+
+
+@dataclass
+class BestRows:
+    """The `most` rows with the highest ranks, one for each text; of equal ranks those with the highest keys."""
+
+    most: int
+    heap: list[tuple[float, int, dict[str, Any]]] = field(default_factory=list)
+    keys: set[int] = field(default_factory=set)
+
+    def add(self, rank: float, key: int, row: dict[str, Any]) -> None:
+        """Keeps the row if it is among the best; no two texts have the same key."""
+        if key in self.keys or (len(self.heap) == self.most and (not self.most or (rank, key) < self.heap[0][:2])):
+            return
+        if len(self.heap) == self.most:
+            self.keys.discard(heapq.heappop(self.heap)[1])
+        heapq.heappush(self.heap, (rank, key, row))
+        self.keys.add(key)
+
+
+def row_key(text: str) -> int:
+    """A hash of a text that ignores case and spaces; it orders texts at random."""
+    digest = blake2b(same_text(text).encode("utf-8", "surrogatepass"), digest_size=8)
+    return int.from_bytes(digest.digest(), "big")
+
+
+def _chosen(kept: Mapping[str, BestRows], rows: int) -> Iterator[dict[str, Any]]:
+    """The random rows, and so many others that there are `rows`, the least sure first, with why each was chosen."""
+    at_random = kept["random"].keys
+    least_sure = [one for one in sorted(kept["unsure"].heap, key=lambda one: one[:2])[::-1] if one[1] not in at_random]
+    chosen = [(one, "unsure") for one in least_sure[: rows - len(at_random)]]
+    chosen += [(one, "random") for one in kept["random"].heap]
+    for (_, _, row), why in chosen:
+        yield row | {"chosen": why}
+
+
+def _write(output: Path, chosen: list[dict[str, Any]], layout: Layout, labels: Collection[str]) -> None:
+    """Writes the texts, the empty labels, the suggestions, and the other columns of the pool."""
+    others = dict.fromkeys(name for row in chosen for name in row)
+    own = {"suggested", "certainty", "chosen"}
+    suggested = free_name(f"suggested {next(iter(labels)) if len(labels) == 1 else 'label'}", others)
+    names = dict.fromkeys(
+        [*layout.text, *labels, suggested, "chosen", "certainty", *(o for o in others if o not in own)]
     )
+    spelled = {name: raw for raw, name in layout.names.items()}
+    empty = dict.fromkeys(labels, "")
+    rows = []
+    for row in chosen:
+        cell = row["suggested"]
+        rows.append({**row, **empty, suggested: spelled.get(cell, cell) if isinstance(cell, str) else cell})
+    write_rows(output, rows, [*names], escaped=[suggested])
 
 
-def choose(predictor: Predictor, found: PoolRows, asked: AskedRows) -> list[tuple[PoolCandidate, str]]:
-    """The rows with why each was chosen, in the order in which to label them."""
-    different = len({one.key for one in (*found.at_random, *found.least_sure)})
-    at_random = found.at_random[: round(asked.random * min(asked.rows, different))]
-    taken = {one.key for one in at_random}
-    rest = [one for one in found.least_sure if one.key not in taken]
-    wanted = asked.rows - len(at_random)
-    among = rest if all(one.confidence is None for one in rest) else rest[: SPREAD_AMONG * wanted]
-    if MOST_SPREAD >= wanted > 0 and len(among) > wanted:
-        doubts = np.array([one.doubt for one in among])
-        among = [among[index] for index in spread(_vectors(predictor, among), doubts, wanted, seed=asked.seed)]
-    among = among[:wanted]
-    order = interleaved(range(len(among)), range(len(among), len(among) + len(at_random)))
-    chosen = [*((one, UNSURE) for one in among), *((one, RANDOM) for one in at_random)]
-    return [chosen[index] for index in order]
+def known_texts(record: RunRecord, task: Task, layout: Layout | None, source: Source) -> tuple[set[int], str]:
+    """The keys of all rows that a run was trained or scored on, and a note where they are not all known."""
+    known: set[int] = set()
+    for split, origin in record.data_origin.items():
+        if split == OLD_DEV:
+            continue
+        try:
+            if layout is None:
+                known.update(row_key(row.input) for row in task.load(source, split).rows)
+            else:
+                known.update(_file_texts(Path(origin), layout, record.recipe.get("options", {})))
+        except UserError as error:
+            return known, f"the rows of {origin} are not left out where the pool has them ({error.what})"
+    return known, ""
 
 
-def _vectors(predictor: Predictor, some: Sequence[PoolCandidate]) -> np.ndarray:
-    """What the head reads of each row `(rows, width)`: the mean over its words, windows and choices."""
-    engine = predictor.torch_engine
-    with plain_mode():
-        sequences = Sequences(predictor.encoded([one.row for one in some]))
-        layers = engine.model.backbone.layer_indices(pooled=engine.model.pooled)
-        sums, counts = np.zeros((len(some), 0)), np.zeros((len(some), 1))
-        for index, states in engine.hidden_states(sequences, layers):
-            vector, row = states.mean(0).ravel(), sequences[index].row
-            sums = sums if sums.size else np.zeros((len(some), len(vector)))
-            sums[row] += vector
-            counts[row] += 1
-    return sums / np.maximum(counts, 1)
-
-
-def _target(predictor: Predictor, layout: Layout, output: Path, tool: str, record: RunRecord) -> LabellingTarget:
-    """How the rows are written: with the columns of training, if there were any."""
-    kind = known_type(predictor.task)
-    trained = predictor.layout or replace(layout, label=layout.label or ("label",))
-    labelling = kind.labelling(predictor.task, trained)
-    if labelling is None:
-        raise UserError(f"{predictor.task.name}: {kind.name} rows have no labels to ask for", "Name another run")
-    target = LabellingTarget(
-        tool=tool, path=output, kind=kind, task=predictor.task, layout=trained, labelling=labelling, model=record.id
-    )
-    require_tool(target)
-    return target
-
-
-def _items(
-    target: LabellingTarget,
-    predictor: Predictor,
-    chosen: Sequence[tuple[PoolCandidate, str]],
-    before: OwnRows | None,
-    layout: Layout,
-) -> Iterator[Item]:
-    """The chosen rows with their predictions, then those of the run before with their labels."""
-    dev = None if before is None else before.dev
-    renamed = dict(zip(layout.text, target.layout.text, strict=False))
-    for one, why in chosen:
-        facts: dict[str, Any] = {"chosen": why, "certainty": _rounded(one.confidence)}
-        facts |= {SPLIT: "dev" if why == RANDOM else "train"} if dev else {}
-        values = {renamed.get(name, name): cell for name, cell in one.record.values.items()}
-        yield Item(values=values, row=one.row, answer=one.answer, labelled=False, facts=facts)
-    for record, row in before or ():
-        facts = {"chosen": LABELLED, "certainty": None}
-        facts |= {SPLIT: "dev" if row.id in dev else "train"} if dev else {}
-        (label,) = predictor.task.scoring.labels([row])
-        yield Item(values=record.values, row=row, answer=label, labelled=True, facts=facts)
-
-
-def _rounded(confidence: float | None) -> float | None:
-    return None if confidence is None else round(confidence, 4)
-
-
-def _require_rows(pool: Path, found: PoolRows) -> None:
-    """Raises UserError where no row of the pool can be chosen."""
-    if found.at_random or found.least_sure:
-        return
-    if found.labelled:
-        raise UserError(f"{pool}: all {so_many(found.labelled)} were read by the run already", "Name other rows")
-    raise UserError(f"{pool}: no row can be predicted: {found.unusable}", "Run `finetune check` to see why")
-
-
-def _notes(found: PoolRows, chosen: Sequence[Any], asked: AskedRows) -> Iterator[str]:
-    """What is not as it was asked."""
-    if found.failed:
-        left_out = f"{noun(found.failed, 'is', 'are')} left out: the first, {found.unusable}"
-        yield f"{so_many(found.failed)} cannot be predicted, and {left_out}"
-    if len(chosen) < asked.rows:
-        yield f"only {so_many(len(chosen))} of the {asked.rows:,} asked for: the pool has no others"
-    if chosen and all(one.confidence is None for one, _ in chosen):
-        yield "predictions of this type have no confidence: rows are spread over the pool alone"
+def _file_texts(file: Path, layout: Layout, options: Mapping[str, Any]) -> Iterator[int]:
+    form = form_for(file, layout, {name: str(options.get(name, "")) for name in ("encoding", "sheet")})
+    for record in records(file, form):
+        try:
+            row = row_of(layout, record)
+        except NoRow:
+            continue
+        if row.gold is not None:
+            yield row_key(row.input)

@@ -14,9 +14,9 @@ from finetune.metrics.scores import plain_metrics
 from finetune.runs import recipe as recipes
 from finetune.runs.folder import data_name, folder_name
 from finetune.runs.interrupted import InterruptedRun, interrupted_runs
-from finetune.runs.listed_run import ListedRun
 from finetune.runs.lookup import runs_of
 from finetune.runs.recipe_diff import listed_differences
+from finetune.runs.record import ListedRun
 from finetune.runs.record_files import listed_runs
 from finetune.task_types.options import option_names
 from finetune.task_types.registry import available

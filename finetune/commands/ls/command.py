@@ -20,7 +20,7 @@ from finetune.commands.ls.board import Leaderboard, unfinished_words
 from finetune.data.messages import so_many
 from finetune.data.outputs import require_replaceable_output
 from finetune.errors import UserError
-from finetune.runs.listed_run import ListedRun
+from finetune.runs.record import ListedRun
 
 TEXT = "-text"  # the end of the name of a task of another's texts, to train an encoder on
 MOST_LISTED = 30  # runs: of more, a line a task and the latest runs

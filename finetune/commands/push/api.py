@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from finetune.api.names import model_name
+from finetune.api.inputs import model_name
 from finetune.api.quiet import plainly
 from finetune.api.run import Run
 from finetune.commands.push.hub import require_token, send, without_bars

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from finetune.api.names import run_names
-from finetune.api.page import show_page
+from finetune.api.inputs import run_names
+from finetune.api.progress import show_page
 from finetune.api.quiet import plainly, quiet
 from finetune.api.run import Run
 from finetune.commands.report.blocks import WordWeight

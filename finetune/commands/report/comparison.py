@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import starmap
 
 from finetune.analysis.compare import compare_runs
-from finetune.analysis.comparison import SplitComparison
+from finetune.analysis.comparison import Comparison
 from finetune.commands.report.run_files import RunFiles
 from finetune.commands.report.text import NAME
 from finetune.data.messages import so_many
@@ -15,7 +15,7 @@ from finetune.runs.seeds import differing_settings
 from finetune.task_types.marked_text import cut
 
 
-def compared(groups: Sequence[Sequence[RunFiles]]) -> SplitComparison | None:
+def compared(groups: Sequence[Sequence[RunFiles]]) -> Comparison | None:
     """The comparison of two groups of one task on the first split.
 
     None for other numbers of groups, where rows differ, predictions are missing or the task is unknown.
@@ -28,7 +28,7 @@ def compared(groups: Sequence[Sequence[RunFiles]]) -> SplitComparison | None:
         return None
 
 
-def sentence(found: SplitComparison) -> str:
+def sentence(found: Comparison) -> str:
     """`B is better than A in dev f1: B - A is +1.2 points (95 % +0.3 to +2.1, p 0.01).`"""
     name, each = next(iter(found.differences.items()))
     metric = found.metrics[name]

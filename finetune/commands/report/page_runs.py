@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from finetune.analysis.comparison import SplitComparison
-from finetune.analysis.data_sizes import SizeCurve, learning_curves
+from finetune.analysis.comparison import Comparison
+from finetune.analysis.data_sizes import LearningCurve, learning_curves
 from finetune.commands.report.comparison import compared
 from finetune.commands.report.run_files import RunFiles
 from finetune.runs.seeds import groups as groups_of
@@ -21,8 +21,8 @@ class PageRuns:
 
     runs: Sequence[RunFiles]
     groups: Sequence[Group]
-    curves: Sequence[SizeCurve]
-    comparison: SplitComparison | None
+    curves: Sequence[LearningCurve]
+    comparison: Comparison | None
 
 
 def page_runs(runs: Sequence[RunFiles]) -> PageRuns:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from finetune.analysis.data_sizes import SizeCurve
+from finetune.analysis.data_sizes import LearningCurve
 from finetune.api.planning import execute, plan, require_on
 from finetune.api.run import runs_of_records
 from finetune.cli.arguments import RESULTS, Data, Device, Json, Out, Quiet, complete
@@ -26,8 +26,8 @@ from finetune.data.source import source_of
 from finetune.errors import UserError
 from finetune.metrics.scores import in_words
 from finetune.runs.data_sizes import of_largest_sizes, shares_of
+from finetune.runs.environment import first_process
 from finetune.runs.events import unwatched
-from finetune.runs.processes import first_process
 from finetune.runs.record import RunRecord
 from finetune.task_types.own_data import own_data
 from finetune.task_types.pretraining.own import own_text, reading_lines
@@ -153,7 +153,7 @@ def _print_conclusions(records: list[RunRecord], kept: GivenOptions, *, curves: 
         print_curves(console, runs_of_records(records, out=kept.out).learning_curves)
 
 
-def print_curves(console: Terminal, curves: Sequence[SizeCurve]) -> None:
+def print_curves(console: Terminal, curves: Sequence[LearningCurve]) -> None:
     """A table and a sentence for each setting that was run with several sizes."""
     for curve in curves:
         console.print(sizes_table(curve))
@@ -162,7 +162,7 @@ def print_curves(console: Terminal, curves: Sequence[SizeCurve]) -> None:
             console.print_line(curve.worth)
 
 
-def sizes_table(curve: SizeCurve) -> FittedTable:
+def sizes_table(curve: LearningCurve) -> FittedTable:
     """A line per size: rows, mean score, its interval, and the best baseline at that size."""
     seeds = len(curve.sizes[-1].records)
     rows = [tuple(map(as_plain_text, cells)) for cells in curve.cells]

@@ -11,9 +11,9 @@ from finetune.analysis.pages.templates import require_jinja2
 from finetune.commands.run.live_run import RUNNING, LiveRun
 from finetune.data.atomic import write_atomically
 from finetune.errors import UserError
+from finetune.runs.environment import first_process
 from finetune.runs.events import AlreadyDone, Done, Ended, EpochDone, Event, Note, Started, Training, Watcher
 from finetune.runs.folder import LIVE
-from finetune.runs.processes import first_process
 from finetune.task_types.resolved_run import ResolvedRun
 
 EVERY = 2.0  # seconds between two writings, at least

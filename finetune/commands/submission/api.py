@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from finetune.api.names import run_names
+from finetune.api.inputs import run_names
 from finetune.api.quiet import plainly, quiet
 from finetune.api.run import Run
 from finetune.data.source import source_of

@@ -7,8 +7,8 @@ from finetune.analysis.published import Anchor
 from finetune.commands.table.lines import TableLine
 from finetune.data.messages import so_many
 from finetune.metrics.metric import Metric
-from finetune.runs.cost import Cost
 from finetune.runs.record import RunRecord
+from finetune.runs.record_parts import Cost
 from finetune.runs.seeds import Summary
 
 Cell = Callable[[TableLine], str]

@@ -11,7 +11,7 @@ from finetune.analysis.published import Anchor
 from finetune.commands.table.columns import Cell, Columns, cost_cell, half_of_difference, version_words
 from finetune.commands.table.lines import TableLine
 from finetune.data.outputs import output_file
-from finetune.runs.cost import Cost
+from finetune.runs.record_parts import Cost
 from finetune.runs.seeds import Summary
 
 SUFFIXES = (".md", ".csv", ".html", ".tex")

@@ -14,8 +14,8 @@ from finetune.commands.table.declaration import PaperTable, System, TableRow
 from finetune.commands.table.lines import TableLine
 from finetune.data.messages import noun, so_many
 from finetune.metrics.metric import Metric
-from finetune.runs.encoder_runs import NOT_SETTINGS
 from finetune.runs.lineage import SEEDS, Lineage
+from finetune.runs.lookup import NOT_SETTINGS
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_diff import DEFAULTS
 from finetune.runs.record import RunRecord

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from finetune.analysis.pages.templates import templates_of
 from finetune.analysis.pages.write import write_page
+from finetune.api.inputs import model_name
 from finetune.api.model import Model
-from finetune.api.names import model_name
-from finetune.api.page import show_page
+from finetune.api.progress import show_page
 from finetune.api.quiet import plainly, quiet
 from finetune.api.run import Run
 from finetune.commands.view.captions import LANGUAGES, captions, filled, require_language

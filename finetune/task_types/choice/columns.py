@@ -27,8 +27,6 @@ from finetune.task_types.column_names import numbered_order
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import TEXT_CHARS_SHOWN, DataType, Evidence
 from finetune.task_types.findings import SplitRows, of_single_labels
-from finetune.task_types.labelling import Labelling
-from finetune.task_types.parts import Answer
 from finetune.task_types.row_issues import MISSING_TEXT, NoRow, unusable
 from finetune.task_types.task import Task
 
@@ -198,17 +196,6 @@ class Choice(DataType):
     def task(self, layout: Layout, *, name: str, read: Any = None) -> ChoiceTask:
         """The task, which names choices as the labels did."""
         return ChoiceTask(name=name, read=read, counted_from=layout.counted_from, names=names_of_choices(layout))
-
-    def labelling(self, task: Task, layout: Layout) -> Labelling:
-        """A choice is named as in the labels; choices in a list, or labels that are their texts, only in a table."""
-        assert isinstance(task, ChoiceTask)
-        count, by_text = len(columns_of_choices(layout)), layout.choices_by == "text"
-
-        def marks(answer: Answer, row: ChoiceRow) -> list[str]:
-            return [row.choices[answer.value] if by_text else str(task.named(answer.value))]
-
-        names = tuple(str(task.named(place)) for place in range(count))
-        return Labelling(how="one", names=names, marks=marks, in_tools=count > 0 and not by_text)
 
     def example(self, layout: Layout | None) -> str:
         return '"She opened the door and", ["went in.", "was a door."]'

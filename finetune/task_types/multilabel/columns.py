@@ -13,11 +13,9 @@ from finetune.data.values import as_text, is_missing, is_nested
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import Evidence
 from finetune.task_types.findings import UNEVEN, SplitRows, majority_finding, one_label_finding
-from finetune.task_types.labelling import Labelling
 from finetune.task_types.multilabel.task import MultiLabelRow, MultiLabelTask
 from finetune.task_types.multilabel.view import LabelsView
 from finetune.task_types.row_issues import NoRow, unusable
-from finetune.task_types.task import Task
 from finetune.task_types.text_inputs.columns import TextType, label_cell, labels_in_cell, texts_of
 from finetune.task_types.text_inputs.label_kinds import separator_in
 
@@ -93,10 +91,6 @@ class MultiLabel(TextType):
         """The sets of labels; those that occur once are one stratum."""
         counts = Counter(golds)
         return [gold if counts[gold] > 1 else "" for gold in golds]
-
-    def labelling(self, task: Task, layout: Layout) -> Labelling:
-        assert isinstance(task, MultiLabelTask)
-        return Labelling(how="several", names=task.labels, marks=lambda answer, _: [*answer.value])
 
     def task(self, layout: Layout, *, name: str, read: Any = None) -> MultiLabelTask:
         """The task with all labels that were found."""

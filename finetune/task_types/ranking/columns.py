@@ -12,13 +12,11 @@ from finetune.errors import UserError
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import Evidence
 from finetune.task_types.findings import SplitRows
-from finetune.task_types.labelling import Labelling
 from finetune.task_types.ranking.queries import query_of
 from finetune.task_types.ranking.task import RankingRow, RankingTask
 from finetune.task_types.ranking.view import RankingView
 from finetune.task_types.row_groups import grouped
 from finetune.task_types.row_issues import NoRow, unusable
-from finetune.task_types.task import Task
 from finetune.task_types.text_inputs.columns import TextType, texts_of
 from finetune.task_types.text_inputs.label_kinds import RANKING
 from finetune.task_types.text_inputs.rankings import RankingColumns, is_ranking, ranking_columns
@@ -135,9 +133,6 @@ class Ranking(TextType):
 
     def task(self, layout: Layout, *, name: str, read: Any = None) -> RankingTask:
         return RankingTask(name=name, read=read, passage=layout.text[1])
-
-    def labelling(self, task: Task, layout: Layout) -> Labelling:
-        return Labelling(how="number", marks=lambda answer, _: [answer.value])
 
     def inputs_fault(self, layout: Layout, count: int) -> str:
         return "" if count == 2 else "is not a query and a passage"

@@ -16,7 +16,6 @@ from finetune.metrics.tree import tree_metrics
 from finetune.task_types.columns import DROPPED, Layout
 from finetune.task_types.data_type import Clean, Evidence
 from finetune.task_types.findings import ONE_LABEL, SplitRows, of_single_labels
-from finetune.task_types.labelling import Labelling
 from finetune.task_types.row_issues import NO_NUMBER, NoRow
 from finetune.task_types.sentence.mistakes import (
     LABEL_DROPPED,
@@ -134,10 +133,6 @@ class Classification(SentenceType):
             name=name, read=read, labels=layout.labels, order=layout.order, metrics=metrics, **_reading(layout)
         )
 
-    def labelling(self, task: Task, layout: Layout) -> Labelling:
-        assert isinstance(task, SentenceTask)
-        return Labelling(how="one", names=task.labels, marks=lambda answer, _: [answer.value])
-
     def reads_for(self, task: Task) -> bool:
         return isinstance(task, SentenceTask) and not task.regression
 
@@ -181,9 +176,6 @@ class Regression(SentenceType):
     def task(self, layout: Layout, *, name: str, read: Any = None) -> SentenceTask:
         """The task, with Spearman's correlation as headline."""
         return SentenceTask(name=name, read=read, metrics=(spearman, pearson), **_reading(layout))
-
-    def labelling(self, task: Task, layout: Layout) -> Labelling:
-        return Labelling(how="number", marks=lambda answer, _: [answer.value])
 
     def reads_for(self, task: Task) -> bool:
         return isinstance(task, SentenceTask) and task.regression

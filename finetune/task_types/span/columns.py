@@ -20,13 +20,10 @@ from finetune.task_types.claims import Claim, SetCandidate
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import TEXT_CHARS_SHOWN, Clean, DataType, Evidence
 from finetune.task_types.findings import SplitRows
-from finetune.task_types.labelling import Labelling, Mark
 from finetune.task_types.marked_text import TextPart, spans, unmarked
-from finetune.task_types.parts import Answer
 from finetune.task_types.row_issues import MISSING_TEXT, NoRow
 from finetune.task_types.span import findings
 from finetune.task_types.span.answer_place import located
-from finetune.task_types.span.answers import SpanAnswer
 from finetune.task_types.span.cells import answers_of
 from finetune.task_types.span.guess import question_layout, require_no_answers, says_no_answer
 from finetune.task_types.span.row import SpanRow
@@ -35,7 +32,6 @@ from finetune.task_types.task import Task
 from finetune.task_types.view import Beliefs, Line, View
 
 NONE = "no answer"
-ANSWER = "answer"  # the name of a mark in a labelling tool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -229,10 +225,6 @@ class Span(DataType):
     def example(self, layout: Layout | None) -> str:
         return '"Who wrote it?", "The book was written by Ann Lee."'
 
-    def labelling(self, task: Task, layout: Layout) -> Labelling:
-        """The answer is marked in the context."""
-        return Labelling(how="characters", names=(ANSWER,), marks=answer_marks, marked=layout.text[1])
-
     def unit(self, row: SpanRow) -> str:
         return same_text(row.context)
 
@@ -243,12 +235,6 @@ class Span(DataType):
     def task(self, layout: Layout, *, name: str, read: Any = None) -> SpanTask:
         """The task, scored as SQuAD 2.0 where questions may have no answer, else as SQuAD 1.1."""
         return SpanTask(name=name, read=read, unanswerable=layout.unanswerable)
-
-
-def answer_marks(answer: Answer, row: SpanRow) -> list[Mark]:
-    """The characters of an answer in its context; of a label's first text those where the file has it."""
-    start = answer.start if isinstance(answer, SpanAnswer) else row.start
-    return [(start, start + len(answer.value), ANSWER)] if answer.value and start is not None else []
 
 
 def moved(cell: Any, context: str, *, is_place: bool = False) -> Any:

@@ -19,7 +19,6 @@ from finetune.metrics.entities import to_iob2
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import TEXT_CHARS_SHOWN, Clean, Evidence
 from finetune.task_types.findings import SplitRows
-from finetune.task_types.labelling import Labelling, Mark, marked_in
 from finetune.task_types.parts import Answer
 from finetune.task_types.row_issues import MISSING_TEXT, NoRow, unusable
 from finetune.task_types.tagging import findings
@@ -180,15 +179,6 @@ class Tagging(WordsType):
         return TaggingTask(
             name=name, read=read, types=layout.labels, running_text=bool(layout.spans), signs_apart=layout.signs_apart
         )
-
-    def labelling(self, task: Task, layout: Layout) -> Labelling:
-        """Entities are marked in the text, or in the words with spaces between them."""
-        assert isinstance(task, TaggingTask)
-
-        def marks(answer: Answer, row: TaggingRow) -> list[Mark]:
-            return [(one["start"], one["end"], one["type"]) for one in entities_of(answer, row)]
-
-        return marked_in(layout.text[0], task.types, marks, text=lambda row: row.given[0])
 
     def cells(self, task: Task, layout: Layout, answer: Answer, row: TaggingRow) -> dict[str, Any]:
         """The task's cells; where the training file had character spans those in its form, and the entities."""

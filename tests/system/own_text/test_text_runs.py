@@ -10,18 +10,18 @@ import pytest
 from support.cli import InProcess, assert_error
 from support.corpora import TINY_RUN, sentence
 from support.reports import read
+from support.training import StopsAfter
 
 from finetune.data.documents import Document, documents, read_documents
 from finetune.data.source import source_of
 from finetune.models.fingerprint import OWN_WEIGHTS
-from finetune.runs.events import unwatched
+from finetune.runs.interrupts import Interrupted
 from finetune.runs.lookup import find_run
 from finetune.runs.record_files import all_records
 from finetune.task_types import vocabulary
 from finetune.training.run import run
 from finetune.training.run_options import RunOptions
 from finetune.training.targets import load_target, split_arguments
-from finetune.training.trainer import Paused
 
 
 def test_a_new_encoder_trains_its_vocabulary_once(corpus: Path, cache: Path, in_process: InProcess) -> None:
@@ -207,8 +207,8 @@ def test_a_text_that_changed_since_its_run_began_is_one_line(
     monkeypatch.chdir(tmp_path)
     settings = (*TINY_RUN[::2], "train.updates=10")
     planned = load_target("corpus.txt", split_arguments(list(settings))[1])
-    with pytest.raises(Paused):
-        run(planned, RunOptions(source=source_of(None), out=Path("results")), watch=unwatched, pause_after=2)
+    with pytest.raises(Interrupted):
+        run(planned, RunOptions(source=source_of(None), out=Path("results")), watch=StopsAfter(2))
     (folder,) = (corpus.parent / "results" / "corpus.txt").iterdir()
     assert not (folder / "record.json").exists()
     before = corpus.read_text()
@@ -231,8 +231,8 @@ def test_another_precision_is_no_change_of_the_text(
     planned = load_target("corpus.txt", split_arguments(list(settings))[1])
     precisions = iter(["fp32", "bf16"])
     monkeypatch.setattr("finetune.training.prepared_run.resolve_precision", lambda *_: next(precisions))
-    with pytest.raises(Paused):
-        run(planned, RunOptions(source=source_of(None), out=Path("results")), watch=unwatched, pause_after=2)
+    with pytest.raises(Interrupted):
+        run(planned, RunOptions(source=source_of(None), out=Path("results")), watch=StopsAfter(2))
     code, _, err = in_process("run", "corpus.txt", *settings, data="")
     assert code == 0, err
     assert len(list((corpus.parent / "results" / "corpus.txt").iterdir())) == 2

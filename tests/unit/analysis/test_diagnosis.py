@@ -9,9 +9,8 @@ from support.records import made_record
 
 from finetune.analysis.diagnosis.diagnose import diagnosis_of, diagnosis_of_seeds
 from finetune.runs.folder import RunFolder
-from finetune.runs.margin import Margin
-from finetune.runs.observed import Observed
 from finetune.runs.record import RunRecord
+from finetune.runs.record_parts import Margin, Observed
 
 TYPED = ["my reviews.csv", "label=stars", "train.epochs=4", "seed=7"]
 LABELS = {"train": {"good": 200, "bad": 200}, "dev": {"good": 50, "bad": 50}}

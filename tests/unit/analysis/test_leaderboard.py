@@ -10,8 +10,8 @@ from support.records import run
 from finetune.analysis.board_form import board_form, board_numbers
 from finetune.analysis.leaderboard import leaderboards
 from finetune.metrics.significance import SKETCHED, holm
-from finetune.runs.margin import Margin
 from finetune.runs.record import RunRecord
+from finetune.runs.record_parts import Margin
 
 
 def known(score: float, *, seed: int = 1, half: float = 0.02, sketch: str | None = None, **facts: Any) -> RunRecord:

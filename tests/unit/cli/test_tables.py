@@ -25,8 +25,8 @@ from finetune.commands.table.declaration import load_table, table_files
 from finetune.commands.table.forms import runs_form
 from finetune.commands.table.lines import TableLine, lines_of
 from finetune.commands.table.paper_form import paper_form
-from finetune.runs.listed_run import ListedRun
 from finetune.runs.recipe_diff import listed_differences
+from finetune.runs.record import ListedRun
 from finetune.runs.record_files import all_records, listed_runs
 
 WIDTHS = (40, 60, 80, 120, 200)

@@ -1,6 +1,5 @@
 """Word embeddings of which the rows that are used are trained: the same model as with all, wherever it is read."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 from support.toys import cat_rows, cat_task
-from support.training import Losses, Scored, build, unscored
+from support.training import Losses, Scored, StopsAfter, build, unscored
 from tiny_encoders import tiny
 from torch import Tensor
 from transformers import AutoModel
@@ -19,8 +18,8 @@ from finetune.models.families import FAMILIES
 from finetune.models.feature import Feature
 from finetune.models.feature_arrays import ArrayFeatures, to_arrays, used_tokens
 from finetune.models.used_rows import UsedRows
+from finetune.runs.interrupts import Interrupted
 from finetune.runs.recipe_tables import Train
-from finetune.training.trainer import Paused
 
 WORDS = "backbone.encoder.embeddings.word_embeddings.weight"
 SETTINGS: dict[str, Any] = {"epochs": 3, "batch_size": 4, "learning_rate": 1e-2, "weight_decay": 0.5, "select": "best"}
@@ -52,8 +51,8 @@ def trained(
 ) -> Trained:
     """Weights and losses after training, and the logits of other texts after each epoch"""
     losses, found = Losses(), list[np.ndarray]()
-    pause = more.pop("pause_after", None)
-    trainer, features = build(cat_task(cat_rows(16)), folder, settings, watch=losses, checkpoint=checkpoint, **more)
+    watch = StopsAfter(more.pop("stop_after", 0), then=losses)
+    trainer, features = build(cat_task(cat_rows(16)), folder, settings, watch=watch, checkpoint=checkpoint, **more)
     _, others = build(cat_task(cat_rows(64, seed=1)), folder, settings, **more)
     new = set(np.concatenate([each.input_ids for each in others])) - set(
         np.concatenate([each.input_ids for each in features])
@@ -66,7 +65,7 @@ def trained(
 
     if not alone:
         used_rows.LEAST_SAVED = 10**9
-    replace(trainer, pause_after=pause).fit(features, evaluate)
+    trainer.fit(features, evaluate)
     return trainer.model.state_dict(), losses.values, found
 
 
@@ -109,8 +108,8 @@ def test_the_trained_model_is_that_of_all_rows(more: dict[str, Any], tiny_bert: 
 @pytest.mark.parametrize("pause", [1, 2])
 def test_a_resumed_run_has_the_same_bits(pause: int, tiny_bert: Path, tmp_path: Path, made: list[UsedRows]) -> None:
     whole = trained(tiny_bert, Train(**SETTINGS))
-    with pytest.raises(Paused):
-        trained(tiny_bert, Train(**SETTINGS), checkpoint=tmp_path, pause_after=pause)
+    with pytest.raises(Interrupted):
+        trained(tiny_bert, Train(**SETTINGS), checkpoint=tmp_path, stop_after=pause)
     resumed = trained(tiny_bert, Train(**SETTINGS), checkpoint=tmp_path)
     assert len(made) == 3
     assert resumed[1] == whole[1][4 * pause :]

@@ -8,15 +8,16 @@ from pathlib import Path
 import pytest
 from support.checked_files import reviews
 from support.cli import Finetune
+from support.training import StopsAfter
 
 from finetune.data.paths import from_here
 from finetune.data.source import Source
 from finetune.runs.events import unwatched
+from finetune.runs.interrupts import Interrupted
 from finetune.task_types.resolved_run import resolved_run
 from finetune.task_types.starting_recipe import starting_recipe
 from finetune.training.run import run
 from finetune.training.run_options import RunOptions
-from finetune.training.trainer import Paused
 
 
 @pytest.mark.slow
@@ -32,8 +33,8 @@ def test_a_run_names_no_folder_of_the_machine_and_is_resumed(
     settings = {"model": str(model), "test": str(test), "train.epochs": 2, "max_length": 16}
     options = RunOptions(source=Source(), out=tmp_path / "results")
     begun = resolved_run(starting_recipe(str(data), settings)[0])
-    with pytest.raises(Paused):
-        run(begun, options, watch=unwatched, pause_after=1)
+    with pytest.raises(Interrupted):
+        run(begun, options, watch=StopsAfter(1))
     record = run(begun, options, watch=unwatched)
     folder = options.out / "a.csv" / record.id
     assert folder.joinpath("events.jsonl").read_text().count('"event": "start"') == 2

@@ -309,16 +309,6 @@ def test_labels_of_other_names_are_scored_in_any_order(
     assert ("not scored" in out + err) != scored
 
 
-def test_label_next_is_refused_in_one_line(
-    copied_run: Callable[[str], Path], tmp_path: Path, in_process: InProcess
-) -> None:
-    run = copied_run("intent")
-    (tmp_path / "pool.jsonl").write_text("\n".join(json.dumps({"text": f"play the dog {n}"}) for n in range(9)))
-    code, _, err = in_process("label-next", str(run), "pool.jsonl", "-o", "next.csv", data="")
-    assert code == 2
-    assert_error(err, "intent and slots", "label=")
-
-
 def one_word_a_line(path: Path, *, intent: bool = True) -> str:
     """A file in CoNLL's form, of words, tags and the sentence's intent at each word or a part of speech."""
     made = []

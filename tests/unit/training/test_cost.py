@@ -13,9 +13,9 @@ from finetune.commands.table.files import COST_NUMBERS, as_csv, as_markdown
 from finetune.commands.table.forms import runs_form
 from finetune.commands.table.lines import lines_of
 from finetune.errors import UserError
-from finetune.runs.cost import Cost, logged_seconds
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
+from finetune.runs.record_parts import Cost, logged_seconds
 from finetune.training.meter import total
 
 TABLE = PaperTable.model_validate({"title": "T", "row": [{"name": "M", "task": "mrpc", "metric": "accuracy"}]})

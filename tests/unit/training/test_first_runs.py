@@ -13,7 +13,7 @@ from finetune.api.planning import plan
 from finetune.commands.search.space import plan_search
 from finetune.errors import UserError
 from finetune.models.pretrained import resolve
-from finetune.runs.encoder_runs import encoder_run, lineage_at
+from finetune.runs.lookup import encoder_run, lineage_at
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.training.first_runs import NotTheRecipe, checkpoint_of, with_first_runs, with_parents
 from finetune.training.targets import expand_targets

@@ -8,17 +8,18 @@ import numpy as np
 import pytest
 import torch
 from support.toys import cat_rows, cat_task, labelled_shapes
-from support.training import build, unscored
+from support.training import StopsAfter, build, unscored
 
 from finetune.data.source import Source
 from finetune.models.feature import IGNORED, LABEL
+from finetune.runs.events import unwatched
+from finetune.runs.interrupts import Interrupted
 from finetune.runs.recipe_tables import Train
 from finetune.runs.training_rows import read_training_rows, write_training_rows
 from finetune.task_types.span.head import SpanHead
 from finetune.task_types.tagging.head import TaggingHead
 from finetune.task_types.task import Task
 from finetune.training.checkpoints import Progress
-from finetune.training.trainer import Paused
 
 TWO_EPOCHS = Train(epochs=2, batch_size=16, learning_rate=2e-3, dropout=0.0)
 
@@ -52,12 +53,12 @@ def test_parts_of_a_batch_see_the_same(tiny_bert: Path) -> None:
 def test_what_was_seen_before_an_interruption_is_kept(tiny_bert: Path, tmp_path: Path) -> None:
     settings = TWO_EPOCHS.model_copy(update={"epochs": 3})
     whole, second = recorded(cat_task(), tiny_bert, settings), Progress()
-    for pause_after in (1, None):
-        trainer, features = build(cat_task(), tiny_bert, settings, checkpoint=tmp_path, max_length=48)
-        trainer.rows, trainer.pause_after = cat_rows(64), pause_after
+    for watch in (StopsAfter(1), unwatched):
+        trainer, features = build(cat_task(), tiny_bert, settings, checkpoint=tmp_path, max_length=48, watch=watch)
+        trainer.rows = cat_rows(64)
         try:
             second, _ = trainer.fit(features, unscored)
-        except Paused:
+        except Interrupted:
             continue
     assert all(map(torch.equal, second.chances, whole))
 

@@ -10,7 +10,7 @@ import torch
 from support.cli import InProcess, assert_error
 from support.runs import DATA, REVIEWS, FinishedRun, as_csv, as_json_lines, trained_run
 
-from finetune.analysis.old_and_new import old_and_new
+from finetune.analysis.recorded_models import old_and_new
 from finetune.commands.report.run.old_and_new import blocks
 from finetune.commands.report.run_files import read_run_files
 from finetune.errors import UserError

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from support.toys import cat_task
+from support.training import StopsAfter
 from torch import Tensor, nn
 
 from finetune.errors import UserError
@@ -18,10 +19,10 @@ from finetune.models.feature import IGNORED, Feature, label_counts
 from finetune.models.head import Head
 from finetune.models.model import EncoderWithHead
 from finetune.runs.events import EpochDone, Event
+from finetune.runs.interrupts import Interrupted
 from finetune.runs.recipe import parse
 from finetune.runs.recipe_tables import Train
 from finetune.training.batching import Batches
-from finetune.training.trainer import Paused
 from tests.support.training import Losses, build, unscored
 
 SETTINGS = Train(updates=23, batch_size=4, learning_rate=1e-3, dropout=0.0)
@@ -78,9 +79,9 @@ def test_a_run_is_scored_after_each_tenth_of_its_updates(tiny_bert: Path) -> Non
 
 def test_an_interrupted_run_of_updates_ends_as_an_uninterrupted_one(tiny_bert: Path, tmp_path: Path) -> None:
     whole = trained(tiny_bert, SETTINGS, draw=dropped)
-    first, features = build(cat_task(), tiny_bert, SETTINGS, checkpoint=tmp_path)
-    first.draw, first.pause_after = dropped, 4
-    with pytest.raises(Paused):
+    first, features = build(cat_task(), tiny_bert, SETTINGS, checkpoint=tmp_path, watch=StopsAfter(4))
+    first.draw = dropped
+    with pytest.raises(Interrupted):
         first.fit(features, unscored)
     losses = Losses()
     second, _ = build(cat_task(), tiny_bert, SETTINGS, checkpoint=tmp_path, watch=losses)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from finetune.analysis.comparison import Changed, SplitComparison
+from finetune.analysis.comparison import Changed, Comparison
 from finetune.commands.report.blocks import Block, ShownRow
 from finetune.commands.report.page_runs import PageRuns
 from finetune.commands.report.run_files import RunFiles, view_of_run
@@ -24,7 +24,7 @@ def blocks(page: PageRuns) -> Iterator[Block]:
         yield _changed(page.groups[0], page.groups[1], page.comparison)
 
 
-def _changed(a: Sequence[RunFiles], b: Sequence[RunFiles], found: SplitComparison) -> Block:
+def _changed(a: Sequence[RunFiles], b: Sequence[RunFiles], found: Comparison) -> Block:
     """Rows that only one side's first run has right: those first on which the other is most confident."""
     sides = {side: view_of_run(one[0], found.split) for side, one in (("a", a), ("b", b))}
     sure = {side: _certainties(view) for side, view in sides.items()}

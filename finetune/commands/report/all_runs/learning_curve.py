@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from finetune.analysis.data_sizes import FAILED, ShareOfRows, SizeCurve
+from finetune.analysis.data_sizes import FAILED, LearningCurve, ShareOfRows
 from finetune.analysis.pages.chart import Axis, chart
 from finetune.analysis.pages.marks import Coordinates, dots, intervals, line
 from finetune.commands.report.blocks import Block, TableBlock
@@ -18,7 +18,7 @@ def blocks(page: PageRuns) -> Iterator[Block]:
     yield from map(learning_curve, page.curves)
 
 
-def learning_curve(curve: SizeCurve) -> Block:
+def learning_curve(curve: LearningCurve) -> Block:
     """The mean score by size with its interval, each seed, failed runs, and the best baseline at that size."""
     sizes = curve.sizes
     metric = sizes[0].verdict.metric

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from finetune.analysis.compared_models import SIZE, compared_cells
+from finetune.analysis.recorded_models import SIZE, compared_cells
 from finetune.commands.report.blocks import Block, TableBlock
 from finetune.commands.report.run_files import RunFiles
 from finetune.metrics.scores import plain_metrics

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from finetune.analysis.old_and_new import COLUMNS, old_and_new
+from finetune.analysis.recorded_models import COLUMNS, old_and_new
 from finetune.commands.report.blocks import Block, TableBlock
 from finetune.commands.report.run_files import RunFiles
 from finetune.commands.report.text import NAME

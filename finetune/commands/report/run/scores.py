@@ -13,8 +13,8 @@ from finetune.commands.report.text import pairs_text, score_text
 from finetune.data.messages import so_many
 from finetune.metrics.metric import Metric
 from finetune.metrics.scores import plain_metrics
-from finetune.runs.margin import ScoreInterval
 from finetune.runs.record import RunRecord
+from finetune.runs.record_parts import ScoreInterval
 from finetune.runs.verdict import baseline_words
 
 ORDER = 10

@@ -17,7 +17,6 @@ from finetune.errors import UserError
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import Clean, Evidence
 from finetune.task_types.findings import ONE_LABEL, UNEVEN, SplitRows, majority_finding
-from finetune.task_types.labelling import Labelling
 from finetune.task_types.parts import Answer
 from finetune.task_types.row_issues import NoRow, unusable
 from finetune.task_types.tagging import findings
@@ -189,13 +188,6 @@ class IntentAndSlots(WordsType):
             intents=tuple(label.removeprefix(PREFIX) for label in layout.labels if label.startswith(PREFIX)),
             running_text=bool(layout.spans),
             signs_apart=layout.signs_apart,
-        )
-
-    def labelling(self, task: Task, layout: Layout) -> Labelling:
-        """Raises UserError: a tool has one control for a row."""
-        raise UserError(
-            f"{task.name}: rows with an intent and slots need two labels each, and a tool is asked for one",
-            "Name a run that was trained on one of them: label=COLUMN",
         )
 
     def cells(self, task: Task, layout: Layout, answer: Answer, row: IntentRow) -> dict[str, Any]:

@@ -16,7 +16,6 @@ from finetune.errors import UserError
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import TEXT_CHARS_SHOWN, Clean, DataType, Evidence
 from finetune.task_types.findings import ONE_LABEL, SplitRows
-from finetune.task_types.labelling import Labelling, Mark, marked_in
 from finetune.task_types.parts import Answer
 from finetune.task_types.row_issues import MISSING_TEXT, NoRow
 from finetune.task_types.tagging.char_spans import OUTSIDE, TEXT, in_form, spans_of, text_key, types_in, valid_spans
@@ -150,15 +149,6 @@ class OverlappingSpans(DataType):
 
     def example(self, layout: Layout | None) -> str:
         return '"a text"'
-
-    def labelling(self, task: Task, layout: Layout) -> Labelling:
-        """Spans are marked in the text."""
-        assert isinstance(task, OverlapTask)
-
-        def marks(answer: Answer, _: OverlapRow) -> list[Mark]:
-            return [*triples(answer.value)]
-
-        return marked_in(layout.text[0], task.types, marks, text=lambda row: row.text)
 
     def cells(self, task: Task, layout: Layout, answer: Answer, row: OverlapRow) -> dict[str, Any]:
         """The spans in the form of the training file, and each with its text and probability."""

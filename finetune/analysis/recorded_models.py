@@ -1,11 +1,12 @@
-"""The old model against the new one on the old dev rows, of a run with `keep_labels`; from its record alone."""
+"""Tables of models in a record: the old one and the new one of `keep_labels`, and a student and its teacher."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from finetune.data.messages import so_many
-from finetune.runs.kept_head import OLD_DEV, OLD_MODEL
+from finetune.metrics.scores import plain_metrics
 from finetune.runs.record import RunRecord
+from finetune.runs.record_parts import OLD_DEV, OLD_MODEL
 
 BY_LABEL = "/f1"  # ends the names of the scores by label
 COLUMNS = ("label", "old model", "this run", "difference")
@@ -46,3 +47,18 @@ def _is_new(record: RunRecord, name: str) -> bool:
 def _line(record: RunRecord, name: str, old: float, new: float) -> tuple[str, ...]:
     metric = record.metric(name)
     return name.removesuffix(BY_LABEL), metric.shown(old), metric.shown(new), metric.signed(new - old)
+
+
+SIZE = ("parameters", "MB", "rows/s")
+
+
+def compared_cells(record: RunRecord) -> list[list[str]]:
+    """Split, model, runs, the scores of the plain metrics, and SIZE, for each model of each split."""
+    metrics, rows = plain_metrics(record.scores[record.first_split]), []
+    for split in record.scores:
+        for one in record.compared:
+            given = one.scores.get(split, {})
+            scores = [record.metric(name).shown(given[name]) if name in given else "" for name in metrics]
+            size = [f"{one.parameters:,}", f"{one.megabytes:.1f}", f"{one.rows_per_second:,.0f}"]
+            rows.append([split, one.name, ", ".join(one.runs), *scores, *size])
+    return rows

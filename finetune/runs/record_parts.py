@@ -1,0 +1,155 @@
+"""Parts of a record: margin, cost, what a run saw, the comparison with a teacher, and what it kept of an old run."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+
+from finetune.metrics.metric import Metric
+from finetune.metrics.scores import Scores
+from finetune.runs.events import logged
+from finetune.runs.whole_record import LARGEST_SCORE, LONGEST_LABEL, Id, Whole, with_nan
+
+ScoreValue = Annotated[float, Field(ge=-LARGEST_SCORE, le=LARGEST_SCORE)]
+ScoreInterval = tuple[ScoreValue, ScoreValue]
+Sketch = Annotated[str, Field(pattern=r"^([0-9a-f]{400})?$")]  # `metrics.significance.sketch`
+
+
+class Margin(BaseModel):
+    """Of the headline score on one split: its 95 % interval over rows, and its difference to the best baseline.
+
+    Both by bootstrap over the same rows (`metrics.significance`), in units of the score; `p` tests the difference. An
+    interval is None where all resamples are equal, unless all rows are right or all wrong. Without baselines `baseline`
+    and what follows is None. `sketch` and `difference_sketch` tell which chance of rows the run shares with those of
+    other seeds.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    interval: ScoreInterval | None = None
+    baseline: str | None = None
+    difference: ScoreValue | None = None
+    difference_interval: ScoreInterval | None = None
+    p: Annotated[float, Field(ge=0, le=1)] | None = None
+    sketch: Sketch = ""
+    difference_sketch: Sketch = ""
+
+
+def best_baseline(given: Mapping[str, Mapping[str, float]], metric: Metric) -> str | None:
+    """The name of the baseline with the best score; None where there is none."""
+    named = {name: scores[metric.name] for name, scores in given.items() if metric.name in scores}
+    return max(named, key=lambda name: metric.rank(named[name]), default=None)
+
+
+Amount = Annotated[float, Field(ge=0, le=LARGEST_SCORE)]
+
+
+class Cost(BaseModel):
+    """The cost of a run in all its processes together, until its model is saved.
+
+    `device_seconds` is the time that devices were held, of interrupted attempts too. Memory is the most that was used:
+    main memory of the processes, and that of the GPUs (None without one).
+    """
+
+    model_config = ConfigDict(extra="ignore", frozen=True, strict=True)  # records once had joules
+
+    device_seconds: Amount
+    peak_memory_bytes: Whole
+    peak_device_bytes: Whole | None = None
+
+
+def logged_seconds(events: Path) -> float:
+    """The seconds from the start of each attempt that a log has to its last event; 0 without a log."""
+    attempts: list[float] = []
+    for (name, then), (following, now) in pairwise(_times(events)):
+        if name == "start":
+            attempts.append(0.0)
+        if attempts and following != "start":
+            attempts[-1] += max(0.0, now - then)
+    return sum(attempts)
+
+
+def _times(events: Path) -> Iterator[tuple[str, float]]:
+    """(name, Unix time) of each event that can be parsed."""
+    if not events.is_file():
+        return
+    with events.open(encoding="utf-8", errors="replace") as opened:
+        for line in opened:
+            event = logged(line) or {}
+            with suppress(ValueError, KeyError, TypeError):
+                yield str(event["event"]), float(event["time"])
+
+
+MOST_WORDS = 100  # of a command
+MOST_COMPARED = 50_000  # training rows, the first, of which texts are compared
+
+
+def _short(text: str | None) -> str | None:
+    return None if text is None else text[:LONGEST_LABEL]
+
+
+class Observed(BaseModel):
+    """`constant` is the one prediction that each row of the first dev split has; None where they differ, or where all
+    labels are equal.
+
+    `contradicted` are those of the first training rows whose text another one has with a different label.
+    `fitting_length` is the max_length that cuts no more than one in twenty of the training rows, 0 where none was cut,
+    and `longest_length` what the encoder has positions for. `typed` are the words behind `finetune run` that give this
+    run, empty where a grid gave several, and `data_folder` is the folder that `--data` named for it.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    constant: Annotated[str | None, AfterValidator(_short)] = None
+    contradicted: Whole = 0
+    fitting_length: Whole = 0
+    longest_length: Whole = 0
+    typed: Annotated[list[str], Field(max_length=MOST_WORDS)] = []
+    data_folder: str = ""
+
+
+TEACHER, STUDENT, PLAIN = "teacher", "student", "student without a teacher"
+
+
+class ComparedModel(BaseModel):
+    """A model, or several as one, on the rows that the run is scored on.
+
+    `megabytes` are those of the weights, and `rows_per_second` those that it answers on the run's device.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    name: str
+    runs: list[Id] = Field(max_length=100)
+    scores: Annotated[Scores, BeforeValidator(with_nan)]
+    parameters: Whole
+    megabytes: Amount
+    rows_per_second: Amount
+
+
+OLD_DEV = "old-dev"  # the split that is dev of the run that is trained again; it chooses nothing
+OLD_MODEL = "old model"  # among its baselines
+
+
+class KeptHead(BaseModel):
+    """Of `keep_labels`: the labels whose rows of the head came from `run`, those added, and those left out.
+
+    `rehearsed` are the rows of its `of` training rows that were trained on again, `known` the dev rows that were among
+    these (None where they could not be read). `margin` is that of `metric` over the old model on OLD_DEV: not a mean
+    over classes, in which a single prediction of an added label would count as a whole class.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    run: Id
+    carried: list[str] = []
+    added: list[str] = []
+    left_out: list[str] = []
+    rehearsed: Whole = 0
+    of: Whole | None = None
+    known: Whole | None = None
+    metric: str = ""
+    margin: Margin | None = None
