@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import scale_tables
-
 import finetune
 from finetune.commands.table.files import Cells, markdown_rows, markdown_table
 from finetune.runs.record import RunRecord
@@ -65,9 +63,7 @@ def speed_table(measured: dict[str, Any]) -> str:
     ]  # fmt: skip
     notes = [f"{100 * measured['padding_share']:.1f} % of a batch is padding."]
     settings = measured["settings"]
-    notes.append(
-        scale_tables.where(measured, f"Batches of {settings['batch_size']} x {settings['length']}, no dropout, fp32")
-    )
+    notes.append(where(measured, f"Batches of {settings['batch_size']} x {settings['length']}, no dropout, fp32"))
     return "\n".join([markdown_table(head, rows), "", " ".join(notes)])
 
 
@@ -90,9 +86,7 @@ def training_table(measured: dict[str, Any]) -> str:
         for kind, found in measured["kinds"].items()
     ]  # fmt: skip
     size = f"{measured['size']:,} tokens from {measured['megabytes']} MB of text"
-    return "\n".join(
-        [markdown_table(["kind", "training", "memory", "tokenizing"], rows), "", scale_tables.where(measured, size)]
-    )
+    return "\n".join([markdown_table(["kind", "training", "memory", "tokenizing"], rows), "", where(measured, size)])
 
 
 def recipe_table(name: str, results: Path) -> str:
@@ -191,3 +185,9 @@ def _perplexity(scores: dict[str, float]) -> float:
 
 def _nats(scores: dict[str, float]) -> float:
     return math.log(_perplexity(scores))
+
+
+def where(measured: dict[str, Any], what: str) -> str:
+    """What was measured, on which machine and when."""
+    cpu = measured["cpu"]
+    return f"{what}; {cpu['threads']} cores ({cpu['name']}), {measured['date'][:10]}."

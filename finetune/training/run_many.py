@@ -14,7 +14,7 @@ from finetune.runs.record import RunRecord
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.training.run import run
 from finetune.training.run_options import RunOptions
-from finetune.training.tracking.tracking import tracked
+from finetune.training.trackers import tracked
 from finetune.training.trainer import Paused
 
 Outcome = RunRecord | float | UserError  # the record; of a paused run its headline score so far; why it failed

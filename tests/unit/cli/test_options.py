@@ -38,7 +38,6 @@ IN_COMMANDS = {  # commands that are shown
         "forms.py",
         "known_exports.py",
         "notes.py",
-        "tracking.py",
         "use.py",
     ),
     *("cause.py", "commands.py", "data_causes.py"),
@@ -96,7 +95,7 @@ def test_a_command_that_shows_progress_can_be_quiet(name: str) -> None:
 
 
 ONLY_FILES = (  # that they write, send, or answer with
-    *("card", "cp", "init", "push", "report", "serve", "submission", "tokenizer", "track", "view"),
+    *("card", "cp", "init", "push", "report", "serve", "submission", "tokenizer", "view"),
 )
 
 
