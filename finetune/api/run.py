@@ -166,27 +166,6 @@ class Run:
 
         return pd.DataFrame(believed_lines(self.record, self.out))
 
-    @property
-    def cartography(self) -> "pd.DataFrame":
-        """The training rows of `record`, those first whose label the model believed least while it trained.
-
-        Example: `run.cartography.head(20)`
-
-        `confidence` is the mean over epochs of the probability of the label, and `variability` its standard deviation
-        (Swayamdipta et al. 2020). Empty for numbers, a single epoch, and runs from before it was recorded.
-        """
-        import pandas as pd
-
-        from finetune.runs.training_rows import read_training_rows
-
-        found = read_training_rows(RunFolder.of(self.out, self.record.task, self.record.id).training_rows)
-        columns = ("id", "text", "gold", "confidence", "variability")
-        if found is None:
-            return pd.DataFrame(columns=columns)
-        given = (found.ids, found.texts, found.labels, found.confidence, found.variability)
-        frame = pd.DataFrame(dict(zip(columns, given, strict=True)))
-        return frame.sort_values("confidence", ignore_index=True)
-
     @cached_property
     def model(self) -> "Model":
         """The trained model of `record`, loaded when it is first used."""

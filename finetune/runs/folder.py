@@ -48,7 +48,6 @@ class RunFolder:
         self.events = path / "events.jsonl"
         self.checkpoints = path / "checkpoints"
         self.model = path / "model"
-        self.training_rows = path / "training-rows.parquet"
         self.locked_file = 0  # the inode of the lock while this process has it
 
     @classmethod

@@ -1,7 +1,5 @@
 """Saves a trained run: predictions, model, claims, card, and last its record."""
 
-import numpy as np
-
 from finetune.inference.card.card import save_first_card
 from finetune.inference.dev_claims import lines_view, save_claims
 from finetune.inference.engine import Engine
@@ -12,7 +10,6 @@ from finetune.runs.events import Working
 from finetune.runs.folder import RunFolder
 from finetune.runs.predictions import write_predictions
 from finetune.runs.record import RunRecord
-from finetune.runs.training_rows import write_training_rows
 from finetune.task_types.prediction_lines import prediction_lines
 from finetune.task_types.prepare import drawn_ids
 from finetune.task_types.view import Line, with_labels
@@ -49,7 +46,6 @@ def save_run(
         lines = prediction_lines(planned.task, rows, answers, baselines[split], planned.splits[split].slices)
         write_predictions(attempt.predictions(split), lines, planned.task.codec.official_files(answers, rows))
         first = first or lines
-    _save_training_rows(planned, trained, attempt)
     use = settings_for_use(planned.built_recipe, found.task, planned.precision)
     save_checkpoint(built.model, attempt.model, built.tokenizer, use)
     if planned.recipe.adapter:
@@ -61,13 +57,3 @@ def save_run(
     home.require_locked()
     attempt.finish(record, planned.recipe, drawn_ids(planned.splits))
     return record
-
-
-def _save_training_rows(planned: PlannedRun, trained: TrainingResult, attempt: RunFolder) -> None:
-    """Writes what training saw of each row's label, where it is known."""
-    if not (found := trained.progress.chances):
-        return
-    rows = planned.train_rows
-    labels = [str(label.value) for label in planned.task.scoring.labels(rows)]
-    texts, ids = [row.input for row in rows], [row.id for row in rows]
-    write_training_rows(attempt.training_rows, ids, texts, labels, np.stack([one.numpy() for one in found], axis=1))

@@ -21,7 +21,6 @@ from finetune.commands.report.write import write_report
 from finetune.data.source import Source
 from finetune.runs.folder import RunFolder
 from finetune.runs.record_files import load_record
-from finetune.runs.training_rows import write_training_rows
 from finetune.runs.verdict import WORDS, verdict_of
 from finetune.runs.without_folders import without_folders
 from finetune.task_types import SentenceRow
@@ -187,20 +186,6 @@ def test_columns_of_the_data_and_scripts_are_parts_of_the_rows(tmp_path: Path) -
     assert "Hangul" in found.text
     places = {tuple(row[10]) for row in found.data[0]["rows"]}
     assert len(places) == 3  # web is never Hangul here
-
-
-def test_training_rows_are_drawn_and_the_least_believed_are_listed(tmp_path: Path) -> None:
-    rows = cat_rows(40)
-    folder = saved_run(tmp_path, cat_task(rows), rows, cat_task(rows).scoring.labels(rows))
-    ids, texts = [row.id for row in rows], [row.text for row in rows]
-    chances = np.linspace(0.9, 0.99, 40)[:, None].repeat(3, axis=1)
-    chances[17] = 0.1, 0.2, 0.3
-    assert "Training rows" not in report(tmp_path, folder)
-    write_training_rows(RunFolder(folder).training_rows, ids, texts, [str(row.gold) for row in rows], chances)
-    page = report(tmp_path, folder)
-    assert "Training rows believed least" in page and "confidence 0.20" in page and "variability 0.08" in page
-    listed = page.rindex("Training rows believed least")
-    assert page.index(texts[17], listed) < page.index(texts[0], listed)
 
 
 def test_words_of_a_row_may_have_weights(tmp_path: Path) -> None:

@@ -94,14 +94,6 @@ def test_several_seeds_are_one_object(small: dict[str, Any]) -> None:
     assert [note for note in run.record.notes if ".data" in note] == []
 
 
-def test_training_rows_are_ranked_by_how_far_their_label_was_believed(small: dict[str, Any]) -> None:
-    """Two epochs are recorded; one says nothing about a row."""
-    ranked = finetune.train(FRAME, **small | {"train": small["train"] | {"epochs": 2}}).cartography
-    assert list(ranked.columns) == ["id", "text", "gold", "confidence", "variability"]
-    assert len(ranked) > 50 and ranked["confidence"].is_monotonic_increasing
-    assert finetune.train(FRAME, **small).cartography.empty
-
-
 LABELLED = {
     "classification": REVIEWS,
     "multi-label": [(text, ["a: b", "c"][: 1 + (label == "good")]) for text, label in REVIEWS],
