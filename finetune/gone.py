@@ -70,6 +70,8 @@ GONE: dict[str, tuple[str, str]] = {
         "Predict the file: finetune predict RUN FILE has a note where it is clearly unlike these rows",
     ),
     "--live": ("wrote a page while runs trained", "Leave it out: the terminal shows progress, and --track sends it"),
+    ".html": ("wrote tables as pages", "Write .md or .csv"),
+    ".tex": ("wrote tables for LaTeX", "Write .md or .csv: `pandoc TABLE.md -o TABLE.tex` makes LaTeX of it"),
     "--machines": (
         "trained each run on several machines",
         "Start it on each of them with torchrun --nnodes 2 --nproc_per_node 4 -m finetune run",

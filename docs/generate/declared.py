@@ -4,9 +4,9 @@ import tomllib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from finetune.analysis.form import Cells, markdown_table
 from finetune.checks.all_checks import CHECKS
 from finetune.commands.check.tokenization import ISSUES
-from finetune.commands.table.files import Cells, markdown_table
 from finetune.data.formats.registry import BY_SUFFIX, FORMATS
 from finetune.data.issues import Issue
 from finetune.models.families import FAMILIES

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
-from finetune.commands.table.files import Cells, markdown_table
+from finetune.analysis.form import Cells, markdown_table
 
 HOW = ("random", "least sure", "label-next")
 ENOUGH, EARLY = 0.95, 240  # of the score with all labels; labels after the second round

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import finetune
-from finetune.commands.table.files import Cells, markdown_rows, markdown_table
+from finetune.analysis.form import Cells, markdown_table
 from finetune.runs.record import RunRecord
 from finetune.runs.seeds import paired, summarised
 
@@ -94,7 +94,7 @@ def recipe_table(name: str, results: Path) -> str:
     found = finetune.table(name, out=results)
     form = found.form()
     notes = [*form.notes, *[found.note] * bool(found.note)]
-    return "\n".join([markdown_rows(form), "", " ".join(f"{note.rstrip('.')}." for note in notes)])
+    return "\n".join([markdown_table(form.header, form.rows), "", " ".join(f"{note.rstrip('.')}." for note in notes)])
 
 
 def korean_table(records: Sequence[RunRecord]) -> str:

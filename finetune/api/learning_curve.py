@@ -5,7 +5,6 @@ from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from finetune.analysis import data_sizes
-from finetune.api.html import html_list, html_table
 from finetune.runs.folder import RunFolder
 from finetune.runs.record import RunRecord
 
@@ -38,9 +37,6 @@ class LearningCurve(data_sizes.SizeCurve):
 
     def __repr__(self) -> str:
         return f"<LearningCurve of {self.score}: {self.answer}>"
-
-    def _repr_html_(self) -> str:
-        return html_table(self.columns, self.cells) + html_list([self.answer])
 
 
 def curves_of_runs(records: Sequence[RunRecord], folders: Sequence[RunFolder]) -> list[LearningCurve]:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, overload
 from finetune.analysis import comparison, several_comparison
 from finetune.analysis.compare import compare_runs
 from finetune.analysis.several_comparison import compare_several
-from finetune.api.html import html_list, html_table
 from finetune.api.quiet import plainly, quiet
 from finetune.api.run import Run, open_run
 from finetune.data.messages import so_many
@@ -60,11 +59,6 @@ class Comparison(comparison.SplitComparison):
         points = metric.signed(first.value)
         return f"<Comparison on {so_many(self.rows)} of {self.split} of {self.task}: {name} {points}, p {first.p:.4f}>"
 
-    def _repr_html_(self) -> str:
-        return html_table(self.columns, self.cells, title=self.title) + html_list(
-            [*self.notes, self.tests, *filter(None, [self.pairs])]
-        )
-
 
 class Comparisons(several_comparison.SeveralComparisons):
     """What `finetune.compare` returns for three or more runs: each of the others against the first, which is A.
@@ -97,10 +91,6 @@ class Comparisons(several_comparison.SeveralComparisons):
 
     def __repr__(self) -> str:
         return f"<Comparisons of {len(self.runs)} sides on {so_many(self.rows)} of {self.split} of {self.task}>"
-
-    def _repr_html_(self) -> str:
-        tables = "".join(html_table(self.columns, lines, title=name) for name, lines in self.cells)
-        return tables + html_list([*self.notes, self.tests])
 
 
 @overload

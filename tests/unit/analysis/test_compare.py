@@ -185,7 +185,6 @@ def test_runs_of_the_same_seed_are_pairs(in_process: Any, tmp_path: Path) -> Non
     assert code == 0, err
     shown = f"accuracy +2.9 (95 %: {100 * expected.low:+.1f} to {100 * expected.high:+.1f})"
     assert f"over 4 pairs of runs with the same seed, for these rows alone: {shown}" in " ".join(text.split())
-    assert shown in found._repr_html_()
     alone = compare(ids[0][0], ids[1][0], out=out)
     assert (alone.by_seed, alone.pairs) == ({}, "")
 
@@ -223,7 +222,6 @@ def test_more_than_two_are_each_compared_with_the_first(in_process: Any, tmp_pat
     every = [one.p for pair in found.pairs for one in pair.differences.values()]
     assert [p for adjusted in found.holm for p in adjusted.values()] == holm(every)
     assert found.frame["side"].tolist() == [side for side in "BC" for _ in found.pairs[0].differences]
-    assert "layers=c" in found._repr_html_()
     code, out, err = in_process("compare", *ids, "--out", str(tmp_path), data=tmp_path)
     assert (code, err) == (0, "")
     assert "each is compared with A" in out
