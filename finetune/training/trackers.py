@@ -71,7 +71,7 @@ class Tracking:
         self.then(event)
         match event:
             case AlreadyDone():
-                self.then(Note(f"{', '.join(self.names)}: not sent, for the run is finished; --force trains it again"))
+                self.then(Note(f"{', '.join(self.names)}: not sent, for the run is finished; `force` trains it again"))
             case Started():
                 recipe = Recipe.model_validate(event.recipe).model_dump(exclude={"grid"})
                 self.folder, self.settings = Path(event.folder).resolve(), dict(_flat(names_only(recipe), "."))

@@ -38,7 +38,7 @@ IN_COMMANDS = {  # commands that are shown
         "forms.py",
         "known_exports.py",
         "notes.py",
-        "use.py",
+        "facts.py",
     ),
     *("cause.py", "commands.py", "data_causes.py"),
 }

@@ -72,7 +72,7 @@ def test_a_finished_run_is_not_sent(train: Any) -> None:
     train("")
     _, notes = train("keeping")
     assert Keeping.points == []
-    assert notes == ["keeping: not sent, for the run is finished; --force trains it again"]
+    assert notes == ["keeping: not sent, for the run is finished; `force` trains it again"]
 
 
 def test_only_the_first_process_tracks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
