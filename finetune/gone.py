@@ -48,6 +48,7 @@ GONE: dict[str, tuple[str, str]] = {
         "trained several tasks on one encoder",
         "Train on the first task, then on the next one with `model=RUN`",
     ),
+    "track": ("sent finished runs to trackers", "Send a run while it trains: finetune run DATA --track NAME"),
     "train.momentum": ("was of train.solver=sgd", "Train with train.solver=adam or train.solver=radam"),
     "train.slant_ratio": ("was of train.schedule=slanted_triangular", "Take the default, train.schedule=linear"),
     "train.unfreeze_layers": (
@@ -79,6 +80,9 @@ GONE: dict[str, tuple[str, str]] = {
         "was the share of false alarms where a new file was compared with the dev rows of a run",
         "Predict the file: finetune predict RUN FILE has a note where it is clearly unlike these rows",
     ),
+    "--live": ("wrote a page while runs trained", "Leave it out: the terminal shows progress, and --track sends it"),
+    ".html": ("wrote tables as pages", "Write .md or .csv"),
+    ".tex": ("wrote tables for LaTeX", "Write .md or .csv: `pandoc TABLE.md -o TABLE.tex` makes LaTeX of it"),
     "--machines": (
         "trained each run on several machines",
         "Start it on each of them with torchrun --nnodes 2 --nproc_per_node 4 -m finetune run",

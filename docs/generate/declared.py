@@ -4,11 +4,9 @@ import tomllib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from finetune.analysis.form import Cells, markdown_table
 from finetune.checks.all_checks import CHECKS
 from finetune.commands.check.tokenization import ISSUES
-from finetune.commands.report import all_runs, run, several, split
-from finetune.commands.report.find_blocks import modules_of
-from finetune.commands.table.files import Cells, markdown_table
 from finetune.data.formats.registry import BY_SUFFIX, FORMATS
 from finetune.data.issues import Issue
 from finetune.models.families import FAMILIES
@@ -57,21 +55,9 @@ def options_table() -> str:
     return markdown_table(head, lines)
 
 
-def charts_table() -> str:
-    """One line per package of blocks of the report: what its blocks are about, and the modules by ORDER."""
-    head, lines = ["folder", "a block is about", "in the order of the page (ORDER)"], list[Cells]()
-    about = {all_runs: "several runs", several: "runs that differ in seeds", run: "a run", split: "a split of a run"}
-    for folder, what in about.items():
-        modules = ((module.__name__.rpartition(".")[2], module.ORDER) for module in modules_of(folder))
-        name = folder.__name__.rpartition(".")[2]
-        lines.append([f"`{name}/`", what, ", ".join(f"`{one}` {order}" for one, order in modules)])
-    return markdown_table(head, lines)
-
-
 def blocks() -> dict[str, str]:
     """Blocks generated from declarations, by marker."""
     return {
-        "charts": charts_table(),
         "families": ", ".join(family.title for family in FAMILIES.values()),
         "types": ", ".join(f"`{kind.name}`" for kind in OWN),
         "suffixes": ", ".join(f"`{suffix}`" for suffix in sorted(BY_SUFFIX)),

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from finetune.commands.table.files import Cells, markdown_table
+from finetune.analysis.form import Cells, markdown_table
 
 HEAD = ("type", "first-class", "differs by", "longest text", "LoRA adapts", "bf16", "examples/s", "note")
 HEAD_KO = ("유형", "일급", "차이", "가장 긴 텍스트", "LoRA를 더하는 층", "bf16", "샘플/초", "참고")

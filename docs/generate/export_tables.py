@@ -3,7 +3,7 @@
 import statistics
 from typing import Any
 
-from finetune.commands.table.files import Cells, markdown_table
+from finetune.analysis.form import Cells, markdown_table
 
 FIGURES = {"rows/s": "rows/s", "p50 ms": "one row, ms", "p99 ms": "p99", "start s": "start, s", "memory MB": "peak MB"}
 SERVER = {"requests_per_second": "requests/s", "p50_ms": "p50, ms", "p99_ms": "p99, ms"}

@@ -7,10 +7,10 @@ from typing import Any
 
 from heads_charts import chart_file
 
+from finetune.analysis.form import Cells, markdown_table
 from finetune.analysis.pages.chart import Axis, stacked
 from finetune.analysis.pages.marks import MARKERS, Mark, line
 from finetune.analysis.pages.svg import SERIES
-from finetune.commands.table.files import Cells, markdown_table
 
 MEMORY_HEIGHT = 110.0  # units of the chart of memory
 WORDS: dict[str, dict[str, str]] = {

@@ -8,7 +8,7 @@ from typing import Any
 
 from scipy.stats import t as student
 
-from finetune.commands.table.files import Cells, markdown_table
+from finetune.analysis.form import Cells, markdown_table
 
 WAYS = {"whole": "fine-tuned", "probe": "linear probe"}
 OTHERS = {"corn": "steps (CORN)", "regression": "numbers, rounded"}

@@ -4,7 +4,7 @@ import statistics
 from collections import defaultdict
 from typing import Any
 
-from finetune.commands.table.files import Cells, markdown_table
+from finetune.analysis.form import Cells, markdown_table
 
 SETS = {"flat": "entities", "nested": "entities, and names in them"}
 FORMS = {"tagging": "tags (`tagging`)", "overlapping-spans": "pairs (`overlapping-spans`)"}

@@ -19,7 +19,6 @@ import korean_tables
 import pretraining_tables
 import record_tables
 import reference
-import scale_tables
 from badges import badges_line
 from decisions import decisions
 from distil_table import distil_table
@@ -73,7 +72,6 @@ MEASURED: dict[str, tuple[Table, *tuple[str, ...]]] = {
     "tokenizer-sizes": (pretraining_tables.vocabularies_table, "tokenizer_sizes"),
     "tokenizer-training": (pretraining_tables.training_table, "train_tokenizers"),
     "search": (benchmark_tables.search_table, "search"),
-    "trackers": (scale_tables.trackers_table, "trackers"),
     "optimizers": (techniques_table, "optimizers"),
     "optimizers-ko": (techniques_table_ko, "optimizers"),
     "spans": (benchmark_tables.spans_table, "squad_postprocessing"),

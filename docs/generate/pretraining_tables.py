@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import scale_tables
-
 import finetune
-from finetune.commands.table.files import Cells, markdown_rows, markdown_table
+from finetune.analysis.form import Cells, markdown_table
 from finetune.runs.record import RunRecord
 from finetune.runs.seeds import paired, summarised
 
@@ -63,9 +61,7 @@ def speed_table(measured: dict[str, Any]) -> str:
     ]  # fmt: skip
     notes = [f"{100 * measured['padding_share']:.1f} % of a batch is padding."]
     settings = measured["settings"]
-    notes.append(
-        scale_tables.where(measured, f"Batches of {settings['batch_size']} x {settings['length']}, no dropout, fp32")
-    )
+    notes.append(where(measured, f"Batches of {settings['batch_size']} x {settings['length']}, no dropout, fp32"))
     return "\n".join([markdown_table(head, rows), "", " ".join(notes)])
 
 
@@ -88,9 +84,7 @@ def training_table(measured: dict[str, Any]) -> str:
         for kind, found in measured["kinds"].items()
     ]  # fmt: skip
     size = f"{measured['size']:,} tokens from {measured['megabytes']} MB of text"
-    return "\n".join(
-        [markdown_table(["kind", "training", "memory", "tokenizing"], rows), "", scale_tables.where(measured, size)]
-    )
+    return "\n".join([markdown_table(["kind", "training", "memory", "tokenizing"], rows), "", where(measured, size)])
 
 
 def recipe_table(name: str, results: Path) -> str:
@@ -98,7 +92,7 @@ def recipe_table(name: str, results: Path) -> str:
     found = finetune.table(name, out=results)
     form = found.form()
     notes = [*form.notes, *[found.note] * bool(found.note)]
-    return "\n".join([markdown_rows(form), "", " ".join(f"{note.rstrip('.')}." for note in notes)])
+    return "\n".join([markdown_table(form.header, form.rows), "", " ".join(f"{note.rstrip('.')}." for note in notes)])
 
 
 def korean_table(records: Sequence[RunRecord]) -> str:
@@ -188,3 +182,9 @@ def _perplexity(scores: dict[str, float]) -> float:
 
 def _nats(scores: dict[str, float]) -> float:
     return math.log(_perplexity(scores))
+
+
+def where(measured: dict[str, Any], what: str) -> str:
+    """What was measured, on which machine and when."""
+    cpu = measured["cpu"]
+    return f"{what}; {cpu['threads']} cores ({cpu['name']}), {measured['date'][:10]}."

@@ -5,18 +5,16 @@ Nothing is computed here but means and standard deviations.
 
 import statistics
 import tomllib
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from finetune.analysis.pages.form import Form
+from finetune.analysis.form import Cells, Form, markdown_table
 from finetune.cli.console import Terminal
 from finetune.cli.run_facts import print_verdicts
 from finetune.cli.run_tables import print_record
 from finetune.commands.report.text import score_text
 from finetune.commands.table.columns import score_words
 from finetune.commands.table.declaration import load_table
-from finetune.commands.table.files import Cells, markdown_rows, markdown_table
 from finetune.commands.table.lines import lines_of
 from finetune.commands.table.paper_form import SIMPLE, paper_form
 from finetune.runs.recipe import Recipe
@@ -58,14 +56,14 @@ def glue_table(records: list[RunRecord]) -> str:
 def short_glue_table(records: list[RunRecord]) -> str:
     """The rows of the next table that have its last average, without the weaker baseline."""
     form = _glue_form(records)
-    return markdown_rows(replace(form, rows=[row for row in form.rows if row[-1] and row[1] != SIMPLE]))
+    return markdown_table(form.header, [row for row in form.rows if row[-1] and row[1] != SIMPLE])
 
 
 def whole_glue_table(records: list[RunRecord]) -> str:
     """GLUE in the form of the paper's Table 1, as `finetune table glue` prints it, with its notes."""
     form = _glue_form(records)
     notes = (f"{note.rstrip('.')}." for note in form.notes)
-    return f"{markdown_rows(form)}\n\n{' '.join(notes)}"
+    return f"{markdown_table(form.header, form.rows)}\n\n{' '.join(notes)}"
 
 
 def _glue_form(records: list[RunRecord]) -> Form:

@@ -8,8 +8,8 @@ from typing import Any
 import typer
 from pydantic import BaseModel
 
+from finetune.analysis.form import Cells, markdown_table
 from finetune.cli import app as cli
-from finetune.commands.table.files import Cells, markdown_table
 from finetune.metrics.metric import Metric
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_faults import allowed_values

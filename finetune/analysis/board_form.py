@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from finetune.analysis.form import Form
 from finetune.analysis.leaderboard import Board, BoardLine
-from finetune.analysis.pages.form import Form
 from finetune.data.messages import noun, so_many
 from finetune.metrics.metric import Metric
 from finetune.metrics.spacing import Interval

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from finetune.api.html import html_list, html_table
 from finetune.metrics.scores import Scores, plain_metrics
 from finetune.task_types.task import Task
 
@@ -46,10 +45,6 @@ class Evaluation:
             for name in plain_metrics(given)
         ]
         return f"<Evaluation on {self.task.name}: {', '.join(shown) or 'no labels, so no scores'}>"
-
-    def _repr_html_(self) -> str:
-        rows = [(split, name, self.task.metric(name).shown(score)) for split, name, score in self._rows()]
-        return html_table(("split", "metric", "score"), rows, title=self.task.name) + html_list(self.notes)
 
     def _rows(self) -> list[tuple[str, str, float]]:
         return [(split, name, score) for split, given in self.scores.items() for name, score in given.items()]

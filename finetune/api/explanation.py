@@ -1,21 +1,15 @@
-"""What `model.explain` returns: what each word adds, as a table, a page, and coloured words in a notebook."""
+"""What `model.explain` returns: what each word adds, as a table and a page."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from finetune.api.html import html_list
 from finetune.api.quiet import command, plainly
-from finetune.inference.explain.explanation import ExplainedRow, Explanation
-from finetune.inference.explain.pieces import text_pieces
+from finetune.inference.explain.explanation import ExplainedRow
 
 if TYPE_CHECKING:
     import pandas as pd
-
-FOR, AGAINST = "44, 123, 182", "200, 80, 40"  # red, green and blue behind words
-STRONGEST = 0.7  # opacity
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,22 +53,3 @@ class Explanations:
     def __repr__(self) -> str:
         predictions = ", ".join(row.prediction for row in self.rows)
         return f"<Explanations of {self.model}: {predictions}>"
-
-    def _repr_html_(self) -> str:
-        return "".join(map(_row_html, self.rows)) + html_list(self.notes)
-
-
-def _row_html(row: ExplainedRow) -> str:
-    sure = "" if row.confidence is None else f", confidence {100 * row.confidence:.1f} %"
-    head = f"<p><b>{escape(row.prediction)}</b>{sure}</p>"
-    return head + "".join(f"<p>{escape(one.label)}: {''.join(_words_html(row, one))}</p>" for one in row.explanations)
-
-
-def _words_html(row: ExplainedRow, one: Explanation) -> Iterator[str]:
-    for number, name in enumerate(row.texts):
-        yield " / " * (number > 0)
-        for piece in text_pieces(row, one, name):
-            colour = f"rgba({FOR if piece.share > 0 else AGAINST}, {STRONGEST * abs(piece.share):.2f})"
-            yield (
-                f'<span style="background: {colour}">{escape(piece.text)}</span>' if piece.word else escape(piece.text)
-            )

@@ -3,16 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from html import escape
-from math import isnan, nan
+from math import nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from finetune.analysis.diagnosis.cause import Diagnosis
 from finetune.analysis.diagnosis.diagnose import diagnosis_of_seeds
-from finetune.api.html import html_list, html_table
 from finetune.api.quiet import command, plainly
-from finetune.metrics.metric import Metric
 from finetune.metrics.scores import plain_metrics
 from finetune.runs.data_sizes import best_group, best_run
 from finetune.runs.folder import RunFolder
@@ -31,7 +28,6 @@ if TYPE_CHECKING:
 
 OURS = "model"  # the method of the trained model, among the baselines
 COLUMNS = ("settings", "split", "metric", "method", "score", "sd", "low", "high", "runs")
-COLUMNS_SHOWN = ("settings", "split", "metric", "method", "score", "sd")
 
 
 @dataclass(frozen=True)
@@ -165,27 +161,6 @@ class Run:
 
         return pd.DataFrame(believed_lines(self.record, self.out))
 
-    @property
-    def cartography(self) -> "pd.DataFrame":
-        """The training rows of `record`, those first whose label the model believed least while it trained.
-
-        Example: `run.cartography.head(20)`
-
-        `confidence` is the mean over epochs of the probability of the label, and `variability` its standard deviation
-        (Swayamdipta et al. 2020). Empty for numbers, a single epoch, and runs from before it was recorded.
-        """
-        import pandas as pd
-
-        from finetune.runs.training_rows import read_training_rows
-
-        found = read_training_rows(RunFolder.of(self.out, self.record.task, self.record.id).training_rows)
-        columns = ("id", "text", "gold", "confidence", "variability")
-        if found is None:
-            return pd.DataFrame(columns=columns)
-        given = (found.ids, found.texts, found.labels, found.confidence, found.variability)
-        frame = pd.DataFrame(dict(zip(columns, given, strict=True)))
-        return frame.sort_values("confidence", ignore_index=True)
-
     @cached_property
     def model(self) -> "Model":
         """The trained model of `record`, loaded when it is first used."""
@@ -217,29 +192,6 @@ class Run:
         first = self.records[0]
         several = f"{len(self.records)} runs, best " if len(self.records) > 1 else ""
         return f"<Run of {first.task} with {first.model}: {several}{self.id}, {_headline(self.record)}>"
-
-    def _repr_html_(self) -> str:
-        scores, metric = self.scores, self.records[0].metric
-        rows = [
-            (row.get("settings", ""), row["split"], row["metric"], row["method"], *_points(row, metric(row["metric"])))
-            for row in scores.to_dict("records")
-        ]
-        shown = range(0 if "settings" in scores.columns else 1, len(COLUMNS_SHOWN))
-        several = f"{len(self.records)} runs" if len(self.records) > 1 else f"run {self.id}"
-        title = f"{self.records[0].task}, {self.records[0].model}: {several}"
-        table = html_table([COLUMNS_SHOWN[i] for i in shown], [[row[i] for i in shown] for row in rows], title=title)
-        notes = dict.fromkeys(note for record in self.records for note in record.notes)
-        return f"{self._card}<p>{escape(self.verdict.sentence)}</p>{table}{html_list([*notes, *self.folders])}"
-
-    @property
-    def _card(self) -> str:
-        """The first cause as HTML; empty without one."""
-        from finetune.storage.stored import STORE
-
-        found = self.diagnosis
-        shown = [f"<p><strong>{escape(one.name)}</strong>: {escape(one.evidence)}</p>" for one in found.causes[:1]]
-        typed = found.command if f"{STORE}/" not in found.command else ""  # not of rows that were in memory
-        return "".join(shown) + f"<pre>{escape(typed)}</pre>" * bool(typed)
 
 
 def runs_of_records(records: Sequence[RunRecord], *, out: Path) -> Run:
@@ -286,11 +238,6 @@ def _score_rows(group: Sequence[RunRecord], settings: str) -> list[tuple[Any, ..
                 spread = (nan if found.sd is None else found.sd, *(interval or (nan, nan)))
                 rows.append((settings, split, name, method, found.mean, *spread, len(every)))
     return rows
-
-
-def _points(row: dict[str, Any], metric: Metric) -> tuple[str, str]:
-    """A score and its standard deviation as they are shown."""
-    return metric.shown(row["score"]), "" if isnan(row["sd"]) else metric.shown(row["sd"])
 
 
 def _headline(record: RunRecord) -> str:

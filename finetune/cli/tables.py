@@ -19,7 +19,7 @@ from rich.text import Text
 from finetune.cli.terminal import one_line, printable
 
 if TYPE_CHECKING:
-    from finetune.analysis.pages.form import Form
+    from finetune.analysis.form import Form
     from finetune.task_types.columns import Layout
 
 LEAST_TEXT = 16  # characters of a column of words

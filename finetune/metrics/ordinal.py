@@ -22,13 +22,6 @@ def ordinal_metrics(order: Sequence[str]) -> tuple[Metric, Metric]:
     )
 
 
-def steps_between(gold: Sequence[str], answers: Sequence[str], order: Sequence[str]) -> np.ndarray:
-    """How many steps each prediction is above its label, negative below `(rows,)`."""
-    a, b = _places(gold, answers, {label: place for place, label in enumerate(order)})
-    steps: np.ndarray = b - a
-    return steps
-
-
 def _score(gold: Sequence[Any], answers: Sequence[Any], *, sums: Any) -> float:
     return float(sums(gold, answers).score)
 

@@ -95,10 +95,6 @@ class Head(nn.Module):
         """The logits by what each answer is about, `(batch, items, n)`: a row, a label of several, a word, a start."""
         return logits.unsqueeze(1)
 
-    def label_chances(self, logits: Any, labels: Mapping[str, Tensor]) -> Tensor | None:
-        """The probability of each row's label `(batch,)`, of several the least; None where there are none."""
-        return None
-
     def reduced(self, logits: Any, labels: Mapping[str, Tensor]) -> Tensor:
         """What scoring needs of the logits, where it has a `vocabulary`: `(batch, positions, n)`."""
         raise NotImplementedError
@@ -129,11 +125,6 @@ class Head(nn.Module):
     def _checkpoint_name(self, name: str) -> str:
         layer, _, parameter = name.rpartition(".")
         return f"{self.checkpoint_names[layer]}.{parameter}"
-
-
-def chances_of(logits: Tensor, labels: Tensor) -> Tensor:
-    """The probability of each label `(...)` in the softmax over logits `(..., n)`."""
-    return logits.softmax(-1).gather(-1, labels.unsqueeze(-1)).squeeze(-1)
 
 
 def dense_layer(config: PretrainedConfig, width: int, wanted: int) -> nn.Linear:

@@ -26,7 +26,6 @@ RESULTS = Path("results")  # the folder of runs, where no other is named
 RECORD = "record.json"
 EXPORT = "export.json"  # in the folder of an exported model
 HOLDER = ".holder"  # who has the lock
-LIVE = "live.html"  # a page about training, which is renewed until the command ends
 NEW = "new"  # a run that is to replace the finished one
 WAIT_SECONDS = 0.5
 
@@ -49,7 +48,6 @@ class RunFolder:
         self.events = path / "events.jsonl"
         self.checkpoints = path / "checkpoints"
         self.model = path / "model"
-        self.training_rows = path / "training-rows.parquet"
         self.locked_file = 0  # the inode of the lock while this process has it
 
     @classmethod
@@ -146,7 +144,7 @@ class RunFolder:
         write_atomically(self.path / "recipe.toml", recipe.to_toml())
         if drawn:
             write_atomically(self.path / "split.json", json.dumps(drawn) + "\n")
-        changing = (RECORD, self.events.name, LIVE)
+        changing = (RECORD, self.events.name)
         sums = {name: sum for name, sum in checksums_of(self.path).items() if name not in changing}
         sums[f"{self.model.name}/{CHECKSUMS}"] = sha256_of(self.model / CHECKSUMS)
         write_record(self.record_file, record.model_copy(update={"files": sums}))

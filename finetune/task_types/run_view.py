@@ -23,7 +23,7 @@ def split_view_of(record: RunRecord, folder: RunFolder, split: str, lines: Seque
     settings = saved_config(folder.model)
     view = view_of(lines, _saved_labels(settings), name=shape or _guessed_type(record, settings))
     if view is not None:
-        view = replace(view, order=_saved_order(settings), levels=_saved_levels(settings))
+        view = replace(view, order=_saved_order(settings))
     if view is not None and not shape and (task := available().get(record.task)) is not None:
         view = view.for_task(task)
     if view is None or view.labels or not view.names_in_scores:
@@ -66,11 +66,6 @@ def _saved_order(settings: Mapping[str, Any]) -> list[str]:
     """The labels from lowest to highest; empty where they have no order."""
     order = _saved_layout(settings).get("order", ())
     return list(map(str, order)) if isinstance(order, list) else []
-
-
-def _saved_levels(settings: Mapping[str, Any]) -> str:
-    levels = _saved_layout(settings).get("levels", "")
-    return levels if isinstance(levels, str) else ""
 
 
 def _saved_layout(settings: Mapping[str, Any]) -> Mapping[str, Any]:

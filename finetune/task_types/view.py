@@ -32,18 +32,6 @@ class ClassScore:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Curve:
-    """One decision of every row, such as whether it has a label: its probability, whether it is right to make, and
-    whether it was made; `(rows,)` each.
-    """
-
-    name: str
-    chances: np.ndarray
-    positive: np.ndarray
-    predicted: np.ndarray
-
-
-@dataclass(frozen=True, kw_only=True)
 class Beliefs:
     """The probability that the model gives to each label: `chances`, the `rows` that they are of, the `classes` of the
     labels, and where a row has several their `places` in it; `(labels,)` each.
@@ -59,7 +47,7 @@ class Beliefs:
 class View(ABC):
     """The lines of a split that have a label; `labels` are the names of the probabilities, empty if unknown.
 
-    `order` are labels from lowest to highest, and `levels` is what separates the names in labels of a tree.
+    `order` are labels from lowest to highest.
 
     A row's score is 1 where its prediction is right; `measure` names the score. A decision is what has a separate
     confidence: a row, a word, a label of a row.
@@ -68,7 +56,6 @@ class View(ABC):
     lines: Sequence[Line]
     labels: Sequence[str] = ()
     order: Sequence[str] = ()
-    levels: str = ""
     measure = "accuracy"
     length_in = "characters"
     decision = "rows"
@@ -155,14 +142,6 @@ class View(ABC):
     def classes(self) -> list[ClassScore]:
         """The scores of each label or type."""
         return []
-
-    def curves(self) -> list[Curve]:
-        """The decisions that a threshold makes: of the second of two classes, of each label of several."""
-        return []
-
-    def class_curves(self) -> list[Curve]:
-        """The decision for each label or class against the rest."""
-        return self.curves()
 
     def row_pairs(self, line: Line) -> list[tuple[str, str]]:
         """The (label, prediction) pairs of one row, by which rows can be found."""

@@ -8,7 +8,6 @@ import errno
 import hashlib
 import re
 import time
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -34,8 +33,7 @@ NAME = re.compile(r"(\d{8})-([0-9a-f]{64})\.pt")
 class Progress:
     """Training progress, and the best weights so far if `select` is `best`.
 
-    `parts` are the numbers of parts of a batch after an update at which memory ran out. `chances` `(rows,)` of each
-    epoch are the probabilities of the training rows' labels, when each row was trained on; infinity for others.
+    `parts` are the numbers of parts of a batch after an update at which memory ran out.
     """
 
     update: int = 0
@@ -46,13 +44,6 @@ class Progress:
     best_weights: dict[str, torch.Tensor] | None = None
     parts: list[tuple[int, int]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    chances: list[torch.Tensor] = field(default_factory=list)
-
-    def add_chances(self, rows: Sequence[int], chances: torch.Tensor, *, count: int) -> None:
-        """Adds probabilities of labels in the current epoch; of a row with several features the least counts."""
-        while len(self.chances) <= len(self.epochs):
-            self.chances.append(torch.full((count,), torch.inf))
-        self.chances[-1].scatter_reduce_(0, torch.tensor(rows, dtype=torch.long), chances, "amin")
 
     @property
     def selected_epoch(self) -> int:
@@ -207,6 +198,7 @@ def _restored(file: Path, saved: Any, parts: dict[str, Any]) -> Progress:
         for name, part in parts.items():
             part.load_state_dict(saved["parts"][name])
         epochs = [EpochResult(**each) for each in saved["progress"].pop("epochs")]
+        saved["progress"].pop("chances", None)  # of earlier versions
         progress = Progress(epochs=epochs, **saved["progress"])
         then = saved["versions"]
     except (RuntimeError, KeyError, TypeError, ValueError, AttributeError) as error:

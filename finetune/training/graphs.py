@@ -16,7 +16,7 @@ from torch import Tensor, cuda, nn
 from torch.nn.utils import get_total_norm
 
 from finetune.models.batch import Batch
-from finetune.training.passes import BatchPasses, LossAndChances
+from finetune.training.passes import BatchPasses
 
 Shape = tuple[Any, ...]
 WAITS = "no CUDA graphs: this model's passes make the CPU wait for the GPU"
@@ -35,9 +35,9 @@ class BatchGraph:
     batch: Batch
     weights: Mapping[str, Tensor]
     gradients: Mapping[nn.Parameter, Tensor]
-    passed: LossAndChances
+    passed: Tensor
 
-    def replay(self, batch: Batch, weights: Mapping[str, float]) -> LossAndChances:
+    def replay(self, batch: Batch, weights: Mapping[str, float]) -> Tensor:
         """The passes of another batch of this shape."""
         given = batch.by_name()
         for name, mine in self.batch.by_name().items():
@@ -47,8 +47,7 @@ class BatchGraph:
         for parameter, gradient in self.gradients.items():
             parameter.grad = gradient
         self.graph.replay()
-        loss, chances = self.passed
-        return loss.clone(), None if chances is None else chances.clone()
+        return self.passed.clone()
 
 
 @dataclass(kw_only=True)
@@ -65,7 +64,7 @@ class GraphedPasses(BatchPasses):
     stream: Any = field(default_factory=lambda: cuda.Stream())  # type: ignore[no-untyped-call]
     pool: Any = field(default_factory=lambda: cuda.graph_pool_handle())
 
-    def __call__(self, batch: Batch, weights: Mapping[str, float]) -> LossAndChances:
+    def __call__(self, batch: Batch, weights: Mapping[str, float]) -> Tensor:
         shape = _shape_of(batch, weights)
         if self.notes or self._with_gradients():  # of an earlier part of this update, to which no graph adds
             return self._on_stream(batch, weights)
@@ -95,9 +94,9 @@ class GraphedPasses(BatchPasses):
         """Whether a graph gives the loss and the norm of the gradients that passes without it give."""
         state = cuda.get_rng_state()
         self.engine.model.zero_grad(set_to_none=True)
-        plain = torch.stack([self._on_stream(batch, weights)[0], self._norm()])
+        plain = torch.stack([self._on_stream(batch, weights), self._norm()])
         cuda.set_rng_state(state)
-        found = torch.stack([self.graphs[shape].replay(batch, weights)[0], self._norm()])
+        found = torch.stack([self.graphs[shape].replay(batch, weights), self._norm()])
         cuda.set_rng_state(state)
         return torch.allclose(found, plain, rtol=MOST_DIFFERENCE, atol=MOST_DIFFERENCE)
 
@@ -107,7 +106,7 @@ class GraphedPasses(BatchPasses):
     def _with_gradients(self) -> list[nn.Parameter]:
         return [each for each in self.parameters if each.grad is not None]
 
-    def _first(self, batch: Batch, weights: Mapping[str, float], shape: Shape) -> LossAndChances:
+    def _first(self, batch: Batch, weights: Mapping[str, float], shape: Shape) -> Tensor:
         """The passes of a shape's first batch. Those that make the CPU wait for the GPU are refused, and so are those
         that draw random numbers on the CPU, such as which layers to skip: a graph would keep what was drawn.
         """
@@ -128,7 +127,7 @@ class GraphedPasses(BatchPasses):
             self.notes.append(DRAWS)
         return passed
 
-    def _on_stream(self, batch: Batch, weights: Mapping[str, float]) -> LossAndChances:
+    def _on_stream(self, batch: Batch, weights: Mapping[str, float]) -> Tensor:
         """The passes on the stream on which graphs are made: libraries have their buffers there, autograd its nodes."""
         before = cuda.current_stream()
         self.stream.wait_stream(before)

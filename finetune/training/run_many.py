@@ -14,7 +14,7 @@ from finetune.runs.record import RunRecord
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.training.run import run
 from finetune.training.run_options import RunOptions
-from finetune.training.tracking.tracking import tracked
+from finetune.training.trackers import tracked
 
 Outcome = RunRecord | UserError  # the record, or why it failed
 TrainRuns = Callable[[Sequence[ResolvedRun], RunOptions, Watcher], list[Outcome]]  # the outcome of each run, in order

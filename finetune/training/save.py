@@ -1,7 +1,5 @@
 """Saves a trained run: predictions, model, claims, and last its record."""
 
-import numpy as np
-
 from finetune.inference.dev_claims import lines_view, save_claims
 from finetune.inference.engine import Engine
 from finetune.inference.predictor import settings_for_use
@@ -10,7 +8,6 @@ from finetune.models.saving import save_checkpoint
 from finetune.runs.events import Working
 from finetune.runs.folder import RunFolder
 from finetune.runs.predictions import write_predictions
-from finetune.runs.training_rows import write_training_rows
 from finetune.task_types.prediction_lines import prediction_lines
 from finetune.task_types.prepare import drawn_ids
 from finetune.task_types.view import Line, with_labels
@@ -44,7 +41,6 @@ def save_run(
         lines = prediction_lines(planned.task, rows, answers, baselines[split], planned.splits[split].slices)
         write_predictions(attempt.predictions(split), lines, planned.task.codec.official_files(answers, rows))
         first = first or lines
-    _save_training_rows(planned, trained, attempt)
     use = settings_for_use(planned.built_recipe, found.task, planned.precision)
     save_checkpoint(built.model, attempt.model, built.tokenizer, use)
     if planned.recipe.adapter:
@@ -54,13 +50,3 @@ def save_run(
     save_claims(attempt.model, lines_view(planned.task, with_labels(first), tuple(built.model.head.labels)), record)
     home.require_locked()
     attempt.finish(record, planned.recipe, drawn_ids(planned.splits))
-
-
-def _save_training_rows(planned: PlannedRun, trained: TrainingResult, attempt: RunFolder) -> None:
-    """Writes what training saw of each row's label, where it is known."""
-    if not (found := trained.progress.chances):
-        return
-    rows = planned.train_rows
-    labels = [str(label.value) for label in planned.task.scoring.labels(rows)]
-    texts, ids = [row.input for row in rows], [row.id for row in rows]
-    write_training_rows(attempt.training_rows, ids, texts, labels, np.stack([one.numpy() for one in found], axis=1))

@@ -68,22 +68,17 @@ class Updater:
         started = time.perf_counter()
         self.model.train()
         losses, norms, rates = list[torch.Tensor](), list[torch.Tensor](), list[float]()
-        rows, chances = list[int](), list[torch.Tensor]()
         for batch in batches:
             rates.append(max(group["lr"] for group in self.optimizer.param_groups))
             generator = np.random.default_rng([self.data_seed, progress.update, DRAW])
             drawn = self.draw(batch, generator)
-            loss, believed = self._loss(drawn, progress)
-            losses.append(loss)
-            chances.append(believed)
-            rows += [feature.row for feature in drawn]
+            losses.append(self._loss(drawn, progress))
             norms.append(self._step())
             progress.update += 1
             if interrupts.asked() and self.engine.accelerator.num_processes == 1:
                 break
         asked = torch.tensor(float(interrupts.asked()), device=losses[0].device)
-        shared = self.engine.accelerator.reduce(torch.cat([torch.stack([*losses, asked]), *chances]), "sum").cpu()
-        *values, asked_anywhere = shared[: len(losses) + 1].tolist()
+        *values, asked_anywhere = self.engine.accelerator.reduce(torch.stack([*losses, asked]), "sum").tolist()
         *sizes, weights = torch.stack([*norms, _norm_of_weights(self.passes.parameters)]).tolist()
         for name, found in (("loss", values), ("gradient's norm", sizes), ("norm of the weights", [weights])):
             if wrong := [index for index, value in enumerate(found) if not math.isfinite(value)]:
@@ -91,8 +86,6 @@ class Updater:
                 update = progress.update - len(values) + index + 1
                 raise self._diverged(f"the {name} is {found[wrong[0]]}", update, rates[index], batches[index])
         progress.losses += values
-        if len(joined := shared[len(losses) + 1 :]):
-            progress.add_chances(rows, joined, count=len(self.rows))
         seconds = time.perf_counter() - started
         progress.seconds += seconds
         shown = [float(f"{rate:.6g}") for rate in rates]
@@ -117,7 +110,7 @@ class Updater:
         self.schedule.step()
         return norm
 
-    def _loss(self, batch: Sequence[Feature], progress: Progress) -> tuple[torch.Tensor, torch.Tensor]:
+    def _loss(self, batch: Sequence[Feature], progress: Progress) -> torch.Tensor:
         """Backward pass of a batch; where memory runs out, again in twice as many parts, with a note.
 
         Parts do not change the update, except for rounding and dropout masks.
@@ -147,11 +140,8 @@ class Updater:
                 progress.notes.append(text)
                 self.engine.watch(Note(text))
 
-    def _backward(self, features: Sequence[Feature], update: int, parts: int) -> tuple[torch.Tensor, torch.Tensor]:
+    def _backward(self, features: Sequence[Feature], update: int, parts: int) -> torch.Tensor:
         """Backward pass of a batch in `parts`; returns this process's part of the mean loss over the whole batch.
-
-        And the probability of each feature's label `(features,)`, 0 where it is another process's, empty where none is
-        known.
 
         A loss is a sum over labels divided by their number in the whole batch, so that every label has equal weight
         whatever the sizes of processes' and accumulated parts. Several losses are added.
@@ -165,24 +155,18 @@ class Updater:
             processes=accelerator.num_processes,
             parts=parts,
         )
-        total, found = torch.zeros((), device=accelerator.device), torch.empty(0, device=accelerator.device)
+        total = torch.zeros((), device=accelerator.device)
         for chosen, last in _marked([part for part in shares if len(part) or part is shares[0]]):
             # A process without rows still takes part (collectives need it), with a row of weight 0.
             weight, rows = (1.0, [features[i] for i in chosen]) if len(chosen) else (0.0, features[:1])
             with nullcontext() if last else accelerator.no_sync(self.model):
-                loss, chances = self.passes(
-                    self.engine.batch(rows), {name: weight / count for name, count in counts.items()}
-                )
-            total += loss
-            if chances is not None:
-                found = found if len(found) else torch.zeros(len(features), device=accelerator.device)
-                found[chosen.start : chosen.stop : chosen.step] = chances[: len(chosen)].float()
-        return total, found
+                total += self.passes(self.engine.batch(rows), {name: weight / count for name, count in counts.items()})
+        return total
 
     @cached_property
     def passes(self) -> BatchPasses:
         """The passes of a part of a batch."""
-        given = {"engine": self.engine, "model": self.model, "objective": self.objective, "chances": bool(self.rows)}
+        given = {"engine": self.engine, "model": self.model, "objective": self.objective}
         return (GraphedPasses if self._has_graphs() else BatchPasses)(**given)
 
     def _has_graphs(self) -> bool:

@@ -4,7 +4,7 @@ import ast
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
+from typing import Any
 
 import pytest
 from support.pages import CONTRIBUTING, blocks
@@ -13,20 +13,7 @@ from support.reports import read, report, saved_run
 from support.toys import cat_rows, cat_task
 
 import finetune
-from finetune.commands.report import all_runs, run, several, split
-from finetune.commands.report.find_blocks import modules_of
-
-FOLDERS = (all_runs, several, run, split)
-ABOUT_ALL = '''"""How many runs there are."""
-
-from finetune.commands.report.blocks import Block
-
-ORDER = 5
-
-
-def blocks(page):
-    yield Block(title="Count", note=f"The page has {len(page.runs)} runs")
-'''
+from finetune.commands.report import sections
 
 
 @pytest.fixture
@@ -36,37 +23,16 @@ def runs(tmp_path: Path) -> list[Path]:
     return [saved_run(tmp_path / "out", task, rows, task.scoring.labels(rows), seed=seed) for seed in (1, 2)]
 
 
-def add(source: str, package: ModuleType, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A module of the package, until the test ends."""
-    (folder / "added").mkdir()
-    (folder / "added" / "added_here.py").write_text(source, encoding="utf-8")
-    monkeypatch.setattr(package, "__path__", [*package.__path__, str(folder / "added")])
-    monkeypatch.delitem(sys.modules, f"{package.__name__}.added_here", raising=False)
-
-
-def test_the_chart_of_the_page_is_one_of_the_report(
+def test_the_block_of_the_page_is_one_of_the_report(
     runs: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (source,) = (block for block in blocks("python", CONTRIBUTING) if "ORDER" in block)
-    add(source, split, tmp_path, monkeypatch)
+    (source,) = (block for block in blocks("python", CONTRIBUTING) if "length_block" in block)
+    exec(source, names := dict[str, Any]())
+    first, rest = sections.SPLIT
+    monkeypatch.setattr(sections, "SPLIT", (first, [*rest, names["length_block"]]))
     text = read(report(tmp_path, runs[0])).text
     assert text.index("0 of 8 rows have an error") < text.rindex("Length of rows")
     assert "longest row" in text
-
-
-def test_a_block_about_all_runs_needs_one_file(
-    runs: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    add(ABOUT_ALL, all_runs, tmp_path, monkeypatch)
-    assert "The page has 2 runs" in read(report(tmp_path, *runs)).text
-    assert "The page has" not in read(report(tmp_path, runs[0])).text
-
-
-@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.__name__.rpartition(".")[2])
-def test_no_two_blocks_have_the_same_place(folder: ModuleType) -> None:
-    orders = [module.ORDER for module in modules_of(folder)]
-    assert len(orders) > 1
-    assert len(set(orders)) == len(orders)
 
 
 def test_a_command_is_a_folder(runs: list[Path], tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from finetune.cli import app as cli
 
 SHOWN = re.compile(r"!\[(.*?)\]\((.*?)\)")
 MOST_BYTES, MOST_IN_ALL = 150_000, 1_000_000
-OF_MANY_ROWS = {"Coverage and _", "Length and score"}  # parts that a report of eight rows lacks
+OF_MANY_ROWS = {"Coverage and _"}  # parts that a report of eight rows lacks
 SHORTEST = {False: 30, True: 15}  # characters that tell what a picture shows; in Korean fewer
 WITH_PICTURES = (README, README_KO, *SITE)
 METRICS = r"accuracy|f1|macro[ _-][fF]1|the majority label|different|same|good|bad"  # in headings

@@ -25,6 +25,7 @@ VOLATILE = (
     "finished", "versions", "git_commit", "device", "seconds", "examples_per_second", "peak_memory_bytes", "cost",
     "rows_per_second", "files", "checksum",
 )  # fmt: skip
+NOT_COMPARED = ("training rows",)  # what runs wrote when the cases were kept, and write no more
 SHOWN = ("id", "label", "prediction", "probabilities", "score", "no_answer")  # of a row; the hash is over everything
 DIGITS = 6  # of probabilities and losses that are kept
 
@@ -55,7 +56,6 @@ def plain(run: Path) -> dict[str, Any]:
         "losses": losses(run / "events.jsonl"),
         "weights": weights(run / "model"),
         "predictions": {file.stem.removeprefix("predictions-"): predictions(file) for file in splits},
-        "training rows": [training_rows(file) for file in run.glob("training-rows.parquet")],
         "sha256": {file.name: sha256(json.loads(file.read_text(encoding="utf-8"))) for file in others},
     }
 
@@ -87,13 +87,6 @@ def predictions(file: Path) -> dict[str, Any]:
     rows = [{"label": row.pop("gold"), **row} for row in pq.read_table(file).to_pylist()]
     shown = [{key: row[key] for key in SHOWN if row.get(key) is not None} for row in rows]
     return {"rows": rounded(shown), "sha256": sha256(rows)}
-
-
-def training_rows(file: Path) -> dict[str, Any]:
-    """What is kept of the probabilities that training rows had in each epoch."""
-    rows = pq.read_table(file).to_pylist()
-    chances = [chance for row in rows for chance in row["chances"]]
-    return {"rows": len(rows), "probability": rounded(sum(chances) / len(chances)), "sha256": sha256(rows)}
 
 
 def rounded(value: Any) -> Any:
@@ -216,6 +209,8 @@ def _differing(path: str, kept: Any, found: Any, same: Same) -> Iterator[str]:
     """Each value that is not the `same`, with its path."""
     if isinstance(kept, dict) and isinstance(found, dict):
         for key in [*kept, *(key for key in found if key not in kept)]:
+            if key in NOT_COMPARED:
+                continue
             if key in kept and key in found:
                 yield from _differing(f"{path}/{key}", kept[key], found[key], same)
             else:

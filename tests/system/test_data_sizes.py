@@ -65,7 +65,7 @@ def test_a_run_keeps_what_its_report_draws(here: Finetune, data: str, tiny_bert:
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     found = read(page)
     assert ">web</option>" in page
-    for title in ("Loss", "Labels", "ROC", "Rows"):
+    for title in ("Loss", "Calibration", "Rows"):
         assert title in found.text
 
 

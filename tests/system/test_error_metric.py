@@ -116,9 +116,8 @@ def test_every_command_shows_errors_as_they_are(here: Finetune, errors: dict[Pat
     assert "error (lower is better)" in compared
     assert f"{error_b - error_a:+.1f}" in compared
     with contextlib.chdir(tmp_path):
-        page = package.compare(a, b, task="error.py:mine")._repr_html_()
-    assert "error (lower is better)" in page
-    assert f"{error_b - error_a:+.1f}" in page
+        found = package.compare(a, b, task="error.py:mine").frame
+    assert found["difference"].tolist() == [pytest.approx(error_b - error_a)]
     evaluated = here("evaluate", a, "error.py:mine")
     assert evaluated.stdout == f"dev error {error_a:.1f}\n", evaluated.stderr
     (tmp_path / "new.csv").write_text("text,score\n" + "cat,60\ndog,40\n" * 16)

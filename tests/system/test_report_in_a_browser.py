@@ -17,10 +17,6 @@ from support.toys import cat_task
 
 from finetune.commands.report.blocks import WordWeight
 from finetune.commands.report.write import write_report
-from finetune.commands.run.live import LivePage
-from finetune.metrics.scores import accuracy
-from finetune.runs.events import EpochDone, EpochResult, Started, Training, Updates, unwatched
-from finetune.runs.folder import LIVE
 from finetune.runs.record_files import load_record
 from finetune.task_types import SentenceRow
 from finetune.task_types.parts import Answer
@@ -157,20 +153,6 @@ def seeds(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out / "report.html"
 
 
-@pytest.fixture(scope="module")
-def live_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A page about training that has come to its first evaluation."""
-    folder = tmp_path_factory.mktemp("live") / "reviews.csv" / "5f0c2d6e1a"
-    folder.mkdir(parents=True)
-    result = EpochResult(epoch=1, loss=0.5, headline=0.75, scores={"dev": {"accuracy": 0.75}}, dev_loss=0.4)
-    page = LivePage(2, then=unwatched)
-    page(Started(folder=str(folder), recipe={}, device="cpu"))
-    page(Training(updates=40, done=0, epochs=2, examples=160))
-    page(Updates(update=20, epoch=1, losses=[0.5] * 20, seconds=2.0))
-    page(EpochDone(result=result, best=0.75, metrics=(accuracy,)))
-    return folder / LIVE
-
-
 def show(browser: Any, page: Path, *, width: int, media: str = "", scheme: str = "light") -> None:
     emulate(browser, width=width, scheme=scheme)
     browser.get(page.as_uri())
@@ -252,15 +234,12 @@ def test_on_a4_no_page_is_empty_and_what_is_folded_is_printed(
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", ["toy-cats", "toy-tags-sentence", "toy-spans-1", "toy-labels", "toy-choices", "live"])
-def test_axe_finds_nothing(
-    browser: Any, shapes: dict[str, Path], tmp_path: Path, live_file: Path, name: str, scheme: str
-) -> None:
+@pytest.mark.parametrize("name", ["toy-cats", "toy-tags-sentence", "toy-spans-1", "toy-labels", "toy-choices"])
+def test_axe_finds_nothing(browser: Any, shapes: dict[str, Path], tmp_path: Path, name: str, scheme: str) -> None:
     """Nothing at all, also nothing minor, in what axe-core tests by default."""
     axe = pytest.importorskip("axe_core_python.base", reason="needs axe-core-python, of the extra dev").AXE_FILE_PATH
-    if name != "live":
-        report(tmp_path, shapes[name])
-    show(browser, live_file if name == "live" else tmp_path / "report.html", width=1280, scheme=scheme)
+    report(tmp_path, shapes[name])
+    show(browser, tmp_path / "report.html", width=1280, scheme=scheme)
     browser.execute_script(UNFOLD)
     browser.set_script_timeout(120)
     browser.execute_script(Path(axe).read_text(encoding="utf-8"))

@@ -26,7 +26,7 @@ def test_run_show_evaluate_and_run_again(here: Finetune, rte: Path, tiny_bert: P
     assert "published" not in done.stdout  # there is nothing published of this model
     folder = only_run(tmp_path)
     assert {file.name for file in folder.iterdir()} - {".lock"} == {
-        *("record.json", "recipe.toml", "events.jsonl", "predictions-dev.parquet", "training-rows.parquet", "model")
+        *("record.json", "recipe.toml", "events.jsonl", "predictions-dev.parquet", "model")
     }
 
     record = json.loads((folder / "record.json").read_text())

@@ -29,7 +29,7 @@ LEAST_VALUE = 1e-300  # on a logarithmic axis
 
 @dataclass(frozen=True, kw_only=True)
 class Axis:
-    """The values from `low` to `high`, with ticks and their texts (of several lines); None means: as the marks need.
+    """The values from `low` to `high`, with ticks and their texts; None means: as the marks need.
 
     `whole`: ticks are whole numbers. `margin` is a share of the span that is left free at the ends. `logarithmic`: the
     values are positive, and equal ratios are equally far apart; `low`, `high` and `span` are then common logarithms.
@@ -71,8 +71,7 @@ def names_axis(names: Sequence[str]) -> Axis:
 def chart(marks: Sequence[Mark], *, x: Axis, y: Axis, says: str, height: float = 220.0) -> Markup:
     """The picture; `height` is that of the area between the axes. `says` is its text alternative."""
     body = list(area(marks, x=x, y=y, top=0.0, height=height, legend=True))
-    lines = max((text.count("\n") + 1 for _, text in x.ticks), default=1)
-    around = _above(y) + LINE * (lines + bool(x.label) + len(_legend_lines(marks))) + 14
+    around = _above(y) + LINE * (1 + bool(x.label) + len(_legend_lines(marks))) + 14
     return image(body, height=height + around, says=says)
 
 
@@ -101,7 +100,7 @@ def area(
     x = x.over([value for mark in marks for value in mark.xs], 6)
     y = _ticked(marks, y, height)
     names = [fitted(name, MOST_NAME) for _, name in y.ticks]
-    right = WIDTH - max(12.0, text_width(x.ticks[-1][1].split("\n")[0]) / 2 if x.ticks else 0.0)
+    right = WIDTH - max(12.0, text_width(x.ticks[-1][1]) / 2 if x.ticks else 0.0)
     top += _above(y)
     bottom = top + height
 
@@ -116,20 +115,18 @@ def area(
         _, down = place(x.low or 0.0, at)
         yield element('<path d="M{left} {y}H{right}" class="grid"/>', left=left, right=right, y=down)
         yield text_at(left - GAP, down + SIZE * 0.36, name, anchor="end")
-    lines = max((text.count("\n") + 1 for _, text in x.ticks), default=0)
     for at, text in _apart([(place(at, 0.0)[0], text) for at, text in x.ticks]):
         yield element('<path d="M{x} {top}V{bottom}" class="grid"/>', x=at, top=top, bottom=bottom)
-        for number, part in enumerate(text.split("\n")):
-            yield text_at(at, bottom + LINE * (number + 1), part, anchor="middle")
+        yield text_at(at, bottom + LINE, text, anchor="middle")
     yield element('<path d="M{left} {y}H{right}" class="edge"/>', left=left, right=right, y=bottom)
     for mark in marks:
         yield from mark.draw(place)
     if x.label:
         label = fitted(x.label, WIDTH)
         middle = min((left + right) / 2, WIDTH - text_width(label) / 2)
-        yield text_at(middle, bottom + LINE * (lines + 1), label, anchor="middle", kind="axis")
+        yield text_at(middle, bottom + 2 * LINE, label, anchor="middle", kind="axis")
     if legend:
-        yield from _legend(marks, bottom + LINE * (lines + bool(x.label)) + 10)
+        yield from _legend(marks, bottom + LINE * (1 + bool(x.label)) + 10)
 
 
 def _ticked(marks: Sequence[Mark], y: Axis, height: float) -> Axis:
@@ -151,7 +148,7 @@ def _apart(ticks: Sequence[tuple[float, str]]) -> Iterator[tuple[float, str]]:
     """The ticks, without texts that would overlap the one before."""
     end = -1e9
     for at, text in ticks:
-        half = max(map(text_width, text.split("\n"))) / 2
+        half = text_width(text) / 2
         if at - half < end:
             yield at, ""
         else:

@@ -1,10 +1,12 @@
-"""jinja2 templates of HTML pages, with autoescaping."""
+"""HTML pages: jinja2 templates with autoescaping, and the file that is written."""
 
 import base64
 import hashlib
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from finetune.data.outputs import output_file
 from finetune.errors import UserError
 from finetune.task_types.marked_text import clean
 
@@ -46,6 +48,14 @@ def inline_json(value: Any) -> "Markup":
 def script_hash(script: str) -> str:
     """What a page's Content-Security-Policy allows its own script by."""
     return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+
+
+def write_page(html: str, file: Path) -> int:
+    """Writes the page and returns its size in bytes. Raises UserError if it cannot be written."""
+    page = html.encode()
+    with output_file(file, remedy="Choose another file") as scratch:
+        scratch.write_bytes(page)
+    return len(page)
 
 
 def require_jinja2() -> None:

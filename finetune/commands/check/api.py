@@ -7,7 +7,6 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from finetune.api.html import html_table
 from finetune.api.inputs import in_memory, is_path, recipe_settings
 from finetune.api.quiet import plainly, without_hints
 from finetune.checks.finding import FileFinding
@@ -15,7 +14,7 @@ from finetune.commands.check.corpus import CorpusFacts, corpus_facts
 from finetune.commands.check.fix import require_place_for_copy, write_fixed
 from finetune.commands.check.run_checks import CheckReport, check_data
 from finetune.commands.check.tokenization import NO_TOKENS
-from finetune.data.messages import places, so_many
+from finetune.data.messages import so_many
 from finetune.data.source import source_of
 from finetune.errors import UserError
 from finetune.models.encoder_sizes import size_of
@@ -90,10 +89,6 @@ class Findings(CheckReport):
         among = so_many(rows) if self.corpus is None else so_many(self.corpus.documents, "document")
         return f"<Findings in {among}: {self.counted}>"
 
-    def _repr_html_(self) -> str:
-        rows = [(one.severity, one.code, one.what, _place(one), one.remedy) for one in self.findings]
-        return html_table(("severity", "code", "what", "where", "remedy"), rows, title=self.counted)
-
 
 @plainly
 def check(
@@ -167,8 +162,3 @@ def _tokenizer(recipe: Recipe) -> TextTokenizer | None:
 def _without(path: Path, finding: FileFinding) -> FileFinding:
     """A finding that speaks of the data, not of a file that is deleted."""
     return replace(finding, what=finding.what.replace(str(path), "the data"), file="the data")
-
-
-def _place(finding: FileFinding) -> str:
-    found = [(row, row) for row in finding.rows]
-    return places(found, most=ROWS_SHOWN, count=finding.count) if finding.count and found else ""

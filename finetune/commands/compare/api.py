@@ -5,7 +5,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, overload
+from typing import overload
 
 from finetune.analysis.compare import Comparisons, compare_runs, compare_several
 from finetune.analysis.comparison import Comparison
@@ -22,9 +22,6 @@ from finetune.task_types import registry
 from finetune.task_types.parts import Answer
 from finetune.task_types.prediction_lines import prediction_lines, row_of_line
 from finetune.task_types.task import Task
-
-if TYPE_CHECKING:
-    pass
 
 
 @overload

@@ -6,8 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from finetune.analysis.pages.templates import templates_of
-from finetune.analysis.pages.write import write_page
+from finetune.analysis.pages.templates import templates_of, write_page
 from finetune.api.inputs import in_memory, is_path
 from finetune.data.outputs import PAGE, require_replaceable_output
 from finetune.errors import UserError

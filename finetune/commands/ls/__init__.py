@@ -10,7 +10,7 @@ LISTED = Listed(
         ("finetune ls", "my runs, recipes, tasks"),
         ("finetune ls mrpc", "the runs of a task"),
         ("finetune ls mrpc --board", "its models and settings, the best first"),
-        ("finetune ls mrpc --board -o board.html", "as a page; .tex and .csv too"),
+        ("finetune ls mrpc --board -o board.md", "as Markdown; .csv too"),
     ),
     also=("list", "runs", "tasks", "leaderboard"),
 )

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from finetune.api.html import html_table
 from finetune.api.quiet import plainly
 from finetune.commands.ls.board import Leaderboard, leaderboard_of, no_task
 from finetune.data.files import is_data
@@ -84,12 +83,6 @@ class Listing:
 
     def __repr__(self) -> str:
         return f"<Listing of {so_many(len(self.finished), 'run')}, {len(self.unfinished)} not finished>"
-
-    def _repr_html_(self) -> str:
-        scores = [one.metric(one.headline).shown(one.score) for one in self.finished]
-        finished = html_table(COLUMNS, self.runs.assign(score=scores).to_numpy().tolist(), title="runs")
-        rows = self.interrupted.itertuples(index=False, name=None)
-        return finished + (html_table(UNFINISHED, rows, title="interrupted runs") if self.unfinished else "")
 
 
 @plainly

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from finetune.analysis.board_files import BOARD_FILES
+from finetune.analysis.form import require_table_file
 from finetune.cli.arguments import RESULTS, Json, Out, Replace
 from finetune.cli.console import Terminal, facts_table, standard_output
 from finetune.cli.next_commands import GivenOptions
@@ -18,7 +18,6 @@ from finetune.commands.ls.api import Listing
 from finetune.commands.ls.api import ls as listed
 from finetune.commands.ls.board import Leaderboard, unfinished_words
 from finetune.data.messages import so_many
-from finetune.data.outputs import require_replaceable_output
 from finetune.errors import UserError
 from finetune.runs.record import ListedRun
 
@@ -31,7 +30,7 @@ def ls_command(
     task: Annotated[str | None, typer.Argument(help="Only the runs of this task or data file.")] = None,
     board: Annotated[bool, typer.Option("--board", help="Its leaderboard: a line a model and settings.")] = False,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="With --board: a file to write: .html, .tex or .csv.")
+        Path | None, typer.Option("-o", "--output", help="With --board: a file to write: .md or .csv.")
     ] = None,
     running: Annotated[bool, typer.Option("--running", help="Only the runs that are trained now.")] = False,
     force: Replace = False,
@@ -105,7 +104,7 @@ def _print_board(
     if running:
         raise UserError("a leaderboard has finished runs", "Leave out --running or --board")
     if output is not None:
-        require_replaceable_output(output, endings=BOARD_FILES, reads=[task], force=force)
+        require_table_file(output, reads=[task], force=force)
     found = listed(out, task=task)
     made = found.board(task)
     if words := unfinished_words(found.unfinished):
@@ -124,7 +123,7 @@ def _print_form(made: Leaderboard, kept: GivenOptions, task: str) -> None:
     console.print(as_table(made.form))
     best = made.boards[0].lines[:2]
     two = [kept.command("compare", *(line.records[0].id for line in best), "--seeds")] * (len(best) > 1)
-    console.print_next(kept.command("ls", task, "--board", "-o", "board.html"), *two)
+    console.print_next(kept.command("ls", task, "--board", "-o", "board.md"), *two)
 
 
 def _print_json(found: Listing, *, running: bool) -> None:

@@ -13,7 +13,7 @@ from finetune.data.checksums import ABOUT, CHECKSUMS, verify_folder
 from finetune.errors import UserError
 from finetune.runs.folder import RunFolder
 
-NEVER = ("predictions*", "*.parquet", "*.jsonl", "*.csv", "*.tsv", "*.xlsx", "*.log", "*.env", ".*", "training-rows*")
+NEVER = ("predictions*", "*.parquet", "*.jsonl", "*.csv", "*.tsv", "*.xlsx", "*.log", "*.env", ".*")
 TOKEN = re.compile(rb"\bhf_[A-Za-z0-9]{30,}\b")  # of the Hub
 TEXTS = (".json", ".txt", ".md", ".xml")
 NAME = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)

@@ -10,18 +10,19 @@ from pathlib import Path
 from jinja2 import Environment
 from markupsafe import Markup
 
+from finetune.analysis.data_sizes import learning_curves
 from finetune.analysis.diagnosis.cause import Diagnosis
 from finetune.analysis.diagnosis.diagnose import diagnosis_of_seeds
 from finetune.analysis.pages.templates import script_hash, templates_of
 from finetune.commands.report import comparison
 from finetune.commands.report.blocks import Section
-from finetune.commands.report.page_runs import PageRuns, page_runs
-from finetune.commands.report.run.use import results_named
-from finetune.commands.report.run_files import RunFiles
+from finetune.commands.report.facts import results_named
+from finetune.commands.report.run_files import PageRuns, RunFiles
 from finetune.commands.report.sections import WeightsByRow, sections_of
 from finetune.data.messages import noun, so_many
 from finetune.runs.folder import with_results
 from finetune.runs.record_files import all_records, load_record
+from finetune.runs.seeds import groups as groups_of
 from finetune.runs.seeds import same_but_seeds
 from finetune.runs.verdict import Verdict, baseline_words, verdict_of
 from finetune.runs.without_folders import without_own_folders
@@ -61,6 +62,14 @@ def _rendered(sections: Sequence[Section], templates: Environment) -> list[Marku
         size += len(text.encode())
         done.append(Markup(text))
     return done
+
+
+def page_runs(runs: Sequence[RunFiles]) -> PageRuns:
+    """Groups, curves and comparison of some runs."""
+    by_record = {id(one.record): one for one in runs}
+    groups = [[by_record[id(record)] for record in group] for group in groups_of(one.record for one in runs)]
+    curves = learning_curves([one.record for one in runs], {one.record.id: one.folder for one in runs})
+    return PageRuns(runs=runs, groups=groups, curves=curves, comparison=None if curves else comparison.compared(groups))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,9 +1,13 @@
-"""Loads a run's record, loss log and predictions for a report; lists missing files."""
+"""What blocks of a report are about: the files of a run, a split of it, and all runs of the page."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from finetune.analysis.comparison import SplitComparison
+from finetune.analysis.data_sizes import SizeCurve
+from finetune.analysis.temperature import Temperature
+from finetune.commands.report.blocks import WordWeight
 from finetune.data.messages import so_many
 from finetune.runs.folder import RunFolder
 from finetune.runs.lookup import require_run
@@ -68,3 +72,41 @@ def read_run_files(folder: RunFolder) -> RunFiles:
 def view_of_run(run: RunFiles, split: str) -> View | None:
     """The view of the predictions of a split; None if there are none, or no type fits."""
     return split_view_of(run.record, run.folder, split, run.predictions.get(split, ()))
+
+
+@dataclass(frozen=True, kw_only=True)
+class SplitView:
+    """The predictions of a split, the run, and the id of the split's section on the page.
+
+    `budget` is how many bytes of the page its rows may take. `weights` has, by a row's id, what each of its words adds
+    to the prediction, where that was computed.
+    """
+
+    view: View
+    run: RunFiles
+    name: str
+    section: str
+    budget: int
+    temperature: Temperature | None = None
+    weights: Mapping[str, Sequence[WordWeight]] = field(default_factory=dict)
+
+    @property
+    def rows_id(self) -> str:
+        """The id of the element with the split's rows, which other blocks link to."""
+        return f"{self.section}-rows"
+
+
+Group = Sequence[RunFiles]  # runs that differ only in seeds
+
+
+@dataclass(frozen=True, kw_only=True)
+class PageRuns:
+    """The runs in order, those together that differ only in seeds, the learning curves, and the comparison of A and B.
+
+    A learning curve's sizes are not compared as A and B.
+    """
+
+    runs: Sequence[RunFiles]
+    groups: Sequence[Group]
+    curves: Sequence[SizeCurve]
+    comparison: SplitComparison | None

@@ -2,17 +2,22 @@
 open, and the rest follows, folded.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from finetune.analysis.temperature import Temperature, temperature_of
-from finetune.commands.report import all_runs, run, several, split
-from finetune.commands.report.blocks import Section, WordWeight
-from finetune.commands.report.comparison import letter_titles
-from finetune.commands.report.find_blocks import blocks_of
-from finetune.commands.report.page_runs import PageRuns
-from finetune.commands.report.run_files import RunFiles
-from finetune.commands.report.split_view import SplitView
+from finetune.commands.report.all_runs import learning_curve, overview_block, settings_compared_blocks
+from finetune.commands.report.blocks import Block, Section, WordWeight
+from finetune.commands.report.calibration import calibration_block, coverage_block
+from finetune.commands.report.classes import class_block, confusion_block, scatter_block
+from finetune.commands.report.comparison import changed_rows_block, comparison_blocks, letter_titles
+from finetune.commands.report.facts import facts_block, limits_block, settings_block, use_block
+from finetune.commands.report.parts import parts_block
+from finetune.commands.report.rows import rows_block
+from finetune.commands.report.run_files import PageRuns, RunFiles, SplitView
+from finetune.commands.report.scores import compared_block, old_and_new_block, score_blocks, spread_block
+from finetune.commands.report.training import loss_block, score_by_epoch
 from finetune.runs.data_sizes import exact_percent, share_of
 from finetune.task_types.run_view import split_view_of
 from finetune.task_types.view import View
@@ -20,6 +25,25 @@ from finetune.task_types.view import View
 OPEN = 2  # runs whose sections are not folded
 ROW_BYTES = 3_000_000  # of the rows of all splits
 
+Blocks = Callable[[Any], Iterator[Block]]  # of what a section is about; the second list of a section is folded
+ALL_RUNS: tuple[list[Blocks], list[Blocks]] = (
+    [
+        comparison_blocks,
+        settings_compared_blocks,
+        changed_rows_block,
+        lambda page: map(learning_curve, page.curves),
+        overview_block,
+    ],
+    [lambda page: settings_block(*page.runs)],
+)
+RUN: tuple[list[Blocks], list[Blocks]] = (
+    [score_blocks, old_and_new_block, compared_block],
+    [loss_block, score_by_epoch, settings_block, facts_block, limits_block, use_block],
+)
+SPLIT: tuple[list[Blocks], list[Blocks]] = (
+    [rows_block, confusion_block, scatter_block, class_block, calibration_block],
+    [coverage_block, parts_block],
+)
 WeightsByRow = Mapping[tuple[str, str, str], Sequence[WordWeight]]  # by run's id, split and row's id
 
 
@@ -40,7 +64,7 @@ class Titles:
 
     def rest_of_split(self, name: str) -> str:
         """Of the folded rest of a split's section."""
-        return f"{self.run}: more on {name}" if self.run else f"More on {name}: curves, lengths, parts"
+        return f"{self.run}: more on {name}" if self.run else f"More on {name}: coverage, parts"
 
     @property
     def rest(self) -> str:
@@ -52,13 +76,13 @@ def sections_of(page: PageRuns, weights: WeightsByRow) -> Iterator[Section]:
     """All runs together, groups of seeds, then each run with its splits; the folded rest of all runs is last."""
     runs, groups, compared = page.runs, page.groups, page.comparison is not None
     title = "A and B compared" if compared else "All runs"
-    together = Section(id="all", title=title, blocks=list(blocks_of(all_runs, page)) if len(runs) > 1 else [])
+    together = Section(id="all", title=title, blocks=list(_blocks(ALL_RUNS, page)) if len(runs) > 1 else [])
     if len(runs) > 1:
         yield together.opened
     titles = letter_titles(groups) if compared else [f"{_name(group)}: seeds" for group in groups]
     several_seeds = [(title, group) for title, group in zip(titles, groups, strict=True) if len(group) > 1]
     for number, (title, group) in enumerate(several_seeds, start=1):
-        yield Section(id=f"seeds-{number}", title=title, blocks=list(blocks_of(several, group)))
+        yield Section(id=f"seeds-{number}", title=title, blocks=[*spread_block(group), *score_by_epoch(*group)])
     splits = sum(len(one.predictions) for one in runs)
     for number, one in enumerate(_without_repeated_notes(runs), start=1):
         titled = Titles(run=one.name if len(runs) > 1 else "")
@@ -69,6 +93,13 @@ def sections_of(page: PageRuns, weights: WeightsByRow) -> Iterator[Section]:
         else:
             yield from _read_first(first, others, titled)
     yield from together.rest("The settings of all runs")
+
+
+def _blocks(lists: tuple[Sequence[Blocks], Sequence[Blocks]], given: Any) -> Iterator[Block]:
+    """The blocks of both lists, those of the second folded."""
+    for folded, every in enumerate(lists):
+        for blocks in every:
+            yield from (replace(block, folded=bool(folded)) for block in blocks(given))
 
 
 def _read_first(run_first: Section, splits: Sequence[Section], titled: "Titles") -> Iterator[Section]:
@@ -98,7 +129,7 @@ def _without_repeated_notes(runs: Sequence[RunFiles]) -> Iterator[RunFiles]:
 def run_section(one: RunFiles, name: str, titled: Titles) -> Section:
     """The section of a run."""
     missing = f"Missing: {'; '.join(one.missing)}." if one.missing else ""
-    return Section(id=name, title=titled.scores, blocks=list(blocks_of(run, one)), note=missing)
+    return Section(id=name, title=titled.scores, blocks=list(_blocks(RUN, one)), note=missing)
 
 
 def split_sections(one: RunFiles, name: str, budget: int, weights: WeightsByRow, titled: Titles) -> Iterator[Section]:
@@ -131,4 +162,4 @@ def split_section(
     given = SplitView(
         view=view, run=one, name=of, section=section.id, temperature=temperature, budget=budget, weights=mine
     )
-    return replace(section, blocks=list(blocks_of(split, given)))
+    return replace(section, blocks=list(_blocks(SPLIT, given)))

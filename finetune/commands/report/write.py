@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from finetune.analysis.pages.templates import require_jinja2
-from finetune.analysis.pages.write import write_page
+from finetune.analysis.pages.templates import require_jinja2, write_page
 from finetune.commands.report.blocks import WordWeight
 from finetune.commands.report.run_files import find_folders, read_run_files
 

@@ -11,7 +11,6 @@ from finetune.api.inputs import in_memory, is_path, recipe_settings
 from finetune.api.planning import execute, plan, require_on
 from finetune.api.quiet import plainly, quiet
 from finetune.api.run import Run, runs_of_records
-from finetune.commands.run.live import followed, require_own_process
 from finetune.data.source import source_of
 from finetune.errors import UserError
 from finetune.runs.data_sizes import shares_of
@@ -22,7 +21,7 @@ from finetune.task_types.own_data import OPTIONS
 from finetune.task_types.prepare import load_splits
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.training.run_options import RunOptions, Saving
-from finetune.training.tracking.names import tracker_names
+from finetune.training.trackers import tracker_names
 
 FILES = ("dev", "test", "split", "encoding", "sheet")  # options of data that a table in memory does not have
 
@@ -52,7 +51,6 @@ def train(
     progress: bool | None = None,
     callbacks: Callback | Iterable[Callback] = (),
     track: str | Sequence[str] = (),
-    live: bool = False,
     **settings: Any,
 ) -> Run:
     """Trains, scores and saves; a run that is finished already is returned at once, an interrupted one is resumed.
@@ -85,8 +83,6 @@ def train(
             `on_epoch_done`. A callback that raises an exception is reported by a warning, and not called again.
         track: Names of trackers that the runs are sent to: `tensorboard`, `mlflow`, `wandb`, `trackio` and others of
             Accelerate. One that fails is left out, and the run continues without it.
-        live: Keep a page about the training, `live.html` in the folder of the first run, which renews itself in a
-            browser: losses, scores so far, rate and time left.
         **settings: Settings of a recipe, such as `max_length=256`, `train={"epochs": 5}`, `**{"train.epochs": 5}`.
 
     Returns:
@@ -104,13 +100,10 @@ def train(
     wanted = recipe_settings(settings, text=text, label=label, model=model)
     watch = watcher_of(progress, callbacks)
     require_on(on)
-    if live:
-        require_own_process(on)
     shares = shares_of(data_sizes) if data_sizes is not None else ()
     with quiet():
         planned = _planned(data, wanted, seeds=seeds, shares=shares, name=name, out=Path(out))
-        with followed(watch, planned, live=live) as following:
-            records, failures = execute(planned, options, watch=following, on=on)
+        records, failures = execute(planned, options, watch=watch, on=on)
     _warn_of(failures, raised=not records)
     return runs_of_records(records, out=Path(out))
 

@@ -19,7 +19,6 @@ from finetune.cli.run_facts import next_commands, print_verdicts
 from finetune.cli.run_tables import print_record, summary_lines, summary_table
 from finetune.cli.tables import FittedTable, columns, layout_table
 from finetune.cli.terminal import echo, one_line, print_errors
-from finetune.commands.run.live import followed, require_own_process
 from finetune.data.files import is_data
 from finetune.data.messages import so_many
 from finetune.data.source import source_of
@@ -34,7 +33,7 @@ from finetune.task_types.pretraining.own import own_text, reading_lines
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.training.run_options import RunOptions, Saving
 from finetune.training.targets import split_arguments
-from finetune.training.tracking.names import tracker_names
+from finetune.training.trackers import tracker_names
 
 
 def run_command(
@@ -56,7 +55,6 @@ def run_command(
     ] = False,
     quiet: Quiet = False,
     as_json: Json = False,
-    live: Annotated[bool, typer.Option("--live", help="Renew a page in the run's folder while it trains.")] = False,
     track: Annotated[
         str, typer.Option(help="Send the runs to trackers: tensorboard, mlflow, wandb, trackio, ...")
     ] = "",
@@ -77,8 +75,6 @@ def run_command(
         saving=Saving(minutes=checkpoint_minutes, updates=checkpoint_updates),
     )  # fmt: skip
     require_on(on)
-    if live:
-        require_own_process(on)
     names, settings = split_arguments(targets)
     settings |= {key: value for key, value in (("seed", seed), ("limit", limit)) if value is not None}
     shares = () if sizes is None else shares_of(sizes)
@@ -88,8 +84,8 @@ def run_command(
         _print_guesses(names, planned)
     load_libraries("" if silent else loading(planned), "finetune.training.run_many")
     display = ProgressDisplay(standard_error())
-    with display, followed(unwatched if silent else display, planned, live=live) as watch:
-        records, failures = execute(planned, options, watch=watch, on=on)
+    with display:
+        records, failures = execute(planned, options, watch=unwatched if silent else display, on=on)
     kept = GivenOptions(out=out, data=data, device=device)
     if first_process():
         _print_records(records, failures, as_json=as_json, short=quiet or bool(shares), noted=display.noted)

@@ -6,18 +6,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from finetune.analysis.pages.form import Form
-from finetune.api.html import html_list, html_table
+from finetune.analysis.form import Form, require_table_file
 from finetune.api.quiet import plainly
 from finetune.commands.table.columns import Columns
 from finetune.commands.table.declaration import PaperTable, load_table
-from finetune.commands.table.files import COST_NUMBERS, PAIRED_NUMBERS, SUFFIXES, as_csv, write_table
+from finetune.commands.table.files import COST_NUMBERS, PAIRED_NUMBERS, as_csv, write_table
 from finetune.commands.table.forms import paired_form, runs_form
 from finetune.commands.table.lines import TableLine, left_out, lines_of, shared_limit
 from finetune.commands.table.pairs import PlannedPoint, Point, missing, paired_lines, point_of_recipe
 from finetune.commands.table.paper_form import paper_form
 from finetune.data.messages import so_many
-from finetune.data.outputs import require_replaceable_output
 from finetune.errors import UserError
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import all_records
@@ -28,11 +26,6 @@ from finetune.training.first_runs import with_first_runs
 
 if TYPE_CHECKING:
     import pandas as pd
-
-COLUMNS_SHOWN = (
-    *("row", "metric", "model", "runs", "dev_mean"),
-    *("published_dev", "verdict", "test_mean", "published_test", "published_server"),
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,11 +80,11 @@ class ResultTable:
 
     @plainly
     def write(self, file: str | Path, *, form: str | None = None, force: bool = False) -> Path:
-        """Writes a .md, .csv, .html or .tex file, and returns its path; CSV has the numbers of `runs`.
+        """Writes a .md or .csv file, and returns its path; CSV has the numbers of `runs`.
 
         With `force` it replaces a file that we did not write. Raises UserError for another suffix.
         """
-        require_replaceable_output(Path(file), endings=SUFFIXES, reads=[self.name], force=force)
+        require_table_file(Path(file), reads=[self.name], force=force)
         write_table(Path(file), self.name, self.form(form), self.lines, self._more)
         return Path(file)
 
@@ -103,13 +96,6 @@ class ResultTable:
     def __repr__(self) -> str:
         runs = sum(bool(line.runs) for line in self.lines)
         return f"<Table {self.name}: {self.table.title}, {len(self.lines)} lines, {runs} with runs>"
-
-    def _repr_html_(self) -> str:
-        frame = self.frame
-        names = [name for name in COLUMNS_SHOWN if name in frame.columns and frame[name].notna().any()]
-        shown = frame[names].astype(object).where(frame[names].notna(), "")
-        page = html_table(names, shown.itertuples(index=False, name=None), title=self.table.title)
-        return page + html_list([self.note] if self.note else [])
 
 
 @plainly

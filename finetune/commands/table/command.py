@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from finetune.analysis.form import require_table_file
 from finetune.cli.arguments import RESULTS, Json, Out, Replace
 from finetune.cli.console import facts_table, standard_output
 from finetune.cli.next_commands import GivenOptions
@@ -14,8 +15,6 @@ from finetune.cli.tables import as_table
 from finetune.cli.terminal import echo_rows, one_line, say
 from finetune.commands.table import api as tables
 from finetune.commands.table.declaration import load_table, table_files
-from finetune.commands.table.files import SUFFIXES
-from finetune.data.outputs import require_replaceable_output
 
 
 class TableForm(StrEnum):
@@ -34,9 +33,7 @@ def table_command(
         typer.Option(help="paper: systems as rows, tasks as columns (default of glue); runs: spread and verdict."),
     ] = None,
     cost: Annotated[bool, typer.Option("--cost", help="Also show device time and memory of runs.")] = False,
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="File to write: .md, .csv, .html or .tex.")
-    ] = None,
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="File to write: .md or .csv.")] = None,
     force: Replace = False,
     out: Out = RESULTS,
     as_json: Json = False,
@@ -48,7 +45,7 @@ def table_command(
         console.print_next(GivenOptions(out=out).command("table", "glue"))
         return
     if output is not None:
-        require_replaceable_output(output, endings=SUFFIXES, reads=[name], force=force)
+        require_table_file(output, reads=[name], force=force)
     found = tables.table(name, out=out, cost=cost)
     if found.note:
         say(one_line(note_line(found.note)), err=True)

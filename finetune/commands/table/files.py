@@ -1,4 +1,4 @@
-"""The files of `finetune table`: Markdown, as in results/tables, HTML, LaTeX, and CSV: a number a column, in points."""
+"""The files of `finetune table`: Markdown, as in results/tables, and CSV: a number a column, in points."""
 
 import csv
 import io
@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
-from finetune.analysis.pages.form import Form, as_html, as_latex
+from finetune.analysis.form import Form, markdown_page
 from finetune.analysis.published import Anchor
 from finetune.commands.table.columns import Cell, Columns, cost_cell, half_of_difference, version_words
 from finetune.commands.table.lines import TableLine
@@ -14,40 +14,20 @@ from finetune.data.outputs import output_file
 from finetune.runs.record_parts import Cost
 from finetune.runs.seeds import Summary
 
-SUFFIXES = (".md", ".csv", ".html", ".tex")
-Cells = Sequence[object]  # of a row
 NO_MORE: Columns = MappingProxyType({})
 
 
 def as_markdown(name: str, form: Form) -> str:
     """A Markdown page, as in results/tables."""
-    made = f"<!-- Generated: finetune table {name}{form.option} -o results/tables/{name}.md -->"
-    below = "\n".join(f"- {text}" for text in (*form.notes, *form.behind))
-    return f"{made}\n# {form.title}\n\n{markdown_rows(form)}\n\n{below}\n"
-
-
-def markdown_rows(form: Form) -> str:
-    """The headings and rows of a Markdown table."""
-    return markdown_table(form.header, form.rows)
-
-
-def markdown_table(head: Cells, rows: Sequence[Cells]) -> str:
-    """A Markdown table; a cell may be any value."""
-    first, *others = (" | ".join(str(cell).replace("|", "\\|") for cell in cells) for cells in (head, *rows))
-    return "\n".join([f"| {first} |", f"{'|---' * len(head)}|", *(f"| {line} |" for line in others)])
+    return markdown_page(form, made=f"finetune table {name}{form.option} -o results/tables/{name}.md")
 
 
 def write_table(file: Path, name: str, form: Form, lines: Sequence[TableLine], more: Columns = NO_MORE) -> None:
-    """Writes in the format of the file's suffix, one of SUFFIXES; CSV has the numbers of the lines, and `more` columns.
+    """Writes CSV with the numbers of the lines and `more` columns, or Markdown, by the file's suffix.
 
     Raises UserError if it cannot be written.
     """
-    written = {
-        ".csv": lambda: as_csv(lines, more),
-        ".html": lambda: as_html(form),
-        ".tex": lambda: as_latex(form, made=f"Generated: finetune table {name}{form.option} -o {file.name}"),
-    }
-    text = written.get(file.suffix.lower(), lambda: as_markdown(name, form))()
+    text = as_csv(lines, more) if file.suffix.lower() == ".csv" else as_markdown(name, form)
     with output_file(file, remedy="Name another file") as scratch:
         scratch.write_text(text, encoding="utf-8")
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from finetune.analysis.pages.form import Form
+from finetune.analysis.form import Form
 from finetune.commands.table.columns import COST, HIDDEN, Columns, paired_columns, runs_columns, sources
 from finetune.commands.table.declaration import PaperTable
 from finetune.commands.table.lines import TableLine

@@ -6,7 +6,7 @@ Our scores on dev, published ones on dev and published ones on test are groups o
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 
-from finetune.analysis.pages.form import Form
+from finetune.analysis.form import Form
 from finetune.commands.table.columns import sources
 from finetune.commands.table.declaration import PaperTable, TableRow
 from finetune.commands.table.forms import about_runs, runs_behind

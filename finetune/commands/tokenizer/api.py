@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from finetune.api.html import html_list, html_table
 from finetune.api.quiet import plainly, quiet
 from finetune.data.atomic import require_no_link, settle, sync, temporary_folder
 from finetune.data.checksums import CHECKSUMS, write_checksums
@@ -75,9 +74,6 @@ class Vocabulary:
     def __repr__(self) -> str:
         tokens, per_word, *_ = next(iter(self.splits.values()))
         return f"<Vocabulary of {tokens:,} tokens, {per_word:.2f} per word: {self.path}>"
-
-    def _repr_html_(self) -> str:
-        return html_table(COLUMNS, self.lines(), title=f"{self.path}: {self.title}") + html_list(self.notes)
 
 
 @plainly

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from finetune.analysis.pages.templates import templates_of
-from finetune.analysis.pages.write import write_page
+from finetune.analysis.pages.templates import templates_of, write_page
 from finetune.api.inputs import model_name
 from finetune.api.model import Model
 from finetune.api.progress import show_page

@@ -1,13 +1,9 @@
 """A score for each choice from the pooled output (Devlin et al. 2019, section 4.4)."""
 
-from collections.abc import Mapping
-
 from torch import Tensor
 from torch.nn import functional
 
 from finetune.models.backbone import Backbone
-from finetune.models.feature import LABEL
-from finetune.models.head import chances_of
 from finetune.task_types.pooled_head import PooledHead
 
 
@@ -22,9 +18,6 @@ class ChoiceHead(PooledHead):
     def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
         """Cross-entropy over each row's choices `(batch, most choices)`, summed over the batch."""
         return functional.cross_entropy(logits, labels, reduction="sum")
-
-    def label_chances(self, logits: Tensor, labels: Mapping[str, Tensor]) -> Tensor:
-        return chances_of(logits, labels[LABEL])
 
     def config_settings(self) -> dict[str, object]:
         return {}

@@ -1,12 +1,11 @@
 """A logit for each label from the pooled output."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from torch import Tensor
 from torch.nn import functional
 
 from finetune.models.backbone import Backbone
-from finetune.models.feature import LABEL
 from finetune.task_types.pooled_head import PooledHead
 
 
@@ -26,11 +25,6 @@ class MultiLabelHead(PooledHead):
     def by_item(self, logits: Tensor) -> Tensor:
         """`(batch, labels)` to `(batch, labels, 1)`."""
         return logits.unsqueeze(-1)
-
-    def label_chances(self, logits: Tensor, labels: Mapping[str, Tensor]) -> Tensor:
-        """That of the decision that is least believed."""
-        has = labels[LABEL].to(logits.dtype)
-        return (logits * (2 * has - 1)).sigmoid().amin(-1)
 
     def config_settings(self) -> dict[str, object]:
         """Label names, and the kind of problem, which transformers' classes and pipelines go by."""

@@ -9,7 +9,7 @@ import numpy as np
 from finetune.metrics.scores import label_set_scores
 from finetune.task_types.claims import Claim, SetCandidate
 from finetune.task_types.text_inputs.view import RowTextView, probabilities_by_label
-from finetune.task_types.view import Beliefs, ClassScore, Curve, Line
+from finetune.task_types.view import Beliefs, ClassScore, Line
 
 NONE = "no such label"
 
@@ -106,16 +106,6 @@ class LabelsView(RowTextView):
     def pairs(self) -> list[tuple[str, str]]:
         """None: labels do not exclude each other."""
         return []
-
-    def curves(self) -> list[Curve]:
-        """One for each label."""
-        found = self._matrices()
-        if found is None:
-            return []
-        return [
-            Curve(name=label, chances=chances, positive=gold, predicted=answered)
-            for label, chances, gold, answered in zip(self.labels, *(each.T for each in found), strict=True)
-        ]
 
     def confidence(self, line: Line) -> dict[str, float] | None:
         """The probability of each label."""

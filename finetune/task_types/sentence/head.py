@@ -1,6 +1,6 @@
 """A class, a number or steps from the pooled output (Devlin et al. 2019, Figure 4 a and b)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 from torch import Tensor, nn, tensor
@@ -9,8 +9,7 @@ from torch.nn import functional
 from finetune.models.backbone import Backbone
 from finetune.models.families import head_dropout
 from finetune.models.family_rows import POOLED_DROPOUT
-from finetune.models.feature import LABEL
-from finetune.models.head import Head, chances_of
+from finetune.models.head import Head
 from finetune.task_types.pooled_head import PooledHead
 from finetune.task_types.sentence.corn import corn_losses
 
@@ -41,13 +40,6 @@ class LabelHead(Head):
             losses = corn_losses(logits, labels)
             return (losses if self.class_weights is None else losses * self.class_weights[labels]).sum()
         return functional.cross_entropy(logits, labels, weight=self.class_weights, reduction="sum")
-
-    def label_chances(self, logits: Tensor, labels: Mapping[str, Tensor]) -> Tensor | None:
-        if self.kind == "number":
-            return None
-        if self.kind == "steps":
-            return (-corn_losses(logits, labels[LABEL])).exp()
-        return chances_of(logits, labels[LABEL])
 
     def by_item(self, logits: Tensor) -> Tensor:
         """A row, or each of its steps."""

@@ -9,7 +9,7 @@ import numpy as np
 from finetune.metrics.scores import label_scores
 from finetune.task_types.claims import Claim, SetCandidate
 from finetune.task_types.text_inputs.view import RowTextView, probabilities_by_label
-from finetune.task_types.view import ClassScore, Curve, Line, most_probable
+from finetune.task_types.view import ClassScore, Line, most_probable
 
 if TYPE_CHECKING:
     from finetune.task_types.task import Task
@@ -97,24 +97,6 @@ class LabelView(RowTextView):
 
     def row_pairs(self, line: Line) -> list[tuple[str, str]]:
         return [(line["gold"], line["prediction"])]
-
-    def curves(self) -> list[Curve]:
-        """That of the second of two classes."""
-        every = self.class_curves()
-        return every[1:] if len(every) == 2 == len(self.lines[0]["probabilities"]) else []
-
-    def class_curves(self) -> list[Curve]:
-        """One for each class whose probability is known, against the rest."""
-        if self.decisions() is None:
-            return []
-        places = {label: place for place, label in enumerate(self.labels)} or self._answered_places()
-        chances = np.array([line["probabilities"] for line in self.lines], float)
-        gold, answers = (np.array([line[name] for line in self.lines], object) for name in ("gold", "prediction"))
-        return [
-            Curve(name=name, chances=chances[:, place], positive=gold == name, predicted=answers == name)
-            for name, place in sorted(places.items(), key=lambda pair: pair[1])
-            if place < chances.shape[1]
-        ]
 
     def _answered_places(self) -> dict[str, int]:
         """Each label's index among the probabilities, inferred from the predictions, which have the highest."""

@@ -1,14 +1,11 @@
 """Start and end of an answer from the sequence output (Devlin et al. 2019, Figure 4 c)."""
 
-from collections.abc import Mapping
-
 from torch import Tensor
 from torch.nn import functional
 
 from finetune.models.backbone import Backbone
 from finetune.models.family_rows import SPAN
-from finetune.models.feature import IGNORED, LABEL
-from finetune.models.head import Head, chances_of
+from finetune.models.head import Head
 
 
 class SpanHead(Head):
@@ -36,9 +33,3 @@ class SpanHead(Head):
     def by_item(self, logits: Tensor) -> Tensor:
         """`(batch, length, 2)` to `(batch, 2, length)`."""
         return logits.transpose(1, 2)
-
-    def label_chances(self, logits: Tensor, labels: Mapping[str, Tensor]) -> Tensor:
-        """Of its start, times that of its end; 1 for an answer that is ignored."""
-        places = labels[LABEL]
-        each = chances_of(logits.transpose(1, 2), places.clamp(min=0))
-        return each.masked_fill(places == IGNORED, 1.0).prod(-1)

@@ -1,14 +1,14 @@
 """A tag for each word from the sequence output (Devlin et al. 2019, Figure 4 d)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from torch import Tensor
 from torch.nn import functional
 
 from finetune.models.backbone import Backbone
 from finetune.models.family_rows import TOKEN
-from finetune.models.feature import IGNORED, LABEL
-from finetune.models.head import Head, chances_of
+from finetune.models.feature import IGNORED
+from finetune.models.head import Head
 
 
 class TaggingHead(Head):
@@ -37,8 +37,3 @@ class TaggingHead(Head):
     def by_item(self, logits: Tensor) -> Tensor:
         """`(batch, words, labels)`: an item is a word."""
         return logits
-
-    def label_chances(self, logits: Tensor, labels: Mapping[str, Tensor]) -> Tensor:
-        """That of the word whose tag is least believed."""
-        tags = labels[LABEL]
-        return chances_of(logits, tags.clamp(min=0)).masked_fill(tags == IGNORED, 1.0).amin(-1)

@@ -20,7 +20,7 @@ from finetune.analysis.data_sizes import (
     more_labels,
     worth_words,
 )
-from finetune.commands.report.all_runs.learning_curve import learning_curve
+from finetune.commands.report.all_runs import learning_curve
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
 from finetune.task_types.parts import Answer

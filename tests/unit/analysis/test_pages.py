@@ -8,8 +8,7 @@ import pytest
 
 import finetune.commands
 from finetune.analysis.pages import templates
-from finetune.analysis.pages.templates import inline_json, templates_of
-from finetune.analysis.pages.write import write_page
+from finetune.analysis.pages.templates import inline_json, templates_of, write_page
 from finetune.errors import UserError
 
 COMMANDS = Path(next(iter(finetune.commands.__path__)))

@@ -39,8 +39,7 @@ IN_COMMANDS = {  # commands that are shown
         "gone.py",
         "known_exports.py",
         "notes.py",
-        "tracking.py",
-        "use.py",
+        "facts.py",
     ),
     *("cause.py", "commands.py", "data_causes.py"),
 }
@@ -97,7 +96,7 @@ def test_a_command_that_shows_progress_can_be_quiet(name: str) -> None:
 
 
 ONLY_FILES = (  # that they write, send, or answer with
-    *("init", "push", "report", "serve", "submission", "tokenizer", "track", "view"),
+    *("init", "push", "report", "serve", "submission", "tokenizer", "view"),
 )
 
 

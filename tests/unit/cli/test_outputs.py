@@ -94,7 +94,6 @@ def test_nothing_is_written_through_a_link_that_is_there(
         "events.jsonl",
         "checkpoints",
         "predictions-dev.parquet",
-        "training-rows.parquet",
         "recipe.toml",
         ".lock",
         ".holder",

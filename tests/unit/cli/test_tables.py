@@ -15,7 +15,7 @@ from rich.table import Table
 from support.paths import ROOT
 from support.records import run as made
 
-from finetune.analysis.pages.form import Form
+from finetune.analysis.form import Form
 from finetune.cli.console import Terminal, facts_table
 from finetune.cli.run_tables import record_table, runs_table, summary_table
 from finetune.cli.tables import Column, FittedTable, columns, short_model

@@ -6,7 +6,7 @@ import pytest
 from sklearn.metrics import cohen_kappa_score, mean_absolute_error
 
 from finetune.metrics.metric import find_metric
-from finetune.metrics.ordinal import ordinal_metrics, steps_between
+from finetune.metrics.ordinal import ordinal_metrics
 from finetune.metrics.tree import path_of, tree_metrics
 
 ORDER = ("bad", "ok", "good", "great")
@@ -27,7 +27,6 @@ def test_kappa_and_error_are_scikit_learns() -> None:
     places = [[ORDER.index(label) for label in side] for side in (gold, answers)]
     assert score("quadratic kappa", gold, answers) == pytest.approx(cohen_kappa_score(*places, weights="quadratic"))
     assert score("mean absolute error", gold, answers) == pytest.approx(mean_absolute_error(*places))
-    assert steps_between(gold, answers, ORDER).tolist() == [b - a for a, b in zip(*places, strict=True)]
 
 
 def test_a_far_miss_costs_more_than_a_near_one() -> None:

@@ -204,7 +204,6 @@ def test_pairs_are_scored_in_numpy_as_in_the_head_and_the_loss_counts_owned_star
                 target[word, code // len(task.types), code % len(task.types)] = 1
         total += np.logaddexp(0, -found[there] * (2 * target[there] - 1)).sum()
     assert float(head.loss(logits, batch.labels["label"])) == pytest.approx(total, rel=1e-4)
-    assert head.label_chances(logits, batch.labels).shape == (5,)
 
 
 def test_dev_chooses_the_threshold_and_candidates_are_decided_again() -> None:

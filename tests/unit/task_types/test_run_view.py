@@ -15,7 +15,7 @@ from support.runs import FinishedRun
 from support.toys import labels_task, span_task
 
 from finetune.analysis.compare import compare_runs
-from finetune.commands.report.run.limits import blocks
+from finetune.commands.report.facts import limits_block
 from finetune.commands.report.run_files import read_run_files
 from finetune.data.source import Source
 from finetune.runs.folder import RunFolder
@@ -91,7 +91,7 @@ def test_limits_name_what_was_truncated_once(tmp_path: Path) -> None:
     folder = saved_run(tmp_path, task, rows, [SpanAnswer(value=row.answers[0], start=row.start) for row in rows])
     note = f"dev: 5 % of the rows {task.codec.truncation_note(128)}"
     change_record(folder / "record.json", truncated={"dev": 0.05}, notes=[note])
-    (block,) = blocks(read_run_files(RunFolder(folder)))
+    (block,) = limits_block(read_run_files(RunFolder(folder)))
     assert [text for text in block.points if "truncated" in text or "lost" in text] == [note]
 
 
@@ -103,7 +103,7 @@ def test_limits_count_the_doubtful_labels_of_a_run_without_its_model(tmp_path: P
     answers[0] = Answer(value=("sky",), probabilities=[0.0, 0.0, 0.99])
     folder = saved_run(tmp_path, task, rows, answers)
     change_record(folder / "record.json", scores={"dev": task.scoring.score(answers, rows)})
-    (block,) = blocks(read_run_files(RunFolder(folder)))
+    (block,) = limits_block(read_run_files(RunFolder(folder)))
     assert any("label the model contradicts" in text for text in block.points)
 
 
@@ -126,4 +126,4 @@ def test_a_damaged_layout_leaves_the_view_without_what_it_cannot_tell(layout: An
     record = load_record(folder.record_file)
     view = split_view_of(record, folder, "dev", read_lines(folder, "dev"))
     assert view is not None
-    assert all(isinstance(name, str) for name in (*view.order, *view.labels, view.levels))
+    assert all(isinstance(name, str) for name in (*view.order, *view.labels))

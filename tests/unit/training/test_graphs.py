@@ -26,10 +26,7 @@ class Recorded:
     wrong = False
 
     def replay(self) -> None:
-        loss, chances = self.compute()
-        self.passed[0].copy_(loss * (2 if self.wrong else 1))
-        if chances is not None:
-            self.passed[1].copy_(chances)
+        self.passed.copy_(self.compute() * (2 if self.wrong else 1))
 
 
 @pytest.fixture

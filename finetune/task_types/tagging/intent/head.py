@@ -11,7 +11,7 @@ from finetune.models.backbone import Backbone
 from finetune.models.families import FAMILIES, head_dropout
 from finetune.models.family_rows import POOLED_DROPOUT, TOKEN
 from finetune.models.feature import IGNORED
-from finetune.models.head import Head, chances_of
+from finetune.models.head import Head
 from finetune.task_types.tagging.intent.row import INTENT, SLOTS
 
 
@@ -63,13 +63,6 @@ class IntentHead(Head):
             INTENT: functional.cross_entropy(intents, labels[INTENT], reduction="sum"),
             SLOTS: functional.cross_entropy(*flat, ignore_index=IGNORED, reduction="sum"),
         }
-
-    def label_chances(self, logits: Tensor, labels: Mapping[str, Tensor]) -> Tensor:
-        """That of the intent, or of the word's tag that is less believed."""
-        tags, intents = self._split(logits)
-        own = labels[SLOTS]
-        least = chances_of(tags, own.clamp(min=0)).masked_fill(own == IGNORED, 1.0).amin(-1)
-        return torch.minimum(least, chances_of(intents, labels[INTENT]))
 
     def _split(self, logits: Tensor) -> tuple[Tensor, Tensor]:
         """The logits of tags `(batch, words, tags)`, and of intents `(batch, intents)`."""

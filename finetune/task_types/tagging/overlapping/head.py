@@ -1,6 +1,6 @@
 """A logit for each pair of start and end, and each type, from the sequence output."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
@@ -9,7 +9,7 @@ from torch.nn import functional
 from finetune.models.backbone import Backbone
 from finetune.models.families import head_dropout
 from finetune.models.family_rows import TOKEN
-from finetune.models.feature import IGNORED, LABEL
+from finetune.models.feature import IGNORED
 from finetune.models.head import Head
 from finetune.task_types.tagging.overlapping.encoding import CODE, COUNTED, IS_WORD, WORD
 from finetune.task_types.tagging.overlapping.pairs import KEYS, angles
@@ -50,11 +50,6 @@ class OverlapHead(Head):
         scores, targets, counted = self._pairs(logits, labels)
         losses = functional.binary_cross_entropy_with_logits(scores, targets, reduction="none")
         return losses.where(counted, 0.0).sum()
-
-    def label_chances(self, logits: Tensor, labels: Mapping[str, Tensor]) -> Tensor:
-        """That of the pair whose decision is least believed."""
-        scores, targets, counted = self._pairs(logits, labels[LABEL])
-        return (scores * (2 * targets - 1)).sigmoid().where(counted, 1.0).flatten(1).amin(1)
 
     def _pairs(self, logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """The scores of pairs, whether they are spans `(batch, words, longest, types)`, and whether they are counted:

@@ -12,7 +12,6 @@ from support.cli import Finetune, assert_error
 from support.records import run
 
 import finetune
-from finetune.analysis.pages.form import in_latex
 from finetune.commands.ls.command import tasks_by_name
 from finetune.errors import UserError
 from finetune.runs.record import RunRecord
@@ -48,22 +47,21 @@ def test_the_board_in_the_terminal(here: Finetune, results: Path) -> None:
 
 
 def test_the_board_as_files(here: Finetune, results: Path, tmp_path: Path) -> None:
-    for name in ("b.html", "b.tex", "b.csv"):
+    for name in ("b.md", "b.csv"):
         done = here("ls", "mrpc", "--board", "-o", name)
         assert (done.returncode, done.stdout) == (0, "")
-    page, latex, table = ((tmp_path / name).read_text(encoding="utf-8") for name in ("b.html", "b.tex", "b.csv"))
-    assert page.count("<svg") == 1  # the other data has one line
+    page, table = ((tmp_path / name).read_text(encoding="utf-8") for name in ("b.md", "b.csv"))
+    assert page.startswith("<!-- Generated: finetune ls mrpc --board -o b.md -->\n# mrpc: 3 settings, 5 runs\n")
+    assert len([line for line in page.splitlines() if line.startswith("| ")]) == 1 + 3
     assert "frozen=true" in page
-    assert "http" not in page
-    assert latex.startswith("% Generated: finetune ls mrpc --board -o b.tex\n")
-    assert latex.count("\\\\\n") == 1 + 2 + 3  # headings, titles of groups, lines
-    assert len({line.count(" & ") for line in latex.splitlines() if " & " in line}) == 1
     first, *_ = csv.DictReader(io.StringIO(table))
     assert (first["task"], first["seeds"], float(first["score"])) == ("mrpc", "2", pytest.approx(0.855))
-    assert_error(here("ls", "mrpc", "--board", "-o", "b.txt").stderr, ".txt", ".html, .tex, .csv")
+    assert_error(here("ls", "mrpc", "--board", "-o", "b.txt").stderr, ".txt", ".md, .csv")
+    for name in ("b.html", "b.tex"):
+        assert_error(here("ls", "mrpc", "--board", "-o", name).stderr, f"'{Path(name).suffix}' was taken out")
     (tmp_path / "mine.csv").write_text("a,b\n", encoding="utf-8")
     assert_error(here("ls", "mrpc", "--board", "-o", "mine.csv").stderr, "mine.csv already exists")
-    assert_error(here("ls", "mrpc", "-o", "c.html").stderr, "c.html", "--board")
+    assert_error(here("ls", "mrpc", "-o", "c.md").stderr, "c.md", "--board")
 
 
 def test_json_and_python_have_the_same_lines(here: Finetune, results: Path) -> None:
@@ -131,11 +129,3 @@ def test_tasks_of_texts_are_in_the_line_of_their_task() -> None:
     found = tasks_by_name({"a": ["f1"], "a-text": ["perplexity"], "wiki-text": ["perplexity"]})
     assert list(found) == ["a", "wiki-text"]
     assert found["a"].endswith(": a-text")
-
-
-def test_latex_obeys_no_text() -> None:
-    assert in_latex("50 % & a_b {c} #1 \\x ~ ^ $") == (
-        r"50 \% \& a\_b \{c\} \#1 \textbackslash{}x \textasciitilde{} \textasciicircum{} \$"
-    )
-    assert in_latex("[2pt] x") == "{}[2pt] x"
-    assert in_latex("두 줄\n한글") == "두 줄 한글"

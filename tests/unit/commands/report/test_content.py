@@ -6,65 +6,24 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn.metrics import average_precision_score, roc_auc_score
 from support.records import change_record, save_run
 from support.reports import NASTY, facts_of, read, report, saved_run
-from support.toys import cat_rows, cat_task, labels_task, length_task
+from support.toys import cat_rows, cat_task
 
 from finetune.analysis.pages.chart import MOST_NAME, Axis, chart, names_axis
 from finetune.analysis.pages.marks import dots, line
 from finetune.analysis.pages.svg import WIDTH, fitted, number_text, round_powers, round_steps, text_width
 from finetune.commands.report.blocks import WordWeight
-from finetune.commands.report.curves import chosen_step, steps_of
 from finetune.commands.report.run_files import read_run_files
 from finetune.commands.report.write import write_report
-from finetune.data.source import Source
 from finetune.runs.folder import RunFolder
 from finetune.runs.record_files import load_record
-from finetune.runs.training_rows import write_training_rows
 from finetune.runs.verdict import WORDS, verdict_of
 from finetune.runs.without_folders import without_folders
 from finetune.task_types import SentenceRow
 from finetune.task_types.parts import Answer
 from finetune.task_types.prediction_lines import prediction_lines
 from finetune.task_types.registry import find
-from finetune.task_types.types import view_of
-from finetune.task_types.view import Curve
-
-
-def test_areas_under_curves_are_those_of_scikit_learn() -> None:
-    draw = np.random.default_rng(0)
-    for ties in (0, 1):
-        positive = draw.random(300) < 0.3
-        chances = np.round(draw.random(300) + 0.3 * positive, 1 if ties else 6)
-        steps = steps_of(Curve(name="a", chances=chances, positive=positive, predicted=chances > 0.5))
-        assert steps is not None
-        assert steps.roc_area == pytest.approx(roc_auc_score(positive, chances))
-        assert steps.average_precision == pytest.approx(average_precision_score(positive, chances))
-
-
-def test_a_curve_needs_both_kinds_of_rows_and_marks_the_predictions() -> None:
-    given = np.array([True, True, False, False])
-    curve = Curve(name="a", chances=np.array([0.9, 0.4, 0.6, 0.1]), positive=given, predicted=given[::-1])
-    for predicted, at in ((given[::-1], (0, 1, 0)), (np.array([True, False, True, False]), (0.5, 0.5, 0.5))):
-        found = chosen_step(replace(curve, predicted=predicted))
-        assert (*found.recall, *found.false_alarms, *found.precision) == at
-    assert steps_of(replace(curve, positive=np.ones(4, bool))) is None
-    assert steps_of(replace(curve, positive=np.zeros(4, bool))) is None
-
-
-def test_two_classes_and_several_labels_have_curves_and_others_none() -> None:
-    found = {}
-    for task in (cat_task(), labels_task(), length_task()):
-        rows, labels = task.load(Source(), "dev").rows, getattr(task, "labels", ())
-        given = [
-            replace(answer, probabilities=[1 / max(1, len(labels))] * len(labels))
-            for answer in task.scoring.labels(rows)
-        ]
-        view = view_of(prediction_lines(task, rows, given), labels)
-        assert view is not None
-        found[task.name] = [curve.name for curve in view.curves()]
-    assert list(found.values()) == [[cat_task().labels[1]], list(labels_task().labels), []]
 
 
 def test_round_steps_are_round_and_few() -> None:
@@ -119,7 +78,7 @@ def test_nothing_is_drawn_where_there_is_nothing_to_draw(tmp_path: Path) -> None
     record = load_record(folder / "record.json")
     change_record(folder / "record.json", epochs=record.epochs[:1], selected_epoch=1)
     text = read(report(tmp_path, folder)).text
-    for title in ("Loss", "by epoch", "Calibration", "ROC", "Confusion", "Length and score", "Labels"):
+    for title in ("Loss", "by epoch", "Calibration", "Confusion"):
         assert title not in text.partition("Settings")[2], title
 
 
@@ -187,20 +146,6 @@ def test_columns_of_the_data_and_scripts_are_parts_of_the_rows(tmp_path: Path) -
     assert "Hangul" in found.text
     places = {tuple(row[10]) for row in found.data[0]["rows"]}
     assert len(places) == 3  # web is never Hangul here
-
-
-def test_training_rows_are_drawn_and_the_least_believed_are_listed(tmp_path: Path) -> None:
-    rows = cat_rows(40)
-    folder = saved_run(tmp_path, cat_task(rows), rows, cat_task(rows).scoring.labels(rows))
-    ids, texts = [row.id for row in rows], [row.text for row in rows]
-    chances = np.linspace(0.9, 0.99, 40)[:, None].repeat(3, axis=1)
-    chances[17] = 0.1, 0.2, 0.3
-    assert "Training rows" not in report(tmp_path, folder)
-    write_training_rows(RunFolder(folder).training_rows, ids, texts, [str(row.gold) for row in rows], chances)
-    page = report(tmp_path, folder)
-    assert "Training rows believed least" in page and "confidence 0.20" in page and "variability 0.08" in page
-    listed = page.rindex("Training rows believed least")
-    assert page.index(texts[17], listed) < page.index(texts[0], listed)
 
 
 def test_words_of_a_row_may_have_weights(tmp_path: Path) -> None:

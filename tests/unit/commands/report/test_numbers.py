@@ -6,18 +6,17 @@ from typing import Any, cast
 import numpy as np
 import pytest
 from sklearn.metrics import (
-    average_precision_score,
     brier_score_loss,
     classification_report,
     precision_recall_fscore_support,
-    roc_auc_score,
 )
 from sklearn.metrics import log_loss as their_log_loss
 
 from finetune.analysis.limits import about_classes
 from finetune.commands.report.blocks import Block, TableBlock
-from finetune.commands.report.split import by_class, calibration, thresholds
-from finetune.commands.report.split_view import SplitView
+from finetune.commands.report.calibration import calibration_block
+from finetune.commands.report.classes import class_block
+from finetune.commands.report.run_files import SplitView
 from finetune.metrics.calibration import brier, log_loss
 from finetune.task_types.types import view_of
 
@@ -73,29 +72,19 @@ def numbers(cells: Sequence[str]) -> list[float]:
 def test_classes_and_averages_are_those_of_a_classification_report() -> None:
     lines = classified(NAMES)
     gold, answers = ([line[side] for line in lines] for side in ("gold", "prediction"))
-    chances = np.array([line["probabilities"] for line in lines])
     expected: Any = classification_report(gold, answers, output_dict=True, zero_division=0)
-    found = table(list(by_class.blocks(split_of(lines, NAMES))))
-    assert found.columns == ["class", "support", "f1", "precision", "recall", "predicted", "AUC", "AP"]
+    found = table(list(class_block(split_of(lines, NAMES))))
+    assert found.columns == ["class", "support", "f1", "precision", "recall", "predicted"]
     for row in [*found.rows, *found.foot]:
         name = row[0].replace("average", "avg")
-        support, f1, precision, recall, predicted, auc, ap = numbers(row[1:])
+        support, f1, precision, recall, predicted = numbers(row[1:])
         theirs = expected[name]
         assert support == theirs["support"]
         assert [f1, precision, recall] == pytest.approx(
             [100 * theirs[part] for part in ("f1-score", "precision", "recall")], abs=0.051
         )
         if name in NAMES:
-            one = np.array([label == name for label in gold])
-            given = roc_auc_score(one, chances[:, NAMES.index(name)])
-            area = average_precision_score(one, chances[:, NAMES.index(name)])
             assert predicted == answers.count(name)
-        else:
-            kind = name.split()[0]
-            given = roc_auc_score(gold, chances, multi_class="ovr", average=kind)
-            one_hot = np.array([[label == each for each in NAMES] for label in gold])
-            area = average_precision_score(one_hot, chances, average=kind)
-        assert [auc, ap] == pytest.approx([100 * given, 100 * area], abs=0.051), name
     assert [row[0] for row in found.rows] == NAMES  # the most frequent first
 
 
@@ -104,21 +93,11 @@ def test_labels_of_several_have_the_same_averages() -> None:
     there, given = (
         np.array([[name in line[side] for name in "xyz"] for line in lines]) for side in ("gold", "prediction")
     )
-    chances = np.array([line["probabilities"] for line in lines])
-    found = table(list(by_class.blocks(split_of(lines, list("xyz")))))
+    found = table(list(class_block(split_of(lines, list("xyz")))))
     for row in found.foot:
         kind = row[0].split()[0]
         precision, recall, f1, _ = precision_recall_fscore_support(there, given, average=kind, zero_division=0)
-        areas = roc_auc_score(there, chances, average=kind), average_precision_score(there, chances, average=kind)
-        theirs = [100 * value for value in (f1, precision, recall, *areas)]
-        assert numbers([*row[2:5], *row[6:]]) == pytest.approx(theirs, abs=0.051)
-
-
-def test_without_probabilities_there_are_no_areas() -> None:
-    lines = [{**line, "probabilities": None} for line in classified(NAMES)]
-    found = table(list(by_class.blocks(split_of(lines, NAMES))))
-    assert found.columns[-1] == "predicted"
-    assert {len(row) for row in [*found.rows, *found.foot]} == {6}
+        assert numbers(row[2:5]) == pytest.approx([100 * value for value in (f1, precision, recall)], abs=0.051)
 
 
 def test_limits_name_classes_that_are_never_predicted_and_those_with_few_labels() -> None:
@@ -141,7 +120,7 @@ def test_log_loss_and_brier_score_are_those_of_scikit_learn() -> None:
         assert log_loss(chances, places) == pytest.approx(their_log_loss(places, chances, labels=labels))
         given = chances[:, 1] if len(names) == 2 else chances
         assert brier(chances, places) == pytest.approx(brier_score_loss(places, given, labels=labels))
-        (block,) = calibration.blocks(split_of(lines, names))
+        (block,) = calibration_block(split_of(lines, names))
         assert f"Log loss {log_loss(chances, places):.3f} and Brier score {brier(chances, places):.3f}." in block.note
     sure = np.array([[1.0, 0.0], [0.0, 1.0]])
     assert log_loss(sure, np.array([1, 1])) == pytest.approx(their_log_loss([1, 1], sure, labels=[0, 1]))
@@ -151,7 +130,7 @@ def test_labels_of_several_have_the_mean_loss_of_their_decisions() -> None:
     lines = labelled()
     there = np.array([[name in line["gold"] for name in "xyz"] for line in lines]).ravel()
     chances = np.array([line["probabilities"] for line in lines]).ravel()
-    (block,) = calibration.blocks(split_of(lines, list("xyz")))
+    (block,) = calibration_block(split_of(lines, list("xyz")))
     losses = f"Log loss {their_log_loss(there, chances):.3f} and Brier score {brier_score_loss(there, chances):.3f}"
     assert losses in block.note
 
@@ -160,27 +139,9 @@ def test_accuracy_is_given_by_confidence() -> None:
     lines = classified(NAMES)
     confidence = np.array([max(line["probabilities"]) for line in lines])
     right = np.array([line["gold"] == line["prediction"] for line in lines])
-    rows = table(list(calibration.blocks(split_of(lines, NAMES)))).rows
+    rows = table(list(calibration_block(split_of(lines, NAMES)))).rows
     assert [row[0].split()[0] for row in rows] == ["50", "70", "90", "95"]
     for row, least in zip(rows, (0.5, 0.7, 0.9, 0.95), strict=True):
         kept = confidence >= least
         assert numbers(row[1:3]) == pytest.approx([kept.sum(), 100 * kept.mean()], abs=0.051)
         assert (row[3] == "") if not kept.any() else float(row[3]) == pytest.approx(100 * right[kept].mean(), abs=0.051)
-
-
-def test_thresholds_have_the_scores_of_scikit_learn() -> None:
-    lines = classified(["no", "yes"])
-    found = table(list(thresholds.blocks(split_of(lines, ["no", "yes"]))))
-    assert [row[0] for row in found.rows] == [f"0.{digit}" for digit in range(1, 10)]
-    positive = np.array([line["gold"] == "yes" for line in lines])
-    chances = np.array([line["probabilities"][1] for line in lines])
-    for row in found.rows:
-        given = chances >= float(row[0])
-        scores = precision_recall_fscore_support(positive, given, average="binary", zero_division=0)[:3]
-        assert numbers(row[1:]) == pytest.approx([given.sum(), *(100 * score for score in scores)], abs=0.051)
-
-
-def test_each_of_several_labels_has_thresholds_and_more_than_two_classes_have_none() -> None:
-    found = table(list(thresholds.blocks(split_of(labelled(), list("xyz")))))
-    assert [row[:2] for row in found.rows] == [[name, f"0.{at}"] for name in "xyz" for at in (1, 3, 5, 7, 9)]
-    assert list(thresholds.blocks(split_of(classified(NAMES), NAMES))) == []

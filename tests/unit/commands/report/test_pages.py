@@ -39,7 +39,7 @@ def test_every_shape_has_a_page(shapes: dict[str, Path], tmp_path: Path) -> None
         assert view is not None
         own = {
             "By class": view.classes(), "Confusion": view.pairs(), "Calibration": view.decisions(),
-            "Predicted vs. true": view.numbers(), "ROC": view.curves(), "Precision and recall": view.curves(),
+            "Predicted vs. true": view.numbers(),
         }  # fmt: skip
         for title in cards | {title for title, shown in own.items() if shown}:
             assert title in found.text, (folder, title)
@@ -56,7 +56,7 @@ def test_a_page_is_in_the_order_of_a_reader(shapes: dict[str, Path], tmp_path: P
     assert page.index('class="verdict"') < page.index('class="score"') < page.index("<h3>Scores on dev</h3>")
     folded = [page.index(summary) for summary in re.findall(r"<details><summary><h2.*?>", page)]
     assert len(folded) == 2
-    assert page.index("<h3>Calibration</h3>") < folded[0] < page.index("<h3>ROC</h3>") < folded[1]
+    assert page.index("<h3>Calibration</h3>") < folded[0] < page.index("<h3>Coverage and accuracy</h3>") < folded[1]
     assert folded[1] < min(page.index(f"<h3>{title}</h3>") for title in ("Loss", "Settings", "How to use this model"))
 
 

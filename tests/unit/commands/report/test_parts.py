@@ -9,43 +9,25 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import beta, binomtest, fisher_exact
+from scipy.stats import beta
 from support.records import made_record, save_predictions
 from support.reports import facts_of, read, report, saved_run
 from support.toys import cat_rows, cat_task, labelled_shapes
 
 from finetune.analysis.label_errors import beliefs, suspects
 from finetune.analysis.temperature import Temperature, temperature_of
-from finetune.commands.report.row_order import row_order
-from finetune.commands.report.split.calibration import temperature_words
-from finetune.commands.report.split.length_and_score import length_bins
-from finetune.commands.report.split.slices import part_scores
+from finetune.commands.report.calibration import temperature_words
+from finetune.commands.report.rows import row_order
 from finetune.data.source import Source
-from finetune.metrics.row_means import difference_p
 from finetune.runs.losses import read_losses
 from finetune.runs.recipe_diff import settings_of
 from finetune.task_types import SentenceRow
 from finetune.task_types.marked_text import Segment, cut, entities, spans
 from finetune.task_types.parts import Answer
-from finetune.task_types.prediction_lines import prediction_lines
 from finetune.task_types.span.answers import SpanAnswer
 from finetune.task_types.tagging.row import word_places
 from finetune.task_types.task import Task
 from finetune.task_types.types import type_of, view_of
-
-
-def test_lengths_are_cut_into_bins_of_about_as_many_rows() -> None:
-    lengths = np.arange(60)
-    bins = length_bins(lengths, (lengths < 30).astype(float))
-    assert [b.count for b in bins] == [10] * 6 or sum(b.count for b in bins) == 60
-    assert (bins[0].shortest, bins[-1].longest) == (0, 59)
-    assert (bins[0].score, bins[-1].score) == (1, 0)
-    (only,) = length_bins(np.full(40, 7), np.array([0.0, 1.0] * 20))
-    assert only.interval == pytest.approx(binomtest(20, 40).proportion_ci(method="wilson"))
-    perfect = length_bins(np.arange(60), np.ones(60))
-    assert all(b.interval is not None and b.interval[0] < 0.8 for b in perfect)
-    assert length_bins(np.full(40, 7), np.full(40, 0.25), bounded=False)[0].interval is None
-    assert length_bins(np.array([]), np.array([])) == []
 
 
 def test_losses_are_those_of_the_last_training() -> None:
@@ -223,38 +205,6 @@ def test_a_temperature_that_does_not_lower_the_error_is_not_offered() -> None:
     assert "does not lower it (5.6), so that predictions are best left without" in temperature_words(
         fitted, 0.044, 0.056
     )
-
-
-def test_a_star_needs_an_exact_test_after_adjustment_for_all_parts() -> None:
-    """16 of 16 rows right differ from 129 of 159 by chance (p 0.13); 30 of 60 do not."""
-    values = ["a"] * 16 + ["b"] * 60 + ["c"] * 99
-    scores = np.array([1.0] * 16 + [1.0] * 30 + [0.0] * 30 + [1.0] * 99)
-    found = {one.value: one for one in part_scores("source", values, scores, bounded=True)}
-    assert list(found) == ["c", "b", "a"]
-    expected = fisher_exact([[16, 0], [129, 30]]).pvalue
-    assert found["a"].p == pytest.approx(expected) and expected > 0.05
-    assert found["a"].interval == pytest.approx((0.806, 1.0), abs=1e-3)
-    assert found["b"].p < 1e-9
-
-
-def test_one_part_of_many_is_starred_only_after_holms_adjustment(tmp_path: Path) -> None:
-    """Part 1 has p 0.02, which eight parts have by chance; part 0 has p under 0.001."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    rows = [SentenceRow(id=str(i), text="the cat", gold="yes") for i in range(160)]
-    wrong = {*range(10), *range(20, 24), 40, 70}
-    task, values = cat_task(rows), [f"part {i // 20}" for i in range(160)]
-    answers = [Answer(value="no" if i in wrong else "yes", probabilities=[0.4, 0.6]) for i in range(160)]
-    folder = saved_run(tmp_path, task, rows, answers)
-    lines = prediction_lines(task, rows, answers, slices={"source": values})
-    pq.write_table(pa.Table.from_pylist(lines), folder / "predictions-dev.parquet")
-    scores = np.array([float(i not in wrong) for i in range(160)])
-    assert difference_p(scores[20:40], np.delete(scores, range(20, 40)), bounded=True) > 0.05 / 8
-    text = read(report(tmp_path, folder)).text
-    assert "Fisher's exact test" in text
-    assert text.count("\u00a0*") == 1
-    assert "50.0\u00a0*" in text
 
 
 def test_the_coverage_block_promises_what_an_exact_bound_allows(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 import pytest
 from support.records import BASE, run
 
-from finetune.analysis.pages.form import Form, as_html
+from finetune.analysis.form import Form
 from finetune.commands.table.declaration import load_table
 from finetune.commands.table.files import as_markdown
 from finetune.commands.table.lines import lines_of
@@ -73,7 +73,6 @@ def test_files_name_the_group_in_each_row() -> None:
     form = form_of(run(0.9, task="sst2", model="a|b"))
     lines = [line for line in as_markdown("glue", form).splitlines() if line.startswith("| ours")]
     assert len(lines) == 1 and "a\\|b" in lines[0]
-    assert "published, on test" in as_html(form)
 
 
 def test_a_table_without_columns_has_no_such_form() -> None:

@@ -38,7 +38,7 @@ def test_a_vocabulary_is_trained_and_compared(corpus: Path, tmp_path: Path, mini
     tokenizer, held_out = AutoTokenizer.from_pretrained(tmp_path / "new"), split_documents(Documents(corpus))[1]
     tokens = sum(len(tokenizer.tokenize(document.text)) for document in held_out)
     assert frame["bytes per token"]["trained"] == sum(len(document.text) for document in held_out) / tokens
-    assert "60 tokens" in repr(found) and "<table>" in found._repr_html_()
+    assert "60 tokens" in repr(found)
     again = contents(tmp_path / "new")
     finetune.tokenizer([corpus], path=tmp_path / "new", size="60")
     assert contents(tmp_path / "new") == again

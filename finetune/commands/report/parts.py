@@ -1,10 +1,16 @@
-"""What the rows of a split can be filtered by: labels, predictions, other columns of the data, scripts."""
+"""Parts of the rows of a split, by labels, predictions, other columns and scripts: to filter by, and their scores."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
+from finetune.commands.report.blocks import Block, TableBlock
+from finetune.commands.report.run_files import SplitView
+from finetune.commands.report.text import NAME
 from finetune.data.characters import KINDS, SCRIPTS, census
+from finetune.metrics.row_means import mean_interval
 from finetune.task_types.marked_text import cut
 from finetune.task_types.prediction_lines import SLICE
 from finetune.task_types.view import Line, View
@@ -72,3 +78,65 @@ def _scripts(view: View) -> list[str]:
     texts = ["".join(segment.text for part in view.parts(line) for segment in part.segments) for line in view.lines]
     counts = census(texts)[:, [KINDS.index(script) for script in SCRIPTS]]
     return [SCRIPTS[row.argmax()] if row.any() else "none" for row in counts]
+
+
+FEWEST_ROWS = 10  # rows of a part whose score is worth a line
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartScore:
+    """The mean score of the rows with one value of a column, and of all other rows."""
+
+    column: str
+    value: str
+    rows: int
+    score: float
+    interval: tuple[float, float] | None
+    others: float
+
+
+def parts_block(split: SplitView) -> Iterator[Block]:
+    """A line per part with enough rows: its score with 95 % interval, next to that of all other rows."""
+    scores, view = split.view.scores(), split.view
+    parts = [one for name, some in slices_in(view) for one in part_scores(name, some, scores, bounded=view.bounded)]
+    if not parts:
+        return
+    yield Block(
+        title="Parts of the data",
+        note=f"{view.measure[0].upper()}{view.measure[1:]} of parts with {FEWEST_ROWS} rows or more. Differences are "
+        "not tested: of many parts some differ by chance.",
+        table=TableBlock(
+            columns=["part", "rows", "score", "95 % interval", "other rows"],
+            rows=[_part_line(one, view.bounded) for one in parts],
+            sorts=True,
+        ),
+    )
+
+
+def part_scores(name: str, values: Sequence[str], scores: np.ndarray, *, bounded: bool) -> Iterator[PartScore]:
+    """The parts with enough rows, the largest first; `scores` are `(rows,)`, at most 1 if `bounded`."""
+    counts, found = Counter(values), np.array(values, object)
+    if len(counts) < 2 or counts.most_common(2)[1][1] < FEWEST_ROWS:
+        return
+    for value, count in counts.most_common():
+        inside = found == value
+        if count < FEWEST_ROWS or (~inside).sum() < 2:
+            continue
+        yield PartScore(
+            column=name,
+            value=value,
+            rows=count,
+            score=float(scores[inside].mean()),
+            interval=mean_interval(scores[inside], bounded=bounded),
+            others=float(scores[~inside].mean()),
+        )
+
+
+def _part_line(one: PartScore, bounded: bool) -> list[str]:
+    def shown(score: float) -> str:
+        return f"{100 * score:.1f}" if bounded else f"{score:.3f}"
+
+    return [
+        f"{one.column} {cut(one.value or '(empty)', NAME)}", f"{one.rows:,}", shown(one.score),
+        "–".join(map(shown, one.interval or ())), shown(one.others),
+    ]  # fmt: skip

@@ -1,26 +1,100 @@
-"""All rows of a split, to search, filter and sort; first the errors, the most confident on top."""
+"""The rows of a split, to search, filter and sort; first the errors, the most confident on top."""
 
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from finetune.analysis.label_errors import suspicion_rule, threshold
-from finetune.commands.report.blocks import Block, RowTable
-from finetune.commands.report.filters import Filters, filters_of
-from finetune.commands.report.row_order import RowOrder, row_order
-from finetune.commands.report.shown_rows import shown_row
-from finetune.commands.report.split_view import SplitView
+from finetune.analysis.label_errors import LEAST_BELIEVED, beliefs, ranks, suspects, suspicion_rule, threshold
+from finetune.analysis.temperature import Temperature
+from finetune.commands.report.blocks import Block, RowTable, ShownRow
+from finetune.commands.report.parts import Filters, filters_of
+from finetune.commands.report.run_files import SplitView
+from finetune.commands.report.text import NAME
 from finetune.data.messages import noun, so_many
-from finetune.task_types.marked_text import TextPart
+from finetune.runs.verdict import baseline_words
+from finetune.task_types.marked_text import TextPart, cut
 from finetune.task_types.view import View
 
-ORDER = 10
+
+@dataclass(frozen=True, kw_only=True)
+class RowOrder:
+    """Facts of each row, `(rows,)` each, and `order`: the indices of the rows as the page shows them.
+
+    `certainty` is the confidence of the worst error, or of the prediction; for numbers the error. `suspected` rows may
+    have a wrong label. `doubt` is the rank of the label, 0 for the one that is believed least; None without
+    probabilities. `chances` has the probability of the label where it is not the confidence: of errors, and of the
+    `least` believed labels; NaN for others.
+    """
+
+    wrong: np.ndarray
+    certainty: np.ndarray
+    suspected: np.ndarray
+    doubt: np.ndarray | None
+    least: np.ndarray
+    chances: np.ndarray
+    order: np.ndarray
+
+
+def row_order(view: View, temperature: Temperature | None = None) -> RowOrder:
+    """Errors first, then the labels that are believed least, the most confident on top."""
+    count, wrong, found = len(view.lines), view.wrong(), beliefs(view)
+    certainty = _certainty(view, wrong)
+    doubt = None if found is None else ranks(found.belief)
+    least = np.zeros(count, bool) if doubt is None else doubt < LEAST_BELIEVED
+    return RowOrder(
+        wrong=wrong,
+        certainty=certainty,
+        suspected=suspects(view, temperature),
+        doubt=doubt,
+        least=least,
+        chances=np.full(count, np.nan) if found is None else np.where(least | wrong, found.chances, np.nan),
+        order=np.lexsort((np.arange(count), -certainty, wrong | ~least, ~wrong)),
+    )
+
+
+def _certainty(view: View, wrong: np.ndarray) -> np.ndarray:
+    certainty, found = view.certainty().astype(float), view.decisions()
+    if view.bounded and found is not None and len(found[0]) == len(view.lines):
+        return np.where(wrong, certainty, found[0])
+    return certainty
+
+
+def shown_row(split: SplitView, index: int, rows: RowOrder) -> ShownRow:
+    """The line of predictions at an index as a ShownRow."""
+    view, line = split.view, split.view.lines[index]
+    label, prediction = view.verdict(line)
+    return ShownRow(
+        id=cut(str(line["id"]), NAME),
+        parts=view.parts(line),
+        label=cut(label),
+        prediction=cut(prediction),
+        facts=list(_facts(split, index, rows)),
+        right=not rows.wrong[index] if view.bounded else None,
+        weights=split.weights.get(str(line["id"]), ()),
+    )
+
+
+def _facts(split: SplitView, index: int, rows: RowOrder) -> Iterator[str]:
+    """The view's own facts, or the confidence; which baselines agree; what is doubtful about the label."""
+    view, certainty, chance = split.view, rows.certainty[index], rows.chances[index]
+    yield from view.facts(view.lines[index])
+    if view.bounded and 0 < certainty <= 1:
+        yield f"confidence {100 * certainty:.1f} %"
+    if rows.wrong[index] and view.bounded and (agreeing := view.agreeing(view.lines[index])):
+        yield f"also predicted by {' and '.join(cut(baseline_words(name)) for name in agreeing)}"
+    if chance == chance:  # not NaN
+        yield f"probability of the label {100 * chance:.1f} %"
+    if rows.suspected[index]:
+        yield "possible label error"
+
+
 FIRST_ROWS = 10  # rows that are shown before the script runs
 
 
-def blocks(split: SplitView) -> Iterator[Block]:
+def rows_block(split: SplitView) -> Iterator[Block]:
     """The rows; of very many all errors that fit, then others."""
     view, rows, filters = split.view, row_order(split.view, split.temperature), filters_of(split.view)
     kept, least = rows_that_fit(json_rows(split, rows, filters), split.budget), int(rows.least.sum())

@@ -1,1 +1,0 @@
-"""Blocks about all runs of a page with several; each module has `blocks(page: PageRuns)`."""

@@ -1,1 +1,0 @@
-"""Blocks about the predictions of a split; each module has `blocks(split: SplitView)`."""
