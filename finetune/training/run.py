@@ -13,7 +13,6 @@ from finetune.models.device import build_accelerator
 from finetune.models.feature import Feature
 from finetune.models.lora import merged
 from finetune.models.tokenizers.fingerprint import tokenizer_hash
-from finetune.runs.cost import logged_seconds
 from finetune.runs.environment import versions
 from finetune.runs.events import AlreadyDone, Done, EventLog, Note, Started, Watcher, Working
 from finetune.runs.folder import RunFolder
@@ -21,6 +20,7 @@ from finetune.runs.interrupted import same_but_for_facts
 from finetune.runs.recipe_tables import CONTRASTIVE
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
+from finetune.runs.record_parts import logged_seconds
 from finetune.task_types.own_data import own_data
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.training.checkpoints import Checkpoints, Progress

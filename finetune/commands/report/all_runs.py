@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from finetune.analysis.board_form import board_form
-from finetune.analysis.data_sizes import FAILED, ShareOfRows, SizeCurve
+from finetune.analysis.data_sizes import FAILED, LearningCurve, ShareOfRows
 from finetune.analysis.leaderboard import Board, leaderboards
 from finetune.analysis.pages.chart import Axis, chart
 from finetune.analysis.pages.marks import Coordinates, dots, intervals, line
@@ -58,7 +58,7 @@ def _run_line(run: RunFiles, *, sizes: bool) -> dict[str, str]:
     }
 
 
-def learning_curve(curve: SizeCurve) -> Block:
+def learning_curve(curve: LearningCurve) -> Block:
     """The mean score by size with its interval, each seed, failed runs, and the best baseline at that size."""
     sizes = curve.sizes
     metric = sizes[0].verdict.metric

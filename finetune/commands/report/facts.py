@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from finetune.analysis.label_errors import suspects
+from finetune.analysis.limits import about_classes, about_labels, about_rows
+from finetune.analysis.model_calls import architecture, example_inputs, quoted, transformers_code
 from finetune.analysis.temperature import temperature_of
 from finetune.commands.report.blocks import Block, Code, TableBlock
 from finetune.commands.report.run_files import RunFiles, view_of_run
 from finetune.commands.report.text import value_text
 from finetune.data.messages import noun, so_many
-from finetune.inference.card.calls import architecture, example_inputs, quoted, transformers_code
-from finetune.inference.card.limits import about_classes, about_labels, about_rows
 from finetune.runs.folder import RESULTS
 from finetune.runs.lineage import lineage_words
 from finetune.runs.recipe_diff import Setting, settings_of

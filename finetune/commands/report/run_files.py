@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from finetune.analysis.comparison import SplitComparison
-from finetune.analysis.data_sizes import SizeCurve
+from finetune.analysis.comparison import Comparison
+from finetune.analysis.data_sizes import LearningCurve
 from finetune.analysis.temperature import Temperature
 from finetune.commands.report.blocks import WordWeight
 from finetune.data.messages import so_many
@@ -108,5 +108,5 @@ class PageRuns:
 
     runs: Sequence[RunFiles]
     groups: Sequence[Group]
-    curves: Sequence[SizeCurve]
-    comparison: SplitComparison | None
+    curves: Sequence[LearningCurve]
+    comparison: Comparison | None

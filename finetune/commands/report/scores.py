@@ -5,19 +5,18 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from finetune.analysis.compared_models import SIZE, compared_cells
-from finetune.analysis.old_and_new import COLUMNS, old_and_new
 from finetune.analysis.pages.chart import Axis, chart, names_axis
 from finetune.analysis.pages.marks import Mark, bars, dots, intervals, line, words
 from finetune.analysis.published import published_for
+from finetune.analysis.recorded_models import COLUMNS, SIZE, compared_cells, old_and_new
 from finetune.commands.report.blocks import Block, TableBlock
 from finetune.commands.report.run_files import RunFiles
 from finetune.commands.report.text import NAME, list_text, pairs_text, score_text
 from finetune.data.messages import so_many
 from finetune.metrics.metric import Metric
 from finetune.metrics.scores import plain_metrics
-from finetune.runs.margin import ScoreInterval
 from finetune.runs.record import RunRecord
+from finetune.runs.record_parts import ScoreInterval
 from finetune.runs.seeds import Summary, summarised
 from finetune.runs.verdict import baseline_words, interval_of
 from finetune.task_types.marked_text import cut
