@@ -1,12 +1,10 @@
 """Encoding detection: share of files in legacy encodings that finetune, chardet and charset-normalizer decode exactly.
 
-pip install 'chardet>=7'
-
 python benchmarks/encoding_detection.py --out results/benchmarks/encodings.json
 
-The sentences are in encoding_detection.toml; the letter orders of `finetune/data/encodings` were not tuned on them. Of
-each language and encoding: files of 1, 3 and 10 sentences, as lines and as a column of a table in ASCII; and each
-sentence alone among lines in ASCII. English and Indonesian have such files only: few accents, quotes and signs.
+The sentences are in encoding_detection.toml. Of each language and encoding: files of 1, 3 and 10 sentences, as lines
+and as a column of a table in ASCII; and each sentence alone among lines in ASCII. English and Indonesian have such
+files only: few accents, quotes and signs.
 """
 
 import json
@@ -30,7 +28,6 @@ from finetune.errors import UserError
 
 TEXTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 SENTENCES, DRAWS, AROUND = (1, 3, 10), 4, 20
-NEAR = 1 / 1.02  # confidence, in that of chardet's best answer, from which another one makes it ambiguous
 
 
 def written(sentences: list[str], *, table: bool) -> str:
@@ -65,20 +62,9 @@ def by_chardet(file: Path) -> str | None:
     return found
 
 
-def by_chardet_or_asked(file: Path) -> str | None:
-    """Its best encoding, or None where one that is about as likely decodes the file differently."""
-    import chardet
-
-    content = file.read_bytes()
-    found = chardet.detect_all(content, ignore_threshold=True, compat_names=False)  # the likeliest first
-    near = [each["encoding"] for each in found if each["confidence"] >= NEAR * found[0]["confidence"]]
-    return near[0] if len({decoded(content, name) for name in near}) == 1 else None
-
-
 READERS: dict[str, Callable[[Path], str | None]] = {
     "finetune": by_finetune,
     "chardet": by_chardet,
-    "chardet, asks where another is within 2 %": by_chardet_or_asked,
     "charset-normalizer": by_charset_normalizer,
 }
 

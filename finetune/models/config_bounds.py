@@ -15,12 +15,15 @@ from finetune.gone import gone
 from finetune.runs.recipe import WIDEST_LSTM
 
 REMEDY = "A model folder needs config.json, model.safetensors and the tokenizer's files, as save_pretrained writes them"
-COUNTS = (  # of none, or less, a model can be built; of many thin layers it takes long to find that they do not fit
-    *("num_hidden_layers", "n_layers", "num_attention_heads", "n_heads"),
-    *("num_hidden_groups", "inner_group_num"),  # ALBERT's
-)
-MOST_LAYERS = 1_024
-MOST_OF_A_KIND = 1_000_000  # transformers names each of `num_labels`
+LAYERS = ("num_hidden_layers", "n_layers", "num_attention_heads", "n_heads", "num_hidden_groups", "inner_group_num")
+LIMITS: dict[str, tuple[int, int]] = {  # of whole numbers, the least and the most
+    # Of no layers a model can be built; of many thin ones it takes long to find that they do not fit.
+    **dict.fromkeys(LAYERS, (1, 1_024)),
+    "num_labels": (0, 1_000_000),  # transformers names each
+    "pad_token_id": (0, 1_000_000),
+    "max_length": (1, 10_000_000),
+    "bilstm": (0, WIDEST_LSTM),
+}
 FIXED: dict[
     str, Any
 ] = {  # what a config may set for other uses: attention that is code on the Hub, outputs that are not tensors
@@ -33,7 +36,6 @@ FIXED: dict[
     "chunk_size_feed_forward": 0,
     "pruned_heads": {},
 }
-MOST_TOKENS = 10_000_000
 SETTINGS: dict[str, Any] = {  # types in what a run saves for prediction
     "finetune": dict,
     "task": str,
@@ -74,13 +76,7 @@ def _require_bounds(file: Path, table: Mapping[str, Any]) -> None:
         raise UserError(f"{file}: has no model_type", REMEDY)
     if table.get("quantization_config") is not None:
         raise UserError(f"{file}: its weights are quantized, which is not supported", "Name the unquantized model")
-    for name in COUNTS:
-        _require_number(file, table, name, least=1, most=MOST_LAYERS)
-    for name in ("num_labels", "pad_token_id"):
-        _require_number(file, table, name, least=0, most=MOST_OF_A_KIND)
-    for name in table:
-        if "dropout" in name or name.endswith("_eps"):
-            _require_share(file, name, table[name])
+    _require_limits(str(file), table)
     _require_names(file, table)
     _require_no_code(file, table)
 
@@ -97,11 +93,7 @@ def settings_of_use(table: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in named.items():
         if not isinstance(value, SETTINGS.get(name, object)):
             raise UserError(f"config.json: {name} of 'finetune' is {str(value)[:40]}", "Train the model again")
-    length = named.get("max_length", 1)
-    if not 1 <= length <= MOST_TOKENS:
-        raise UserError(f"config.json: max_length of 'finetune' is {length}", f"It is from 1 to {MOST_TOKENS:,}")
-    if not 0 <= named.get("bilstm", 0) <= WIDEST_LSTM:
-        raise UserError(f"config.json: bilstm of 'finetune' is {named['bilstm']}", f"It is at most {WIDEST_LSTM:,}")
+    _require_limits("config.json", named)
     if named.get("pooling", "mean") not in ("cls", "mean", "unit", "family"):
         raise UserError(
             f"config.json: pooling of 'finetune' is {named['pooling'][:40]}", "It is cls, mean, unit or family"
@@ -120,17 +112,19 @@ def _table(file: Path) -> dict[str, Any]:
     return table
 
 
-def _require_number(file: Path, table: Mapping[str, Any], name: str, *, least: int, most: int) -> None:
-    """Raises UserError for a number out of bounds; what is not a number is refused by transformers itself."""
-    value = table.get(name)
-    if isinstance(value, int) and not least <= value <= most:
-        raise UserError(f"{file}: {name} is {str(value)[:40]}", f"It is from {least} to {most:,}")
-
-
-def _require_share(file: Path, name: str, value: Any) -> None:
-    """Raises UserError for what is not from 0 to 1: transformers lets NaN pass, and our head reads any dropout."""
-    if value is not None and not (isinstance(value, int | float) and 0 <= value <= 1):
-        raise UserError(f"{file}: {name[:40]} is {str(value)[:40]}", "It is from 0 to 1")
+def _require_limits(where: str, table: Mapping[str, Any]) -> None:
+    """Raises UserError for a number out of bounds; what is not a whole number is refused by transformers itself, which
+    lets a share of NaN pass.
+    """
+    for name, value in table.items():
+        if "dropout" in name or name.endswith("_eps"):
+            least, most = 0, 1
+            within = value is None or (isinstance(value, int | float) and 0 <= value <= 1)
+        else:
+            least, most = LIMITS.get(name, (0, 0))
+            within = name not in LIMITS or not isinstance(value, int) or least <= value <= most
+        if not within:
+            raise UserError(f"{where}: {name[:40]} is {str(value)[:40]}", f"It is from {least} to {most:,}")
 
 
 def _require_names(file: Path, table: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Detects a text file's encoding: by BOM, by zero bytes, as UTF-8, and else by its letters (encodings/legacy.py)."""
+"""Detects a text file's encoding: by BOM, by zero bytes, as UTF-8, by Korean syllables, and else by chardet."""
 
 import codecs
 import io
@@ -8,17 +8,30 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from finetune.data.encodings.legacy import ENCODINGS, DecodedText, readings
 from finetune.data.encodings.unicode import CHUNK_BYTES, Opened, decodes, marked, wide
 from finetune.data.messages import shown
 from finetune.errors import UserError, nearest
 
-SAMPLE_BYTES, CELL_BYTES = 1 << 14, 1 << 10  # bytes in which letters are counted, and those of one cell or line
-PLAIN = 1 << 12  # bytes at the beginning in which ASCII counts too
-SURE = 12.0  # bits by which the best encoding must be likelier than the next
-MISFIT = 12.5  # bits per character: with more, the text is in no known language
+SAMPLE_BYTES, CELL_BYTES = 1 << 14, 1 << 10  # bytes in which chardet looks, and those of one cell or line
+WHOLE_BYTES = 200_000  # at the beginning, in which ASCII counts too
+LEAST, HIGH = 0.035, 0.4  # confidence of the best one
+FAR, NEAR = 0.8, 0.998  # confidence of the next one, relative to it
+HANGUL_SHARE = 0.4  # of characters beyond ASCII, that are frequent syllables
+CONTROLS = re.compile("[\x80-\x9f]")
+MIXED = re.compile("[A-Za-z][\u0370-\u07ff]|[\u0370-\u07ff][A-Za-z]")
+MIXED_SHARE = 0.1  # of characters beyond ASCII
 WRONG = 0.1  # share of lines with invalid bytes from which an encoding is wrong
 RIVALS = 3  # candidates shown where the encoding is ambiguous
+ENCODINGS = (  # that chardet chooses from; of several that read alike, the first is named
+    *("iso8859-1", "cp1252", "iso8859-15", "mac-roman", "cp850", "cp1250", "iso8859-2", "cp1257", "iso8859-13"),
+    *("cp1254", "iso8859-9", "cp1258", "cp1251", "koi8-r", "koi8-u", "iso8859-5", "cp866", "cp1253", "iso8859-7"),
+    *("cp1255", "iso8859-8", "cp1256", "iso8859-6", "cp874", "gb18030", "big5hkscs", "cp932", "shift_jis_2004"),
+    *("euc_jis_2004", "cp949"),
+)
+HANGUL = (  # frequent syllables
+    "이다는에가을의고를하은지기로한도서사대해그인나아자리어정부시스일수제전보있라과게주만장으상들소동원여연공안선년미화요없었했습니까거오무트비세야구경면우모"
+    "조마내용저성위유말것신국좋영너더재르계문합드중개때치방타물와발교진식레관되러난분음터른건차음할행든입실같했못히돼생감날네많겠배"
+)
 SEVEN_BIT = {"iso2022_kr": b"\x1b$)C", "iso2022_jp_2": b"\x1b$"}  # with escape sequences, all bytes are ASCII
 LARGER = {  # a name may mean several encodings: Windows' version is a superset
     **{"shift_jis": "cp932", "euc_kr": "cp949", "gb2312": "gb18030", "gbk": "gb18030", "big5": "cp950"},
@@ -45,8 +58,7 @@ class Encoding:
 def find_encoding(path: Path, opened: Opened, given: str = "") -> Encoding:
     """Detects a file's encoding; `opened` opens its bytes, and may be called several times; `given` is the user's.
 
-    Raises UserError for a given one that is unknown or not the file's, and where none was given and the letters fit
-    several.
+    Raises UserError for a given one that is unknown or not the file's, and where none was given and several fit.
     """
     wanted = _known(given) if given else ""
     found = _unicode(opened)
@@ -55,7 +67,7 @@ def find_encoding(path: Path, opened: Opened, given: str = "") -> Encoding:
     if found is not None:
         return found
     sample = b"\n".join(_foreign(opened))
-    return Encoding(name="utf-8", damaged=True) if _mostly_utf_8(sample) else _by_letters(path, opened, sample)
+    return Encoding(name="utf-8", damaged=True) if _mostly_utf_8(sample) else _proposed(path, opened, sample)
 
 
 def spelled(name: str) -> str:
@@ -149,26 +161,58 @@ def _described(opened: Opened, name: str, sample: bytes) -> Encoding:
     return Encoding(name=name, damaged=not decodes(opened, name), sample=line)
 
 
-def _by_letters(path: Path, opened: Opened, sample: bytes) -> Encoding:
-    """The encoding in which the letters are those of a language. Raises UserError where several are about as likely."""
+def _is_korean(sample: bytes) -> bool:
+    """Whether many characters in CP949 are frequent syllables; Chinese or Japanese has one in ten by chance."""
+    foreign = [char for char in sample.decode("cp949", "replace") if not char.isascii()]
+    return sum(char in HANGUL for char in foreign) >= HANGUL_SHARE * len(foreign)
+
+
+def _is_odd(text: str) -> bool:
+    """Whether there are control characters, or many letters of another script next to Latin ones."""
+    return bool(CONTROLS.search(text)) or len(MIXED.findall(text)) > MIXED_SHARE * sum(not c.isascii() for c in text)
+
+
+def _proposed(path: Path, opened: Opened, sample: bytes) -> Encoding:
+    """CP949, or chardet's best encoding. Raises UserError where another one that reads differently is about as likely.
+
+    chardet sees the lines beyond ASCII; where it is less than certain, it must say the same of the file's beginning.
+    """
+    if _is_korean(sample):
+        return _described(opened, "cp949", sample)
+    from chardet import detect, detect_all
+
+    found = detect_all(sample, ignore_threshold=True, compat_names=False, include_encodings=ENCODINGS)
+    likely = [(one["encoding"], one["confidence"]) for one in found if one["encoding"] in ENCODINGS]
+    texts = {name: sample.decode(name, "replace") for name, _ in likely}
+    likely = [(name, share) for name, share in likely if not _is_odd(texts[name])] or likely
+    best = [name for name, _ in likely if texts[name] == texts[likely[0][0]]]
+    others = [(name, share) for name, share in likely if name not in best]
     with opened() as file:
-        start = file.read(PLAIN)
-    best, *others = readings(sample, start)
-    if best.bits > MISFIT * best.signs or others[0].bits - best.bits < SURE:
-        raise _unsure(path, [best, *others[: RIVALS - 1]])
-    name = next((name for name in best.encodings if decodes(opened, name)), best.encodings[0])
-    return _described(opened, name, sample)
+        whole = detect(file.read(WHOLE_BYTES), compat_names=False, include_encodings=ENCODINGS)["encoding"]
+    top = likely[0][1] if likely else 0.0
+    near = others[0][1] / top if others and top else 0.0
+    agreed = whole in best and (near < NEAR or (top > HIGH and near < 1))
+    if top < LEAST or not (near < FAR or agreed):
+        first = [whole] if whole in texts else []
+        rivals: dict[str, str] = {}
+        for name in [*first, *(name for name, _ in likely)]:
+            rivals.setdefault(texts[name], LARGER.get(name, name))
+        raise _unsure(path, [*rivals.items()][:RIVALS])
+    best.sort(key=ENCODINGS.index)
+    name = next((name for name in best if decodes(opened, name)), best[0])
+    return _described(opened, LARGER.get(name, name), sample)
 
 
-def _unsure(path: Path, rivals: list[DecodedText]) -> UserError:
-    """The error for an ambiguous encoding, with a line decoded in each of the candidates."""
-    lines = list(zip(*(reading.text.split("\n") for reading in rivals), strict=False))
-    line = max(lines, key=lambda some: (len(set(some)), _foreignness(some[0])))
-    names = [reading.encodings[0] for reading in rivals]
-    shown_in = ", ".join(f"{shown(_middle(text))} in {name}" for text, name in zip(line, names, strict=True))
+def _unsure(path: Path, rivals: list[tuple[str, str]]) -> UserError:
+    """The error for an ambiguous encoding, with a line as each of the candidates reads it: (text, name)."""
+    if not rivals:
+        return UserError(f"{path}: is in no known encoding", "Name it with encoding=NAME, or save the file as UTF-8")
+    lines = list(zip(*(text.split("\n") for text, _ in rivals), strict=False))
+    line = max(lines, key=lambda cells: (len(set(cells)), _foreignness(cells[0])))
+    shown_in = ", ".join(f"{shown(_middle(text))} in {name}" for text, (_, name) in zip(line, rivals, strict=True))
     return UserError(
         f"{path}: its encoding is ambiguous; the same line reads {shown_in}",
-        f"Name the right one, such as encoding={names[0]}, or save the file as UTF-8",
+        f"Name the right one, such as encoding={rivals[0][1]}, or save the file as UTF-8",
     )
 
 

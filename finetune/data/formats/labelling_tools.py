@@ -33,12 +33,17 @@ def _is_spacy(item: Any) -> bool:
 
 
 def _is_label_studio(item: Any) -> bool:
-    return isinstance(item, dict) and isinstance(item.get("data"), dict) and isinstance(item.get("annotations"), list)
+    return isinstance(item, dict) and isinstance(item.get("data"), dict) and _annotations(item) is not None
+
+
+def _annotations(task: Mapping[str, Any]) -> list[Any] | None:
+    found = task.get("annotations", task.get("completions"))
+    return found if isinstance(found, list) else None
 
 
 def _done(task: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The annotations of a task that were not cancelled."""
-    return [one for one in task["annotations"] if isinstance(one, dict) and not one.get("was_cancelled")]
+    return [one for one in _annotations(task) or () if isinstance(one, dict) and not one.get("was_cancelled")]
 
 
 def _with_empty_lists(tasks: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

