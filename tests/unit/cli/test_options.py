@@ -30,15 +30,14 @@ NOT_OURS = (
 )
 IN_COMMANDS = {  # commands that are shown
     *(
-        "about.py",
         "board.py",
         "files.py",
         "find.py",
         "folder.py",
         "forms.py",
         "gone.py",
-        "known_exports.py",
-        "notes.py",
+        "on_ray.py",
+        "card.py",
         "facts.py",
     ),
     *("cause.py", "commands.py", "data_causes.py"),
