@@ -188,7 +188,6 @@ def test_what_it_cannot_do_names_its_run(here: Finetune, export: Path, new: Path
         ("explain", export, "the cat"),
         ("features", export, new, "-o", "f.npz"),
         ("view", export, "the cat"),
-        ("check", export, new),
     ):
         done = here(*arguments)
         assert done.returncode == 2
