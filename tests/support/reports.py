@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from finetune.commands.report.write import write_report
+from finetune.commands.report.api import write_report
 from finetune.data.source import Source
 from finetune.runs.folder import RunFolder
 from finetune.runs.recipe import Recipe

@@ -15,8 +15,8 @@ from support.records import change_record
 from support.reports import report, saved_run
 from support.toys import cat_task
 
+from finetune.commands.report.api import write_report
 from finetune.commands.report.blocks import WordWeight
-from finetune.commands.report.write import write_report
 from finetune.runs.record_files import load_record
 from finetune.task_types import SentenceRow
 from finetune.task_types.parts import Answer

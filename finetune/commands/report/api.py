@@ -1,15 +1,15 @@
 """`finetune.report`: one HTML page about some runs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from finetune.analysis.pages.templates import require_jinja2, write_page
 from finetune.api.inputs import run_names
 from finetune.api.progress import show_page
 from finetune.api.quiet import plainly, quiet
 from finetune.api.run import Run
 from finetune.commands.report.blocks import WordWeight
-from finetune.commands.report.run_files import find_folders
-from finetune.commands.report.write import write_report
+from finetune.commands.report.run_files import find_folders, read_run_files
 from finetune.data.outputs import PAGE, require_replaceable_output
 from finetune.errors import UserError, shown_value
 from finetune.runs.record_files import load_record
@@ -85,3 +85,22 @@ def _weights(names: Sequence[str], count: int, out: Path) -> Weights:
             rows = explained_rows(load_predictor(folder.path, out=out), folder, count)
             found |= {(run, split, name): word_weights(row) for split, name, row in rows}
     return found
+
+
+def write_report(
+    names: Sequence[str],
+    output: Path,
+    *,
+    out: Path,
+    weights: Mapping[tuple[str, str, str], Sequence[WordWeight]] | None = None,
+) -> int:
+    """Writes one HTML file about runs (folders, ids, or task names) and returns its size in bytes.
+
+    `weights` has what each word of a row adds to its prediction, by the run's id, the split and the row's id. Raises
+    UserError for a name without a run, for damaged files, and if the page cannot be written.
+    """
+    require_jinja2()
+    from finetune.commands.report.page import render_report
+
+    runs = [read_run_files(folder) for folder in find_folders(names, out)]
+    return write_page(render_report(runs, weights), output)

@@ -1,17 +1,20 @@
 """What blocks of a report are about: the files of a run, a split of it, and all runs of the page."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from finetune.analysis.comparison import Comparison
 from finetune.analysis.data_sizes import LearningCurve
 from finetune.analysis.temperature import Temperature
 from finetune.commands.report.blocks import WordWeight
 from finetune.data.messages import so_many
+from finetune.runs.events import logged
 from finetune.runs.folder import RunFolder
 from finetune.runs.lookup import require_run
-from finetune.runs.losses import read_losses
 from finetune.runs.predictions import PredictionLine, read_lines
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
@@ -110,3 +113,40 @@ class PageRuns:
     groups: Sequence[Group]
     curves: Sequence[LearningCurve]
     comparison: Comparison | None
+
+
+DRAWN = 150  # points of a drawn curve
+
+
+def read_losses(lines: Iterable[str]) -> tuple[list[tuple[int, float]], int]:
+    """(update, loss) of the last training in a log, in order; and the number of lines that are not events.
+
+    A resumed run may have repeated some updates: the later ones count.
+    """
+    losses: dict[int, float] = {}
+    damaged = 0
+    for event in _events(lines):
+        if event is None:
+            damaged += 1
+        elif event["event"] == "training":
+            losses = {update: loss for update, loss in losses.items() if update <= event.get("done", 0)}
+        elif event["event"] == "updates":
+            found = event.get("losses") or []
+            losses |= dict(enumerate(found, start=event["update"] - len(found) + 1))
+    return sorted(losses.items()), damaged
+
+
+def thinned(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """At most DRAWN points, each the mean of about as many neighbours."""
+    parts = np.array_split(np.asarray(points, float), min(DRAWN, len(points)))
+    return [(float(part[:, 0].mean()), float(part[:, 1].mean())) for part in parts]
+
+
+def _events(lines: Iterable[str]) -> Iterator[Mapping[str, Any] | None]:
+    """The logged events; None for a line that is not one, such as the truncated last line of a killed run."""
+    for line in lines:
+        event = logged(line)
+        whole = event is not None
+        if event is not None and event["event"] == "updates":
+            whole = isinstance(event.get("update"), int) and isinstance(event.get("losses"), list)
+        yield event if whole else None

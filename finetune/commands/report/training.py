@@ -10,10 +10,9 @@ from finetune.analysis.pages.chart import Axis, chart
 from finetune.analysis.pages.marks import MARKERS, Mark, level, line
 from finetune.analysis.pages.svg import DASHES, SERIES
 from finetune.commands.report.blocks import Block
-from finetune.commands.report.run_files import RunFiles
+from finetune.commands.report.run_files import RunFiles, thinned
 from finetune.commands.report.text import list_text, pairs_text
 from finetune.metrics.metric import Metric
-from finetune.runs.losses import thinned
 from finetune.runs.seeds import seed_words
 from finetune.runs.verdict import baseline_words
 

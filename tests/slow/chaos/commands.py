@@ -31,7 +31,7 @@ LIBRARIES = [
         "finetune.commands.check.command",
         "finetune.commands.report.command",
     ),
-    *("finetune.training.run_many", "finetune.commands.report.write"),
+    *("finetune.training.run_many", "finetune.commands.report.api"),
 ]
 
 

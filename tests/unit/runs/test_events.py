@@ -8,6 +8,7 @@ import pytest
 
 from finetune.cli.console import Terminal
 from finetune.cli.progress import ProgressDisplay
+from finetune.commands.report.run_files import read_losses
 from finetune.metrics.scores import accuracy
 from finetune.runs.events import (
     AlreadyDone,
@@ -28,7 +29,6 @@ from finetune.runs.events import (
     logged,
     unwatched,
 )
-from finetune.runs.losses import read_losses
 
 SCORES = {"dev": {"accuracy": 0.75}}
 RESULT = EpochResult(epoch=1, loss=0.5, headline=0.75, scores=SCORES, dev_loss=0.25)

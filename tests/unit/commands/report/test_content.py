@@ -13,9 +13,9 @@ from support.toys import cat_rows, cat_task
 from finetune.analysis.pages.chart import MOST_NAME, Axis, chart, names_axis
 from finetune.analysis.pages.marks import dots, line
 from finetune.analysis.pages.svg import WIDTH, fitted, number_text, round_powers, round_steps, text_width
+from finetune.commands.report.api import write_report
 from finetune.commands.report.blocks import WordWeight
 from finetune.commands.report.run_files import read_run_files
-from finetune.commands.report.write import write_report
 from finetune.runs.folder import RunFolder
 from finetune.runs.record_files import load_record
 from finetune.runs.verdict import WORDS, verdict_of

@@ -15,7 +15,7 @@ from support.paths import ROOT
 from support.reports import NASTY, _read, nasty_tasks, read, report, saved_run
 from support.toys import cat_rows, cat_task, labels_task, tag_task
 
-from finetune.commands.report.write import write_report
+from finetune.commands.report.api import write_report
 from finetune.errors import UserError
 from finetune.runs.record import RunRecord
 from finetune.task_types.parts import Answer

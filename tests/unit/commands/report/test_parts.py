@@ -18,8 +18,8 @@ from finetune.analysis.label_errors import beliefs, suspects
 from finetune.analysis.temperature import Temperature, temperature_of
 from finetune.commands.report.calibration import temperature_words
 from finetune.commands.report.rows import row_order
+from finetune.commands.report.run_files import read_losses
 from finetune.data.source import Source
-from finetune.runs.losses import read_losses
 from finetune.runs.recipe_diff import settings_of
 from finetune.task_types import SentenceRow
 from finetune.task_types.marked_text import Segment, cut, entities, spans
