@@ -4,26 +4,52 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from finetune.data.records import Record
 from finetune.data.rows import Row
 from finetune.errors import UserError, first_line
 from finetune.models.feature import Feature
 from finetune.task_types.columns import Layout
+from finetune.task_types.data_type import DataType
 from finetune.task_types.parts import Answer
 from finetune.task_types.row_builder import row_of
 from finetune.task_types.row_issues import NoRow
+from finetune.task_types.task import Task
 from finetune.task_types.types import named_type
-
-if TYPE_CHECKING:
-    from finetune.inference.predictor import Predictor
 
 ERROR = "error"
 WINDOW = 4_096  # rows that are sorted by length and predicted together
 FIRST_WINDOW = 64
 NOT_A_ROW = (UserError, ValueError, TypeError, OverflowError)  # what encoding and predicting raise for a bad row
 T = TypeVar("T")
+
+
+class Predicts(Protocol):
+    """What a Predictor has for rows of any kind."""
+
+    @property
+    def task(self) -> Task:
+        """The task of the rows."""
+
+    @property
+    def layout(self) -> Layout | None:
+        """The columns of training, for a model of a user's own data."""
+
+    def cells(self, kind: DataType, layout: Layout, answer: Answer, row: Row) -> dict[str, Any]:
+        """A prediction as cells of a file."""
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether rows are encoded while the model predicts others."""
+
+    def encoded(self, rows: Sequence[Row]) -> Sequence[Feature]:
+        """The features of the rows."""
+
+    def answers_and_truncated(
+        self, rows: Sequence[Row], features: Sequence[Feature] | None = None
+    ) -> tuple[list[Answer], list[bool]]:
+        """A prediction for each row, and whether the row was truncated; from the rows' features, if they are given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +78,13 @@ class RecordWindow:
     features: Sequence[Feature] | None = None
 
 
-def answer_records(predictor: "Predictor", layout: Layout, records: Sequence[Record]) -> list[Answered]:
+def answer_records(predictor: Predicts, layout: Layout, records: Sequence[Record]) -> list[Answered]:
     """The prediction for each record, in order."""
     return _answered(predictor, layout, _window(predictor, layout, records))
 
 
 def answer_windows(
-    predictor: "Predictor", layout: Layout, windows: Iterable[Sequence[Record]]
+    predictor: Predicts, layout: Layout, windows: Iterable[Sequence[Record]]
 ) -> Iterator[tuple[Sequence[Record], list[Answered]]]:
     """The records of each window with their predictions. If the predictor `overlaps`, a thread reads and encodes a
     window while the model predicts the one before it.
@@ -68,13 +94,13 @@ def answer_windows(
         yield window.records, _answered(predictor, layout, window)
 
 
-def rows_of(predictor: "Predictor", layout: Layout, records: Sequence[Record]) -> list[Row]:
+def rows_of(predictor: Predicts, layout: Layout, records: Sequence[Record]) -> list[Row]:
     """The rows of the records that make one, without labels."""
     return _window(predictor, layout, records).rows
 
 
 def answered_rows(
-    predictor: "Predictor", layout: Layout, records: Sequence[Record]
+    predictor: Predicts, layout: Layout, records: Sequence[Record]
 ) -> Iterator[tuple[Record, Row | None, Answer | str]]:
     """Each record with its row and prediction, or with why it has none."""
     window = _window(predictor, layout, records)
@@ -84,7 +110,7 @@ def answered_rows(
         yield record, row, answer
 
 
-def _window(predictor: "Predictor", layout: Layout, records: Sequence[Record]) -> RecordWindow:
+def _window(predictor: Predicts, layout: Layout, records: Sequence[Record]) -> RecordWindow:
     bare = named_type(layout.shape).without_labels(layout, predictor.task)
     window = RecordWindow(records=records, rows=[], kept=[], errors={})
     for index, record in enumerate(records):
@@ -100,7 +126,7 @@ def _window(predictor: "Predictor", layout: Layout, records: Sequence[Record]) -
     return window
 
 
-def _encoded(predictor: "Predictor", window: RecordWindow) -> RecordWindow:
+def _encoded(predictor: Predicts, window: RecordWindow) -> RecordWindow:
     """The window with its features; unchanged if some row cannot be encoded."""
     try:
         return replace(window, features=predictor.encoded(window.rows) if window.rows else None)
@@ -108,7 +134,7 @@ def _encoded(predictor: "Predictor", window: RecordWindow) -> RecordWindow:
         return window
 
 
-def _answered(predictor: "Predictor", layout: Layout, window: RecordWindow) -> list[Answered]:
+def _answered(predictor: Predicts, layout: Layout, window: RecordWindow) -> list[Answered]:
     """The prediction for each record of a window, in order."""
     kind = named_type(layout.shape)
     done = [Answered({ERROR: window.errors.get(index, "")}) for index in range(len(window.records))]
@@ -154,7 +180,7 @@ def _rounded(cell: Any) -> Any:
 
 
 def _answers(
-    predictor: "Predictor", rows: Sequence[Row], features: Sequence[Feature] | None = None
+    predictor: Predicts, rows: Sequence[Row], features: Sequence[Feature] | None = None
 ) -> list[tuple[Answer | str, bool]]:
     """The prediction for each row, or its error, and whether the row was truncated.
 

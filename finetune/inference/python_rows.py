@@ -5,14 +5,14 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from inspect import signature
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 from finetune.data.issues import Finding
 from finetune.data.messages import lacking, so_many
 from finetune.data.records import Record, column_names, whole
 from finetune.data.rows import Row
 from finetune.errors import UserError, first_line
-from finetune.inference.answer_rows import ERROR, answer_records, windows
+from finetune.inference.answer_rows import ERROR, Predicts, answer_records, windows
 from finetune.inference.predict_plan import shown_names
 from finetune.inference.ranks import RANK, query_in, ranks_of
 from finetune.runs.predictions import PREDICTION
@@ -22,11 +22,8 @@ from finetune.task_types.row_builder import row_of
 from finetune.task_types.row_issues import UNUSABLE, NoRow
 from finetune.task_types.types import inputs_fault, type_of
 
-if TYPE_CHECKING:
-    from finetune.inference.predictor import Predictor
 
-
-def answer_values(predictor: "Predictor", rows: Iterable[Any] | Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+def answer_values(predictor: Predicts, rows: Iterable[Any] | Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
     """Predictions for Python rows: texts, tuples of inputs, or mappings by column name; window by window as for files.
 
     `rows` may also be a table (a DataFrame, or a mapping of columns). Raises UserError for anything else.
@@ -35,7 +32,7 @@ def answer_values(predictor: "Predictor", rows: Iterable[Any] | Mapping[str, Seq
     return with_ranks(predictor, given, [one for window in windows(given) for one in window_values(predictor, window)])
 
 
-def with_ranks(predictor: "Predictor", rows: Sequence[Any], found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def with_ranks(predictor: Predicts, rows: Sequence[Any], found: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The predictions for rows, of a ranking with the place of each among those of its query."""
     if not _type_of(predictor).ranked:
         return found
@@ -44,7 +41,7 @@ def with_ranks(predictor: "Predictor", rows: Sequence[Any], found: list[dict[str
     return [one | ({RANK: place} if place else {}) for one, place in zip(found, ranks.places, strict=True)]
 
 
-def window_values(predictor: "Predictor", rows: Sequence[Any]) -> list[dict[str, Any]]:
+def window_values(predictor: Predicts, rows: Sequence[Any]) -> list[dict[str, Any]]:
     """The predictions for the rows of a window."""
     records: list[Record] = []
     by_layout: dict[tuple[str, ...], tuple[Layout, list[int]]] = {}  # some may be pairs and some not
@@ -60,7 +57,7 @@ def window_values(predictor: "Predictor", rows: Sequence[Any]) -> list[dict[str,
     return found
 
 
-def answer_lines(predictor: "Predictor", lines: Iterable[str]) -> Iterator[dict[str, Any]]:
+def answer_lines(predictor: Predicts, lines: Iterable[str]) -> Iterator[dict[str, Any]]:
     """The prediction for each line as it arrives: a JSON object by column name, or tab-separated inputs."""
     for line in lines:
         text = line.rstrip("\r\n")
@@ -81,7 +78,7 @@ def stream_lines(stream: IO[str]) -> Iterable[str]:
     return stream
 
 
-def _rows_in(predictor: "Predictor", given: Any) -> Iterable[Any]:
+def _rows_in(predictor: Predicts, given: Any) -> Iterable[Any]:
     """One item per row. Raises UserError for a value that does not contain rows."""
     if hasattr(given, "itertuples"):  # a pandas DataFrame, checked without importing pandas
         cells = given.astype(object).where(given.notna(), None).itertuples(index=False, name=None)
@@ -113,7 +110,7 @@ def _columns(table: Mapping[Any, Any]) -> list[Sequence[Any]]:
 
 
 def _rows_of_table(
-    predictor: "Predictor", names: Sequence[Any], rows: Iterable[Sequence[Any]]
+    predictor: Predicts, names: Sequence[Any], rows: Iterable[Sequence[Any]]
 ) -> Iterable[dict[str, Any]]:
     """The rows as mappings. Raises UserError for a table without the model's text columns."""
     columns = column_names(names)
@@ -121,7 +118,7 @@ def _rows_of_table(
     return (dict(zip(columns, cells, strict=True)) for cells in rows)
 
 
-def names_read(predictor: "Predictor") -> list[tuple[str, ...]]:
+def names_read(predictor: Predicts) -> list[tuple[str, ...]]:
     """The names under which the model finds a row's inputs: the columns of training first, then those of the task."""
     kind, trained = _type_of(predictor), _columns_of(predictor)
     known = kind.input_names(tuple(signature(predictor.task.row).parameters))
@@ -129,7 +126,7 @@ def names_read(predictor: "Predictor") -> list[tuple[str, ...]]:
     return first + [names for names in known if trained is None or not kind.inputs_fault(trained, len(names))]
 
 
-def _require_columns(predictor: "Predictor", columns: Sequence[str]) -> None:
+def _require_columns(predictor: Predicts, columns: Sequence[str]) -> None:
     """Raises UserError where columns are neither those of training nor named as the inputs of the task's rows."""
     every = names_read(predictor)
     if any(set(names) <= set(columns) for names in every):
@@ -143,7 +140,7 @@ def _require_columns(predictor: "Predictor", columns: Sequence[str]) -> None:
     )
 
 
-def _as_values(predictor: "Predictor", given: Any) -> tuple[dict[str, Any], Layout, str]:
+def _as_values(predictor: Predicts, given: Any) -> tuple[dict[str, Any], Layout, str]:
     """The cells of a row, which of them are the model's inputs, and what is wrong with them, if anything."""
     kind = _type_of(predictor)
     if isinstance(given, Mapping):
@@ -152,9 +149,7 @@ def _as_values(predictor: "Predictor", given: Any) -> tuple[dict[str, Any], Layo
     return _placed_values(predictor, kind, arranged(predictor, tuple(given) if several else given))
 
 
-def _named_values(
-    predictor: "Predictor", kind: DataType, given: Mapping[Any, Any]
-) -> tuple[dict[str, Any], Layout, str]:
+def _named_values(predictor: Predicts, kind: DataType, given: Mapping[Any, Any]) -> tuple[dict[str, Any], Layout, str]:
     """As `_as_values`, for inputs by name."""
     trained = _columns_of(predictor)
     cells = dict(zip(column_names(list(given)), given.values(), strict=True))
@@ -167,9 +162,7 @@ def _named_values(
     return cells, _layout(predictor, kind, text, cells), fault
 
 
-def _placed_values(
-    predictor: "Predictor", kind: DataType, inputs: tuple[Any, ...]
-) -> tuple[dict[str, Any], Layout, str]:
+def _placed_values(predictor: Predicts, kind: DataType, inputs: tuple[Any, ...]) -> tuple[dict[str, Any], Layout, str]:
     """As `_as_values`, for inputs in the order of `Task.row`."""
     every = signature(predictor.task.row).parameters
     names, needed = list(every), sum(one.default is one.empty for one in every.values())
@@ -180,14 +173,14 @@ def _placed_values(
     return values, _layout(predictor, kind, tuple(values), values), fault
 
 
-def _layout(predictor: "Predictor", kind: DataType, text: tuple[str, ...], values: Mapping[str, Any]) -> Layout:
+def _layout(predictor: Predicts, kind: DataType, text: tuple[str, ...], values: Mapping[str, Any]) -> Layout:
     """The layout of these inputs; spans of characters are those of a text, not of a list of words."""
     spans = predictor.layout.spans if predictor.layout else ()
     words = any(isinstance(values.get(name), list | tuple) for name in text)
     return Layout(shape=kind.name, text=text, spans=() if words else spans)
 
 
-def _columns_of(predictor: "Predictor") -> Layout | None:
+def _columns_of(predictor: Predicts) -> Layout | None:
     """The columns of training, or those that the task declares; None where neither is known."""
     inputs = predictor.task.inputs
     if predictor.layout is not None or not inputs:
@@ -195,7 +188,7 @@ def _columns_of(predictor: "Predictor") -> Layout | None:
     return Layout(shape=_type_of(predictor).name, text=inputs)
 
 
-def arranged(predictor: "Predictor", given: Any) -> Any:
+def arranged(predictor: Predicts, given: Any) -> Any:
     """A row of a list as a tuple with one item for each input of the task; choices and words may follow one another."""
     kind, names = type_of(predictor.task), list(signature(predictor.task.row).parameters)
     if not isinstance(given, list | tuple):
@@ -203,7 +196,7 @@ def arranged(predictor: "Predictor", given: Any) -> Any:
     return tuple(given) if kind is None else kind.arranged(tuple(given), names)
 
 
-def called_row(predictor: "Predictor", inputs: tuple[Any, ...], named: Mapping[str, Any]) -> Row:
+def called_row(predictor: Predicts, inputs: tuple[Any, ...], named: Mapping[str, Any]) -> Row:
     """The row of a call `model(*inputs, **named)`, of which a single tuple or mapping is a row too.
 
     Raises UserError that says how to call the model, for another number of inputs and for what is not text.
@@ -229,7 +222,7 @@ def called_row(predictor: "Predictor", inputs: tuple[Any, ...], named: Mapping[s
     return replace(row, id="")
 
 
-def _called_values(predictor: "Predictor", kind: DataType, given: Any) -> tuple[dict[str, Any], Layout]:
+def _called_values(predictor: Predicts, kind: DataType, given: Any) -> tuple[dict[str, Any], Layout]:
     """The cells of a called row and its layout. Raises NoRow for missing inputs, and for those that are not text."""
     if isinstance(given, Mapping):
         values, layout, fault = _named_values(predictor, kind, given)
@@ -242,7 +235,7 @@ def _called_values(predictor: "Predictor", kind: DataType, given: Any) -> tuple[
     return values, layout
 
 
-def how_to_call(predictor: "Predictor", kind: DataType) -> str:
+def how_to_call(predictor: Predicts, kind: DataType) -> str:
     """What to write instead of a call with wrong inputs."""
     columns = _columns_of(predictor)
     example = kind.example(columns and kind.fitted(columns, predictor.task))
@@ -263,7 +256,7 @@ def _type_fault(inputs: Iterable[Any]) -> str:
     return ""
 
 
-def _type_of(predictor: "Predictor") -> DataType:
+def _type_of(predictor: Predicts) -> DataType:
     """The type of the model's rows. Raises UserError if it is unknown."""
     kind = type_of(predictor.task)
     if kind is None:
