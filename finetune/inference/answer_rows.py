@@ -94,7 +94,7 @@ def answer_windows(
         yield window.records, _answered(predictor, layout, window)
 
 
-def rows_of(predictor: Predicts, layout: Layout, records: Sequence[Record]) -> list[Row]:
+def rows_of_records(predictor: Predicts, layout: Layout, records: Sequence[Record]) -> list[Row]:
     """The rows of the records that make one, without labels."""
     return _window(predictor, layout, records).rows
 

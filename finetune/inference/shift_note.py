@@ -8,7 +8,7 @@ from finetune.data.messages import percent
 from finetune.data.records import Record
 from finetune.data.rows import Row
 from finetune.errors import UserError
-from finetune.inference.answer_rows import ERROR, Answered, rows_of
+from finetune.inference.answer_rows import ERROR, Answered, rows_of_records
 from finetune.inference.predictor import Predictor
 from finetune.models.sequences import Sequences
 from finetune.runs.folder import RunFolder
@@ -28,13 +28,14 @@ def shift_notes(
 ) -> list[str]:
     """One line if the predicted rows of a file are unlike the run's dev rows, else none; none without a run's folder.
 
-    `sample` are rows from all parts of the file. The rows of training, of which a model is surer, are not unlike.
+    `sample` are rows from all parts of the file. The rows of training, of which a model is more confident, are not
+    unlike.
     """
     usable = [record for record, one in sample if ERROR not in one.cells]
     dev = _dev_rows(predictor) if len(usable) >= LEAST_ROWS else None
     if dev is None or len(dev[0]) < LEAST_ROWS:
         return []
-    old, new = _measured(predictor, dev[0]), _measured(predictor, rows_of(predictor, layout, usable))
+    old, new = _measured(predictor, dev[0]), _measured(predictor, rows_of_records(predictor, layout, usable))
     found = [*_tokens_changed(old, new), *_less_sure(predictor, dev[1], [one.confidence for _, one in sample])]
     return [f"{name}: is unlike the dev rows, whose scores may not hold for it: {', '.join(found)}"] if found else []
 

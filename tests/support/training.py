@@ -149,6 +149,9 @@ class StopsAfter:
     epoch: int
     then: Watcher = unwatched
 
+    def __post_init__(self) -> None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # processes of the background ignore it
+
     def __call__(self, event: Event) -> None:
         self.then(event)
         if isinstance(event, EpochDone) and event.result.epoch == self.epoch:

@@ -90,7 +90,7 @@ def test_every_public_name_is_listed_and_described_with_an_example() -> None:
     assert set(finetune.__all__) <= set(dir(finetune))
     for name in finetune.__all__:
         assert getattr(finetune, name).__doc__, name
-    for name in ("check", "compare", "evaluate", "load", "open_run", "report", "score", "table", "train"):
+    for name in ("check", "compare", "evaluate", "load", "open_run", "report", "table", "train"):
         words = getattr(finetune, name).__doc__
         assert [part for part in ("Example:", "Args:", "Returns:", "Raises:") if part not in words] == [], name
     with pytest.raises(AttributeError, match="nothing"):

@@ -34,8 +34,8 @@ def test_answers_to_korquad_are_scored_by_characters(in_process: InProcess, tmp_
     data = write_korean(tmp_path / "data")
     answers = {f"dev-{number}-0": "《서울》" if number else "서울에서" for number in range(6)}
     (tmp_path / "answers.json").write_text(json.dumps(answers), encoding="utf-8")
-    code, shown, error = in_process("score", "korquad", "answers.json", "--json", data=data)
+    code, shown, error = in_process("evaluate", "answers.json", "korquad", "--json", data=data)
     assert code == 0, error
-    scores = json.loads(shown)
+    scores = json.loads(shown)["dev"]
     assert scores["em"] == pytest.approx(5 / 6)
     assert scores["f1"] == pytest.approx((5 + 2 / 3) / 6)

@@ -14,7 +14,7 @@ from finetune.errors import UserError, nearest
 
 SAMPLE_BYTES, CELL_BYTES = 1 << 14, 1 << 10  # bytes in which chardet looks, and those of one cell or line
 WHOLE_BYTES = 200_000  # at the beginning, in which ASCII counts too
-LEAST, HIGH = 0.035, 0.4  # confidence of the best one
+LEAST_CONFIDENCE, HIGH = 0.035, 0.4  # confidence of the best one
 FAR, NEAR = 0.8, 0.998  # confidence of the next one, relative to it
 HANGUL_SHARE = 0.4  # of characters beyond ASCII, that are frequent syllables
 CONTROLS = re.compile("[\x80-\x9f]")
@@ -192,7 +192,7 @@ def _proposed(path: Path, opened: Opened, sample: bytes) -> Encoding:
     top = likely[0][1] if likely else 0.0
     near = others[0][1] / top if others and top else 0.0
     agreed = whole in best and (near < NEAR or (top > HIGH and near < 1))
-    if top < LEAST or not (near < FAR or agreed):
+    if top < LEAST_CONFIDENCE or not (near < FAR or agreed):
         first = [whole] if whole in texts else []
         rivals: dict[str, str] = {}
         for name in [*first, *(name for name, _ in likely)]:

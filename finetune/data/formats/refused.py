@@ -29,7 +29,7 @@ DATATURKS = (
 )
 
 
-class Refused(NamedTuple):
+class RefusedFormat(NamedTuple):
     """A format by how its text begins, and how to convert it; `{}` is the file."""
 
     name: str
@@ -39,16 +39,16 @@ class Refused(NamedTuple):
 
 
 REFUSED = (
-    Refused(
+    RefusedFormat(
         "CoNLL-2012", re.compile(b"#begin document"), (), f"Convert it: awk {shlex.quote(ONTONOTES)} {{}} > rows.conll"
     ),
-    Refused(
+    RefusedFormat(
         "an export of Dataturks",
         re.compile(rb'\s*\{.*"points"\s*:\s*\[\s*\{\s*"'),
         (".json", ".jsonl"),
         f"Convert it: python -c {shlex.quote(DATATURKS)} {{}} > rows.jsonl",
     ),
-    Refused(
+    RefusedFormat(
         "training data of Rasa",
         re.compile(rb"(.*\n)*?nlu:\s"),
         (".yaml", ".yml"),

@@ -225,7 +225,7 @@ def test_tags_of_words_and_of_texts(finished_run: FinishedRun, tmp_path: Path) -
     tagger = load_predictor(run)
     predict(tagger, run.parents[2] / "tags.conll", tmp_path / "out.conll")
     lines = (tmp_path / "out.conll").read_text().splitlines()
-    assert [line.split(" ")[:2] for line in lines[:2]] == [["the", "O"], ["cat", "B-PET"]]
+    assert [line.split()[:2] for line in lines[:2]] == [["the", "O"], ["cat", "B-PET"]]
     odd = [{"words": "the cat", "tags": "O O"}, {"words": "the dog", "tags": ["O"]}, {"words": ""}]
     (tmp_path / "odd.jsonl").write_text("\n".join(map(json.dumps, odd)))
     predict(tagger, tmp_path / "odd.jsonl", tmp_path / "odd.conll.gz")
