@@ -79,7 +79,7 @@ LIGHT = (
         f"{file.parent.name.replace('_', '-')} --help"
         for file in sorted(Path(commands.__file__).parent.glob("*/command.py"))
     ),
-    *("ls", "show glue-mrpc", "show aaaaaaaaaa --predictions 2", "table", "table glue", "cp glue-mrpc"),
+    *("ls", "show glue-mrpc", "show aaaaaaaaaa --predictions 2", "table", "table glue", "init glue-mrpc"),
     *("compare aaaaaaaaaa bbbbbbbbbb", "compare aaaaaaaaaa bbbbbbbbbb --json", "init rows.csv"),
     *("check rows.csv model=encoder", "check rows.csv model=encoder --fix fixed.csv --json", "run no-such-recipe"),
 )
