@@ -7,9 +7,8 @@ import numpy as np
 import torch
 from transformers import PreTrainedModel
 
-from finetune.commands.view.encoder import Encoder
+from finetune.commands.view.encoder import EAGER, Encoder
 from finetune.commands.view.parts import BeforeTraining, StartCompared
-from finetune.commands.view.recording import EAGER, spread_layers
 from finetune.errors import UserError
 from finetune.models import pretrained
 from finetune.models.loading import load_encoder
@@ -47,7 +46,8 @@ def before_training(encoder: Encoder, inputs: dict[str, Any], after: Any) -> Bef
 def both_encoders(before: Any, after: Any, tokens: int) -> StartCompared:
     """Attention and vectors of two encoders on the same tokens."""
     old, new = (torch.cat(one.attentions).numpy() for one in (before, after))
-    chosen = spread_layers(len(old), MOST_BEFORE // old[0].size)
+    most = min(len(old), max(1, MOST_BEFORE // old[0].size))
+    chosen = sorted({round(layer) for layer in np.linspace(0, len(old) - 1, most)})
     pairs = zip(before.hidden_states, after.hidden_states, strict=True)
     return StartCompared(
         layers=[index + 1 for index in chosen],

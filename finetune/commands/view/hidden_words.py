@@ -8,9 +8,8 @@ import torch
 from torch import Tensor
 from transformers import AutoModelForMaskedLM, PreTrainedModel
 
-from finetune.commands.view.encoder import Encoder
+from finetune.commands.view.encoder import EAGER, Encoder
 from finetune.commands.view.parts import Guess, HiddenWords
-from finetune.commands.view.recording import EAGER
 from finetune.errors import UserError
 from finetune.models.families import is_left_to_right
 from finetune.models.fingerprint import OWN_WEIGHTS

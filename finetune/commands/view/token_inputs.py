@@ -13,14 +13,14 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from finetune.commands.view.parts import TokenInputs
-from finetune.commands.view.stream import is_close
 from finetune.models.families import POSITIONS, positions_before
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 ADDED: tuple[str, ...] = ("token", "segment", "position")
-SEGMENTS = "token_type_embeddings"
+SEGMENTS = ("token_type_embeddings",)
+CLOSE = 1e-4  # of the largest number: what a sum is computed to
 
 
 def token_inputs(
@@ -32,7 +32,7 @@ def token_inputs(
         given = model(**inputs, output_hidden_states=True).hidden_states[0][0, : len(ids)]
     parts = added(found, len(ids), given)
     rows = found.get("position", (None, None))[0] if "position" in parts else None
-    before = positions_before(_table(model, POSITIONS))
+    before = positions_before(embedding_table(model, POSITIONS))
     numbers, words = words_of_tokens(tokenizer, texts)
     return TokenInputs(
         ids=ids.tolist(),
@@ -89,8 +89,8 @@ def looked_up(model: PreTrainedModel) -> Iterator[dict[str, tuple[Any, Tensor]]]
     def norm(_module: nn.Module, given: tuple[Any, ...], _output: Tensor) -> None:
         found.setdefault("sum", (None, given[0][0]))
 
-    tables = {"token": model.get_input_embeddings(), "segment": _table(model, (SEGMENTS,)),
-              "position": _table(model, POSITIONS)}  # fmt: skip
+    tables = {"token": model.get_input_embeddings(), "segment": embedding_table(model, SEGMENTS),
+              "position": embedding_table(model, POSITIONS)}  # fmt: skip
     hooks = [table.register_forward_hook(keep(name)) for name, table in tables.items() if table is not None]
     hooks += [part.register_forward_hook(norm) for part in model.modules() if type(part).__name__.endswith("Norm")]
     try:
@@ -108,12 +108,16 @@ def added(found: dict[str, tuple[Any, Tensor]], tokens: int, given: Tensor) -> d
         for names in combinations(vectors, count):
             parts = {name: vectors[name].expand(tokens, -1) for name in names}
             total = torch.stack(list(parts.values())).sum(0)
-            if any(is_close(total, one) for one in sums):
+            if any(_is_close(total, one) for one in sums):
                 return parts
     return {}
 
 
-def _table(model: PreTrainedModel, names: Sequence[str]) -> nn.Embedding | None:
+def _is_close(one: Tensor, other: Tensor) -> bool:
+    return one.shape == other.shape and float((one - other).abs().max()) <= CLOSE * float(other.abs().max())
+
+
+def embedding_table(model: PreTrainedModel, names: Sequence[str]) -> nn.Embedding | None:
     """The first table of this name outside the layers."""
     for name, part in model.named_modules():
         if name.rpartition(".")[2] in names and isinstance(part, nn.Embedding):

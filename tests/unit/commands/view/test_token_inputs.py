@@ -8,9 +8,9 @@ import pytest
 import torch
 import transformers
 
-from finetune.commands.view.api import render_view
 from finetune.commands.view.encoder import loaded_encoder
 from finetune.commands.view.look import encode_text, look, shown_tokens
+from finetune.commands.view.page import render_view
 from finetune.commands.view.sentences import sentences_of
 from finetune.commands.view.token_inputs import token_inputs, words_of_tokens
 
