@@ -7,8 +7,7 @@ from math import nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from finetune.analysis.diagnosis.cause import Diagnosis
-from finetune.analysis.diagnosis.diagnose import diagnosis_of_seeds
+from finetune.analysis.diagnosis import Diagnosis, diagnosis_of_seeds
 from finetune.api.quiet import command, plainly
 from finetune.metrics.scores import plain_metrics
 from finetune.runs.data_sizes import best_group, best_run

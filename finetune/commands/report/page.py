@@ -11,8 +11,7 @@ from jinja2 import Environment
 from markupsafe import Markup
 
 from finetune.analysis.data_sizes import learning_curves
-from finetune.analysis.diagnosis.cause import Diagnosis
-from finetune.analysis.diagnosis.diagnose import diagnosis_of_seeds
+from finetune.analysis.diagnosis import Diagnosis, diagnosis_of_seeds
 from finetune.analysis.pages.templates import script_hash, templates_of
 from finetune.commands.report import comparison
 from finetune.commands.report.blocks import Section
