@@ -5,8 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from finetune.analysis.board_form import board_form
 from finetune.analysis.data_sizes import FAILED, LearningCurve, ShareOfRows
 from finetune.analysis.leaderboard import Board, leaderboards
-from finetune.analysis.pages.chart import Axis, chart
-from finetune.analysis.pages.marks import Coordinates, dots, intervals, line
+from finetune.analysis.pages.svg import Axis, Coordinates, chart, dots, intervals, line
 from finetune.commands.report.blocks import Block, TableBlock
 from finetune.commands.report.run_files import PageRuns, RunFiles
 from finetune.commands.report.text import score_text

@@ -5,8 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from markupsafe import Markup
 
-from finetune.analysis.pages.chart import Axis, chart, stacked
-from finetune.analysis.pages.marks import Mark, bars, dots, intervals, line
+from finetune.analysis.pages.svg import Axis, Mark, bars, chart, dots, intervals, line, stacked
 from finetune.analysis.temperature import Temperature
 from finetune.commands.report.blocks import Block, TableBlock
 from finetune.commands.report.run_files import SplitView

@@ -6,11 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from markupsafe import Markup
 
-from finetune.analysis.pages.chart import Axis, chart, names_axis
-from finetune.analysis.pages.marks import Mark, dots, line
-from finetune.analysis.pages.svg import text_width
+from finetune.analysis.pages.svg import Axis, Mark, chart, dots, line, names_axis, text_width
 from finetune.commands.report.blocks import Block, Matrix, TableBlock
-from finetune.commands.report.parts import names_of
+from finetune.commands.report.rows import names_of
 from finetune.commands.report.run_files import SplitView
 from finetune.commands.report.text import NAME, shown_of
 from finetune.data.messages import so_many

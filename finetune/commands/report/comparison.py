@@ -9,7 +9,7 @@ import numpy as np
 from finetune.analysis.compare import compare_runs
 from finetune.analysis.comparison import Changed, Comparison
 from finetune.commands.report.blocks import Block, ShownRow, TableBlock
-from finetune.commands.report.run_files import PageRuns, RunFiles, view_of_run
+from finetune.commands.report.run_files import Group, PageRuns, view_of_run
 from finetune.commands.report.text import NAME, shown_of
 from finetune.data.messages import so_many
 from finetune.errors import UserError
@@ -20,7 +20,7 @@ from finetune.task_types.marked_text import cut
 from finetune.task_types.view import View
 
 
-def compared(groups: Sequence[Sequence[RunFiles]]) -> Comparison | None:
+def compared(groups: Sequence[Group]) -> Comparison | None:
     """The comparison of two groups of one task on the first split.
 
     None for other numbers of groups, where rows differ, predictions are missing or the task is unknown.
@@ -47,7 +47,16 @@ def sentence(found: Comparison) -> str:
     return f"{text} ({between}p {each.p:.2g})."
 
 
-def letter_titles(groups: Sequence[Sequence[RunFiles]]) -> list[str]:
+def one_seed(groups: Sequence[Group]) -> list[str]:
+    """What to train where a side of a comparison has one seed."""
+    single = [letter for letter, group in zip("AB", groups, strict=True) if len(group) == 1]
+    if not single:
+        return []
+    which = "A and B have one seed each" if len(single) == 2 else f"{single[0]} has one seed"
+    return [f"{which}: this compares models, not settings. Train both with 3 seeds, and report all of the runs."]
+
+
+def letter_titles(groups: Sequence[Group]) -> list[str]:
     """A title for each of two sides, with what differs: `A: frozen, 3 seeds`."""
     settings = differing_settings([group[0].record for group in groups])
     return [
@@ -78,7 +87,7 @@ def comparison_blocks(page: PageRuns) -> Iterator[Block]:
     )
 
 
-def _sides(a: Sequence[RunFiles], b: Sequence[RunFiles]) -> TableBlock:
+def _sides(a: Group, b: Group) -> TableBlock:
     """The runs of each side, and the settings that differ."""
     settings = differing_settings([a[0].record, b[0].record])
     keys = list(dict.fromkeys(key for one in settings for key in one))
@@ -96,7 +105,7 @@ def changed_rows_block(page: PageRuns) -> Iterator[Block]:
         yield _changed(page.groups[0], page.groups[1], page.comparison)
 
 
-def _changed(a: Sequence[RunFiles], b: Sequence[RunFiles], found: Comparison) -> Block:
+def _changed(a: Group, b: Group, found: Comparison) -> Block:
     """Rows that only one side's first run has right: those first on which the other is most confident."""
     sides = {side: view_of_run(one[0], found.split) for side, one in (("a", a), ("b", b))}
     sure = {side: _certainties(view) for side, view in sides.items()}

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from finetune.analysis.pages.chart import Axis, chart, names_axis
-from finetune.analysis.pages.marks import Mark, bars, dots, intervals, line, words
+from finetune.analysis.pages.svg import Axis, Mark, bars, chart, dots, intervals, line, names_axis, words
 from finetune.analysis.published import published_for
 from finetune.analysis.recorded_models import COLUMNS, SIZE, compared_cells, old_and_new
 from finetune.commands.report.blocks import Block, TableBlock

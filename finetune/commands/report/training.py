@@ -6,11 +6,9 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from finetune.analysis.pages.chart import Axis, chart
-from finetune.analysis.pages.marks import MARKERS, Mark, level, line
-from finetune.analysis.pages.svg import DASHES, SERIES
+from finetune.analysis.pages.svg import DASHES, MARKERS, SERIES, Axis, Mark, chart, level, line
 from finetune.commands.report.blocks import Block
-from finetune.commands.report.run_files import RunFiles, thinned
+from finetune.commands.report.run_files import RunFiles
 from finetune.commands.report.text import list_text, pairs_text
 from finetune.metrics.metric import Metric
 from finetune.runs.seeds import seed_words
@@ -18,12 +16,13 @@ from finetune.runs.verdict import baseline_words
 
 LEAST_SPAN = 0.05  # of the axis of scores, of their scale
 MOST_CURVES = 6
+DRAWN = 150  # points of a drawn curve
 
 
 def loss_block(run: RunFiles) -> Iterator[Block]:
     """The curves, and the epoch whose weights were kept, where there are several losses."""
     epochs, updates = run.record.epochs, [(at, loss) for at, loss in run.losses if np.isfinite(loss)]
-    points = thinned(updates) if len(updates) > 1 else [(e["epoch"], e["loss"]) for e in epochs]
+    points = _thinned(updates) if len(updates) > 1 else [(e["epoch"], e["loss"]) for e in epochs]
     if len(points) < 2:
         return
     unit = "update" if len(updates) > 1 else "epoch"
@@ -36,6 +35,12 @@ def loss_block(run: RunFiles) -> Iterator[Block]:
         f"{len(epochs)} {part}{'s' * (len(epochs) != 1)}; the weights of {part} {run.record.selected_epoch} were kept."
     )
     yield Block(title="Loss", chart=_loss_chart(points, dev, (unit, part)), note=kept + _overfitting(epochs, run, part))
+
+
+def _thinned(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """At most DRAWN points, each the mean of about as many neighbours."""
+    parts = np.array_split(np.asarray(points, float), min(DRAWN, len(points)))
+    return [(float(part[:, 0].mean()), float(part[:, 1].mean())) for part in parts]
 
 
 def _on_dev(epochs: Sequence[Mapping[str, Any]]) -> list[float | None]:
