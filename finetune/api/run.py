@@ -184,8 +184,8 @@ class Run:
         Raises:
             UserError: Without the extra `report` (or `explain`, if asked for), or if the file cannot be written.
         """
-        write = command("report").write_report_page
-        return Path(write(self.folders, Path(path), out=self.out, explain=explain, force=force))
+        write = command("report").report
+        return Path(write(*self.folders, path=path, explain=explain, out=self.out, force=force))
 
     def __repr__(self) -> str:
         first = self.records[0]
