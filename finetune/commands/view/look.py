@@ -78,7 +78,7 @@ def shown_tokens(tokenizer: "PreTrainedTokenizerBase", ids: Sequence[int]) -> li
     bytes that are a part of a character as `<F0 9F>`.
     """
     tokens = [str(token) for token in tokenizer.convert_ids_to_tokens(list(ids))]
-    if not (tokenizer.is_fast and '"ByteLevel"' in tokenizer.backend_tokenizer.to_str()):
+    if '"ByteLevel"' not in tokenizer.backend_tokenizer.to_str():
         return [shown_jamo(token) for token in tokens]
     decoded = [tokenizer.decode([number]) for number in ids]
     return [

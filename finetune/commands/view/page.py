@@ -126,7 +126,6 @@ def _guess(guess: Guess) -> dict[str, Any]:
 
 def _before(before: StartCompared) -> dict[str, Any]:
     return {
-        "layers": list(before.layers),
         "weights": thousandths(before.weights),
         "moved": thousandths(before.moved),
         "cosines": thousandths(before.cosines),

@@ -120,12 +120,11 @@ class HiddenWords:
 class StartCompared:
     """The encoder with which a run began, on the same tokens as the trained one.
 
-    In some `layers` (from 1) its attention `weights` `(layers, heads, tokens, tokens)`. Of all layers `moved`, the
-    share of each head's attention that is elsewhere after training, `(layers, heads)`, and the `cosines` of a token's
-    vectors before and after, `(layers + 1, tokens)`, of which the first is the input of layer 1.
+    Its attention `weights` `(layers, heads, tokens, tokens)`; `moved`, the share of each head's attention that is
+    elsewhere after training, `(layers, heads)`; and the `cosines` of a token's vectors before and after, `(layers + 1,
+    tokens)`, of which the first is the input of layer 1.
     """
 
-    layers: Sequence[int]
     weights: np.ndarray
     moved: np.ndarray
     cosines: np.ndarray

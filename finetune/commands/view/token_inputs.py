@@ -49,8 +49,6 @@ def token_inputs(
 def words_of_tokens(tokenizer: "PreTrainedTokenizerBase", texts: Sequence[str]) -> tuple[list[int], list[str]]:
     """For each token the number of its word, from 0 and -1 for a token of the model's own; and the words."""
     encoded = tokenizer(*texts, verbose=False)
-    if not encoded.is_fast:
-        return _each_token_a_word(tokenizer, encoded["input_ids"])
     places: dict[tuple[int, int], list[int]] = {}
     for token, (text, word) in enumerate(zip(encoded.sequence_ids(), encoded.word_ids(), strict=True)):
         if text is not None and word is not None:
@@ -63,14 +61,6 @@ def words_of_tokens(tokenizer: "PreTrainedTokenizerBase", texts: Sequence[str]) 
         for token in tokens:
             numbers[token] = number
     return numbers, words
-
-
-def _each_token_a_word(tokenizer: "PreTrainedTokenizerBase", ids: Sequence[int]) -> tuple[list[int], list[str]]:
-    """Each token as a word, for a tokenizer that does not say what its tokens are of."""
-    around = set(tokenizer.all_special_ids) - {tokenizer.unk_token_id, tokenizer.mask_token_id}
-    own = [place for place, number in enumerate(ids) if number not in around]
-    numbers = [own.index(place) if place in own else -1 for place in range(len(ids))]
-    return numbers, [tokenizer.decode([ids[place]]) for place in own]
 
 
 @contextmanager

@@ -72,8 +72,7 @@ def large(layers: int, heads: int, tokens: int, width: int) -> Inside:
         before=BeforeTraining(
             start="<start>",
             compared=StartCompared(
-                layers=[1],
-                weights=weights[:1],
+                weights=weights,
                 moved=generator.random((layers, heads)),
                 cosines=generator.random((layers + 1, tokens)),
             ),
