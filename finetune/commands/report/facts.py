@@ -1,13 +1,12 @@
 """Settings, facts, limits and use of a run."""
 
 import os.path
-import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
 from finetune.analysis.label_errors import suspects
 from finetune.analysis.limits import about_classes, about_labels, about_rows
-from finetune.analysis.model_calls import architecture, example_inputs, quoted, transformers_code
+from finetune.analysis.model_calls import architecture, example_inputs, transformers_code, usage
 from finetune.analysis.temperature import temperature_of
 from finetune.commands.report.blocks import Block, Code, TableBlock
 from finetune.commands.report.run_files import RunFiles, view_of_run
@@ -90,23 +89,11 @@ def use_block(run: RunFiles) -> Iterator[Block]:
     """Commands and code with the run's id, that work in the folder that has the results; of a pre-training run with its
     encoder as the start of others.
     """
-    name, out, model = run.record.id, results_named(run), run.folder.model
-    elsewhere = Path(out) != RESULTS
-    named = quoted(name) + f", out={quoted(out)}" * elsewhere  # `"5f0c2d6e1a", out="my runs"`
+    out, model = results_named(run), run.folder.model
     inputs = example_inputs(next((lines[0] for lines in run.predictions.values() if lines), {}))
-    if run.record.is_pretraining:
-        what, words = "to fine-tune it on labelled data", ["run", "YOURS.csv", f"model={name}"]
-        python = f'run = finetune.train("YOURS.csv", model={named})\nprint(run)'
-    else:
-        ending = Path(str(run.record.recipe["task"])).suffix or ".csv"
-        what = "for a file with the same columns"
-        words = ["predict", name, f"new{ending}", "-o", f"predictions{ending}"]
-        python = f"model = finetune.load({named})\nprint(model({inputs}))"
-    command = shlex.join(["finetune", *words, *(["--out", out] if elsewhere else [])])
-    code = [
-        Code(what=f"On the command line, {what}", text=command),
-        Code(what="In Python", text=f"import finetune\n\n{python}"),
-    ]
+    command, python = usage(run.record, run.record.id, inputs, out=out if Path(out) != RESULTS else "")
+    what = "to fine-tune it on labelled data" if run.record.is_pretraining else "for a file with the same columns"
+    code = [Code(what=f"On the command line, {what}", text=command), Code(what="In Python", text=python)]
     if kind := architecture(model):
         folder = Path(out, *run.folder.path.parts[-2:], model.name)
         code.append(Code(what="With transformers alone", text=transformers_code(str(folder), kind, inputs)))
