@@ -37,7 +37,7 @@ def test_attention_is_those_of_transformers(tiny_encoder: Path) -> None:
     assert np.abs(inside.attention.weights - weights).max() < 1e-6
 
 
-def test_word_vectors_are_hidden_states_of_the_word(tiny_encoder: Path) -> None:
+def test_word_vectors_are_hidden_states_of_transformers(tiny_encoder: Path) -> None:
     encoder = loaded_encoder(str(tiny_encoder), out=Path("results"))
     found = word_vectors(encoder.model, encoder.tokenizer, "bank", BANK)
     sentence = BANK[1]
@@ -47,8 +47,9 @@ def test_word_vectors_are_hidden_states_of_the_word(tiny_encoder: Path) -> None:
         for character in range(sentence.start, sentence.end)
         if (place := encoded.char_to_token(character)) is not None
     }
+    model = transformers.AutoModel.from_pretrained(tiny_encoder, attn_implementation="eager").eval()
     with torch.no_grad():
-        states = encoder.model(**encoded, output_hidden_states=True).hidden_states
+        states = model(**encoded, output_hidden_states=True).hidden_states
     for layer, state in enumerate(states):
         assert np.abs(found.layers[layer, 1] - state[0, sorted(word)].mean(0).numpy()).max() < 1e-6
     assert np.abs(found.context_free - found.context_free[0]).max() < 1e-6
