@@ -8,9 +8,7 @@ from typing import Any
 from heads_charts import chart_file
 
 from finetune.analysis.form import Cells, markdown_table
-from finetune.analysis.pages.chart import Axis, stacked
-from finetune.analysis.pages.marks import MARKERS, Mark, line
-from finetune.analysis.pages.svg import SERIES
+from finetune.analysis.pages.svg import MARKERS, SERIES, Axis, Mark, line, stacked
 
 MEMORY_HEIGHT = 110.0  # units of the chart of memory
 WORDS: dict[str, dict[str, str]] = {

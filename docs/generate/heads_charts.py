@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 from heads_tables import LAYERS_OF, TITLES, changes, jobs_of, mean_curve, runs_of, same_layer
 
-from finetune.analysis.pages.chart import Axis, chart
-from finetune.analysis.pages.marks import Mark, dots, level, line
+from finetune.analysis.pages.svg import Axis, Mark, chart, dots, level, line
 
 TASK = "mrpc"
 SPREAD = 0.055  # units of a layer between its heads

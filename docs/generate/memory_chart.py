@@ -5,8 +5,7 @@ from typing import Any
 
 from heads_charts import chart_file
 
-from finetune.analysis.pages.chart import Axis, chart
-from finetune.analysis.pages.marks import line
+from finetune.analysis.pages.svg import Axis, chart, line
 
 
 def memory_chart(measured: dict[str, Any]) -> str:

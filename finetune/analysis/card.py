@@ -3,14 +3,13 @@
 import hashlib
 import math
 import re
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from finetune.analysis.limits import limits_of
-from finetune.analysis.model_calls import PIPELINES, architecture, example_inputs, quoted, transformers_code
+from finetune.analysis.model_calls import PIPELINES, architecture, data_ending, example_inputs, transformers_code, usage
 from finetune.analysis.pages.templates import require_jinja2
 from finetune.data.characters import census, kind_number
 from finetune.data.messages import percent
@@ -85,7 +84,7 @@ def model_card(
         head=_head(record, kind, lines, name.rpartition("/")[2]), record=record, verdict=verdict_of(seeds).sentence,
         facts=_facts(record, view, use), hub=hub_name, results=name.split("/")[0], exports=exports,
         calls=_calls(record, kind, name, hub_name or f"{name}/{model.name}", example_inputs(next(iter(lines), {}))),
-        ending=_ending(record), scores=_scores(record), chosen=chosen_by_scored(record), spread=_spread(seeds),
+        ending=data_ending(record), scores=_scores(record), chosen=chosen_by_scored(record), spread=_spread(seeds),
         labels=_labels(record), data={name: _data_name(origin) for name, origin in record.data_origin.items()},
         training=_training(record), limits=limits_of(seeds, view, split),
         examples=list(_examples(view)) if with_examples and view is not None else (),
@@ -195,22 +194,13 @@ def _facts(record: RunRecord, view: View | None, use: Mapping[str, Any]) -> dict
 
 def _calls(record: RunRecord, kind: str, name: str, weights: str, inputs: str) -> dict[str, tuple[str, str]]:
     """Ways to call the model, by what they need: (language, code)."""
-    if record.is_pretraining:
-        command = ["run", "YOURS.csv", f"model={name}"]
-        python = f'run = finetune.train("YOURS.csv", model={quoted(name)})\nprint(run)'
-    else:
-        command = ["predict", name, f"new{_ending(record)}", "-o", f"predictions{_ending(record)}"]
-        python = f"model = finetune.load({quoted(name)})\nprint(model({inputs}))"
+    command, python = usage(record, name, inputs)
     calls = {
-        "In Python, with `pip install bert-finetune`": ("python", f"import finetune\n\n{python}"),
-        "On the command line, for a file with the same columns": ("bash", shlex.join(["finetune", *command])),
+        "In Python, with `pip install bert-finetune`": ("python", python),
+        "On the command line, for a file with the same columns": ("bash", command),
     }
     alone = {"With transformers alone": ("python", transformers_code(weights, kind, inputs))} if kind else {}
     return calls | alone
-
-
-def _ending(record: RunRecord) -> str:
-    return Path(str(record.recipe["task"])).suffix or ".csv"
 
 
 def _scores(record: RunRecord) -> dict[str, list[list[str]]]:

@@ -1,9 +1,12 @@
-"""How a run's model is called: what a row of its task is in Python, and code for transformers alone."""
+"""How a run's model is called: on the command line, in Python, and with transformers alone."""
 
 import json
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from finetune.runs.record import RunRecord
 
 PIPELINES = {
     "ForSequenceClassification": "text-classification",
@@ -62,3 +65,23 @@ def transformers_code(folder: str, kind: str, inputs: str) -> str:
         f"model = AutoModel{kind}.from_pretrained(folder)\n"
         "tokenizer = AutoTokenizer.from_pretrained(folder)"
     )
+
+
+def usage(record: RunRecord, name: str, inputs: str, *, out: str = "") -> tuple[str, str]:
+    """How the model of a run is used on the command line and in Python, by its `name`; of a pre-training run as the
+    start of others. `out` is the folder of runs, where that has to be said.
+    """
+    named = quoted(name) + f", out={quoted(out)}" * bool(out)  # `"5f0c2d6e1a", out="my runs"`
+    if record.is_pretraining:
+        words = ["run", "YOURS.csv", f"model={name}"]
+        python = f'run = finetune.train("YOURS.csv", model={named})\nprint(run)'
+    else:
+        ending = data_ending(record)
+        words = ["predict", name, f"new{ending}", "-o", f"predictions{ending}"]
+        python = f"model = finetune.load({named})\nprint(model({inputs}))"
+    return shlex.join(["finetune", *words, *(["--out", out] if out else [])]), f"import finetune\n\n{python}"
+
+
+def data_ending(record: RunRecord) -> str:
+    """The ending of files like those that a run was trained on."""
+    return Path(str(record.recipe["task"])).suffix or ".csv"

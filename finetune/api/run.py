@@ -7,8 +7,7 @@ from math import nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from finetune.analysis.diagnosis.cause import Diagnosis
-from finetune.analysis.diagnosis.diagnose import diagnosis_of_seeds
+from finetune.analysis.diagnosis import Diagnosis, diagnosis_of_seeds
 from finetune.api.quiet import command, plainly
 from finetune.metrics.scores import plain_metrics
 from finetune.runs.data_sizes import best_group, best_run
@@ -185,8 +184,8 @@ class Run:
         Raises:
             UserError: Without the extra `report` (or `explain`, if asked for), or if the file cannot be written.
         """
-        write = command("report").write_report_page
-        return Path(write(self.folders, Path(path), out=self.out, explain=explain, force=force))
+        write = command("report").report
+        return Path(write(*self.folders, path=path, explain=explain, out=self.out, force=force))
 
     def __repr__(self) -> str:
         first = self.records[0]

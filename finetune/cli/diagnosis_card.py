@@ -3,9 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from finetune.analysis.diagnosis.cause import Diagnosis
-from finetune.analysis.diagnosis.commands import DATA
-from finetune.analysis.diagnosis.diagnose import diagnosis_of_seeds
+from finetune.analysis.diagnosis import DATA, Diagnosis, diagnosis_of_seeds
 from finetune.cli.console import Terminal
 from finetune.cli.next_commands import GivenOptions
 from finetune.cli.run_facts import best_of_tasks

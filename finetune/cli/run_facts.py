@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from finetune.analysis.diagnosis.diagnose import diagnosis_of
+from finetune.analysis.diagnosis import diagnosis_of
 from finetune.analysis.recorded_models import old_and_new
 from finetune.cli.console import Terminal, as_plain_text
 from finetune.cli.next_commands import GivenOptions

@@ -1,23 +1,258 @@
-"""Inline SVG: escaped elements, the width of a text in the page's fonts, and round numbers for an axis.
+"""Charts as inline SVG: axes with round numbers, lines, dots, bars and intervals between them, and a legend.
 
-Text stays text, and colours are classes of the page's style sheet, so that they follow its light or dark scheme.
+Room for names is measured in a broad font, so that nothing is cut off. Text stays text, and colours are classes of the
+page's style sheet, so that they follow its light or dark scheme.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from unicodedata import combining, east_asian_width
 
-import numpy as np
 from markupsafe import Markup, escape
 
 from finetune.task_types.marked_text import clean, cut
 
 SIZE = 11.0  # units of a character's height
 WIDTH = 360.0  # units of a chart, about its pixels on a screen of 400
+LINE = 14.0  # units from a line of text to the next
+MOST_NAME = 158.0  # units of a name at the axis: that of the longest baseline
+GAP = 6.0
+KEY = 40.0  # units of a picture in the legend, and what is left free around its name
+UPPER_HEIGHT = 170.0  # of the first of two charts
 DESCRIPTION_CHARS = 2_000  # characters of a chart's description
+LEAST_VALUE = 1e-300  # on a logarithmic axis
 SERIES = ("s1", "s2", "s3", "s4", "s5")  # classes of the style sheet
-NARROW, BROAD = frozenset("iIjlft.,:;'|!()[]· "), frozenset("mwMW@%—…&#+=<>~")
 DASHES = ("", "6 3", "2 3", "8 3 2 3", "4 2")
+NARROW, BROAD = frozenset("iIjlft.,:;'|!()[]· "), frozenset("mwMW@%—…&#+=<>~")
+SHAPES = {
+    "circle": "M-{r} 0a{r} {r} 0 1 0 {d} 0a{r} {r} 0 1 0 -{d} 0z",
+    "square": "M-{r} -{r}h{d}v{d}h-{d}z",
+    "diamond": "M0 -{d}L{d} 0L0 {d}L-{d} 0z",
+    "left": "M{r} -{r}L-{d} 0L{r} {r}z",
+    "right": "M-{r} -{r}L{d} 0L-{r} {r}z",
+    "cross": "M-{r} -{r}L{r} {r}M{r} -{r}L-{r} {r}",
+}
+MARKERS = ("circle", "square", "diamond", "right", "left")
+NOTHING = Markup()
+Coordinates = tuple[float, float]
+Placement = Callable[[float, float], Coordinates]  # from values to units
+Box = tuple[float, float, float, float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Axis:
+    """The values from `low` to `high`, with ticks and their texts; None means: as the marks need.
+
+    `whole`: ticks are whole numbers. `margin` is a share of the span that is left free at the ends. `logarithmic`: the
+    values are positive, and equal ratios are equally far apart; `low`, `high` and `span` are then common logarithms.
+    """
+
+    label: str = ""
+    low: float | None = None
+    high: float | None = None
+    ticks: Sequence[tuple[float, str]] = ()
+    whole: bool = False
+    margin: float = 0.05
+    span: float = 0.0  # at least
+    logarithmic: bool = False
+
+    def at(self, value: float) -> float:
+        """Where a value is between `low` and `high`."""
+        return math.log10(max(value, LEAST_VALUE)) if self.logarithmic else value
+
+    def over(self, values: Sequence[float], most: int) -> "Axis":
+        """The axis with ends and ticks for these values."""
+        known = [at for at in map(self.at, values) if math.isfinite(at)] or [0.0]
+        lowest, highest = min(known), max(known)
+        middle, half = (lowest + highest) / 2, max(highest - lowest, self.span, 1e-9 * abs(highest), 1e-12) / 2
+        free = 2 * half * self.margin
+        low = middle - half - free if self.low is None else self.low
+        high = middle + half + free if self.high is None else self.high
+        high = high if high > low else low + 1
+        steps = round_powers(low, high, most) if self.logarithmic else round_steps(low, high, most, whole=self.whole)
+        ticks = self.ticks or [(at, number_text(at)) for at in steps]
+        return replace(self, low=low, high=high, ticks=ticks)
+
+
+def names_axis(names: Sequence[str]) -> Axis:
+    """An axis with a name for each of 0, 1, 2 ... from the top down."""
+    places = [(-float(index), name) for index, name in enumerate(names)]
+    return Axis(ticks=places, low=-len(names) + 0.4, high=0.6)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mark:
+    """A drawing in the coordinates of a chart, between some points; `name` is its line of the legend, where it has the
+    picture `key`.
+    """
+
+    draw: Callable[[Placement], Sequence[Markup]]
+    points: Sequence[Coordinates]
+    name: str = ""
+    key: Markup = NOTHING
+
+
+def line(
+    points: Sequence[Coordinates],
+    *,
+    colour: str = "s1",
+    dash: str = "",
+    name: str = "",
+    marker: str = "",
+    tips: bool = False,
+) -> Mark:
+    """A line through points, with a marker at each; `tips`: their values are shown under the pointer."""
+    stroke = '<path d="{d}" class="line {colour}" stroke-dasharray="{dash}"/>'
+
+    def draw(place: Placement) -> list[Markup]:
+        placed = [place(*point) for point in points]
+        body = [_element(stroke, d=_path(placed), colour=colour, dash=dash or "none")]
+        shown = [f"{x:.4g}: {y:.4g}" if tips else "" for x, y in points]
+        return body + [_marker(*at, marker, colour, tip) for at, tip in zip(placed, shown, strict=True) if marker]
+
+    key = _element(stroke, d=_path([(0, 0), (22, 0)]), colour=colour, dash=dash or "none")
+    return Mark(draw=draw, points=points, name=name, key=key + (_marker(11, 0, marker, colour) if marker else NOTHING))
+
+
+def level(y: float, x: Coordinates, *, dash: str = "6 3", name: str = "") -> Mark:
+    """A horizontal line at a value, such as a baseline's."""
+    return line([(x[0], y), (x[1], y)], colour="quiet", dash=dash, name=name)
+
+
+def dots(
+    points: Sequence[Coordinates], *, colour: str = "s1", shape: str = "circle", name: str = "", radius: float = 3.2,
+    faint: bool = False, tips: Sequence[str] = (),
+) -> Mark:  # fmt: skip
+    """A marker at each point; `tips` are shown under the pointer."""
+    kind = f"{colour} faint" if faint else colour
+
+    def draw(place: Placement) -> list[Markup]:
+        said = tips or [""] * len(points)
+        return [_marker(*place(*point), shape, kind, tip, radius) for point, tip in zip(points, said, strict=True)]
+
+    return Mark(draw=draw, points=points, name=name, key=_marker(11, 0, shape, colour))
+
+
+def bars(boxes: Sequence[Box], *, colour: str = "s1", name: str = "") -> Mark:
+    """Filled rectangles from (x, y) to (x, y)."""
+
+    def bar(a: float, b: float, c: float, d: float) -> Markup:
+        return _element(
+            '<rect x="{x}" y="{y}" width="{width}" height="{height}" class="bar {colour}"/>',
+            x=min(a, c), y=min(b, d), width=abs(c - a), height=abs(d - b), colour=colour,
+        )  # fmt: skip
+
+    def draw(place: Placement) -> list[Markup]:
+        return [bar(*place(*box[:2]), *place(*box[2:])) for box in boxes]
+
+    return Mark(draw=draw, points=_ends((box[:2], box[2:]) for box in boxes), name=name, key=bar(2, -5, 18, 5))
+
+
+def intervals(ends: Sequence[tuple[Coordinates, Coordinates]], *, colour: str = "s1", name: str = "") -> Mark:
+    """A line from one point to another, as an interval has; vertical or horizontal, with short ends."""
+
+    def interval(low: Coordinates, high: Coordinates) -> Markup:
+        a, b = (0, 4) if abs(high[0] - low[0]) > abs(high[1] - low[1]) else (4, 0)
+        lines = [[low, high], *([(x - a, y - b), (x + a, y + b)] for x, y in (low, high))]
+        return _element('<path d="{d}" class="line {colour}"/>', d=NOTHING.join(map(_path, lines)), colour=colour)
+
+    def draw(place: Placement) -> list[Markup]:
+        return [interval(place(*low), place(*high)) for low, high in ends]
+
+    return Mark(draw=draw, points=_ends(ends), name=name, key=interval((2, 0), (20, 0)))
+
+
+def words(points: Sequence[Coordinates], texts: Sequence[str]) -> Mark:
+    """A text to the right of each point."""
+
+    def draw(place: Placement) -> list[Markup]:
+        placed = [place(*point) for point in points]
+        return [_text(x + 5, y + 4, text) for (x, y), text in zip(placed, texts, strict=True)]
+
+    return Mark(draw=draw, points=points)
+
+
+def _ends(pairs: Iterable[tuple[Coordinates, Coordinates]]) -> list[Coordinates]:
+    return [point for pair in pairs for point in pair]
+
+
+def _marker(x: float, y: float, shape: str, colour: str, tip: str = "", radius: float = 3.2) -> Markup:
+    outline = SHAPES[shape].format(r=f"{radius:g}", d=f"{(2 if shape in ('circle', 'square') else 1.3) * radius:g}")
+    return _element(
+        '<path transform="translate({x} {y})" d="{d}" class="{kind} {colour}">{said}</path>',
+        x=float(x), y=float(y), d=outline, kind="line" if shape == "cross" else "dot", colour=colour,
+        said=_element("<title>{tip}</title>", tip=tip) if tip else NOTHING,
+    )  # fmt: skip
+
+
+def chart(marks: Sequence[Mark], *, x: Axis, y: Axis, says: str, height: float = 220.0) -> Markup:
+    """The picture; `height` is that of the area between the axes. `says` is its text alternative."""
+    return _picture([(marks, y, height)], x, says)
+
+
+def stacked(
+    first: Sequence[Mark], second: Sequence[Mark], *, x: Axis, ys: Sequence[Axis], says: str, below: float = 48.0
+) -> Markup:
+    """Two charts, one over the other, with the same horizontal axis and one legend; `below` is the height of the second
+    between its axes.
+    """
+    return _picture([(first, ys[0], UPPER_HEIGHT), (second, ys[1], below)], x, says)
+
+
+def _picture(panels: Sequence[tuple[Sequence[Mark], Axis, float]], x: Axis, says: str) -> Markup:
+    """Panels of marks, a vertical axis and a height, over a horizontal axis, and one legend."""
+    every = [mark for marks, _, _ in panels for mark in marks]
+    axes = [y.over([b for mark in marks for _, b in mark.points], max(2, int(high // 34))) for marks, y, high in panels]
+    names = [fitted(name, MOST_NAME) for y in axes for _, name in y.ticks]
+    left = max(map(text_width, names), default=0.0) + GAP + 2
+    body, bottom = list[Markup](), -2 * LINE
+    for number, ((marks, _, height), y) in enumerate(zip(panels, axes, strict=True), start=1):
+        across = x if number == len(panels) else replace(x, label="")
+        top = bottom + 2 * LINE + (LINE + 4 if y.label else 6.0)
+        bottom = top + height
+        body += _panel(marks, across.over([a for mark in marks for a, _ in mark.points], 6), y, left, top, bottom)
+    key_at, y_at = WIDTH, bottom + LINE * (1 + bool(x.label)) + 2
+    for mark in {mark.name: mark for mark in every if mark.name}.values():
+        width = KEY + min(text_width(mark.name), WIDTH - KEY)
+        if key_at - 4 + width > WIDTH:
+            key_at, y_at = 4.0, y_at + LINE
+        body.append(_element('<g transform="translate({x} {y})">{key}</g>', x=key_at, y=y_at, key=mark.key))
+        body.append(_text(key_at + 27, y_at + SIZE * 0.36, fitted(mark.name, WIDTH - KEY)))
+        key_at += width
+    said = escape(clean(cut(says, DESCRIPTION_CHARS)))
+    head = f'<svg viewBox="0 0 {WIDTH:.0f} {y_at + 12:.0f}" role="img" aria-label="{said}"><title>{said}</title>'
+    return Markup(clean(head + "\n".join(body) + "</svg>"))
+
+
+def _panel(marks: Sequence[Mark], x: Axis, y: Axis, left: float, top: float, bottom: float) -> Iterator[Markup]:
+    """The elements of a chart between two heights; texts of ticks are left of `left`."""
+    right = WIDTH - max(12.0, text_width(x.ticks[-1][1]) / 2 if x.ticks else 0.0)
+
+    def place(a: float, b: float) -> Coordinates:
+        assert x.low is not None and x.high is not None and y.low is not None and y.high is not None
+        across = left + (x.at(a) - x.low) / (x.high - x.low) * (right - left)
+        return across, bottom - (y.at(b) - y.low) / (y.high - y.low) * (bottom - top)
+
+    if y.label:
+        yield _text(0, top - 8, fitted(y.label, WIDTH), kind="axis")
+    for at, name in y.ticks:
+        _, down = place(x.low or 0.0, at)
+        yield _element('<path d="M{left} {y}H{right}" class="grid"/>', left=left, right=right, y=down)
+        yield _text(left - GAP, down + SIZE * 0.36, fitted(name, MOST_NAME), anchor="end")
+    end = -math.inf  # of the text before: those that would overlap it are left out
+    for value, text in x.ticks:
+        at, half = place(value, 0.0)[0], text_width(text) / 2
+        yield _element('<path d="M{x} {top}V{bottom}" class="grid"/>', x=at, top=top, bottom=bottom)
+        yield _text(at, bottom + LINE, text if at - half >= end else "", anchor="middle")
+        end = end if at - half < end else at + half + 3
+    yield _element('<path d="M{left} {y}H{right}" class="edge"/>', left=left, right=right, y=bottom)
+    for mark in marks:
+        yield from mark.draw(place)
+    if x.label:
+        label = fitted(x.label, WIDTH)
+        middle = min((left + right) / 2, WIDTH - text_width(label) / 2)
+        yield _text(middle, bottom + 2 * LINE, label, anchor="middle", kind="axis")
 
 
 def text_width(text: str, size: float = SIZE) -> float:
@@ -36,29 +271,22 @@ def fitted(text: str, width: float, size: float = SIZE) -> str:
     return _without_middle(text, kept)
 
 
-def element(template: str, **values: object) -> Markup:
+def _element(template: str, **values: object) -> Markup:
     """An element from a template, with its values escaped and numbers rounded."""
     return Markup(template).format(**{name: _short(value) for name, value in values.items()})
 
 
-def text_at(x: float, y: float, text: str, *, anchor: str = "start", kind: str = "") -> Markup:
+def _text(x: float, y: float, text: str, *, anchor: str = "start", kind: str = "") -> Markup:
     """A line of text; `anchor` is start, middle or end."""
-    return element(
+    return _element(
         '<text x="{x}" y="{y}" text-anchor="{anchor}" class="{kind}">{text}</text>',
         x=x, y=y, text=clean(text), anchor=anchor, kind=kind,
     )  # fmt: skip
 
 
-def path(points: Sequence[tuple[float, float]]) -> Markup:
+def _path(points: Sequence[tuple[float, float]]) -> Markup:
     """The `d` of a line through points, given in units."""
     return Markup("M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points))
-
-
-def image(body: Sequence[Markup], *, height: float, says: str) -> Markup:
-    """The whole picture; `says` is its text alternative."""
-    said = escape(clean(cut(says, DESCRIPTION_CHARS)))
-    head = f'<svg viewBox="0 0 {WIDTH:.0f} {height:.0f}" role="img" aria-label="{said}"><title>{said}</title>'
-    return Markup(clean(head + "\n".join(body) + "</svg>"))
 
 
 def round_steps(low: float, high: float, most: int = 6, *, whole: bool = False) -> list[float]:
@@ -93,11 +321,6 @@ def number_text(value: float) -> str:
     if value and not 1e-4 <= abs(value) < 1e7:
         return f"{value:.1e}".replace(".0e", "e").replace("e-0", "e-").replace("e+0", "e")
     return f"{value:,.0f}" if value == round(value) else f"{value:.4g}"
-
-
-def finite(values: Sequence[float]) -> list[float]:
-    """The values that can be drawn."""
-    return [float(value) for value in values if np.isfinite(value)]
 
 
 def _without_middle(text: str, kept: int) -> str:

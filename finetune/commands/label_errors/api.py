@@ -72,6 +72,8 @@ def label_errors(
         UserError: For data that `finetune.train` refuses, text without labels, and settings that choose an epoch on
             dev, which is the fold that is judged.
     """
+    import pandas as pd
+
     if folds < FEWEST_FOLDS:
         raise UserError(f"folds is {folds}", f"Give at least {FEWEST_FOLDS}")
     with ExitStack() as stack:
@@ -83,7 +85,8 @@ def label_errors(
             _trained(path, given | {"split": str(split)}, options, progress=progress).label_errors
             for split in _splits(path, given, folds, folder)
         ]
-    return _together(found)
+    every = pd.concat(found, ignore_index=True).sort_values("belief", ignore_index=True)
+    return every[[name for name in COLUMNS if name in every.columns]]
 
 
 def _trained(path: str, settings: dict[str, Any], options: RunOptions, *, progress: bool | None) -> Run:
@@ -123,25 +126,12 @@ def _splits(path: str, settings: dict[str, Any], folds: int, folder: Path) -> It
         yield file
 
 
-def _together(found: Sequence["pd.DataFrame"]) -> "pd.DataFrame":
-    import pandas as pd
-
-    every = pd.concat(found, ignore_index=True).sort_values("belief", ignore_index=True)
-    return every[[name for name in COLUMNS if name in every.columns]]
-
-
 def in_folds(kind: DataType, rows: Sequence[OwnRow], count: int) -> list[list[int]]:
     """The indexes of the rows of each part: stratified by label, rows with one text together, whatever their order."""
     units: dict[str, list[int]] = {}
     for index, row in enumerate(rows):
         units.setdefault(kind.unit(row), []).append(index)
     strata = kind.row_strata(rows)
-    ordered = sorted(units.items(), key=lambda unit: (str(strata[unit[1][0]]), _hash(unit[0])))
-    found: list[list[int]] = [[] for _ in range(count)]
-    for place, (_, members) in enumerate(ordered):
-        found[place % count] += members
-    return [sorted(part) for part in found]
-
-
-def _hash(text: str) -> bytes:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+    hashes = {unit: hashlib.sha256(unit.encode("utf-8", "surrogatepass")).digest() for unit in units}
+    ordered = sorted(units, key=lambda unit: (str(strata[units[unit][0]]), hashes[unit]))
+    return [sorted(index for unit in ordered[part::count] for index in units[unit]) for part in range(count)]

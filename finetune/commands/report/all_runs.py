@@ -1,14 +1,13 @@
 """All runs of a page: a line each, the learning curve over the size of the data, three or more settings compared."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from finetune.analysis.board_form import board_form
 from finetune.analysis.data_sizes import FAILED, LearningCurve, ShareOfRows
 from finetune.analysis.leaderboard import Board, leaderboards
-from finetune.analysis.pages.chart import Axis, chart
-from finetune.analysis.pages.marks import Coordinates, dots, intervals, line
+from finetune.analysis.pages.svg import Axis, Coordinates, chart, dots, intervals, line
 from finetune.commands.report.blocks import Block, TableBlock
-from finetune.commands.report.run_files import PageRuns, RunFiles
+from finetune.commands.report.run_files import PageRuns
 from finetune.commands.report.text import score_text
 from finetune.data.messages import so_many
 from finetune.runs.data_sizes import exact_percent, of_largest_sizes, share_of
@@ -22,13 +21,13 @@ SHARED = ("task", "model", "seed", "finished", "headline")  # columns that runs 
 def overview_block(page: PageRuns) -> Iterator[Block]:
     """Headline score and best baseline of each run; what is the same for all of several is in the note."""
     sizes = any(share_of(run.record) < 1 for run in page.runs)
-    lines = [_run_line(run, sizes=sizes) for run in page.runs]
-    same = {name: value for name, value in lines[0].items() if all(line[name] == value for line in lines)}
-    common = [name for name in same if name in SHARED]
+    lines = [_run_line(run.record, sizes=sizes) for run in page.runs]
+    common = {name: lines[0][name] for name in SHARED if len({line[name] for line in lines}) == 1}
     columns = [name for name in lines[0] if name not in common]
+    shared = [value if value.startswith(f"{name} ") else f"{name} {value}" for name, value in common.items()]
     yield Block(
         title="Runs",
-        note=f"All: {', '.join(_named(name, same[name]) for name in common)}." if common else "",
+        note=f"All: {', '.join(shared)}." if shared else "",
         table=TableBlock(
             columns=columns, rows=[[line[name] for name in columns] for line in lines], left=len(columns) - 2
         ),
@@ -36,14 +35,8 @@ def overview_block(page: PageRuns) -> Iterator[Block]:
     )
 
 
-def _named(name: str, value: str) -> str:
-    """`model minilm`; `seed 42`, whose value names it."""
-    return value if value.startswith(f"{name} ") else f"{name} {value}"
-
-
-def _run_line(run: RunFiles, *, sizes: bool) -> dict[str, str]:
+def _run_line(record: RunRecord, *, sizes: bool) -> dict[str, str]:
     """The cells of a run by column; with `sizes` also its share of the training rows."""
-    record = run.record
     metric, best = record.metric(record.headline), record.best_baseline(record.first_split, record.headline)
     return {
         "id": record.id,
@@ -62,44 +55,40 @@ def learning_curve(curve: LearningCurve) -> Block:
     """The mean score by size with its interval, each seed, failed runs, and the best baseline at that size."""
     sizes = curve.sizes
     metric = sizes[0].verdict.metric
-    points = [(float(size.rows), metric.scaled(size.verdict.score)) for size in sizes]
-    seeds = [_point(size, record) for size in sizes for record in size.records]
-    bad = [_point(size, record) for size in sizes for record in size.failed]
-    ends = [_ends(size) for size in sizes if size.verdict.interval is not None]
-    base = [(float(size.rows), metric.scaled(size.baseline)) for size in sizes if size.baseline is not None]
+
+    def at(size: ShareOfRows, score: float) -> Coordinates:
+        return float(size.rows), metric.scaled(score)
+
+    def scores(size: ShareOfRows, records: Sequence[RunRecord]) -> list[Coordinates]:
+        return [at(size, record.scores[size.verdict.split][metric.name]) for record in records]
+
+    ends = [(at(size, found[0]), at(size, found[1])) for size in sizes if (found := size.verdict.interval) is not None]
+    base = [at(size, size.baseline) for size in sizes if size.baseline is not None]
+    seeds, bad = (
+        [point for size in sizes for point in scores(size, getattr(size, some))] for some in ("records", "failed")
+    )
     marks = [intervals(ends, name="95 % interval")] if ends else []
-    marks += [line(points, marker="circle", name="mean", tips=True)]
+    marks += [line([at(size, size.verdict.score) for size in sizes], marker="circle", name="mean", tips=True)]
     if len(seeds) > len(sizes):
         marks.append(dots(seeds, faint=True, name="a seed", radius=2.4))
     if len(base) > 1:
         marks.append(line(base, colour="s2", dash="6 3", marker="square", name="best baseline", tips=True))
     if bad:  # on top: often they are at the baseline
         marks.append(dots(bad, shape="cross", colour="ink", name=FAILED, radius=4.5))
-    texts = "; ".join(map(_in_words, sizes))
+    said = [
+        f"{so_many(size.rows)} {metric.shown(size.verdict.score)}"
+        + f", {len(size.failed)} of {so_many(len(size.records), 'run')} {FAILED}" * bool(size.failed)
+        for size in sizes
+    ]
     return Block(
         title=f"Learning curve of {sizes[0].records[0].task}",
         note=f"{curve.answer} {curve.worth}".strip(),
         chart=chart(
             marks, x=Axis(label="training rows", low=0.0), y=Axis(label=curve.score), height=220,
-            says=f"{curve.score} by training rows: {texts}",
+            says=f"{curve.score} by training rows: {'; '.join(said)}",
         ),
         table=TableBlock(columns=curve.columns, rows=curve.cells),
     )  # fmt: skip
-
-
-def _point(size: ShareOfRows, record: RunRecord) -> Coordinates:
-    metric = size.verdict.metric
-    return float(size.rows), metric.scaled(record.scores[size.verdict.split][metric.name])
-
-
-def _in_words(size: ShareOfRows) -> str:
-    failures = f", {len(size.failed)} of {so_many(len(size.records), 'run')} {FAILED}" * bool(size.failed)
-    return f"{so_many(size.rows)} {size.verdict.metric.shown(size.verdict.score)}{failures}"
-
-
-def _ends(size: ShareOfRows) -> tuple[Coordinates, Coordinates]:
-    low, high = map(size.verdict.metric.scaled, size.verdict.interval or ())
-    return (float(size.rows), low), (float(size.rows), high)
 
 
 NUMBERS = ("seeds", "score", "95 % interval", "to the best", "p (Holm)", "against baseline")  # what fits a page
@@ -112,28 +101,28 @@ def settings_compared_blocks(page: PageRuns) -> Iterator[Block]:
     for task in dict.fromkeys(record.task for record in records):
         for board in leaderboards([record for record in records if record.task == task]):
             if len(board.lines) >= SETTINGS_NEEDED:
-                yield from _board_blocks(board)
+                yield _board_block(board)
 
 
-def _board_blocks(board: Board) -> Iterator[Block]:
+def _board_block(board: Board) -> Block:
+    """The place, model and settings of each line as one cell, then its numbers."""
     form = board_form([board])
+    lines = [dict(zip(form.headings, row[1:], strict=True)) for row in form.rows]
     numbers = [name for name in NUMBERS if name in form.headings]
-    yield Block(
+    notes = [f"{note[:1].upper()}{note[1:]}." for note in (board.title, *board.notes)]
+    return Block(
         title=f"Settings of {board.task} compared",
-        note=f"{board.title[:1].upper()}{board.title[1:]}. "
-        + " ".join(f"{note[:1].upper()}{note[1:]}." for note in board.notes),
+        note=" ".join(notes),
         hint="A click on a column's name sorts by it.",
         table=TableBlock(
             columns=["settings", *numbers],
-            rows=[_board_cells(dict(zip(form.headings, row[1:], strict=True)), numbers) for row in form.rows],
+            rows=[
+                [f"{each['']} {', '.join(filter(None, [each['model'], each['settings']]))}"]
+                + [each[name] for name in numbers]
+                for each in lines
+            ],
             strong=[0],
             sorts=True,
         ),
         wide=True,
     )
-
-
-def _board_cells(line: Mapping[str, str], numbers: Sequence[str]) -> list[str]:
-    """The place, model and settings of a line as one cell, then these of its numbers."""
-    name = f"{line['']} {', '.join(filter(None, [line['model'], line['settings']]))}"
-    return [name, *(line[column] for column in numbers)]

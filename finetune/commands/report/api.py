@@ -46,27 +46,12 @@ def report(
         UserError: Without the extra `report` (or `explain`, if asked for), for an unknown run, or if the file cannot
                 be written.
     """
-    page, names = Path(path), run_names(runs)
-    return write_report_page(names, page, out=Path(out), explain=explain, force=force)
-
-
-def write_report_page(
-    names: Sequence[str],
-    file: Path,
-    *,
-    out: Path,
-    explain: int = 0,
-    force: bool = False,
-) -> Path:
-    """Writes the report of these runs and returns its path; with `explain` it shows what words add.
-
-    Raises UserError as `write_report` does, and for a number of explanations that is not 0 to MOST_EXPLAINED.
-    """
+    file, names = Path(path), run_names(runs)
     if not 0 <= explain <= MOST_EXPLAINED:
         raise UserError(f"explain is {shown_value(explain)}", f"Give the number of errors, 0 to {MOST_EXPLAINED}")
     require_replaceable_output(file, endings=PAGE, reads=names, force=force)
-    weights = _weights(names, explain, out) if explain else None
-    write_report(names, file, out=out, weights=weights)
+    folder = Path(out)
+    write_report(names, file, out=folder, weights=_weights(names, explain, folder) if explain else None)
     show_page(file)
     return file
 

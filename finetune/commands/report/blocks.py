@@ -130,7 +130,8 @@ class Block:
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """Blocks under a heading; `level` is 2 for a run, 3 for a split of it. `link` is a short title.
+    """Blocks under a heading; `level` is 2 for a run, 3 for a split of it. `link` is a short title, and
+    `more` the title of what is folded.
 
     A `folded` section is collapsed until clicked.
     """
@@ -139,6 +140,7 @@ class Section:
     title: str
     blocks: Sequence[Block]
     link: str = ""
+    more: str = ""
     level: int = 2
     note: str = ""
     folded: bool = False

@@ -9,7 +9,7 @@ from finetune.cli.arguments import RESULTS, Out, Quiet, Replace
 from finetune.cli.libraries import load_libraries
 from finetune.cli.terminal import say
 from finetune.cli.which_run import say_which
-from finetune.commands.report.api import MOST_EXPLAINED, write_report_page
+from finetune.commands.report.api import MOST_EXPLAINED, report
 from finetune.data.outputs import PAGE, require_replaceable_output
 
 EXPLAINED = "Show what words add, for N confident errors and some right rows."
@@ -18,10 +18,7 @@ EXPLAINED = "Show what words add, for N confident errors and some right rows."
 def report_command(
     runs: Annotated[list[str], typer.Argument(help="Runs (folder, id, or task: its latest run).")],
     output: Annotated[Path, typer.Option("-o", "--output", help="The HTML file to write.")] = Path("report.html"),
-    explain: Annotated[
-        int,
-        typer.Option(min=0, max=MOST_EXPLAINED, help=EXPLAINED),
-    ] = 0,
+    explain: Annotated[int, typer.Option(min=0, max=MOST_EXPLAINED, help=EXPLAINED)] = 0,
     force: Replace = False,
     out: Out = RESULTS,
     quiet: Quiet = False,
@@ -32,5 +29,5 @@ def report_command(
         say_which(runs, out)
     if explain:
         load_libraries("" if quiet else "loading the models", "finetune.inference.predictor")
-    write_report_page(runs, output, out=out, explain=explain, force=force)
+    report(*runs, path=output, explain=explain, out=out, force=force)
     say(f"{output}: {output.stat().st_size / 1e6:.1f} MB, a page for a browser")

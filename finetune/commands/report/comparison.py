@@ -2,25 +2,24 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import starmap
 
 import numpy as np
 
 from finetune.analysis.compare import compare_runs
 from finetune.analysis.comparison import Changed, Comparison
 from finetune.commands.report.blocks import Block, ShownRow, TableBlock
-from finetune.commands.report.run_files import PageRuns, RunFiles, view_of_run
+from finetune.commands.report.run_files import Group, PageRuns, view_of_run
 from finetune.commands.report.text import NAME, shown_of
 from finetune.data.messages import so_many
 from finetune.errors import UserError
-from finetune.metrics.metric import Metric
-from finetune.metrics.significance import Difference
 from finetune.runs.seeds import differing_settings
 from finetune.task_types.marked_text import cut
 from finetune.task_types.view import View
 
+ROWS_SHOWN = 20  # rows that changed
 
-def compared(groups: Sequence[Sequence[RunFiles]]) -> Comparison | None:
+
+def compared(groups: Sequence[Group]) -> Comparison | None:
     """The comparison of two groups of one task on the first split.
 
     None for other numbers of groups, where rows differ, predictions are missing or the task is unknown.
@@ -41,35 +40,43 @@ def sentence(found: Comparison) -> str:
         return f"A and B have the same {found.split} {name}."
     unit = " points" if metric.scale == 100 else ""
     word = "better" if metric.rank(each.b) > metric.rank(each.a) else "worse"
-    between = f"95 % {_interval(each, metric)}, " if each.interval else ""
+    between = f"95 % {' to '.join(map(metric.signed, each.interval))}, " if each.interval else ""
     chance = ", which may be chance" if each.p > 0.05 else ""
     text = f"B is {word} than A in {found.split} {name}{chance}: B - A is {metric.signed(each.value)}{unit}"
     return f"{text} ({between}p {each.p:.2g})."
 
 
-def letter_titles(groups: Sequence[Sequence[RunFiles]]) -> list[str]:
-    """A title for each of two sides, with what differs: `A: frozen, 3 seeds`."""
+def one_seed(groups: Sequence[Group]) -> list[str]:
+    """What to train where a side of a comparison has one seed."""
+    single = [letter for letter, group in zip("AB", groups, strict=True) if len(group) == 1]
+    if not single:
+        return []
+    which = "A and B have one seed each" if len(single) == 2 else f"{single[0]} has one seed"
+    return [f"{which}: this compares models, not settings. Train both with 3 seeds, and report all of the runs."]
+
+
+def letter_titles(groups: Sequence[Group]) -> list[str]:
+    """A title for each of two sides, with what differs: `A: not frozen, train.epochs 3, 3 seeds`."""
+
+    def in_words(key: str, value: object) -> str:
+        return cut({True: key, False: f"not {key}"}[value] if isinstance(value, bool) else f"{key} {value}", NAME)
+
     settings = differing_settings([group[0].record for group in groups])
     return [
-        f"{letter}: {', '.join([*starmap(_in_words, one.items()), so_many(len(group), 'seed')])}"
+        f"{letter}: {', '.join([*(in_words(*each) for each in one.items()), so_many(len(group), 'seed')])}"
         for letter, group, one in zip("AB", groups, settings, strict=True)
     ]
 
 
-def _in_words(key: str, value: object) -> str:
-    """`frozen`, `not frozen`, `train.epochs 3`"""
-    return cut({True: key, False: f"not {key}"}[value] if isinstance(value, bool) else f"{key} {value}", NAME)
-
-
-def _interval(each: Difference, metric: Metric) -> str:
-    return " to ".join(map(metric.signed, each.interval or ()))
-
-
 def comparison_blocks(page: PageRuns) -> Iterator[Block]:
-    """A table of the metrics, and how the settings differ, if there is a comparison."""
+    """The runs and settings of each side, and a table of the metrics, if there is a comparison."""
     if (found := page.comparison) is None:
         return
-    yield Block(title="A and B", table=_sides(*page.groups))
+    settings = differing_settings([side[0].record for side in page.groups])
+    rows = [["runs", *(", ".join(one.record.id for one in side) for side in page.groups)]]
+    for key in dict.fromkeys(key for one in settings for key in one):
+        rows.append([key, *(cut(str(one.get(key, "–"))) for one in settings)])
+    yield Block(title="A and B", table=TableBlock(columns=["", "A", "B"], rows=rows, left=3))
     notes = " ".join(f"{note[:1].upper()}{note[1:]}." for note in found.notes)
     yield Block(
         title="Difference",
@@ -78,58 +85,40 @@ def comparison_blocks(page: PageRuns) -> Iterator[Block]:
     )
 
 
-def _sides(a: Sequence[RunFiles], b: Sequence[RunFiles]) -> TableBlock:
-    """The runs of each side, and the settings that differ."""
-    settings = differing_settings([a[0].record, b[0].record])
-    keys = list(dict.fromkeys(key for one in settings for key in one))
-    rows = [["runs", *(", ".join(one.record.id for one in side) for side in (a, b))]]
-    rows += [[key, *(cut(str(one.get(key, "–"))) for one in settings)] for key in keys]
-    return TableBlock(columns=["", "A", "B"], rows=rows, left=3)
-
-
-ROWS_SHOWN = 20
-
-
 def changed_rows_block(page: PageRuns) -> Iterator[Block]:
-    """At most ROWS_SHOWN rows, where A and B are compared and some rows changed."""
-    if page.comparison is not None and page.comparison.changed:
-        yield _changed(page.groups[0], page.groups[1], page.comparison)
-
-
-def _changed(a: Sequence[RunFiles], b: Sequence[RunFiles], found: Comparison) -> Block:
-    """Rows that only one side's first run has right: those first on which the other is most confident."""
-    sides = {side: view_of_run(one[0], found.split) for side, one in (("a", a), ("b", b))}
-    sure = {side: _certainties(view) for side, view in sides.items()}
-
-    def confidence(one: Changed) -> float:
-        return sure["b" if one.better == "a" else "a"].get(str(one.row["id"]), -np.inf)
-
-    better = {
-        side: sorted((one for one in found.changed if one.better == side), key=confidence, reverse=True)
-        for side in sides
+    """At most ROWS_SHOWN rows that only one side's first run has right, where A and B are compared: those first on
+    which the other is most confident.
+    """
+    found = page.comparison
+    if found is None or not found.changed:
+        return
+    views = {side: view_of_run(group[0], found.split) for side, group in zip("ab", page.groups, strict=True)}
+    sure = {
+        (side, str(line["id"])): float(confidence)
+        for side, view in views.items()
+        if view is not None
+        for line, confidence in zip(view.lines, view.certainty(), strict=True)
     }
-    half = ROWS_SHOWN // 2
-    shown = [*better["a"][:half], *better["b"][: ROWS_SHOWN - min(half, len(better["a"]))]]
-    first = " (of each side's first run)" if len(a) > 1 or len(b) > 1 else ""
+
+    def confidence_of(one: Changed) -> float:
+        return sure.get(("b" if one.better == "a" else "a", str(one.row["id"])), -np.inf)
+
+    by_confidence = sorted(found.changed, key=confidence_of, reverse=True)
+    only_a, only_b = ([one for one in by_confidence if one.better == side] for side in "ab")
+    shown = only_a[: ROWS_SHOWN // 2]
+    shown += only_b[: ROWS_SHOWN - len(shown)]
+    first = " (of each side's first run)" if any(len(group) > 1 for group in page.groups) else ""
     note = (
-        f"{so_many(len(better['a']))} that only A has right, {len(better['b']):,} that only B has right{first}; those "
+        f"{so_many(len(only_a))} that only A has right, {len(only_b):,} that only B has right{first}; those "
         f"first on which the other is most confident. {shown_of(len(shown), len(found.changed), 'rows')}"
     )
-    view = sides["a"]
-    lines = {} if view is None else {str(line["id"]): line for line in view.lines}
-    rows = [] if view is None else [_row(view, one, lines[str(one.row["id"])], confidence(one)) for one in shown]
-    return Block(title="Rows that changed", note=note, shown=rows, wide=True)
+    rows = [] if (view := views["a"]) is None else [_row(view, one, confidence_of(one)) for one in shown]
+    yield Block(title="Rows that changed", note=note, shown=rows, wide=True)
 
 
-def _certainties(view: View | None) -> dict[str, float]:
-    """The confidence of each row's most confident error, by the row's id."""
-    if view is None:
-        return {}
-    return dict(zip((str(line["id"]) for line in view.lines), view.certainty().tolist(), strict=True))
-
-
-def _row(view: View, one: Changed, line: dict[str, object], confidence: float) -> ShownRow:
-    """The row with both predictions; its text is marked with A's. `confidence` is that of the wrong one."""
+def _row(view: View, one: Changed, confidence: float) -> ShownRow:
+    """The row with both predictions; its text is marked with A's. `confidence` is of the wrong one."""
+    line = next(line for line in view.lines if str(line["id"]) == str(one.row["id"]))
     sure = f" ({100 * confidence:.1f} %)" if view.bounded and 0 < confidence <= 1 else ""
     a, b = (
         f"{side.upper()}: {cut(view.says(value))}{sure * (one.better != side)}"

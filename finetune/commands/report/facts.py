@@ -1,13 +1,12 @@
 """Settings, facts, limits and use of a run."""
 
 import os.path
-import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
 from finetune.analysis.label_errors import suspects
 from finetune.analysis.limits import about_classes, about_labels, about_rows
-from finetune.analysis.model_calls import architecture, example_inputs, quoted, transformers_code
+from finetune.analysis.model_calls import architecture, example_inputs, transformers_code, usage
 from finetune.analysis.temperature import temperature_of
 from finetune.commands.report.blocks import Block, Code, TableBlock
 from finetune.commands.report.run_files import RunFiles, view_of_run
@@ -15,7 +14,7 @@ from finetune.commands.report.text import value_text
 from finetune.data.messages import noun, so_many
 from finetune.runs.folder import RESULTS
 from finetune.runs.lineage import lineage_words
-from finetune.runs.recipe_diff import Setting, settings_of
+from finetune.runs.recipe_diff import settings_of
 from finetune.storage.stored import data_name_of
 from finetune.task_types.marked_text import cut
 
@@ -23,17 +22,16 @@ from finetune.task_types.marked_text import cut
 def settings_block(*runs: RunFiles) -> Iterator[Block]:
     """Settings that differ from the defaults, the others folded; one column per run."""
     found = settings_of([run.record for run in runs])
-    changed, others = ([_setting_row(one) for one in found if one.changed == wanted] for wanted in (True, False))
+    changed, others = (
+        [[one.key, *map(value_text, (*one.values, one.default))] for one in found if one.changed == wanted]
+        for wanted in (True, False)
+    )
     columns = ["setting", *([run.record.id for run in runs] if len(runs) > 1 else ["this run"]), "default"]
     table = TableBlock(columns=columns, rows=changed, left=len(columns), folded=others)
     differ, do = noun(len(changed), "differs", "differ"), noun(len(others), "does", "do")
     note = f"{so_many(len(changed), 'setting')} {differ} from the defaults of a recipe, {len(others)} {do} not. "
     note += "The default is that of a recipe; for your own data finetune chooses some settings."
     yield Block(title="Settings", note=note, table=table, wide=len(runs) > 1)
-
-
-def _setting_row(one: Setting) -> list[str]:
-    return [one.key, *(value_text(value) for value in one.values), value_text(one.default)]
 
 
 def facts_block(run: RunFiles) -> Iterator[Block]:
@@ -78,8 +76,7 @@ def _about_predictions(run: RunFiles) -> Iterator[str]:
     if view is None:
         return
     yield from about_classes(view.classes(), split)
-    count = int(suspects(view, temperature_of(view)).sum())
-    if count:
+    if count := int(suspects(view, temperature_of(view)).sum()):
         share = 100 * count / len(view.lines)
         why = "whose label the model contradicts with high confidence" if view.bounded else "with a very large error"
         yield (
@@ -89,66 +86,23 @@ def _about_predictions(run: RunFiles) -> Iterator[str]:
 
 
 def use_block(run: RunFiles) -> Iterator[Block]:
-    """Commands and code with the run's id, that work in the folder that has the results."""
-    kind = architecture(run.folder.model)
-    code = _fine_tuning(run) if run.record.is_pretraining else _predicting(run)
-    if kind:
-        code.append(
-            Code(what="With transformers alone", text=transformers_code(_model_folder(run), kind, _inputs(run)))
-        )
-    whole = (run.folder.model / "config.json").is_file()
+    """Commands and code with the run's id, that work in the folder that has the results; of a pre-training run with its
+    encoder as the start of others.
+    """
+    out, model = results_named(run), run.folder.model
+    inputs = example_inputs(next((lines[0] for lines in run.predictions.values() if lines), {}))
+    command, python = usage(run.record, run.record.id, inputs, out=out if Path(out) != RESULTS else "")
+    what = "to fine-tune it on labelled data" if run.record.is_pretraining else "for a file with the same columns"
+    code = [Code(what=f"On the command line, {what}", text=command), Code(what="In Python", text=python)]
+    if kind := architecture(model):
+        folder = Path(out, *run.folder.path.parts[-2:], model.name)
+        code.append(Code(what="With transformers alone", text=transformers_code(str(folder), kind, inputs)))
     missing = " The model's own folder was not there when this page was written: run it again first."
-    note = f"In the folder that has {results_named(run)}{os.sep}." + missing * (not whole)
+    note = f"In the folder that has {out}{os.sep}." + missing * (not (model / "config.json").is_file())
     yield Block(title="How to use this model", note=note, code=code)
-
-
-def _predicting(run: RunFiles) -> list[Code]:
-    ending = Path(str(run.record.recipe["task"])).suffix or ".csv"
-    command = _command(run, "predict", "RUN", f"new{ending}", "-o", f"predictions{ending}")
-    return [
-        Code(what="On the command line, for a file with the same columns", text=command),
-        Code(
-            what="In Python",
-            text=f"import finetune\n\nmodel = finetune.load({_arguments(run)})\nprint(model({_inputs(run)}))",
-        ),
-    ]
-
-
-def _fine_tuning(run: RunFiles) -> list[Code]:
-    """The encoder of a pre-training run as the start of others."""
-    train = f'run = finetune.train("YOURS.csv", model={_arguments(run)})'
-    return [
-        Code(
-            what="On the command line, to fine-tune it on labelled data",
-            text=_command(run, "run", "YOURS.csv", "model=RUN"),
-        ),
-        Code(what="In Python", text=f"import finetune\n\n{train}\nprint(run)"),
-    ]
-
-
-def _command(run: RunFiles, *words: str) -> str:
-    """A command on a run, with its results folder."""
-    out = results_named(run)
-    options = ["--out", out] if Path(out) != RESULTS else []
-    return shlex.join(["finetune", *(word.replace("RUN", run.record.id) for word in words), *options])
-
-
-def _arguments(run: RunFiles) -> str:
-    """`"5f0c2d6e1a", out="my runs"`"""
-    out = results_named(run)
-    return quoted(run.record.id) + (f", out={quoted(out)}" if Path(out) != RESULTS else "")
 
 
 def results_named(run: RunFiles) -> str:
     """The results folder from here; where that is above or elsewhere, its name: a page tells nothing of the machine."""
     found = Path(os.path.relpath(run.folder.path.parent.parent))
     return found.name if os.pardir in found.parts else str(found)
-
-
-def _inputs(run: RunFiles) -> str:
-    """What a row of the task is for `model(...)`."""
-    return example_inputs(next((lines[0] for lines in run.predictions.values() if lines), {}))
-
-
-def _model_folder(run: RunFiles) -> str:
-    return str(Path(results_named(run), run.folder.path.parent.name, run.folder.path.name, run.folder.model.name))

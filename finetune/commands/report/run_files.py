@@ -1,11 +1,8 @@
 """What blocks of a report are about: the files of a run, a split of it, and all runs of the page."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 from finetune.analysis.comparison import Comparison
 from finetune.analysis.data_sizes import LearningCurve
@@ -39,6 +36,42 @@ class RunFiles:
     def name(self) -> str:
         """Task and id."""
         return f"{self.record.task} {self.record.id}"
+
+
+Group = Sequence[RunFiles]  # runs that differ only in seeds
+
+
+@dataclass(frozen=True, kw_only=True)
+class SplitView:
+    """The predictions of a split, and the id of the split's section on the page.
+
+    `budget` is how many bytes of the page its rows may take. `weights` has, by a row's id, what each of its words adds
+    to the prediction, where that was computed.
+    """
+
+    view: View
+    section: str
+    budget: int
+    temperature: Temperature | None = None
+    weights: Mapping[str, Sequence[WordWeight]] = field(default_factory=dict)
+
+    @property
+    def rows_id(self) -> str:
+        """The id of the element with the split's rows, which other blocks link to."""
+        return f"{self.section}-rows"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PageRuns:
+    """The runs in order, those together that differ only in seeds, the learning curves, and the comparison of A and B.
+
+    A learning curve's sizes are not compared as A and B.
+    """
+
+    runs: Sequence[RunFiles]
+    groups: Sequence[Group]
+    curves: Sequence[LearningCurve]
+    comparison: Comparison | None
 
 
 def find_folders(names: Sequence[str], out: Path) -> list[RunFolder]:
@@ -77,76 +110,24 @@ def view_of_run(run: RunFiles, split: str) -> View | None:
     return split_view_of(run.record, run.folder, split, run.predictions.get(split, ()))
 
 
-@dataclass(frozen=True, kw_only=True)
-class SplitView:
-    """The predictions of a split, the run, and the id of the split's section on the page.
-
-    `budget` is how many bytes of the page its rows may take. `weights` has, by a row's id, what each of its words adds
-    to the prediction, where that was computed.
-    """
-
-    view: View
-    run: RunFiles
-    name: str
-    section: str
-    budget: int
-    temperature: Temperature | None = None
-    weights: Mapping[str, Sequence[WordWeight]] = field(default_factory=dict)
-
-    @property
-    def rows_id(self) -> str:
-        """The id of the element with the split's rows, which other blocks link to."""
-        return f"{self.section}-rows"
-
-
-Group = Sequence[RunFiles]  # runs that differ only in seeds
-
-
-@dataclass(frozen=True, kw_only=True)
-class PageRuns:
-    """The runs in order, those together that differ only in seeds, the learning curves, and the comparison of A and B.
-
-    A learning curve's sizes are not compared as A and B.
-    """
-
-    runs: Sequence[RunFiles]
-    groups: Sequence[Group]
-    curves: Sequence[LearningCurve]
-    comparison: Comparison | None
-
-
-DRAWN = 150  # points of a drawn curve
-
-
 def read_losses(lines: Iterable[str]) -> tuple[list[tuple[int, float]], int]:
-    """(update, loss) of the last training in a log, in order; and the number of lines that are not events.
+    """(update, loss) of the last training in a log, in order; and the number of lines that are not events, such as the
+    last line of a killed run.
 
     A resumed run may have repeated some updates: the later ones count.
     """
     losses: dict[int, float] = {}
     damaged = 0
-    for event in _events(lines):
+    for line in lines:
+        event = logged(line)
         if event is None:
             damaged += 1
         elif event["event"] == "training":
             losses = {update: loss for update, loss in losses.items() if update <= event.get("done", 0)}
         elif event["event"] == "updates":
-            found = event.get("losses") or []
-            losses |= dict(enumerate(found, start=event["update"] - len(found) + 1))
+            last, found = event.get("update"), event.get("losses")
+            if isinstance(last, int) and isinstance(found, list):
+                losses |= dict(enumerate(found, start=last - len(found) + 1))
+            else:
+                damaged += 1
     return sorted(losses.items()), damaged
-
-
-def thinned(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """At most DRAWN points, each the mean of about as many neighbours."""
-    parts = np.array_split(np.asarray(points, float), min(DRAWN, len(points)))
-    return [(float(part[:, 0].mean()), float(part[:, 1].mean())) for part in parts]
-
-
-def _events(lines: Iterable[str]) -> Iterator[Mapping[str, Any] | None]:
-    """The logged events; None for a line that is not one, such as the truncated last line of a killed run."""
-    for line in lines:
-        event = logged(line)
-        whole = event is not None
-        if event is not None and event["event"] == "updates":
-            whole = isinstance(event.get("update"), int) and isinstance(event.get("losses"), list)
-        yield event if whole else None

@@ -1,23 +1,21 @@
 """Scores of a run next to baselines, published scores and models that it is compared with; their spread over seeds."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 
 from markupsafe import Markup
 
-from finetune.analysis.pages.chart import Axis, chart, names_axis
-from finetune.analysis.pages.marks import Mark, bars, dots, intervals, line, words
+from finetune.analysis.pages.svg import Axis, Coordinates, Mark, bars, chart, dots, intervals, line, names_axis, words
 from finetune.analysis.published import published_for
 from finetune.analysis.recorded_models import COLUMNS, SIZE, compared_cells, old_and_new
 from finetune.commands.report.blocks import Block, TableBlock
-from finetune.commands.report.run_files import RunFiles
+from finetune.commands.report.run_files import Group, RunFiles
 from finetune.commands.report.text import NAME, list_text, pairs_text, score_text
 from finetune.data.messages import so_many
 from finetune.metrics.metric import Metric
 from finetune.metrics.scores import plain_metrics
 from finetune.runs.record import RunRecord
 from finetune.runs.record_parts import ScoreInterval
-from finetune.runs.seeds import Summary, summarised
+from finetune.runs.seeds import summarised
 from finetune.runs.verdict import baseline_words, interval_of
 from finetune.task_types.marked_text import cut
 
@@ -99,79 +97,37 @@ def compared_block(run: RunFiles) -> Iterator[Block]:
         yield Block(title="Compared", table=TableBlock(columns=columns, rows=compared_cells(record)), wide=True)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Spread:
-    """One metric over several seeds; `baseline` is the best baseline's score, None without baselines."""
-
-    split: str
-    metric: Metric
-    scores: Sequence[float]
-    baseline: float | None
-
-    @property
-    def name(self) -> str:
-        """Split and metric."""
-        return f"{self.split} {self.metric.name}"
-
-    @property
-    def summary(self) -> Summary:
-        """Mean, standard deviation and interval."""
-        return summarised(self.scores, self.metric)
-
-
-def spread_block(group: Sequence[RunFiles]) -> Iterator[Block]:
-    """Mean, standard deviation and interval of each metric."""
-    found = _spreads(group)
-    rows = []
-    for one in found:
-        each = one.summary
-        ends = interval_of([run.record for run in group], one.split, one.metric.name)
-        interval = " to ".join(map(one.metric.shown, ends or ()))
-        values = (each.mean, each.sd, min(one.scores, key=one.metric.rank), each.best, one.baseline)
-        mean, sd, *others = (score_text(value, one.metric) for value in values)
-        rows.append([one.name, mean, sd, interval, *others])
+def spread_block(group: Group) -> Iterator[Block]:
+    """Mean, standard deviation and interval of each metric, except those of single classes; each seed's score as a dot,
+    their mean as a line, the best baseline as a cross.
+    """
+    first, rows, names, said = group[0].record, list[list[str]](), list[str](), list[str]()
+    seeds, means, baselines = list[Coordinates](), list[Mark](), list[Coordinates]()
+    for split, name in [(split, name) for split, scores in first.scores.items() for name in plain_metrics(scores)]:
+        metric, place = first.metric(name), -float(len(names))
+        scores = [run.record.scores[split][name] for run in group]
+        found, baseline = summarised(scores, metric), first.best_baseline(split, name)
+        ends = interval_of([run.record for run in group], split, name)
+        values = (found.mean, found.sd, min(scores, key=metric.rank), found.best, baseline)
+        mean, sd, *others = (score_text(value, metric) for value in values)
+        names.append(f"{split} {name}")
+        rows.append([names[-1], mean, sd, " to ".join(map(metric.shown, ends or ())), *others])
+        said.append(f"{names[-1]} {list_text(scores, metric)}")
+        apart = max(1, len(scores) - 1)
+        seeds += [(metric.scaled(score), place + 0.3 * (at / apart - 0.5)) for at, score in enumerate(scores)]
+        middle = metric.scaled(found.mean)
+        means.append(line([(middle, place - 0.32), (middle, place + 0.32)], colour="ink", name="mean"))
+        baselines += [] if baseline is None else [(metric.scaled(baseline), place)]
+    marks = [dots(seeds, name="a seed"), *means]
+    if baselines:
+        marks.append(dots(baselines, colour="s2", shape="cross", name="best baseline", radius=4))
     yield Block(
         title="Spread over the seeds",
         note=f"{len(group)} runs that differ only in their seeds. sd is the sample standard deviation; "
         "the interval is the verdict's, of the headline's mean: over rows and seeds.",
-        chart=_spread_chart(found),
+        chart=chart(
+            marks, x=Axis(margin=0.08), y=names_axis(names), height=34.0 * len(names) + 6,
+            says=f"Scores by seed: {'; '.join(said)}",
+        ),
         table=TableBlock(columns=["score", "mean", "sd", "95 % interval", "worst", "best", "best baseline"], rows=rows),
-    )
-
-
-def _spreads(group: Sequence[RunFiles]) -> list[Spread]:
-    """Every metric of a group, except those of single classes."""
-    first = group[0].record
-    return [
-        Spread(
-            split=split,
-            metric=first.metric(name),
-            scores=[run.record.scores[split][name] for run in group],
-            baseline=first.best_baseline(split, name),
-        )
-        for split, scores in first.scores.items()
-        for name in plain_metrics(scores)
-    ]
-
-
-def _spread_chart(spreads: Sequence[Spread]) -> Markup:
-    """Each seed's score as a dot, their mean as a line, the best baseline as a cross."""
-    seeds, means, baselines = list[tuple[float, float]](), list[Mark](), list[tuple[float, float]]()
-    for place, one in enumerate(spreads):
-        scaled, count = one.metric.scaled, len(one.scores)
-        seeds += [
-            (scaled(score), -place + 0.3 * (number / max(1, count - 1) - 0.5))
-            for number, score in enumerate(one.scores)
-        ]
-        mean = scaled(one.summary.mean)
-        means.append(line([(mean, -place - 0.32), (mean, -place + 0.32)], colour="ink", name="mean"))
-        if one.baseline is not None:
-            baselines.append((scaled(one.baseline), -place))
-    marks = [dots(seeds, name="a seed"), *means]
-    if baselines:
-        marks.append(dots(baselines, colour="s2", shape="cross", name="best baseline", radius=4))
-    said = "; ".join(f"{one.name} {list_text(one.scores, one.metric)}" for one in spreads)
-    return chart(
-        marks, x=Axis(margin=0.08), y=names_axis([one.name for one in spreads]), height=34.0 * len(spreads) + 6,
-        says=f"Scores by seed: {said}",
     )  # fmt: skip

@@ -7,7 +7,7 @@ LISTED = Listed(
     place=4,
     help="Write a page that shows the inside of an encoder.",
     examples=(
-        ('finetune view minilm "a text" "another"', "attention, layers, outputs"),
+        ('finetune view minilm "a text" "another"', "tokens, hidden words, attention"),
         ("finetune view minilm --word bank", "one word in many sentences"),
     ),
 )

@@ -3,25 +3,13 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from finetune.analysis.pages.templates import templates_of, write_page
 from finetune.api.inputs import model_name
 from finetune.api.model import Model
 from finetune.api.progress import show_page
 from finetune.api.quiet import plainly, quiet
 from finetune.api.run import Run
-from finetune.commands.view.captions import LANGUAGES, captions, filled, require_language
-from finetune.commands.view.page_data import page_data
-from finetune.commands.view.parts import Inside
+from finetune.commands.view.page import require_language, write_inside
 from finetune.data.outputs import PAGE, require_replaceable_output
-
-SCRIPTS = (
-    *("drawing", "captions", "tokens", "hidden", "attention", "steps", "words", "outputs", "heads", "before"),
-    *("embeddings", "masks", "stream"),
-)
-PARTS = (
-    *("tokens", "hidden", "attention", "steps", "words"),
-    *("outputs", "before", "positions", "masks", "stream"),
-)  # in the order of the page
 
 
 @plainly
@@ -74,27 +62,3 @@ def view(
         write_inside(look(encoder, typed or EXAMPLE, chosen, found), file, language=lang)
     show_page(file)
     return file
-
-
-def write_inside(inside: Inside, output: Path, *, language: str | None = None) -> int:
-    """Writes the page and returns its size in bytes. It opens in a language, by default in that of the browser.
-
-    Raises UserError without jinja2, and if it cannot be written.
-    """
-    return write_page(render_view(inside, language=language), output)
-
-
-def render_view(inside: Inside, *, language: str | None = None) -> str:
-    """The page as HTML. Raises UserError without jinja2."""
-    parts = [name for name in PARTS if name != "before" or inside.before is not None]
-    templates = templates_of("finetune.commands.view")
-    templates.filters["filled"] = filled
-    return templates.get_template("page.html.j2").render(
-        inside=inside,
-        data=page_data(inside) | {"language": language},
-        language=language or LANGUAGES[0],
-        numbers={name: number for number, name in enumerate(parts, start=1)},
-        scripts=SCRIPTS,
-        languages=LANGUAGES,
-        captions=captions()["page"],
-    )

@@ -1,4 +1,4 @@
-// Part 1: a grid of heads, and the tokens of one head.
+// Part "attention": a grid of heads, and the tokens of one head.
 const chosen = {layer: data.opens[0], head: data.opens[1], token: null};
 
 function grid() {
@@ -44,7 +44,6 @@ function choose(layer, head) {
   one("#head").textContent = say("chosen-head", layer + 1, head + 1, (data.entropy[index] / 1000).toFixed(2),
     Math.log2(data.tokens.length).toFixed(2), (data.distance[index] / 1000).toFixed(1), (data.separators[index] / 10).toFixed(1));
   pairs();
-  document.dispatchEvent(new Event("head"));
 }
 
 // Lines from each token that looks (left) to those that it attends to (right).
@@ -88,3 +87,4 @@ function look(index) {
   pairs();
 }
 grid();
+tell(() => choose(chosen.layer, chosen.head));

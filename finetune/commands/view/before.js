@@ -1,11 +1,10 @@
 // Part "before": the encoder with which a run began, and the trained one.
 function before() {
   if (!data.before) return;
-  const {layers, moved} = data.before, all = layers.flatMap((layer, place) => Array.from({length: data.heads}, (_, head) => [moved[(layer - 1) * data.heads + head], place, head]));
-  const [, layer, head] = all.reduce((best, each) => each[0] > best[0] ? each : best);
-  const chosen = {layer, head};
+  const {moved} = data.before, most = moved.indexOf(Math.max(...moved));
+  const chosen = {layer: Math.floor(most / data.heads), head: most % data.heads};
   tell(() => {
-    options(one("#before-layer"), layers.map(each => say("layer", each)));
+    options(one("#before-layer"), Array.from({length: data.layers}, (_, each) => say("layer", each + 1)));
     options(one("#before-head"), Array.from({length: data.heads}, (_, each) => say("head", each + 1)));
     for (const [name, value] of Object.entries(chosen)) one(`#before-${name}`).value = value;
     beforeTable();
@@ -16,11 +15,11 @@ function before() {
 }
 
 function sideBySide({layer, head}) {
-  const n = data.tokens.length, at = data.before.layers[layer] - 1;
+  const n = data.tokens.length;
   const earlier = (from, to) => data.before.weights[((layer * data.heads + head) * n + from) * n + to] / 1000;
   paint(one("#before-canvas"), n, (from, to) => Math.sqrt(earlier(from, to)));
-  paint(one("#after-canvas"), n, (from, to) => Math.sqrt(weight(at, head, from, to)));
-  one("#before-moved").textContent = say("moved", at + 1, head + 1, (data.before.moved[at * data.heads + head] / 10).toFixed(1));
+  paint(one("#after-canvas"), n, (from, to) => Math.sqrt(weight(layer, head, from, to)));
+  one("#before-moved").textContent = say("moved", layer + 1, head + 1, (data.before.moved[layer * data.heads + head] / 10).toFixed(1));
 }
 
 function beforeTable() {

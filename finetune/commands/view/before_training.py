@@ -7,9 +7,8 @@ import numpy as np
 import torch
 from transformers import PreTrainedModel
 
-from finetune.commands.view.encoder import Encoder
+from finetune.commands.view.encoder import EAGER, Encoder
 from finetune.commands.view.parts import BeforeTraining, StartCompared
-from finetune.commands.view.recording import EAGER, spread_layers
 from finetune.errors import UserError
 from finetune.models import pretrained
 from finetune.models.loading import load_encoder
@@ -20,7 +19,6 @@ from finetune.runs.lookup import find_run, named_run
 from finetune.runs.recipe import Recipe, is_new
 from finetune.runs.record import RunRecord
 
-MOST_BEFORE = 150_000  # attention weights of the starting encoder on a page
 OF_START = ("task", "model", "seed", "init_seed")  # settings that decide random weights
 GONE, OTHER_SHAPE = "gone", "other-shape"
 
@@ -47,11 +45,9 @@ def before_training(encoder: Encoder, inputs: dict[str, Any], after: Any) -> Bef
 def both_encoders(before: Any, after: Any, tokens: int) -> StartCompared:
     """Attention and vectors of two encoders on the same tokens."""
     old, new = (torch.cat(one.attentions).numpy() for one in (before, after))
-    chosen = spread_layers(len(old), MOST_BEFORE // old[0].size)
     pairs = zip(before.hidden_states, after.hidden_states, strict=True)
     return StartCompared(
-        layers=[index + 1 for index in chosen],
-        weights=old[chosen],
+        weights=old,
         moved=np.abs(old - new).sum(-1).mean(-1) / 2,
         cosines=torch.stack([torch.cosine_similarity(one[0], other[0], dim=-1) for one, other in pairs])[
             :, :tokens

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING
 
 from transformers import PreTrainedModel
 
-from finetune.commands.view.recording import EAGER
 from finetune.inference.predictor import saved
 from finetune.models.loading import load_encoder
 from finetune.models.tokenizers.load import load_tokenizer
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
+
+
+EAGER = "eager"  # the only attention that returns weights
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,5 +37,5 @@ def loaded_encoder(name: str, *, out: Path) -> Encoder:
     folder = saved(name, out=out).trained_folder
     tokenizer = load_tokenizer(folder)
     model, untrained = load_encoder(folder)
-    model.set_attn_implementation(EAGER)  # the only one that returns weights
+    model.set_attn_implementation(EAGER)
     return Encoder(name=name, folder=folder, model=model, tokenizer=tokenizer, untrained=untrained, out=out)

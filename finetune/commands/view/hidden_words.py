@@ -2,51 +2,49 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
 from transformers import AutoModelForMaskedLM, PreTrainedModel
 
-from finetune.commands.view.encoder import Encoder
+from finetune.commands.view.encoder import EAGER, Encoder
 from finetune.commands.view.parts import Guess, HiddenWords
-from finetune.commands.view.recording import EAGER
 from finetune.errors import UserError
 from finetune.models.families import is_left_to_right
 from finetune.models.fingerprint import OWN_WEIGHTS
 from finetune.models.model_config import load_config
 from finetune.models.weight_files import from_pretrained
 
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
-
-
 BEST = 5  # predictions of a hidden token
-MOST_LOGITS = 16_000_000  # at a time: 64 MB
 LEFT_TO_RIGHT, NO_MASK, NO_LAYER = "left-to-right", "no-mask", "no-layer"
 
 
 def hidden_words(
     encoder: Encoder, inputs: dict[str, Any], numbers: Sequence[int], tokens_of: Callable[[Sequence[int]], list[str]]
 ) -> HiddenWords:
-    """What the model predicts for each word; `numbers` has for each token the number of its word, -1 for none."""
-    tokenizer = encoder.tokenizer
+    """What the model predicts for each word, all of whose tokens are hidden at once; `numbers` has for each token the
+    number of its word, -1 for none.
+    """
+    mask = encoder.tokenizer.mask_token_id
     if is_left_to_right(encoder.model.config):
         return HiddenWords(why_not=LEFT_TO_RIGHT)
-    if tokenizer.mask_token_id is None:
+    if mask is None:
         return HiddenWords(why_not=NO_MASK)
     model = word_model(encoder.folder)
     if model is None:
         return HiddenWords(why_not=NO_LAYER)
-    ids = inputs["input_ids"][0]
-    words = [[at for at, of in enumerate(numbers) if of == number] for number in range(max(numbers, default=-1) + 1)]
-    logits = _logits(model, inputs, words, tokenizer)
-    return HiddenWords(
-        words=[
-            [_guess(place, int(ids[place]), row, tokenizer, tokens_of) for place, row in zip(word, rows, strict=True)]
-            for word, rows in zip(words, logits, strict=True)
-        ]
-    )
+    ids, words = inputs["input_ids"], list[list[Guess]]()
+    for number in range(max(numbers, default=-1) + 1):
+        places = [at for at, of in enumerate(numbers) if of == number]
+        hidden = ids.clone()
+        hidden[0, places] = mask
+        with torch.inference_mode():
+            logits = model(**inputs | {"input_ids": hidden}).logits[0, places]
+        words.append(
+            [_guess(*each, mask, tokens_of) for each in zip(places, ids[0, places].tolist(), logits, strict=True)]
+        )
+    return HiddenWords(words=words)
 
 
 def word_model(folder: Path) -> PreTrainedModel | None:
@@ -63,34 +61,10 @@ def word_model(folder: Path) -> PreTrainedModel | None:
     return model.eval()
 
 
-def _logits(
-    model: PreTrainedModel, inputs: dict[str, Any], words: Sequence[Sequence[int]], tokenizer: "PreTrainedTokenizerBase"
-) -> list[Tensor]:
-    """For each word the logits at its hidden tokens, `(tokens of the word, vocabulary)`."""
-    length = inputs["input_ids"].shape[1]
-    at_once = max(1, MOST_LOGITS // (length * model.config.vocab_size))
-    found: list[Tensor] = []
-    for begin in range(0, len(words), at_once):
-        some = words[begin : begin + at_once]
-        batch = {name: part.expand(len(some), -1).clone() for name, part in inputs.items()}
-        for row, places in enumerate(some):
-            batch["input_ids"][row, list(places)] = tokenizer.mask_token_id
-        with torch.inference_mode():
-            logits = model(**batch).logits
-        found += [logits[row, list(places)].clone() for row, places in enumerate(some)]
-    return found
-
-
-def _guess(
-    place: int,
-    own: int,
-    logits: Tensor,
-    tokenizer: "PreTrainedTokenizerBase",
-    tokens_of: Callable[[Sequence[int]], list[str]],
-) -> Guess:
+def _guess(place: int, own: int, logits: Tensor, mask: int, tokens_of: Callable[[Sequence[int]], list[str]]) -> Guess:
     probabilities = logits.softmax(-1)
     best = probabilities.topk(min(BEST, len(probabilities)))
-    known = own != tokenizer.mask_token_id
+    known = own != mask
     return Guess(
         place=place,
         tokens=tokens_of(best.indices.tolist()),

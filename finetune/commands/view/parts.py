@@ -73,76 +73,6 @@ class HeadWeights:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AttentionSteps:
-    """The steps of multi-head attention in some `layers` (from 1).
-
-    `queries`, `keys`, `values` and `outputs` are `(layers, heads, tokens, width of a head)`, `scores` `(layers, heads,
-    tokens, tokens)`: the products of queries and keys, scaled, before the softmax.
-    """
-
-    layers: Sequence[int]
-    queries: np.ndarray
-    keys: np.ndarray
-    values: np.ndarray
-    scores: np.ndarray
-    outputs: np.ndarray
-
-
-@dataclass(frozen=True, kw_only=True)
-class ResidualStream:
-    """The vectors of each token at the `stages` of each layer: `(layers, stages, tokens, width)`.
-
-    Of stages, `attention` and `feed_forward` are what is added, those that end in `_sum` the sums, and those that end
-    in `_norm` what LayerNorm gives; `input` and `output` are those of the layer.
-    """
-
-    stages: Sequence[str]
-    vectors: np.ndarray
-
-    @property
-    def norm_first(self) -> bool:
-        """Whether LayerNorm comes before a sub-layer (pre-norm), and not after its sum."""
-        return self.stages[1] == "attention_norm"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Masks:
-    """A batch of texts under each of some `kinds` of masks; `real` `(rows, tokens)` marks what is not padding.
-
-    Of some `layers` (from 1) the weights, a mean of the heads, `(kinds, layers, rows, tokens, tokens)`, and the cosine
-    of each token's vector with that of its text alone and without a mask, `(kinds, layers, rows, tokens)`. Of all
-    layers the share of attention on padding, `(kinds, layers, rows)`. `batch_difference` is the largest difference
-    between a number of the last layer in the batch with the padding mask and of the text alone.
-    """
-
-    tokens: Sequence[Sequence[str]]
-    layers: Sequence[int]
-    real: np.ndarray
-    kinds: Sequence[str]
-    weights: np.ndarray
-    cosines: np.ndarray
-    on_padding: np.ndarray
-    batch_difference: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class Outputs:
-    """The sequence output `(tokens, width)`, and the pooled output `(width,)`, None without a trained pooler."""
-
-    sequence: np.ndarray
-    pooled: np.ndarray | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Embeddings:
-    """Rows of the table of positions with their numbers, and the table of segments; None where a family has none."""
-
-    places: Sequence[int]
-    positions: np.ndarray | None
-    segments: np.ndarray | None
-
-
-@dataclass(frozen=True, kw_only=True)
 class TokenInputs:
     """What each token is before the first layer.
 
@@ -190,12 +120,11 @@ class HiddenWords:
 class StartCompared:
     """The encoder with which a run began, on the same tokens as the trained one.
 
-    In some `layers` (from 1) its attention `weights` `(layers, heads, tokens, tokens)`. Of all layers `moved`, the
-    share of each head's attention that is elsewhere after training, `(layers, heads)`, and the `cosines` of a token's
-    vectors before and after, `(layers + 1, tokens)`, of which the first is the input of layer 1.
+    Its attention `weights` `(layers, heads, tokens, tokens)`; `moved`, the share of each head's attention that is
+    elsewhere after training, `(layers, heads)`; and the `cosines` of a token's vectors before and after, `(layers + 1,
+    tokens)`, of which the first is the input of layer 1.
     """
 
-    layers: Sequence[int]
     weights: np.ndarray
     moved: np.ndarray
     cosines: np.ndarray
@@ -211,19 +140,6 @@ class BeforeTraining:
     random: bool = False
     compared: StartCompared | None = None
     why_not: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class RunHead:
-    """The head of a run: its task, the outputs that it reads (`pooled`, `sequence`), the pooling of a pooled one, what
-    it answers, by column, and whether it began at random.
-    """
-
-    task: str
-    reads: Sequence[str]
-    pooling: str
-    answer: Sequence[tuple[str, str]]
-    began_random: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -253,22 +169,16 @@ class WordVectors:
 @dataclass(frozen=True, kw_only=True)
 class Inside:
     """An encoder's inside for the tokens of a sentence or a pair; `token_segments` has the segment of each token,
-    and `head` and `before` are None for a model that is not a run.
+    `segments` is how many rows its table of segments has, and `before` is None for a model that is not a run.
     """
 
     model: str
     family: str
-    left_to_right: bool
     tokens: Sequence[str]
     token_segments: Sequence[int]
+    segments: int
     inputs: TokenInputs
     hidden: HiddenWords
     before: BeforeTraining | None
-    head: RunHead | None
     attention: HeadWeights
-    steps: AttentionSteps | None
-    stream: ResidualStream | None
-    masks: Masks | None
-    outputs: Outputs
-    embeddings: Embeddings
     word: WordVectors

@@ -76,15 +76,7 @@ def word_of(texts: Sequence[str]) -> str:
 def _sentence(line: str, word: str) -> MarkedSentence | None:
     """A line's sentence; None where it lacks the word, which begins a word there but may have an ending or particle."""
     meaning, tab, text = line.partition("\t")
-    if not tab:
-        meaning, text = "", line
-    whole = re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text, re.IGNORECASE)
-    match = whole or re.search(rf"(?<!\w){re.escape(word)}", text, re.IGNORECASE)
-    return match and MarkedSentence(
-        text=text.strip(), start=_shift(text, match.start()), end=_shift(text, match.end()), meaning=meaning.strip()
-    )
-
-
-def _shift(text: str, place: int) -> int:
-    """A place in the text without the spaces before it."""
-    return place - (len(text) - len(text.lstrip()))
+    meaning, text = (meaning.strip(), text.strip()) if tab else ("", line.strip())
+    begins = rf"(?<!\w){re.escape(word)}"
+    match = re.search(rf"{begins}(?!\w)", text, re.IGNORECASE) or re.search(begins, text, re.IGNORECASE)
+    return match and MarkedSentence(text=text, start=match.start(), end=match.end(), meaning=meaning)

@@ -13,14 +13,14 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from finetune.commands.view.parts import TokenInputs
-from finetune.commands.view.stream import is_close
 from finetune.models.families import POSITIONS, positions_before
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 ADDED: tuple[str, ...] = ("token", "segment", "position")
-SEGMENTS = "token_type_embeddings"
+SEGMENTS = ("token_type_embeddings",)
+CLOSE = 1e-4  # of the largest number: what a sum is computed to
 
 
 def token_inputs(
@@ -32,7 +32,7 @@ def token_inputs(
         given = model(**inputs, output_hidden_states=True).hidden_states[0][0, : len(ids)]
     parts = added(found, len(ids), given)
     rows = found.get("position", (None, None))[0] if "position" in parts else None
-    before = positions_before(_table(model, POSITIONS))
+    before = positions_before(embedding_table(model, POSITIONS))
     numbers, words = words_of_tokens(tokenizer, texts)
     return TokenInputs(
         ids=ids.tolist(),
@@ -49,8 +49,6 @@ def token_inputs(
 def words_of_tokens(tokenizer: "PreTrainedTokenizerBase", texts: Sequence[str]) -> tuple[list[int], list[str]]:
     """For each token the number of its word, from 0 and -1 for a token of the model's own; and the words."""
     encoded = tokenizer(*texts, verbose=False)
-    if not encoded.is_fast:
-        return _each_token_a_word(tokenizer, encoded["input_ids"])
     places: dict[tuple[int, int], list[int]] = {}
     for token, (text, word) in enumerate(zip(encoded.sequence_ids(), encoded.word_ids(), strict=True)):
         if text is not None and word is not None:
@@ -63,14 +61,6 @@ def words_of_tokens(tokenizer: "PreTrainedTokenizerBase", texts: Sequence[str]) 
         for token in tokens:
             numbers[token] = number
     return numbers, words
-
-
-def _each_token_a_word(tokenizer: "PreTrainedTokenizerBase", ids: Sequence[int]) -> tuple[list[int], list[str]]:
-    """Each token as a word, for a tokenizer that does not say what its tokens are of."""
-    around = set(tokenizer.all_special_ids) - {tokenizer.unk_token_id, tokenizer.mask_token_id}
-    own = [place for place, number in enumerate(ids) if number not in around]
-    numbers = [own.index(place) if place in own else -1 for place in range(len(ids))]
-    return numbers, [tokenizer.decode([ids[place]]) for place in own]
 
 
 @contextmanager
@@ -89,8 +79,8 @@ def looked_up(model: PreTrainedModel) -> Iterator[dict[str, tuple[Any, Tensor]]]
     def norm(_module: nn.Module, given: tuple[Any, ...], _output: Tensor) -> None:
         found.setdefault("sum", (None, given[0][0]))
 
-    tables = {"token": model.get_input_embeddings(), "segment": _table(model, (SEGMENTS,)),
-              "position": _table(model, POSITIONS)}  # fmt: skip
+    tables = {"token": model.get_input_embeddings(), "segment": embedding_table(model, SEGMENTS),
+              "position": embedding_table(model, POSITIONS)}  # fmt: skip
     hooks = [table.register_forward_hook(keep(name)) for name, table in tables.items() if table is not None]
     hooks += [part.register_forward_hook(norm) for part in model.modules() if type(part).__name__.endswith("Norm")]
     try:
@@ -108,12 +98,16 @@ def added(found: dict[str, tuple[Any, Tensor]], tokens: int, given: Tensor) -> d
         for names in combinations(vectors, count):
             parts = {name: vectors[name].expand(tokens, -1) for name in names}
             total = torch.stack(list(parts.values())).sum(0)
-            if any(is_close(total, one) for one in sums):
+            if any(_is_close(total, one) for one in sums):
                 return parts
     return {}
 
 
-def _table(model: PreTrainedModel, names: Sequence[str]) -> nn.Embedding | None:
+def _is_close(one: Tensor, other: Tensor) -> bool:
+    return one.shape == other.shape and float((one - other).abs().max()) <= CLOSE * float(other.abs().max())
+
+
+def embedding_table(model: PreTrainedModel, names: Sequence[str]) -> nn.Embedding | None:
     """The first table of this name outside the layers."""
     for name, part in model.named_modules():
         if name.rpartition(".")[2] in names and isinstance(part, nn.Embedding):

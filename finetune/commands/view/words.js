@@ -1,4 +1,4 @@
-// Part 3: one word in many sentences.
+// Part "words": one word in many sentences.
 const MARKS = ["circle", "square", "triangle", "diamond"];
 const stageName = stage => stage < 2 ? say(["free", "after-embeddings"][stage]) : say("layer", stage - 1);
 const meaningName = meaning => meaning === "yours" ? say("yours") : meaning;

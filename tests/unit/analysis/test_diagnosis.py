@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from support.records import made_record
 
-from finetune.analysis.diagnosis.diagnose import diagnosis_of, diagnosis_of_seeds
+from finetune.analysis.diagnosis import diagnosis_of, diagnosis_of_seeds
 from finetune.runs.folder import RunFolder
 from finetune.runs.record import RunRecord
 from finetune.runs.record_parts import Margin, Observed

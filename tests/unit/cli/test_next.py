@@ -12,7 +12,7 @@ from support.cli import Finetune
 from support.records import run
 from support.runs import FAST, FinishedRun, as_csv
 
-from finetune.analysis.diagnosis.diagnose import diagnosis_of
+from finetune.analysis.diagnosis import diagnosis_of
 from finetune.cli.console import Terminal
 from finetune.cli.next_commands import GivenOptions
 from finetune.cli.run_facts import next_commands

@@ -10,9 +10,20 @@ from support.records import change_record, save_run
 from support.reports import NASTY, facts_of, read, report, saved_run
 from support.toys import cat_rows, cat_task
 
-from finetune.analysis.pages.chart import MOST_NAME, Axis, chart, names_axis
-from finetune.analysis.pages.marks import dots, line
-from finetune.analysis.pages.svg import WIDTH, fitted, number_text, round_powers, round_steps, text_width
+from finetune.analysis.pages.svg import (
+    MOST_NAME,
+    WIDTH,
+    Axis,
+    chart,
+    dots,
+    fitted,
+    line,
+    names_axis,
+    number_text,
+    round_powers,
+    round_steps,
+    text_width,
+)
 from finetune.commands.report.api import write_report
 from finetune.commands.report.blocks import WordWeight
 from finetune.commands.report.run_files import read_run_files

@@ -1,7 +1,7 @@
 """The numbers of a report's tables are those of scikit-learn."""
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ NAMES = ["a", "b", "c", "never"]
 def split_of(lines: Sequence[dict[str, Any]], labels: Sequence[str]) -> SplitView:
     view = view_of(lines, labels)
     assert view is not None
-    return SplitView(view=view, run=cast(Any, None), name="dev", section="dev", budget=0)
+    return SplitView(view=view, section="dev", budget=0)
 
 
 def classified(names: Sequence[str], rows: int = 300) -> list[dict[str, Any]]:

@@ -1,7 +1,7 @@
 """Classes and confusion of ordered labels are in their order."""
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 from finetune.commands.report.classes import by_support, confusion_block
 from finetune.commands.report.run_files import SplitView
@@ -11,7 +11,7 @@ from finetune.task_types.sentence.view import LabelView
 def split_of(pairs: Sequence[tuple[str, str]], **related: Any) -> SplitView:
     lines = [{"text": "a cat", "gold": gold, "prediction": answer} for gold, answer in pairs]
     view = LabelView(lines=lines, **related)
-    return SplitView(view=view, run=cast(Any, None), name="dev", section="dev", budget=0)
+    return SplitView(view=view, section="dev", budget=0)
 
 
 ORDER = ("low", "medium", "high")

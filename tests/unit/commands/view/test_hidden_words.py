@@ -24,11 +24,7 @@ def loaded(folder: Path) -> Encoder:
     return loaded_encoder(str(folder), out=Path("results"))
 
 
-@pytest.mark.parametrize("at_once", [1, 10**9])
-def test_predictions_are_those_of_transformers(
-    at_once: int, tiny_masked: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "MOST_LOGITS", at_once)
+def test_predictions_are_those_of_transformers(tiny_masked: Path) -> None:
     encoder = loaded(tiny_masked)
     found = look(encoder, PAIR, "bank", BANK).hidden
     model = transformers.AutoModelForMaskedLM.from_pretrained(tiny_masked).eval()
@@ -73,16 +69,7 @@ def test_why_there_are_none(tiny_bert: Path, tiny_masked: Path, finished_run: Fi
     assert module.hidden_words(encoder, {}, [], list).why_not == module.LEFT_TO_RIGHT
 
 
-READS = {
-    "sentence": ["pooled"],
-    "choice": ["pooled"],
-    "tagging": ["sequence"],
-    "span": ["sequence"],
-    "intent": ["pooled", "sequence"],
-}
-
-
-@pytest.mark.parametrize("kind", READS)
+@pytest.mark.parametrize("kind", ["sentence", "choice", "tagging", "span", "intent"])
 def test_a_run_moved_from_its_start(kind: str, finished_run: FinishedRun, tiny_bert: Path) -> None:
     encoder = loaded(finished_run(kind))
     inside = look(encoder, ["the cat sat"], "bank", BANK)
@@ -98,11 +85,10 @@ def test_a_run_moved_from_its_start(kind: str, finished_run: FinishedRun, tiny_b
     assert np.abs(before.compared.weights - weights).max() < 1e-6
     moved = np.abs(weights - inside.attention.weights).sum(-1).mean(-1) / 2
     assert before.compared.moved == pytest.approx(moved, abs=1e-6)
-    first = torch.cosine_similarity(theirs.last_hidden_state[0], torch.tensor(inside.outputs.sequence), dim=-1)
+    with torch.no_grad():
+        after = encoder.model(**inputs).last_hidden_state[0]
+    first = torch.cosine_similarity(theirs.last_hidden_state[0], after, dim=-1)
     assert before.compared.cosines[-1] == pytest.approx(first.numpy(), abs=1e-5)
-    assert inside.head is not None
-    assert (inside.head.reads, inside.head.began_random) == (READS[kind], True)
-    assert ("prediction" in dict(inside.head.answer)) == (kind not in ("span", "choice"))  # which need more than a text
 
 
 def small_run(folder: Path, model: str, **settings: Any) -> Path:

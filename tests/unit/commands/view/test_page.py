@@ -8,30 +8,21 @@ from importlib.resources import files
 import numpy as np
 import pytest
 
-from finetune.commands.view.api import SCRIPTS, render_view
-from finetune.commands.view.captions import LANGUAGES, captions, require_language
-from finetune.commands.view.page_data import cosines, project
+from finetune.commands.view.page import LANGUAGES, SCRIPTS, captions, cosines, project, render_view, require_language
 from finetune.commands.view.parts import (
-    AttentionSteps,
     BeforeTraining,
-    Embeddings,
     Guess,
     HeadWeights,
     HiddenWords,
     Inside,
     MarkedSentence,
-    Masks,
-    Outputs,
-    ResidualStream,
-    RunHead,
     StartCompared,
     TokenInputs,
     WordVectors,
 )
-from finetune.commands.view.stream import POST
 from finetune.errors import UserError
 
-BUILT = ("title-", "hidden-", "own-head-", "before-")  # names that the template puts together
+BUILT = ("title-", "hidden-", "before-")  # names that the template puts together
 
 
 def test_projection_is_that_of_scikit_learn() -> None:
@@ -59,27 +50,14 @@ def large(layers: int, heads: int, tokens: int, width: int) -> Inside:
     """A model of some size, of random numbers."""
     generator = np.random.default_rng(0)
     weights = generator.dirichlet(np.ones(tokens), size=(layers, heads, tokens))
-    some = generator.normal(size=(1, heads, tokens, width // heads))
-    steps = AttentionSteps(layers=[1], queries=some, keys=some, values=some, outputs=some, scores=weights[:1])
     sentences = [MarkedSentence(text="a <b>bank</b>", start=5, end=9, meaning="ab"[i % 2]) for i in range(40)]
     vectors = generator.normal(size=(layers + 1, 40, width))
-    kinds = ("none", "padding", "causal", "both")
-    masks = Masks(
-        tokens=[["</script>"] * tokens] * 2,
-        layers=[1, layers],
-        real=np.arange(tokens)[None] < np.array([[tokens], [5]]),
-        kinds=kinds,
-        weights=generator.dirichlet(np.ones(tokens), size=(4, 2, 2, tokens)),
-        cosines=generator.random((4, 2, 2, tokens)),
-        on_padding=generator.random((4, layers, 2)),
-        batch_difference=3e-6,
-    )
     return Inside(
         model="<big>",
         family="<BERT>",
-        left_to_right=False,
         tokens=["[CLS]", *["</script>"] * (tokens - 1)],
         token_segments=[0] * tokens,
+        segments=0,
         inputs=TokenInputs(
             ids=range(tokens),
             numbers=[-1, *range(tokens - 1)],
@@ -94,21 +72,14 @@ def large(layers: int, heads: int, tokens: int, width: int) -> Inside:
         before=BeforeTraining(
             start="<start>",
             compared=StartCompared(
-                layers=[1],
-                weights=weights[:1],
+                weights=weights,
                 moved=generator.random((layers, heads)),
                 cosines=generator.random((layers + 1, tokens)),
             ),
         ),
-        head=RunHead(task="<task>", reads=["pooled"], pooling="mean", answer=[("<column>", "<b>")], began_random=True),
         attention=HeadWeights(
             weights=weights, separators=np.arange(tokens) == tokens - 1, special=np.arange(tokens) == 0
         ),
-        steps=steps,
-        stream=ResidualStream(stages=POST, vectors=generator.normal(size=(layers, len(POST), tokens, width))),
-        masks=masks,
-        outputs=Outputs(sequence=generator.normal(size=(tokens, width)), pooled=None),
-        embeddings=Embeddings(places=[], positions=None, segments=None),
         word=WordVectors(
             word="bank", sentences=sentences, tokens=["bank"] * 40, context_free=vectors[0], layers=vectors
         ),
@@ -122,21 +93,13 @@ def test_the_page_of_a_base_model_is_under_5_mb_and_asks_for_nothing() -> None:
     assert "https://" not in page
     assert "default-src 'none'" in page
     assert "&lt;big&gt;" in page
-    for name in ("BERT", "start", "task", "column"):
+    for name in ("BERT", "start"):
         assert f"&lt;{name}&gt;" in page
         assert f"<{name}>" not in page
     assert page.count("</script>") == 2
     data = json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1])  # type: ignore[index]
     assert data["tokens"][1] == "</script>"
-    assert "reads the mean of the tokens" in page
-    for missing in ("no trained pooler", "no table of positions", "no segments"):
-        assert missing in page
-
-
-def test_a_family_whose_layers_are_of_another_form_is_told_so() -> None:
-    page = render_view(replace(large(2, 2, 5, 8), steps=None, masks=None, stream=None))
-    for missing in ("cannot be recorded", "cannot be shown", "are not shown", "보여 주지 않습니다"):
-        assert missing in page
+    assert "adds no segment" in page
 
 
 def test_every_text_is_in_both_languages_and_takes_the_same_values() -> None:
@@ -154,10 +117,7 @@ def test_every_text_is_used() -> None:
     for name in captions()["page"]:
         assert f'"{name}"' in template or name.startswith(BUILT), name
     scripts = template + "".join((folder / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS)
-    built = (
-        *("mask-", "stream-", "first-vector", "mean-vector", "pooled-vector", "kept", "finished", "dropped"),
-        *("of-", "row-of-", "head-", "reads-"),
-    )
+    built = ("of-", "row-of-")
     for name in captions()["script"]:
         assert f'"{name}"' in scripts or name.startswith(built), name
 
@@ -174,7 +134,7 @@ def test_what_a_page_cannot_show_it_says() -> None:
         page = render_view(replace(inside, before=BeforeTraining(start="minilm", why_not=why)))
         assert named in page
         assert "before-canvas" not in page[: page.index("<script")]
-    page = render_view(replace(inside, before=None, head=None))
+    page = render_view(replace(inside, before=None))
     assert 'id="part-before"' not in page
     empty = replace(inside.inputs, parts=[], vectors=np.zeros((0, 5, 1)))
     assert "is not such a sum" in render_view(replace(inside, inputs=empty))

@@ -8,11 +8,11 @@ import pytest
 import torch
 import transformers
 
-from finetune.commands.view.api import render_view
 from finetune.commands.view.encoder import loaded_encoder
 from finetune.commands.view.look import encode_text, look, shown_tokens
+from finetune.commands.view.page import render_view
 from finetune.commands.view.sentences import sentences_of
-from finetune.commands.view.token_inputs import token_inputs, words_of_tokens
+from finetune.commands.view.token_inputs import token_inputs
 
 PAIR = ["the cat sat on the road", "a dog ran"]
 BANK = sentences_of("bank", None)[8:12]
@@ -99,17 +99,3 @@ def test_bytes_that_are_a_part_of_a_character_are_shown_as_bytes(tiny_roberta: P
     shown = shown_tokens(tokenizer, ids)
     found = "".join(token for token in shown if token != "Ġ").replace("Ġ", "")
     assert bytes.fromhex(found.replace("<", " ").replace(">", " ")).endswith("\N{DOG FACE}".encode())
-
-
-def test_a_tokenizer_that_does_not_say_what_its_tokens_are_of() -> None:
-    class Slow:
-        all_special_ids = (0, 1, 2, 3)
-        unk_token_id, mask_token_id = 0, 3
-
-        def __call__(self, *_texts: str, **_: Any) -> Any:
-            return transformers.BatchEncoding({"input_ids": [1, 7, 0, 3, 2]})
-
-        def decode(self, ids: list[int]) -> str:
-            return f"word {ids[0]}"
-
-    assert words_of_tokens(Slow(), ["a text"]) == ([-1, 0, 1, 2, -1], ["word 7", "word 0", "word 3"])  # type: ignore[arg-type]

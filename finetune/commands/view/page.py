@@ -1,42 +1,85 @@
-"""The numbers of the page as compact JSON: whole thousandths."""
+"""The page: its numbers as compact JSON, and its texts in each language."""
 
+import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import asdict, dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from finetune.commands.view.captions import script_captions
-from finetune.commands.view.parts import (
-    AttentionSteps,
-    Guess,
-    Inside,
-    Masks,
-    ResidualStream,
-    StartCompared,
-    TokenInputs,
-    WordVectors,
-)
+from finetune.analysis.pages.templates import templates_of, write_page
+from finetune.commands.view.parts import Guess, Inside, StartCompared, TokenInputs, WordVectors
+from finetune.errors import UserError
 
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+PACKAGE = "finetune.commands.view"
+LANGUAGES = ("en", "ko")
+PARTS = ("tokens", "hidden", "attention", "words", "before")  # in the order of the page
+SCRIPTS = ("drawing", "captions", *PARTS)
 SCALE = 1_000
 YOURS = "yours"
 FIRST_NUMBERS = 24  # of a vector in a strip
-MOST_FIRST = 150_000  # such numbers on a page
 SAME = 1e-6  # vectors that differ by less are one point
 
 
+@cache
+def captions() -> dict[str, dict[str, dict[str, str]]]:
+    """By part of the page (`page`, `script`), by name and by language."""
+    return tomllib.loads((files(PACKAGE) / "captions.toml").read_text(encoding="utf-8"))
+
+
+def require_language(lang: str | None) -> None:
+    """Raises UserError for a language that the page does not have; None is the browser's."""
+    if lang is not None and lang not in LANGUAGES:
+        raise UserError(f"`lang` is '{lang}'", f"Choose {' or '.join(LANGUAGES)}")
+
+
+def write_inside(inside: Inside, output: Path, *, language: str | None = None) -> int:
+    """Writes the page and returns its size in bytes. It opens in a language, by default in that of the browser.
+
+    Raises UserError without jinja2, and if it cannot be written.
+    """
+    return write_page(render_view(inside, language=language), output)
+
+
+def render_view(inside: Inside, *, language: str | None = None) -> str:
+    """The page as HTML. Raises UserError without jinja2."""
+    parts = [name for name in PARTS if name != "before" or inside.before is not None]
+    templates = templates_of(PACKAGE)
+    templates.filters["filled"] = _filled
+    return templates.get_template("page.html.j2").render(
+        inside=inside,
+        data=page_data(inside) | {"language": language},
+        language=language or LANGUAGES[0],
+        numbers={name: number for number, name in enumerate(parts, start=1)},
+        scripts=SCRIPTS,
+        languages=LANGUAGES,
+        captions=captions()["page"],
+    )
+
+
+def _filled(text: str, **values: Any) -> "Markup":
+    """A text of the page, which is HTML, with values, which are not."""
+    from markupsafe import Markup
+
+    return Markup(text).format(**values) if values else Markup(text)
+
+
 def page_data(inside: Inside) -> dict[str, Any]:
-    """All that the scripts of the page draw; arrays are flat, in thousandths."""
+    """All that the scripts of the page draw; arrays are flat, in whole thousandths."""
     attention = inside.attention
     layers, heads = attention.weights.shape[:2]
     return {
         "tokens": list(inside.tokens),
         "segments": list(inside.token_segments),
-        "special": attention.special.tolist(),
         "inputs": _inputs(inside.inputs),
         "hidden": [[_guess(one) for one in word] for word in inside.hidden.words],
         "before": None if inside.before is None or inside.before.compared is None else _before(inside.before.compared),
-        "reads": [] if inside.head is None else list(inside.head.reads),
         "layers": layers,
         "heads": heads,
         "opens": list(attention.telling),
@@ -45,13 +88,10 @@ def page_data(inside: Inside) -> dict[str, Any]:
         "entropy": thousandths(attention.entropy),
         "distance": thousandths(attention.distance),
         "separators": thousandths(attention.on_separators),
-        "steps": None if inside.steps is None else _steps(inside.steps),
         "word": _word(inside.word),
-        "outputs": _outputs(inside),
-        "embeddings": _embeddings(inside),
-        "masks": None if inside.masks is None else _masks(inside.masks),
-        "stream": None if inside.stream is None else _stream(inside.stream),
-        "captions": script_captions(),
+        "captions": {
+            language: {name: text[language] for name, text in captions()["script"].items()} for language in LANGUAGES
+        },
     }
 
 
@@ -78,35 +118,21 @@ def _inputs(inputs: TokenInputs) -> dict[str, Any]:
 
 
 def _guess(guess: Guess) -> dict[str, Any]:
-    return {
-        "place": guess.place,
-        "tokens": list(guess.tokens),
+    return asdict(guess) | {
         "probabilities": [float(f"{share:.3g}") for share in guess.probabilities],
         "probability": None if guess.probability is None else float(f"{guess.probability:.3g}"),
-        "rank": guess.rank,
     }
 
 
 def _before(before: StartCompared) -> dict[str, Any]:
     return {
-        "layers": list(before.layers),
         "weights": thousandths(before.weights),
         "moved": thousandths(before.moved),
         "cosines": thousandths(before.cosines),
     }
 
 
-def _steps(steps: AttentionSteps) -> dict[str, Any]:
-    names = ("queries", "keys", "values", "scores", "outputs")
-    return {
-        "layers": list(steps.layers),
-        "width": steps.queries.shape[-1],
-        **{name: thousandths(getattr(steps, name)) for name in names},
-    }
-
-
 def _word(word: WordVectors) -> dict[str, Any]:
-    meanings = [YOURS if sentence.yours else sentence.meaning for sentence in word.sentences]
     judged = [None if sentence.yours else sentence.meaning for sentence in word.sentences]
     vectors = [word.context_free, *word.layers]
     stages = [project(each, judged) for each in vectors]
@@ -116,63 +142,12 @@ def _word(word: WordVectors) -> dict[str, Any]:
         "sentences": [
             [one.text[: one.start], one.text[one.start : one.end], one.text[one.end :]] for one in word.sentences
         ],
-        "meanings": meanings,
+        "meanings": [YOURS if meaning is None else meaning for meaning in judged],
         "close": [float(cosines(each[yours])[0, 1]) for each in vectors] if len(yours) == 2 else None,
-        "tokens": list(word.tokens),
         "points": [thousandths(stage.points) for stage in stages],
         "explained": [stage.explained for stage in stages],
         "silhouette": [stage.silhouette for stage in stages],
         "neighbours": [stage.neighbours for stage in stages],
-    }
-
-
-def _outputs(inside: Inside) -> dict[str, Any]:
-    sequence, pooled = inside.outputs.sequence, inside.outputs.pooled
-    named = {"first": sequence[0], "mean": sequence.mean(0)}
-    if pooled is not None:
-        named["pooled"] = pooled
-    return {
-        "names": list(named),
-        "strips": [thousandths(vector) for vector in named.values()],
-        "cosines": thousandths(cosines(np.stack(list(named.values())))),
-        "tokens": thousandths(cosines(sequence)),
-        "shape": list(sequence.shape),
-    }
-
-
-def _embeddings(inside: Inside) -> dict[str, Any]:
-    tables = inside.embeddings
-    return {
-        "places": list(tables.places),
-        "positions": None if tables.positions is None else thousandths(cosines(tables.positions)),
-        "segments": None if tables.segments is None else thousandths(cosines(tables.segments)),
-        "lengths": [] if tables.segments is None else thousandths(np.linalg.norm(tables.segments, axis=1)),
-    }
-
-
-def _masks(masks: Masks) -> dict[str, Any]:
-    return {
-        "tokens": [list(row) for row in masks.tokens],
-        "real": masks.real.tolist(),
-        "layers": list(masks.layers),
-        "kinds": list(masks.kinds),
-        "weights": thousandths(masks.weights),
-        "cosines": thousandths(masks.cosines),
-        "padding": thousandths(masks.on_padding),
-    }
-
-
-def _stream(stream: ResidualStream) -> dict[str, Any]:
-    layers, stages, tokens, width = stream.vectors.shape
-    count = max(1, min(FIRST_NUMBERS, width, MOST_FIRST // (layers * stages * tokens)))
-    return {
-        "form": "pre" if stream.norm_first else "post",
-        "stages": list(stream.stages),
-        "lengths": thousandths(np.linalg.norm(stream.vectors, axis=-1)),
-        "means": thousandths(stream.vectors.mean(-1)),
-        "deviations": thousandths(stream.vectors.std(-1)),
-        "numbers": thousandths(stream.vectors[..., :count]),
-        "count": count,
     }
 
 
