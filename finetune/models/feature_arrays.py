@@ -1,4 +1,4 @@
-"""Features as arrays, in memory or memory-mapped: about 60 bytes for one of 20 tokens, which as an object has 2 kB."""
+"""Features as arrays: about 60 bytes for one of 20 tokens, which as an object has 2 kB."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -7,8 +7,8 @@ from typing import Any, overload
 import numpy as np
 
 from finetune.models.feature import Feature
-from finetune.storage.array_file import Arrays
 
+Arrays = Mapping[str, np.ndarray]
 BOUNDS = (
     ":bounds"  # of the array `name`, whose item i is [bounds[i] : bounds[i + 1]]; without them each item is a number
 )

@@ -25,19 +25,17 @@ from finetune.task_types.own_data import own_data
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.training.checkpoints import Checkpoints, Progress
 from finetune.training.compared import compared_models
-from finetune.training.contrastive import FEW_TO_LEARN, fit_contrastive, fit_then_all, require_one_process
 from finetune.training.distil.lessons import Lessons, TaughtFeatures, taught_features
 from finetune.training.distil.objective import TaughtLosses
 from finetune.training.distil.states import TaughtStates
 from finetune.training.evaluation import DevEvaluation, Evaluated
-from finetune.training.first_look import first_look
-from finetune.training.linear_probe import linear_probe
-from finetune.training.logistic import fit_logistic
+from finetune.training.first_look import first_look, linear_probe
 from finetune.training.meter import Meter
 from finetune.training.prepared_run import BuiltRun, PlannedRun, build_run, plan_run, unlabelled_features
 from finetune.training.record import TrainingResult
 from finetune.training.run_options import RunOptions
 from finetune.training.save import save_run
+from finetune.training.solvers import FEW_TO_LEARN, fit_contrastive, fit_logistic, fit_then_all, require_one_process
 from finetune.training.trainer import Trainer
 
 

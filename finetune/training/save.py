@@ -11,7 +11,7 @@ from finetune.runs.predictions import write_predictions
 from finetune.task_types.prediction_lines import prediction_lines
 from finetune.task_types.prepare import drawn_ids
 from finetune.task_types.view import Line, with_labels
-from finetune.training.linear_probe import NAME as PROBE
+from finetune.training.first_look import PROBE
 from finetune.training.prepared_run import BuiltRun, PlannedRun
 from finetune.training.record import TrainingResult, build_record
 

@@ -52,8 +52,6 @@ SPAN_LIMIT = "words of the longest span that is looked for; by default those of 
 class OverlapCodec(Codec["OverlapTask"]):
     """Windows over texts to features; logits of words to the spans that reach the threshold."""
 
-    word_by_word = True
-
     def encode_together(self, before: OverlapRow, row: OverlapRow) -> bool:
         return False
 

@@ -80,7 +80,7 @@ def test_the_second_call_reads_the_file(corpus: Documents, tiny_bert: Path, cach
     first = cached_tokens(corpus, load_tokenizer(tiny_bert), steps.append)
     assert [type(step) for step in steps] == [Working] * len(steps)
     assert len(steps) > 5
-    assert set(files_of(cache)) == {"facts.json", "tokens.bin"}
+    assert set(files_of(cache)) == {"facts.json", "ids.npy", "starts.npy", "lines.npy", "documents.npy"}
     second = cached_tokens(corpus, load_tokenizer(tiny_bert), lambda event: pytest.fail("tokenizes again"))
     assert second.ids.tolist() == first.ids.tolist()
 
@@ -88,7 +88,7 @@ def test_the_second_call_reads_the_file(corpus: Documents, tiny_bert: Path, cach
 def test_a_damaged_file_is_written_again(corpus: Documents, tiny_bert: Path, cache: Path) -> None:
     cached_tokens(corpus, load_tokenizer(tiny_bert), ignore)
     before = files_of(cache)
-    file = next(cache.iterdir()) / "tokens.bin"
+    file = next(cache.iterdir()) / "ids.npy"
     file.write_bytes(b"\0\0" + file.read_bytes()[2:])
     cached_tokens(corpus, load_tokenizer(tiny_bert), ignore)
     assert files_of(cache) == before
@@ -120,14 +120,14 @@ def test_without_room_the_tokens_stay_in_memory(
     whole = cached_tokens(corpus, load_tokenizer(tiny_bert), ignore)
     shutil.rmtree(cache)
     if fault == "no space":
-        monkeypatch.setattr(tokens, "append_arrays", full)
+        monkeypatch.setattr(np, "save", full)
     else:
         monkeypatch.setenv("FINETUNE_CACHE_GB", fault)
     steps: list[Event] = []
     found = cached_tokens(corpus, load_tokenizer(tiny_bert), steps.append)
     assert found.ids.tolist() == whole.ids.tolist()
     assert steps.count(steps[0]) == 1  # tokenized once
-    assert not list(cache.glob("*/tokens.bin"))
+    assert not list(cache.glob("*/ids.npy"))
 
 
 def test_a_text_that_changes(corpus: Documents, tiny_bert: Path) -> None:
