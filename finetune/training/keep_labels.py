@@ -1,14 +1,18 @@
-"""`keep_labels`: a run that is trained again, with its labels, its old rows and its old dev."""
+"""`keep_labels`: a run trained again, with its labels and their rows of the head, its old rows and its old dev."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+
+from torch import Tensor
 
 from finetune.data.files import is_data
 from finetune.data.messages import first_of, shown, so_many
 from finetune.data.rows import Row, Rows, chosen_rows
 from finetune.data.source import Source
 from finetune.errors import UserError
+from finetune.models.head import Head
+from finetune.models.model import EncoderWithHead
 from finetune.models.pretrained import ModelFiles
 from finetune.runs.folder import RunFolder
 from finetune.runs.predictions import read_lines
@@ -338,3 +342,48 @@ def _require_pairs(old: OldModel, rows: Sequence[Row], train: Sequence[Row]) -> 
             f"keep_labels: run {old.record.id} reads {words[before]}, and the new rows are {words[now]}",
             "Name the columns of the texts: text=text, or text=first,second",
         )
+
+
+def carry_head(trained: EncoderWithHead, new: EncoderWithHead) -> None:
+    """Copies the head, and the layer mix or BiLSTM below it; rows of labels that `trained` lacks stay as they began.
+
+    Raises UserError where the layers are of other forms.
+    """
+    parts = ((trained.backbone.reader, new.backbone.reader), (trained.head, new.head))
+    states = [[{} if part is None else part.state_dict() for part in pair] for pair in parts]
+    outputs = {name: _layer_of(name, new.head) for name in states[1][1]}
+    forms = ([_forms(state, outputs) for state in pair] for pair in states)
+    if _reads(trained) != _reads(new) or any(given != own for given, own in forms):
+        raise UserError(
+            "keep_labels: the head of that run reads the encoder in another way",
+            "Leave layers, bilstm, pooling and options of the head as they are in that run",
+        )
+    for given, state in states:
+        for name, tensor in state.items():
+            if layer := outputs.get(name):
+                for place, before in _places(trained.head.rows_by_label[layer], new.head.rows_by_label[layer]):
+                    tensor[place] = given[name][before]
+            else:
+                tensor.copy_(given[name])
+
+
+def _reads(model: EncoderWithHead) -> tuple[str, tuple[int, ...]]:
+    """The vector and the layers that a head reads."""
+    return model.backbone.pooling, model.backbone.layer_indices(pooled=model.pooled)
+
+
+def _layer_of(name: str, head: Head) -> str:
+    """The output layer that a parameter of a head is of; empty for other layers."""
+    return next((layer for layer in head.rows_by_label if name.startswith(layer)), "")
+
+
+def _forms(state: Mapping[str, Tensor], outputs: Mapping[str, str]) -> dict[str, tuple[int, ...]]:
+    """The shapes, of output layers without the number of their rows."""
+    return {name: tuple(tensor.shape[1:] if outputs.get(name) else tensor.shape) for name, tensor in state.items()}
+
+
+def _places(trained: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
+    """The row of each label in the new and in the trained layer; one without labels has a single row."""
+    if not new:
+        return [(0, 0)]
+    return [(place, trained.index(label)) for place, label in enumerate(new) if label in trained]

@@ -15,7 +15,6 @@ from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.models import pretrained
 from finetune.models.building import build_model
-from finetune.models.carried_head import carry_head
 from finetune.models.device import resolve_device, resolve_precision, set_deterministic
 from finetune.models.encoder_sizes import size_of
 from finetune.models.families import family_notes, has_own_class, most_tokens
@@ -24,14 +23,13 @@ from finetune.models.head import Head
 from finetune.models.loading import load_trained
 from finetune.models.lora import require_peft
 from finetune.models.model import EncoderWithHead
-from finetune.models.model_config import load_config
 from finetune.models.pretrained import ModelFiles
 from finetune.models.text_vector import FAMILY, fitting_pooling
 from finetune.models.tokenizers.added_tokens import add_tokens
 from finetune.models.tokenizers.fingerprint import tokenizer_hash
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.models.tokenizers.own_vocabulary import trained_size, training_notes
-from finetune.models.weight_files import some
+from finetune.models.weight_files import load_config, some
 from finetune.runs.events import Watcher, Working, unwatched
 from finetune.runs.lineage import Lineage
 from finetune.runs.lookup import lineage_at
@@ -48,7 +46,7 @@ from finetune.task_types.task import Task
 from finetune.task_types.types import columns_of
 from finetune.task_types.vocabulary import vocabulary_notes
 from finetune.training.distil.lessons import Lessons, plan_lessons
-from finetune.training.keep_labels import Kept, join, old_model, trained_on_rows
+from finetune.training.keep_labels import Kept, carry_head, join, old_model, trained_on_rows
 from finetune.training.schedules import noam_notes
 from finetune.training.solvers import require_contrast, require_linear
 

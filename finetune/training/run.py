@@ -3,38 +3,43 @@
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from finetune.data.rows import StreamedRows
 from finetune.errors import UserError
+from finetune.inference.dev_claims import lines_view, save_claims
 from finetune.inference.engine import Engine
 from finetune.inference.hidden_states import with_states
+from finetune.inference.predictor import settings_for_use
 from finetune.models.device import build_accelerator
 from finetune.models.feature import Feature
-from finetune.models.lora import merged
+from finetune.models.lora import merged, save_adapter
+from finetune.models.saving import save_checkpoint
 from finetune.models.tokenizers.fingerprint import tokenizer_hash
 from finetune.runs.environment import versions
 from finetune.runs.events import AlreadyDone, Done, EventLog, Note, Started, Watcher, Working
 from finetune.runs.folder import RunFolder
 from finetune.runs.interrupted import same_but_for_facts
+from finetune.runs.predictions import write_predictions
 from finetune.runs.recipe_tables import CONTRASTIVE
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
 from finetune.runs.record_parts import logged_seconds
 from finetune.task_types.own_data import own_data
+from finetune.task_types.prediction_lines import prediction_lines
+from finetune.task_types.prepare import drawn_ids
 from finetune.task_types.resolved_run import ResolvedRun
+from finetune.task_types.view import Line, with_labels
 from finetune.training.checkpoints import Checkpoints, Progress
 from finetune.training.compared import compared_models
-from finetune.training.distil.lessons import Lessons, TaughtFeatures, taught_features
-from finetune.training.distil.objective import TaughtLosses
-from finetune.training.distil.states import TaughtStates
+from finetune.training.distil.lessons import Lessons, taught_features
+from finetune.training.distil.objective import TaughtLosses, TaughtStates
 from finetune.training.evaluation import DevEvaluation, Evaluated
-from finetune.training.first_look import first_look, linear_probe
+from finetune.training.first_look import PROBE, first_look, linear_probe
 from finetune.training.meter import Meter
 from finetune.training.prepared_run import BuiltRun, PlannedRun, build_run, plan_run, unlabelled_features
-from finetune.training.record import TrainingResult
+from finetune.training.record import TrainingResult, build_record
 from finetune.training.run_options import RunOptions
-from finetune.training.save import save_run
 from finetune.training.solvers import FEW_TO_LEARN, fit_contrastive, fit_logistic, fit_then_all, require_one_process
 from finetune.training.trainer import Trainer
 
@@ -71,7 +76,7 @@ def run(resolved: ResolvedRun, options: RunOptions, *, watch: Watcher) -> RunRec
         checkpoints = Checkpoints(folder=attempt.checkpoints, writes=main, saving=options.saving)
         trained = _train(planned, looked, engine, checkpoints, meter)
         if main:
-            save_run(planned, looked, engine, trained, attempt, home=folder, started=started)
+            _save(planned, looked, engine, trained, attempt, home=folder, started=started)
             checkpoints.delete()
             folder.publish()
             log = EventLog(folder.events, then=watch)
@@ -134,8 +139,9 @@ def _train(
 ) -> TrainingResult:
     """Trains the model, or fits a solver on its hidden states, and predicts dev."""
     recipe, task = planned.recipe, planned.task
-    lesson = taught(planned, built, engine)
-    features = {**built.features, **({} if lesson is None else {task.train_split: lesson.features})}
+    features, objective = dict(built.features), None
+    if planned.lessons is not None:
+        features[task.train_split], objective = _taught(planned, planned.lessons, built, engine)
     if recipe.frozen and not built.model.reads_both:
         weights = ":".join([planned.weights.fingerprint, *map(str, recipe.keep_layers)])
         features = {
@@ -147,12 +153,12 @@ def _train(
     trainer = Trainer(
         engine=engine, settings=recipe.train, data_seed=recipe.seeds[1], checkpoints=checkpoints,
         rows=planned.rows_learned, draw=task.stream.draw,
-        objective=None if lesson is None else lesson.objective,
+        objective=objective,
     )  # fmt: skip
     drawn = _drawn_from_few(planned, features)
     progress, found = _fitted(trainer, features[task.train_split], dev, drawn=drawn)
-    if lesson is not None:
-        lesson.end()
+    if objective is not None and objective.states is not None:
+        objective.states.close()  # the model is predicted with, and saved, as it was
     with merged(engine.model.backbone.encoder):
         found = every.completed(engine, found)
     probe = linear_probe(planned, built, every.on(planned.own_splits), engine)
@@ -160,6 +166,42 @@ def _train(
         progress=progress, evaluation=every, found=found, probe=probe, cost=meter.cost(engine.accelerator),
         compared=compared_models(planned, every, found, engine), learned=task.dev_splits[:1] if len(drawn) else (),
     )  # fmt: skip
+
+
+def _save(
+    planned: PlannedRun,
+    built: BuiltRun,
+    engine: Engine,
+    trained: TrainingResult,
+    attempt: RunFolder,
+    *,
+    home: RunFolder,
+    started: float,
+) -> None:
+    """Writes predictions, model and last the record into `attempt`, while `home`, where the run will be, is locked."""
+    dev, found, watch = trained.evaluation, trained.found, engine.watch
+    watch(Working("predicting with the baselines"))
+    own = dev.on(planned.own_splits)
+    baselines = own.baselines(planned.train_rows, found)
+    for split, answers in trained.probe.items():
+        baselines[split][PROBE] = answers
+    baselines |= {} if planned.kept is None else planned.kept.baselines
+    watch(Working("saving predictions and the model"))
+    first: list[Line] = []
+    for split, answers in found.answers.items():
+        rows = planned.rows[split]
+        lines = prediction_lines(planned.task, rows, answers, baselines[split], planned.splits[split].slices)
+        write_predictions(attempt.predictions(split), lines, planned.task.codec.official_files(answers, rows))
+        first = first or lines
+    use = settings_for_use(planned.built_recipe, found.task, planned.precision)
+    save_checkpoint(built.model, attempt.model, built.tokenizer, use)
+    if planned.recipe.adapter:
+        save_adapter(built.model, attempt.model / "adapter", planned.recipe, base=planned.weights.loadable)
+    watch(Working("scoring, with intervals"))
+    record = build_record(planned, built, trained, baselines, engine.accelerator, started=started)
+    save_claims(attempt.model, lines_view(planned.task, with_labels(first), tuple(built.model.head.labels)), record)
+    home.require_locked()
+    attempt.finish(record, planned.recipe, drawn_ids(planned.splits))
 
 
 def _fitted(
@@ -185,24 +227,11 @@ def _drawn_from_few(planned: PlannedRun, features: Mapping[str, Sequence[Feature
     return features[first] if drawn and few else ()
 
 
-@dataclass(frozen=True, kw_only=True)
-class Lesson:
-    """The features to train on, and what is learned of them."""
-
-    features: TaughtFeatures
-    objective: TaughtLosses
-
-    def end(self) -> None:
-        """Leaves the model as it is predicted with, and saved."""
-        if self.objective.states is not None:
-            self.objective.states.close()
-
-
-def taught(planned: PlannedRun, built: BuiltRun, engine: Engine) -> Lesson | None:
-    """What a run learns besides labels, once teachers have answered; None for labels alone."""
-    lessons, task = planned.lessons, planned.task
-    if lessons is None:
-        return None
+def _taught(
+    planned: PlannedRun, lessons: Lessons, built: BuiltRun, engine: Engine
+) -> tuple[Sequence[Feature], TaughtLosses]:
+    """The features that have what a run learns besides labels, once teachers have answered, and their losses."""
+    task = planned.task
     for note in lessons.notes:
         engine.watch(Note(note))
     features = taught_features(
@@ -210,10 +239,8 @@ def taught(planned: PlannedRun, built: BuiltRun, engine: Engine) -> Lesson | Non
         lessons.answers(task, planned.train_rows, engine.watch), len(planned.train_rows),
     )  # fmt: skip
     states = _states(lessons, built, engine, seed=planned.recipe.seeds[0]) if lessons.settings.states else None
-    objective = TaughtLosses(
-        head=engine.model.head, learns=task.teaching.learns, settings=lessons.settings, states=states
-    )
-    return Lesson(features=features, objective=objective)
+    learns = task.teaching.learns
+    return features, TaughtLosses(head=engine.model.head, learns=learns, settings=lessons.settings, states=states)
 
 
 def _states(lessons: Lessons, built: BuiltRun, engine: Engine, *, seed: int) -> TaughtStates:
