@@ -24,6 +24,8 @@ from finetune.models.model import EncoderWithHead
 
 OTHER_TYPE = "Choose an encoder of another type, such as bert"
 LENGTHS = (4, 6)  # tokens of the two rows that are tried, of which the shorter is padded
+MOST_DIFFERENCE = 1e-4  # of a vector's largest number, or of 1
+HALF = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
 
 @contextmanager
@@ -134,10 +136,6 @@ def _evaluated(module: nn.Module) -> Iterator[None]:
         yield
     finally:
         module.train(was)
-
-
-MOST_DIFFERENCE = 1e-4  # of a vector's largest number, or of 1
-HALF = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
 
 def take_fast_paths(model: EncoderWithHead, *, device: torch.device, precision: str) -> list[str]:

@@ -29,6 +29,26 @@ MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9d
 CHANGED = f"Copy or train the model again, or if you changed it on purpose, remove {CHECKSUMS}"
 MOST_BYTES = 50_000_000_000  # of a repository's weights and tokenizer; the largest encoders have 43 GB
 TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model")
+KNOWN = (
+    "minilm",
+    *("google-bert/bert-base-uncased", "google-bert/bert-base-cased", "google-bert/bert-base-multilingual-cased"),
+    *("google-bert/bert-large-uncased", "google-bert/bert-large-cased", "google-bert/bert-base-multilingual-uncased"),
+    *("google-bert/bert-base-chinese", "google-bert/bert-base-german-cased", "DeepPavlov/rubert-base-cased"),
+    *("google/bert_uncased_L-2_H-128_A-2", "google/bert_uncased_L-4_H-256_A-4", "google/mobilebert-uncased"),
+    *("FacebookAI/roberta-base", "FacebookAI/roberta-large", "FacebookAI/xlm-roberta-base"),
+    *("FacebookAI/xlm-roberta-large", "distilbert/distilbert-base-uncased", "distilbert/distilbert-base-cased"),
+    *("distilbert/distilbert-base-multilingual-cased", "distilbert/distilroberta-base"),
+    *("albert/albert-base-v2", "albert/albert-large-v2", "google/electra-small-discriminator"),
+    *("google/electra-base-discriminator", "google/electra-large-discriminator"),
+    *("microsoft/deberta-base", "microsoft/deberta-v3-base", "microsoft/deberta-v3-large"),
+    *("microsoft/MiniLM-L12-H384-uncased", "microsoft/mpnet-base", "answerdotai/ModernBERT-base"),
+    *("sentence-transformers/all-MiniLM-L6-v2", "sentence-transformers/all-mpnet-base-v2"),
+    *("allenai/scibert_scivocab_uncased", "dmis-lab/biobert-v1.1", "ProsusAI/finbert", "almanach/camembert-base"),
+    *("klue/bert-base", "klue/roberta-small", "klue/roberta-base", "klue/roberta-large", "beomi/kcbert-base"),
+    *("monologg/koelectra-base-v3-discriminator", "aubmindlab/bert-base-arabertv02"),
+)
+ON_HUB = re.compile(r"https?://(?:www\.)?(?:huggingface\.co|hf\.co)/([\w.-]+(?:/[\w.-]+)?)")
+CACHED = re.compile(r"models--(.+)--(.+)")  # the folder of a repository in the Hub's cache
 
 
 class NotFound(UserError):
@@ -234,28 +254,6 @@ def _require_files(folder: Path) -> None:
             f"model folder {folder} lacks {', '.join(missing)}", "Save model and tokenizer there with save_pretrained"
         )
     verify_folder(folder, remedy=CHANGED)
-
-
-KNOWN = (
-    "minilm",
-    *("google-bert/bert-base-uncased", "google-bert/bert-base-cased", "google-bert/bert-base-multilingual-cased"),
-    *("google-bert/bert-large-uncased", "google-bert/bert-large-cased", "google-bert/bert-base-multilingual-uncased"),
-    *("google-bert/bert-base-chinese", "google-bert/bert-base-german-cased", "DeepPavlov/rubert-base-cased"),
-    *("google/bert_uncased_L-2_H-128_A-2", "google/bert_uncased_L-4_H-256_A-4", "google/mobilebert-uncased"),
-    *("FacebookAI/roberta-base", "FacebookAI/roberta-large", "FacebookAI/xlm-roberta-base"),
-    *("FacebookAI/xlm-roberta-large", "distilbert/distilbert-base-uncased", "distilbert/distilbert-base-cased"),
-    *("distilbert/distilbert-base-multilingual-cased", "distilbert/distilroberta-base"),
-    *("albert/albert-base-v2", "albert/albert-large-v2", "google/electra-small-discriminator"),
-    *("google/electra-base-discriminator", "google/electra-large-discriminator"),
-    *("microsoft/deberta-base", "microsoft/deberta-v3-base", "microsoft/deberta-v3-large"),
-    *("microsoft/MiniLM-L12-H384-uncased", "microsoft/mpnet-base", "answerdotai/ModernBERT-base"),
-    *("sentence-transformers/all-MiniLM-L6-v2", "sentence-transformers/all-mpnet-base-v2"),
-    *("allenai/scibert_scivocab_uncased", "dmis-lab/biobert-v1.1", "ProsusAI/finbert", "almanach/camembert-base"),
-    *("klue/bert-base", "klue/roberta-small", "klue/roberta-base", "klue/roberta-large", "beomi/kcbert-base"),
-    *("monologg/koelectra-base-v3-discriminator", "aubmindlab/bert-base-arabertv02"),
-)
-ON_HUB = re.compile(r"https?://(?:www\.)?(?:huggingface\.co|hf\.co)/([\w.-]+(?:/[\w.-]+)?)")
-CACHED = re.compile(r"models--(.+)--(.+)")  # the folder of a repository in the Hub's cache
 
 
 def near_names(name: str, cache: Path) -> str:

@@ -16,6 +16,7 @@ from finetune.models.config_bounds import FIXED, REMEDY, require_config, saved_s
 from finetune.models.fingerprint import OWN_WEIGHTS
 
 NEW_WORDS = "lm_predictions."  # a DeBERTa's head for words in the original code, which transformers' first one was not
+WEIGHTS_SHOWN = 4  # names of weights in a message
 
 
 def load_config(folder: Path) -> PretrainedConfig:
@@ -34,9 +35,6 @@ def load_config(folder: Path) -> PretrainedConfig:
             f"{folder}: does not contain a model that transformers can load ({first_line(error)})", REMEDY
         ) from error
     return config
-
-
-WEIGHTS_SHOWN = 4  # names of weights in a message
 
 
 def from_pretrained(kind: Any, folder: Path, *, config: PretrainedConfig) -> tuple[PreTrainedModel, dict[str, Any]]:

@@ -32,6 +32,7 @@ from finetune.training.solvers import fit_contrastive, fit_output, require_linea
 from finetune.training.trainer import Trainer
 
 PROBE = "linear-probe"
+FOLDS = 5
 
 
 def linear_probe(planned: PlannedRun, built: BuiltRun, every: DevEvaluation, engine: Engine) -> Answers:
@@ -63,9 +64,6 @@ def probe_engine(planned: PlannedRun, built: BuiltRun, engine: Engine) -> Engine
     except UserError:
         return None
     return Engine(model=model, accelerator=engine.accelerator, pad_id=engine.pad_id, watch=unwatched)
-
-
-FOLDS = 5
 
 
 def first_look(planned: PlannedRun, built: BuiltRun, engine: Engine) -> list[str]:

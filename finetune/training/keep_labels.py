@@ -1,8 +1,7 @@
 """`keep_labels`: a run trained again, with its labels and their rows of the head, its old rows and its old dev."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from torch import Tensor
 
@@ -11,7 +10,6 @@ from finetune.data.messages import first_of, shown, so_many
 from finetune.data.rows import Row, Rows, chosen_rows
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.models.head import Head
 from finetune.models.model import EncoderWithHead
 from finetune.models.pretrained import ModelFiles
 from finetune.runs.folder import RunFolder
@@ -40,16 +38,12 @@ OF_ROWS = ("task", "options", "limit", "held_out", "train_share", "seed", "data_
 
 @dataclass(frozen=True, kw_only=True)
 class OldModel:
-    """A finished run, its record and its task, of whose data nothing is read yet."""
+    """A finished run, its record, its task and the type of that; nothing of its data is read yet."""
 
     folder: RunFolder
     record: RunRecord
     task: Task
-
-    @property
-    def kind(self) -> DataType | None:
-        """The type of its task."""
-        return type_of(self.task)
+    kind: DataType
 
     def extended(self, task: Task, keep: bool | str, *, default: Task | None = None) -> Task:
         """The task with the labels of this model first, and then its own new ones; with `shared` only of these that it
@@ -57,31 +51,21 @@ class OldModel:
 
         Raises UserError for a shipped task that lacks some.
         """
-        old, own = self.task.label_names, task.label_names
+        old, own, read = self.task.label_names, task.label_names, own_data(task)
         labels = (*(name for name in old if keep != "shared" or name in own), *(n for n in own if n not in old))
-        if set(labels) == set(own):
-            return task if own_data(task) is None else _with_labels(task, labels, default)
-        if own_data(task) is None:
-            lost = [name for name in labels if name not in own]
+        if read is not None:
+            ordered = {*labels} <= {*read.layout.order}  # else the order is that of the new labels alone
+            layout = replace(read.layout, labels=labels, order=read.layout.order if ordered else ())
+            changed = trained_task(layout, name=task.name, read=replace(read, layout=layout))
+            options = {} if default is None else changed_options(default, task)
+            return replace(configured(changed, options), dev_splits=task.dev_splits)
+        if lost := [name for name in labels if name not in own]:
             raise UserError(
-                f"keep_labels: {task.name} has labels of its own, and cannot keep {some_names(lost)} of run "
+                f"keep_labels: {task.name} has labels of its own, and cannot keep {_some(lost)} of run "
                 f"{self.record.id}",
                 "keep_labels=shared leaves them out",
             )
-        return _with_labels(task, labels, default)
-
-    def require_fits(self, task: Task, rehearse: float) -> None:
-        """Raises UserError for a task of another type, and for no label in common unless old rows are rehearsed."""
-        self._require_type(task)
-        old, own = self.task.label_names, task.label_names
-        _require_spelling(old, own)
-        if own and not {*old} & {*own} and not rehearse:
-            raise UserError(
-                f"keep_labels: no label in common: run {self.record.id} has {some_names(old)}, the new rows "
-                f"{some_names(own)}",
-                "Name them alike (labels=0=bad,1=good names numbers), train on old rows too (rehearse=0.5), or leave "
-                "keep_labels out",
-            )
+        return task
 
     def dev(self) -> tuple[list[Row], list[Answer]]:
         """The rows of its first dev split, and what it predicted. Raises UserError where they are not there."""
@@ -97,121 +81,42 @@ class OldModel:
         if not is_data(recipe.task) and recipe.task not in registry.available():
             raise UserError(f"{recipe.task} is not there")
         default, task = resolved(recipe.task, recipe.options)
-        before = self._before() if recipe.keep_labels else None
-        if before is not None:
+        lineage = self.record.lineage if recipe.keep_labels else None
+        before = lineage and _of_run(RunFolder.of(self.folder.path.parents[1], lineage.task, lineage.run))
+        if before:
             task = before.extended(task, recipe.keep_labels, default=default)
         splits = load_splits(task, source, limit=recipe.limit)
         if data_fingerprint({name: loaded.rows for name, loaded in splits.items()}) != self.record.data:
             raise UserError(f"{recipe.task} has changed since run {self.record.id} was trained on it")
         train = trained_on_rows(recipe, task, splits)
-        if before is None or not recipe.rehearse:
-            return task, train
-        dev = [row for name in task.dev_splits for row in splits[name].rows]
-        again = before.rehearsed(recipe, task, dev, source)
-        return task, replace(train, rows=[*train.rows, *again.rows])
+        if before and recipe.rehearse:
+            rows, _, _ = before.rehearsed(recipe, task, splits, source)
+            train = replace(train, rows=[*train.rows, *rows])
+        return task, train
 
-    def rehearsed(self, recipe: Recipe, task: Task, dev: Sequence[Row], source: Source) -> "Rehearsal":
-        """Its training rows that are trained on again: a share, drawn by the seed, without those that are in dev."""
-        kind = self.kind
-        assert kind is not None  # `extended` refuses others
+    def rehearsed(
+        self, recipe: Recipe, task: Task, splits: Mapping[str, Rows], source: Source
+    ) -> tuple[list[Row], list[Row], int]:
+        """Its training rows that are trained on again: a share, drawn by the seed, without those that are in dev; the
+        dev rows that are among its training rows, and the number of these.
+        """
         old_task, train = self.training_rows(source)
-        unit = kind.unit
         learned = self.dev()[0] if self.record.learned else []
-        there = {unit(row) for row in (*train.rows, *learned)}
-        known = [row for row in dev if unit(row) in there]
-        found = Rehearsal(known=known, of=len(train.rows))
-        if not recipe.rehearse:
-            return found
+        unit, there = self.kind.unit, {self.kind.unit(row) for row in (*train.rows, *learned)}
+        known = [row for name in task.dev_splits for row in splits[name].rows if unit(row) in there]
         apart = {unit(row) for row in known}
         units = [[place] for place in range(len(train.rows))]
         order = spread_evenly(old_task, train.rows, units, seed=recipe.seeds[1])[: round(recipe.rehearse * len(units))]
-        drawn = chosen_rows(train.rows, sorted(place for (place,) in order))
-        kept = [row for row in drawn if self._labels_of(row) <= {*task.label_names}]
-        rows = [replace(row, id=f"{self.record.id}:{row.id}") for row in kept if unit(row) not in apart]
-        return replace(found, rows=rows)
+        rows = [
+            replace(row, id=f"{self.record.id}:{row.id}")
+            for row in chosen_rows(train.rows, sorted(place for (place,) in order))
+            if self.is_kept(row, task) and unit(row) not in apart
+        ]
+        return rows, known, len(train.rows)
 
-    def _labels_of(self, row: Row) -> set[str]:
-        kind = self.kind
-        return {*kind.labels_in(row.gold)} if kind is not None and self.task.label_names else set()
-
-    def _before(self) -> "OldModel | None":
-        """The run that this one continued."""
-        lineage = self.record.lineage
-        if lineage is None:
-            return None
-        folder = RunFolder.of(self.folder.path.parents[1], lineage.task, lineage.run)
-        record = folder.record()
-        if record is None:
-            raise UserError(f"run {lineage.run}, which run {self.record.id} continued, is not there")
-        return OldModel(folder=folder, record=record, task=trained_on(folder))
-
-    def _require_type(self, task: Task) -> None:
-        old, new = (type(each).__name__ if (kind := type_of(each)) is None else kind.name for each in (self.task, task))
-        if self.kind is None or old != new:
-            raise UserError(
-                f"keep_labels: run {self.record.id} has the task type {old}, and the new rows have {new}",
-                f"Leave keep_labels out, or if the rows are read wrongly, set shape={old}",
-            )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Rehearsal:
-    """Old rows to train on again, of so many; `known` are the new dev rows that are among these."""
-
-    rows: Sequence[Row] = ()
-    known: Sequence[Row]
-    of: int
-
-
-def old_model(resolved_run: ResolvedRun, weights: ModelFiles | None) -> OldModel | None:
-    """The run that is trained again; None without `keep_labels`. Raises UserError for a model that is of no run."""
-    recipe = resolved_run.recipe
-    if not recipe.keep_labels:
-        return None
-    folder = RunFolder(weights.folder.parent) if weights is not None else None
-    if folder is None or weights is None or weights.folder.name != folder.model.name or folder.record() is None:
-        raise UserError(
-            f"keep_labels with model={recipe.model}, which is not a finished run: an encoder has no labels to keep",
-            "Name a run (model=RUN; `finetune ls` lists them), or leave keep_labels out",
-        )
-    record = folder.record()
-    assert record is not None
-    same = registry.in_file(recipe.task) and record.recipe["task"] == recipe.task
-    return OldModel(folder=folder, record=record, task=trained_on(folder, task=resolved_run.default if same else None))
-
-
-def trained_on_rows(recipe: Recipe, task: Task, splits: Mapping[str, Rows]) -> Rows:
-    """The rows that are trained on: without those that are held out, and of these a share."""
-    train, _ = divided(task, splits[task.train_split], recipe.held_out)
-    return with_share(task, train, recipe.train_share, seed=recipe.seeds[1])
-
-
-def _require_spelling(old: Sequence[str], own: Sequence[str]) -> None:
-    """Raises UserError for a new label that is an old one but for case and spaces."""
-    folded = {"".join(name.casefold().split()): name for name in old}
-    for name in own:
-        near = folded.get("".join(name.casefold().split()), name)
-        if near != name and name not in old:
-            raise UserError(
-                f"keep_labels: the new rows have the label {shown(name)}, and the run has {shown(near)}",
-                f"Write it as {shown(near)} in the new rows if it is the same, else give it another name",
-            )
-
-
-def _with_labels(task: Task, labels: tuple[str, ...], default: Task | None) -> Task:
-    """The task of user data with these labels, which its model saves."""
-    read = own_data(task)
-    assert read is not None
-    ordered = {*labels} <= {*read.layout.order}  # else the order is that of the new labels alone
-    layout = replace(read.layout, labels=labels, order=read.layout.order if ordered else ())
-    changed = trained_task(layout, name=task.name, read=replace(read, layout=layout))
-    options = {} if default is None else changed_options(default, task)
-    return replace(configured(changed, options), dev_splits=task.dev_splits)
-
-
-def some_names(names: Sequence[str]) -> str:
-    """`'a', 'b', 'c' and 2 more`."""
-    return first_of([shown(name) for name in names], NAMES_SHOWN)
+    def is_kept(self, row: Row, task: Task) -> bool:
+        """Whether a task has all labels of an old row."""
+        return not self.task.label_names or {*self.kind.labels_in(row.gold)} <= {*task.label_names}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -233,11 +138,79 @@ class Kept:
         facts = self.facts
         if not self.old.task.label_names:
             return f"the head is that of run {facts.run}"
-        new = (
-            f"; new are {some_names(facts.added)}, whose rows begin at random, as in a new head" if facts.added else ""
+        new = f"; new are {_some(facts.added)}, whose rows begin at random, as in a new head" if facts.added else ""
+        lost = f"; {_some(facts.left_out)} left out" if facts.left_out else ""
+        return f"the head has the rows of {_some(facts.carried)} from run {facts.run}{new}{lost}"
+
+
+def old_model(resolved_run: ResolvedRun, weights: ModelFiles | None) -> OldModel | None:
+    """The run that is trained again; None without `keep_labels`.
+
+    Raises UserError for a model that is of no run, for a task of another type, and for no label in common unless old
+    rows are rehearsed.
+    """
+    recipe, task = resolved_run.recipe, resolved_run.task
+    if not recipe.keep_labels:
+        return None
+    folder = RunFolder(weights.folder.parent) if weights is not None else None
+    record = folder.record() if folder is not None else None
+    if folder is None or record is None or weights is None or weights.folder.name != folder.model.name:
+        raise UserError(
+            f"keep_labels with model={recipe.model}, which is not a finished run: an encoder has no labels to keep",
+            "Name a run (model=RUN; `finetune ls` lists them), or leave keep_labels out",
         )
-        lost = f"; {some_names(facts.left_out)} left out" if facts.left_out else ""
-        return f"the head has the rows of {some_names(facts.carried)} from run {facts.run}{new}{lost}"
+    same = registry.in_file(recipe.task) and record.recipe["task"] == recipe.task
+    trained = trained_on(folder, task=resolved_run.default if same else None)
+    kind = type_of(trained)
+    old, new = (type(each).__name__ if (of := type_of(each)) is None else of.name for each in (trained, task))
+    if kind is None or old != new:
+        raise UserError(
+            f"keep_labels: run {record.id} has the task type {old}, and the new rows have {new}",
+            f"Leave keep_labels out, or if the rows are read wrongly, set shape={old}",
+        )
+    labels, own = trained.label_names, task.label_names
+    _require_spelling(labels, own)
+    if own and not {*labels} & {*own} and not recipe.rehearse:
+        raise UserError(
+            f"keep_labels: no label in common: run {record.id} has {_some(labels)}, the new rows {_some(own)}",
+            "Name them alike (labels=0=bad,1=good names numbers), train on old rows too (rehearse=0.5), or leave "
+            "keep_labels out",
+        )
+    return OldModel(folder=folder, record=record, task=trained, kind=kind)
+
+
+def _of_run(folder: RunFolder) -> OldModel:
+    """The old model of a run that was itself trained again. Raises UserError where it is not there."""
+    record = folder.record()
+    if record is None:
+        raise UserError(f"run {folder.path.name}, which that run continued, is not there")
+    task = trained_on(folder)
+    kind = type_of(task)
+    assert kind is not None  # `old_model` refuses others
+    return OldModel(folder=folder, record=record, task=task, kind=kind)
+
+
+def trained_on_rows(recipe: Recipe, task: Task, splits: Mapping[str, Rows]) -> Rows:
+    """The rows that are trained on: without those that are held out, and of these a share."""
+    train, _ = divided(task, splits[task.train_split], recipe.held_out)
+    return with_share(task, train, recipe.train_share, seed=recipe.seeds[1])
+
+
+def _require_spelling(old: Sequence[str], own: Sequence[str]) -> None:
+    """Raises UserError for a new label that is an old one but for case and spaces."""
+    folded = {"".join(name.casefold().split()): name for name in old}
+    for name in own:
+        near = folded.get("".join(name.casefold().split()), name)
+        if near != name and name not in old:
+            raise UserError(
+                f"keep_labels: the new rows have the label {shown(name)}, and the run has {shown(near)}",
+                f"Write it as {shown(near)} in the new rows if it is the same, else give it another name",
+            )
+
+
+def _some(names: Sequence[str]) -> str:
+    """`'a', 'b', 'c' and 2 more`."""
+    return first_of([shown(name) for name in names], NAMES_SHOWN)
 
 
 def join(
@@ -247,94 +220,67 @@ def join(
 
     Raises UserError where old rows are to be rehearsed and cannot be read, and for pairs where the model reads texts.
     """
-    splits, dev = dict(splits), [row for name in task.dev_splits for row in splits[name].rows]
-    known: int | None = None
-    rehearsal = Rehearsal(known=(), of=0)
+    splits, run, known = dict(splits), old.record.id, list[Row]()
+    rows, of = list[Row](), None
+    notes = []
     try:
-        rehearsal = old.rehearsed(recipe, task, dev, source)
-        known = len(rehearsal.known)
-        notes = _known_note(old, task, splits, rehearsal)
+        rows, known, of = old.rehearsed(recipe, task, splits, source)
     except UserError as error:
         if recipe.rehearse:
             raise UserError(
-                f"rehearse={recipe.rehearse:g}: the training rows of run {old.record.id} cannot be read: {error.what}",
+                f"rehearse={recipe.rehearse:g}: the training rows of run {run} cannot be read: {error.what}",
                 "Put its data back, start where it was started, or leave rehearse out",
             ) from error
-        notes = [f"dev may have training rows of run {old.record.id}, which cannot be read: {error.what}"]
-    first = task.dev_splits[0]
-    splits[first] = replace(splits[first], notes=(*splits[first].notes, *notes))
-    train = splits[task.train_split]
-    if rehearsal.rows:
-        note = (
-            f"train: {so_many(len(rehearsal.rows))} of the {rehearsal.of:,} training rows of run {old.record.id} are "
-            f"rehearsed, next to {len(train.rows):,} new ones"
+        notes.append(f"dev may have training rows of run {run}, which cannot be read: {error.what}")
+    if known:
+        every = sum(len(splits[name].rows) for name in task.dev_splits)
+        ids = ", ".join(str(row.id) for row in known[:NAMES_SHOWN]) + ", ..." * (len(known) > NAMES_SHOWN)
+        notes.append(
+            f"{len(known):,} of {so_many(every, 'dev row')} were training rows of run {run}: the score is too high "
+            f"for other rows (id {ids})"
         )
-        train = replace(train, rows=[*train.rows, *rehearsal.rows], notes=(*train.notes, note))
+    train = splits[task.train_split]
+    if rows:
+        note = (
+            f"train: {so_many(len(rows))} of the {of:,} training rows of run {run} are rehearsed, next to "
+            f"{len(train.rows):,} new ones"
+        )
+        train = replace(train, rows=[*train.rows, *rows], notes=(*train.notes, note))
         splits[task.train_split] = train
-    ours, own = old.task.label_names, task.label_names
-    facts = KeptHead(
-        run=old.record.id,
-        carried=[name for name in ours if name in own],
-        added=[name for name in own if name not in ours],
-        left_out=[name for name in ours if name not in own],
-        rehearsed=len(rehearsal.rows),
-        of=rehearsal.of or None,
-        known=known,
-    )
-    answers: Sequence[Answer] = ()
     loaded, answers = _old_dev(old, task, train.rows)
+    first = task.dev_splits[0]
     if answers:
         splits[OLD_DEV] = loaded
     else:
-        splits[first] = replace(splits[first], notes=(*splits[first].notes, *loaded.notes))
+        notes += loaded.notes
+    splits[first] = replace(splits[first], notes=(*splits[first].notes, *notes))
+    ours, own = old.task.label_names, task.label_names
+    facts = KeptHead(
+        run=run,
+        carried=[name for name in ours if name in own],
+        added=[name for name in own if name not in ours],
+        left_out=[name for name in ours if name not in own],
+        rehearsed=len(rows),
+        of=of,
+        known=None if of is None else len(known),
+    )
     return splits, Kept(old=old, facts=facts, answers=answers)
-
-
-def _known_note(old: OldModel, task: Task, splits: Mapping[str, Rows], rehearsal: Rehearsal) -> list[str]:
-    count = len(rehearsal.known)
-    if not count:
-        return []
-    every = sum(len(splits[name].rows) for name in task.dev_splits)
-    ids = ", ".join(str(row.id) for row in rehearsal.known[:NAMES_SHOWN]) + ", ..." * (count > NAMES_SHOWN)
-    return [
-        f"{count:,} of {so_many(every, 'dev row')} were training rows of run {old.record.id}: the score is too high "
-        f"for other rows (id {ids})"
-    ]
 
 
 def _old_dev(old: OldModel, task: Task, train: Sequence[Row]) -> tuple[Rows, Sequence[Answer]]:
     """The old dev rows and answers, without rows that are trained on now, and those whose label is left out."""
-    kind, name = old.kind, old.record.first_split
-    assert kind is not None
-    origin = str(old.folder.predictions(name))
+    name, why = old.record.first_split, ""
+    found = Rows(rows=(), origin=str(old.folder.predictions(name)))
+    rows, answers = list[Row](), list[Answer]()
     if name in old.record.learned:
-        why = "the old model is not compared on its dev: it has learned these rows too, after they were scored"
-        return Rows(rows=(), origin=origin, notes=(why,)), ()
-    try:
-        rows, answers = old.dev()
-    except UserError as error:
-        why = f"the old model is not compared on its dev: {error.what}"
-        return Rows(rows=(), origin=origin, notes=(why,)), ()
-    _require_pairs(old, rows, train)
-    seen = {kind.unit(row) for row in train}
-    tests: Sequence[tuple[str, Callable[[Any], bool]]] = (
-        ("are training rows now", lambda row: kind.unit(row) in seen),
-        ("have a label that is left out", lambda row: not old._labels_of(row) <= {*task.label_names}),
-    )
-    notes = []
-    kept = list(zip(rows, answers, strict=True))
-    for why, wrong in tests:
-        some = [pair for pair in kept if not wrong(pair[0])]
-        if len(some) < len(kept):
-            notes.append(f"{OLD_DEV}: {so_many(len(kept) - len(some))} of {len(rows):,} {why}; left out")
-        kept = some
-    if not kept:
-        return Rows(rows=(), origin=origin, notes=(*notes, f"{OLD_DEV} has no rows left")), ()
-    return Rows(rows=[row for row, _ in kept], origin=origin, notes=tuple(notes)), [answer for _, answer in kept]
-
-
-def _require_pairs(old: OldModel, rows: Sequence[Row], train: Sequence[Row]) -> None:
-    """Raises UserError where one side has pairs and the other has texts."""
+        why = "it has learned these rows too, after they were scored"
+    else:
+        try:
+            rows, answers = old.dev()
+        except UserError as error:
+            why = error.what
+    if why:
+        return replace(found, notes=(f"the old model is not compared on its dev: {why}",)), ()
     before, now = (getattr(some[0], "pair", None) is not None for some in (rows, train))
     if before != now:
         words = {True: "pairs of texts", False: "single texts"}
@@ -342,6 +288,17 @@ def _require_pairs(old: OldModel, rows: Sequence[Row], train: Sequence[Row]) -> 
             f"keep_labels: run {old.record.id} reads {words[before]}, and the new rows are {words[now]}",
             "Name the columns of the texts: text=text, or text=first,second",
         )
+    seen = {old.kind.unit(row) for row in train}
+    unseen = [pair for pair in zip(rows, answers, strict=True) if old.kind.unit(pair[0]) not in seen]
+    kept = [pair for pair in unseen if old.is_kept(pair[0], task)]
+    left_out = (
+        (len(rows) - len(unseen), "are training rows now"),
+        (len(unseen) - len(kept), "have a label that is left out"),
+    )
+    notes = [f"{OLD_DEV}: {so_many(count)} of {len(rows):,} {why}; left out" for count, why in left_out if count]
+    if not kept:
+        notes.append(f"{OLD_DEV} has no rows left")
+    return replace(found, rows=[row for row, _ in kept], notes=tuple(notes)), [answer for _, answer in kept]
 
 
 def carry_head(trained: EncoderWithHead, new: EncoderWithHead) -> None:
@@ -349,41 +306,29 @@ def carry_head(trained: EncoderWithHead, new: EncoderWithHead) -> None:
 
     Raises UserError where the layers are of other forms.
     """
-    parts = ((trained.backbone.reader, new.backbone.reader), (trained.head, new.head))
-    states = [[{} if part is None else part.state_dict() for part in pair] for pair in parts]
-    outputs = {name: _layer_of(name, new.head) for name in states[1][1]}
-    forms = ([_forms(state, outputs) for state in pair] for pair in states)
-    if _reads(trained) != _reads(new) or any(given != own for given, own in forms):
-        raise UserError(
-            "keep_labels: the head of that run reads the encoder in another way",
-            "Leave layers, bilstm, pooling and options of the head as they are in that run",
-        )
-    for given, state in states:
+    before, now = trained.head.rows_by_label, new.head.rows_by_label
+    reads = [(model.backbone.pooling, model.backbone.layer_indices(pooled=model.pooled)) for model in (trained, new)]
+    fits = reads[0] == reads[1]
+    for old, part in ((trained.backbone.reader, new.backbone.reader), (trained.head, new.head)):
+        given, state = ({} if each is None else each.state_dict() for each in (old, part))
+        layers = {name: next((one for one in now if part is new.head and name.startswith(one)), "") for name in state}
+        fits = fits and _forms(given, layers) == _forms(state, layers)
+        if not fits:
+            raise UserError(
+                "keep_labels: the head of that run reads the encoder in another way",
+                "Leave layers, bilstm, pooling and options of the head as they are in that run",
+            )
         for name, tensor in state.items():
-            if layer := outputs.get(name):
-                for place, before in _places(trained.head.rows_by_label[layer], new.head.rows_by_label[layer]):
-                    tensor[place] = given[name][before]
-            else:
+            if not (layer := layers[name]):
                 tensor.copy_(given[name])
+            elif not now[layer]:  # without labels there is a single row
+                tensor[0] = given[name][0]
+            else:
+                for place, label in enumerate(now[layer]):
+                    if label in before[layer]:
+                        tensor[place] = given[name][before[layer].index(label)]
 
 
-def _reads(model: EncoderWithHead) -> tuple[str, tuple[int, ...]]:
-    """The vector and the layers that a head reads."""
-    return model.backbone.pooling, model.backbone.layer_indices(pooled=model.pooled)
-
-
-def _layer_of(name: str, head: Head) -> str:
-    """The output layer that a parameter of a head is of; empty for other layers."""
-    return next((layer for layer in head.rows_by_label if name.startswith(layer)), "")
-
-
-def _forms(state: Mapping[str, Tensor], outputs: Mapping[str, str]) -> dict[str, tuple[int, ...]]:
+def _forms(state: Mapping[str, Tensor], layers: Mapping[str, str]) -> dict[str, tuple[int, ...]]:
     """The shapes, of output layers without the number of their rows."""
-    return {name: tuple(tensor.shape[1:] if outputs.get(name) else tensor.shape) for name, tensor in state.items()}
-
-
-def _places(trained: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
-    """The row of each label in the new and in the trained layer; one without labels has a single row."""
-    if not new:
-        return [(0, 0)]
-    return [(place, trained.index(label)) for place, label in enumerate(new) if label in trained]
+    return {name: tuple(tensor.shape[1:] if layers.get(name) else tensor.shape) for name, tensor in state.items()}

@@ -155,7 +155,6 @@ def plan_run(
         size_of(recipe.model)  # first, since reading and training a vocabulary take a while
     old = old_model(resolved, weights)
     if old is not None:
-        old.require_fits(task, recipe.rehearse)
         task = old.extended(task, recipe.keep_labels, default=default)
         default = old.extended(default, recipe.keep_labels)
     watch(Working("reading rows"))

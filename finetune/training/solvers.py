@@ -37,6 +37,10 @@ from finetune.training.trainer import Result, Trainer
 UNSEEN = -100.0  # the logit of a label without training rows
 STRENGTH = 1.0  # scikit-learn's C, and 1 / alpha of ridge regression, on standardised inputs
 MEAN_STRENGTH = 10.0  # on means, which are scaled as one to about unit length: their spread is what was trained
+TEMPERATURE = 0.1  # as in the paper
+OF_A_LABEL = 2  # rows of a label in a batch, at least: one makes no pair
+KINDS = ("class", "flags")
+FEW_TO_LEARN = 100  # rows of training and dev, below which those of dev are learned too
 
 
 def require_linear(model: EncoderWithHead, *, frozen: bool) -> None:
@@ -169,12 +173,6 @@ def _binary(
         return np.zeros(inputs.shape[1]), -UNSEEN if labels[:1].any() else UNSEEN
     fitted = LogisticRegression(C=strength, max_iter=1_000).fit(inputs, labels, sample_weight=each_row)
     return fitted.coef_[0], float(fitted.intercept_[0])
-
-
-TEMPERATURE = 0.1  # as in the paper
-OF_A_LABEL = 2  # rows of a label in a batch, at least: one makes no pair
-KINDS = ("class", "flags")
-FEW_TO_LEARN = 100  # rows of training and dev, below which those of dev are learned too
 
 
 def require_contrast(model: EncoderWithHead, *, frozen: bool) -> None:
