@@ -29,11 +29,10 @@ from finetune.task_types.first_rows import describe_rows, file_line, tokens_of_n
 from finetune.task_types.guess import found_labels, guess
 from finetune.task_types.label_relations import with_relations
 from finetune.task_types.mistaken_labels import with_mistakes
+from finetune.task_types.other_columns import dev_by_column, slices_of
 from finetune.task_types.pretraining.own import is_text, text_task
 from finetune.task_types.row_builder import rows_of
 from finetune.task_types.row_issues import NoRow
-from finetune.task_types.slices import slices_of
-from finetune.task_types.split_column import dev_by_column
 from finetune.task_types.task import Task
 from finetune.task_types.text_inputs.markers import without_markers
 from finetune.task_types.trained_form import form_facts, form_for

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from finetune.data.rows import Row, Rows, chosen_rows
+from finetune.data.rows import Row, Rows, chosen_rows, grouped
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.models.feature import Feature
 from finetune.models.feature_arrays import ArrayFeatures, NoArrays, lengths, to_arrays, truncated_rows
 from finetune.runs.events import Watcher, Working
-from finetune.task_types.row_groups import grouped
 from finetune.task_types.task import Task
 
 if TYPE_CHECKING:

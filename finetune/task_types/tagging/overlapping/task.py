@@ -235,7 +235,7 @@ class OverlapTask(Task):
     def with_training_statistics(self, train: Sequence[OverlapRow]) -> "OverlapTask":
         """The task with the length of the longest span."""
         longest = self.longest_span or max(
-            (_words(row.text[a:b]) for row in train for a, b, _ in row.gold or ()), default=SHORT
+            (len(segmented(row.text[a:b])[0]) for row in train for a, b, _ in row.gold or ()), default=SHORT
         )
         return replace(self, longest_span=longest)
 
@@ -272,11 +272,6 @@ def spans_in(answer: Answer, row: OverlapRow) -> list[dict[str, Any]]:
         {"type": kind, "text": row.text[start:end], "start": start, "end": end} | chance
         for (start, end, kind), chance in zip(triples(answer.value), chances or [{}] * len(answer.value), strict=True)
     ]
-
-
-def _words(text: str) -> int:
-    """How many words a span has."""
-    return len(segmented(text)[0])
 
 
 def _own_chances(
