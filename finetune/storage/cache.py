@@ -30,7 +30,7 @@ SUMS = "sha256"  # of the facts: the checksums of files by name
 Facts = dict[str, Any]  # JSON values
 Kept = TypeVar("Kept")
 DAY = 86_400  # seconds
-CacheKind = Literal["states", "answers", "texts", "tokens", "corpora", "weights", "untrained", "vocabularies"]
+CacheKind = Literal["states", "answers", "tokens", "corpora", "weights", "untrained", "vocabularies"]
 SMALL = ("untrained", "vocabularies")
 KINDS = tuple(kind for kind in get_args(CacheKind) if kind not in SMALL)  # that are counted and evicted
 
