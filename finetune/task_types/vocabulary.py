@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,9 +12,6 @@ from finetune.data.rows import OwnRow, Row, StreamedRows
 from finetune.data.words.lists import by_language
 from finetune.models.tokenizers.load import TextTokenizer
 from finetune.runs.recipe import is_new
-
-if TYPE_CHECKING:
-    pass
 
 SAMPLE_TEXTS = 2_000
 FIRST_TEXTS = 200  # texts of a stream, of which a spread sample would read all

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 
-from finetune.data.rows import StreamedRows
 from finetune.errors import UserError
 from finetune.inference.dev_claims import lines_view, save_claims
 from finetune.inference.engine import Engine
@@ -19,7 +18,6 @@ from finetune.models.tokenizers.fingerprint import tokenizer_hash
 from finetune.runs.environment import versions
 from finetune.runs.events import AlreadyDone, Done, EventLog, Note, Started, Watcher, Working
 from finetune.runs.folder import RunFolder
-from finetune.runs.interrupted import same_but_for_facts
 from finetune.runs.predictions import write_predictions
 from finetune.runs.recipe_tables import CONTRASTIVE
 from finetune.runs.record import RunRecord
@@ -55,8 +53,6 @@ def run(resolved: ResolvedRun, options: RunOptions, *, watch: Watcher) -> RunRec
     folder = RunFolder.of(options.out, planned.task.name, planned.id)
     if not force and (done := folder.record()) is not None:
         return _already_done(folder, done, watch)
-    if not force:
-        _require_unchanged_text(planned, folder)
     meter = Meter(planned.device)
     built = build_run(planned, watch)
     accelerator = build_accelerator(planned.device, planned.precision)
@@ -94,29 +90,10 @@ def _already_done(folder: RunFolder, record: RunRecord, watch: Watcher) -> RunRe
     return record
 
 
-def _require_unchanged_text(planned: PlannedRun, folder: RunFolder) -> None:
-    """Raises UserError where a run of the same settings was interrupted, and its text or model has changed since."""
-    if not isinstance(planned.train_rows, StreamedRows):
-        return
-    found = same_but_for_facts(folder, planned.recipe.model_dump(exclude_defaults=True), _fingerprints(planned))
-    if found is not None:
-        other, changed = found
-        what = "the model" if changed == ["weights"] else "the text"
-        raise UserError(
-            f"{planned.task.name}: {what} has changed since the run {other.path} began, which was interrupted",
-            "Restore it to resume that run, or train on what is there now: `force`",
-        )
-
-
-def _fingerprints(planned: PlannedRun) -> dict[str, str]:
-    """The facts of a run's start that are not settings, those of a new encoder its vocabulary's, so of the text too."""
-    return {"data": planned.data, "weights": planned.weights.fingerprint}
-
-
 def _announce(planned: PlannedRun, built: BuiltRun, folder: RunFolder, log: Watcher) -> None:
     """Says what is trained, and what is unusual about it."""
     settings = planned.recipe.model_dump(exclude_defaults=True)
-    log(Started(folder=str(folder.path), recipe=settings, device=str(planned.device), **_fingerprints(planned)))
+    log(Started(folder=str(folder.path), recipe=settings, device=str(planned.device)))
     for note in built.notes:
         log(Note(note))
     log(Working("computing the first update"))
