@@ -252,10 +252,3 @@ def _pooling_notes(planned: PlannedRun, model: EncoderWithHead) -> list[str]:
         f"pooling {planned.pooling}: the head reads {vector}, which fits {planned.weights.name}; the model is saved in "
         f"a format that only finetune loads{other}"
     ]
-
-
-def unlabelled_features(planned: PlannedRun, built: BuiltRun, watch: Watcher) -> Sequence[Feature]:
-    """The features of the rows without labels, which only a teacher answers."""
-    if planned.lessons is None or not planned.lessons.text:
-        return []
-    return array_features(planned.task, planned.lessons.text, built.tokenizer, planned.recipe.max_length, watch)

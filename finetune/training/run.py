@@ -25,7 +25,7 @@ from finetune.runs.record_files import load_record
 from finetune.runs.record_parts import logged_seconds
 from finetune.task_types.own_data import own_data
 from finetune.task_types.prediction_lines import prediction_lines
-from finetune.task_types.prepare import drawn_ids
+from finetune.task_types.prepare import array_features, drawn_ids
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.task_types.view import Line, with_labels
 from finetune.training.checkpoints import Checkpoints, Progress
@@ -35,7 +35,7 @@ from finetune.training.distil.objective import TaughtLosses, TaughtStates
 from finetune.training.evaluation import DevEvaluation, Evaluated
 from finetune.training.first_look import PROBE, first_look, linear_probe
 from finetune.training.meter import Meter
-from finetune.training.prepared_run import BuiltRun, PlannedRun, build_run, plan_run, unlabelled_features
+from finetune.training.prepared_run import BuiltRun, PlannedRun, build_run, plan_run
 from finetune.training.record import TrainingResult, build_record
 from finetune.training.run_options import RunOptions
 from finetune.training.solvers import FEW_TO_LEARN, fit_contrastive, fit_logistic, fit_then_all, require_one_process
@@ -68,11 +68,14 @@ def run(resolved: ResolvedRun, options: RunOptions, *, watch: Watcher) -> RunRec
         log = EventLog(attempt.events, then=watch) if main else watch
         _announce(planned, built, folder, log)
         engine = Engine(model=built.model, accelerator=accelerator, pad_id=built.tokenizer.pad_token_id, watch=log)
-        looked = _looked_at(planned, built, engine)
+        looked = first_look(planned, built, engine)
+        for note in looked:
+            log(Note(note))
+        built = replace(built, notes=[*built.notes, *looked])
         checkpoints = Checkpoints(folder=attempt.checkpoints, writes=main, saving=options.saving)
-        trained = _train(planned, looked, engine, checkpoints, meter)
+        trained = _train(planned, built, engine, checkpoints, meter)
         if main:
-            _save(planned, looked, engine, trained, attempt, home=folder, started=started)
+            _save(planned, built, engine, trained, attempt, home=folder, started=started)
             checkpoints.delete()
             folder.publish()
             log = EventLog(folder.events, then=watch)
@@ -97,14 +100,6 @@ def _announce(planned: PlannedRun, built: BuiltRun, folder: RunFolder, log: Watc
     for note in built.notes:
         log(Note(note))
     log(Working("computing the first update"))
-
-
-def _looked_at(planned: PlannedRun, built: BuiltRun, engine: Engine) -> BuiltRun:
-    """Adds a note on the scores of cheap methods, known before training."""
-    found = first_look(planned, built, engine)
-    for note in found:
-        engine.watch(Note(note))
-    return replace(built, notes=[*built.notes, *found])
 
 
 def _train(
@@ -211,10 +206,11 @@ def _taught(
     task = planned.task
     for note in lessons.notes:
         engine.watch(Note(note))
-    features = taught_features(
-        task, lessons, built.features[task.train_split], unlabelled_features(planned, built, engine.watch),
-        lessons.answers(task, planned.train_rows, engine.watch), len(planned.train_rows),
-    )  # fmt: skip
+    text: Sequence[Feature] = ()
+    if lessons.text:
+        text = array_features(task, lessons.text, built.tokenizer, planned.recipe.max_length, engine.watch)
+    answers = lessons.answers(task, planned.train_rows, engine.watch)
+    features = taught_features(task, lessons, built.features[task.train_split], text, answers, len(planned.train_rows))
     states = _states(lessons, built, engine, seed=planned.recipe.seeds[0]) if lessons.settings.states else None
     learns = task.teaching.learns
     return features, TaughtLosses(head=engine.model.head, learns=learns, settings=lessons.settings, states=states)

@@ -11,7 +11,7 @@ time grow with the number of pairs that rows could make.
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,7 @@ from finetune.runs.events import EpochDone, EpochResult, Training, Working, unwa
 from finetune.training.checkpoints import Progress
 from finetune.training.evaluation import Evaluated
 from finetune.training.trainer import Result, Trainer
+from finetune.training.updates import Draw
 
 UNSEEN = -100.0  # the logit of a label without training rows
 STRENGTH = 1.0  # scikit-learn's C, and 1 / alpha of ridge regression, on standardised inputs
@@ -277,8 +278,12 @@ def contrastive_loss(vectors: Tensor, weights: Tensor) -> Tensor:
     return each.sum() / (total > 0).sum().clamp(min=1)
 
 
-def drawn_from(features: Sequence[Feature], *, size: int) -> "BalancedDraw":
-    """Batches of about `size` features. Raises UserError where no label has two rows, which make no pair."""
+def drawn_from(features: Sequence[Feature], *, size: int) -> Draw:
+    """Draws batches of about `size` features, equally many of each label, or where labels are many of some of them.
+
+    Where rows are drawn as they come, most batches of 100 labels have no pair. Raises UserError where no label has two
+    rows, which make no pair.
+    """
     by_label: dict[Any, list[int]] = {}
     for index, feature in enumerate(features):
         flags = np.ndim(feature.label) > 0
@@ -290,23 +295,12 @@ def drawn_from(features: Sequence[Feature], *, size: int) -> "BalancedDraw":
             "train.solver = 'contrastive' learns from two rows of a label, and each label has one row",
             "Label a second row of each, or leave out preset=few-labels",
         )
-    return BalancedDraw(features=features, groups=groups, size=size)
+    share = max(OF_A_LABEL, size // len(groups))
+    labels_of_batch = max(1, size // share)
 
+    def draw(_: Sequence[Feature], generator: np.random.Generator) -> Sequence[Feature]:
+        labels = generator.permutation(len(groups))[:labels_of_batch]
+        rows = [generator.permutation(groups[label])[:share] for label in labels]
+        return [features[row] for row in dict.fromkeys(np.concatenate(rows).tolist())]
 
-@dataclass(frozen=True, kw_only=True)
-class BalancedDraw:
-    """Draws batches of equally many rows of each label, or where labels are many of some of them: a `trainer.draw`.
-
-    `groups` are the rows of each label. Where rows are drawn as they come, most batches of 100 labels have no pair.
-    """
-
-    features: Sequence[Feature]
-    groups: Sequence[np.ndarray]
-    size: int
-
-    def __call__(self, batch: Sequence[Feature], generator: np.random.Generator) -> Sequence[Feature]:
-        """Another batch, by the generator alone."""
-        share = max(OF_A_LABEL, self.size // len(self.groups))
-        labels = generator.permutation(len(self.groups))[: max(1, self.size // share)]
-        rows = [generator.permutation(self.groups[label])[:share] for label in labels]
-        return [self.features[row] for row in dict.fromkeys(np.concatenate(rows).tolist())]
+    return draw

@@ -36,7 +36,7 @@ EPOCH = EpochDone(result=RESULT, best=0.75, metrics=(accuracy,))
 CASES: list[tuple[Event, dict[str, object] | None]] = [
     (
         Started(folder="f", recipe={"task": "t"}, device="cpu"),
-        {"folder": "f", "recipe": {"task": "t"}, "device": "cpu", "data": "d", "weights": "w"},
+        {"folder": "f", "recipe": {"task": "t"}, "device": "cpu"},
     ),
     (Note("watch out"), {"text": "watch out"}),
     (
