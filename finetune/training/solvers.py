@@ -221,7 +221,7 @@ def fit_then_all(
 ) -> tuple[Progress, Evaluated]:
     """As `fit_contrastive`, and then once more from the start, with the rows of dev: of few rows each counts.
 
-    The score stays that of the first training, which has not seen them.
+    The score stays the one of the first training, which has not seen them.
     """
     engine = trainer.engine
     start = {name: tensor.clone() for name, tensor in engine.model.state_dict().items()}

@@ -1,4 +1,4 @@
-"""Reads a corpus: the documents to train on as a stream, and those of dev in memory."""
+"""Reads a corpus: the documents to train on as a stream, the dev documents in memory."""
 
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,4 +1,4 @@
-"""The losses of a student: those of the labels, of a teacher's answers, and of its layers.
+"""The losses of a student: of the labels, of a teacher's answers, and of its layers.
 
 Each is a sum over its own labels, as that of any head; the trainer divides by their number. What a softer target loses
 in its gradient, a factor of the temperature squared gives back (Hinton et al. 2015, section 2.1).
