@@ -33,10 +33,10 @@ from transformers import AutoModel
 from finetune.errors import UserError, first_line
 from finetune.inference.engine import Engine
 from finetune.models import pretrained as weights
+from finetune.models.building import checkpoint_gradients
 from finetune.models.device import resolve_precision
 from finetune.models.families import FAMILIES
 from finetune.models.feature import Feature
-from finetune.models.gradient_checkpointing import checkpoint_gradients
 from finetune.models.kernels.layer_parts import attention_of, feed_forward_of
 from finetune.models.kernels.malloc import release_memory
 from finetune.models.tokenizers.load import load_tokenizer

@@ -21,10 +21,10 @@ from finetune.data.source import Source
 from finetune.inference.engine import Engine
 from finetune.models.device import build_accelerator
 from finetune.runs.events import unwatched
-from finetune.training.contrastive import FEW_TO_LEARN, fit_contrastive, fit_then_all
 from finetune.training.evaluation import DevEvaluation
-from finetune.training.linear_probe import linear_probe
+from finetune.training.first_look import linear_probe
 from finetune.training.prepared_run import build_run, plan_run
+from finetune.training.solvers import FEW_TO_LEARN, fit_contrastive, fit_then_all
 from finetune.training.targets import load_target
 from finetune.training.trainer import Trainer
 

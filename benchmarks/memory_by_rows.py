@@ -1,4 +1,4 @@
-"""Memory of `finetune run` by rows, and the seconds until training starts, without and with cached tokens.
+"""Memory of `finetune run` by rows, and the seconds until training starts.
 
 python benchmarks/memory_by_rows.py --out results/benchmarks/memory_by_rows.json
 
@@ -70,10 +70,10 @@ def write_encoder(folder: Path) -> None:
     BertModel(BertConfig(vocab_size=len(vocabulary), **SIZES)).save_pretrained(folder)
 
 
-def measured(file: Path, encoder: Path, *, seed: int, to_the_end: bool) -> tuple[float, float]:
+def measured(file: Path, encoder: Path) -> tuple[float, float]:
     """(seconds from the end of imports to the start of training, peak memory in MB) of a run."""
-    out = file.parent / f"results-{file.stem}-{seed}"
-    settings = [f"model={encoder}", "train.batch_size=128", "train.epochs=1", f"seed={seed}", "--out", str(out)]
+    out = file.parent / f"results-{file.stem}"
+    settings = [f"model={encoder}", "train.batch_size=128", "train.epochs=1", "--out", str(out)]
     command = [sys.executable, "-c", RUN, "run", str(file), *settings, "--quiet"]
     environment = os.environ | {
         "PYTHONPATH": str(ROOT),
@@ -85,10 +85,8 @@ def measured(file: Path, encoder: Path, *, seed: int, to_the_end: bool) -> tuple
     imported = float(process.stdout.readline())
     while (started := _training_time(out)) is None and not _ended(process):
         time.sleep(0.1)
-    if not to_the_end:
-        process.kill()
     peak, status = _peak(process)
-    if started is None or (to_the_end and status):
+    if started is None or status:
         raise SystemExit(f"the run ended with {status}")
     return started - imported, peak
 
@@ -126,11 +124,10 @@ def main() -> None:
             file = folder / f"rows-{count}.csv"
             with file.open("w", encoding="utf-8", newline="") as opened:
                 csv.writer(opened).writerows([("text", "label"), *rows(count)])
-            first, peak = measured(file, encoder, seed=1, to_the_end=True)
-            second, _ = measured(file, encoder, seed=2, to_the_end=False)
+            seconds, peak = measured(file, encoder)
             beyond = peak - found[0]["peak_megabytes"] if found else 0.0
             line = {"rows": count, "file_megabytes": file.stat().st_size / 1e6, "peak_megabytes": peak}
-            line |= {"beyond_the_model_megabytes": beyond, "seconds_to_training": {"first": first, "second": second}}
+            line |= {"beyond_the_model_megabytes": beyond, "seconds_to_training": seconds}
             found.append(line)
             print(json.dumps(line), flush=True)
     write_json(options.out, {"about": "memory of finetune run by rows", **facts, "runs": found})

@@ -28,8 +28,8 @@ from finetune.inference.dev_claims import claims_with
 from finetune.metrics import selective
 from finetune.runs.folder import RunFolder
 from finetune.runs.record_files import load_record
-from finetune.task_types.claims import DevClaims
 from finetune.task_types.registry import find
+from finetune.task_types.view import DevClaims
 
 TRAIN, POOL, SEED = 2_000, 6_000, 1
 SETTINGS: dict[str, Any] = {"train.epochs": 2, "train.select": "last", "train.patience": None}

@@ -12,7 +12,7 @@ from finetune.data.issues import Issue
 from finetune.data.messages import shown
 from finetune.data.values import as_text
 from finetune.errors import UserError
-from finetune.task_types.split_column import DEV_WORDS, TRAIN_WORDS, dev_by_column
+from finetune.task_types.other_columns import DEV_WORDS, TRAIN_WORDS, dev_by_column
 
 LEAKED = 0.01  # share of a split's rows that are in another one too, above which scores are inflated
 MISSING_COLUMN = Issue(

@@ -20,12 +20,7 @@ def require_sound_data(tasks: Iterable[Task]) -> None:
 
 
 def require_sound(read: OwnData) -> None:
-    """Raises UserError for the first error in the splits, such as a single label.
-
-    Large files without one are kept as known, and those that are known have none.
-    """
-    if read.known is not None:
-        return
+    """Raises UserError for the first error in the splits, such as a single label."""
     parts = [part_of(split, read.layout, read.table(path)) for split, path in read.files.items()]
     found = findings(parts, [check for check in CHECKS if check.refuses])
     if error := next((finding for finding in found if finding.severity == "error"), None):
@@ -33,4 +28,3 @@ def require_sound(read: OwnData) -> None:
         where = f" ({places(rows, most=ROWS_SHOWN, count=error.count)})" if rows else ""
         sheets = next(hint_of(part.table.form) for part in parts if part.file == error.file)
         raise UserError(f"{error.file}: {error.what}{where}{sheets}", error.remedy)
-    read.keep()

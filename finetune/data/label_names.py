@@ -59,7 +59,9 @@ def names_nearby(path: Path, numbers: Collection[str]) -> tuple[dict[str, str], 
     """
     if not numbers or not all(number.isdigit() for number in numbers):
         return {}, None
-    for file in files_of_names(path):
+    folder = path if path.is_dir() else path.parent
+    nearby = (file for file in sorted(folder.iterdir()) if FILES.fullmatch(file.name))
+    for file in (file for file in nearby if file.resolve() != path.resolve()):
         try:
             names = read_label_names(file)
         except UserError:
@@ -69,14 +71,6 @@ def names_nearby(path: Path, numbers: Collection[str]) -> tuple[dict[str, str], 
             if set(some) == set(numbers) or (set(numbers) <= set(some) and len(some) <= len(numbers) + 2):
                 return some, file
     return {}, None
-
-
-def files_of_names(path: Path) -> list[Path]:
-    """The files next to the data that by their own names may have those of labels, such as labels.txt."""
-    folder = path if path.is_dir() else path.parent
-    return [
-        file for file in sorted(folder.iterdir()) if FILES.fullmatch(file.name) and file.resolve() != path.resolve()
-    ]
 
 
 def _from_json(path: Path, content: str) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """Rows, the raw examples of a task, and where they were read from."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import lru_cache
 from typing import Any, Protocol, runtime_checkable
@@ -67,6 +67,14 @@ class StreamedRows(Protocol):
 def chosen_rows(rows: Sequence[Row], indexes: Sequence[int]) -> Sequence[Row]:
     """Some rows, by their indexes in rising order; those of a stream are one too."""
     return rows.choose(np.asarray(indexes, int)) if isinstance(rows, StreamedRows) else [rows[i] for i in indexes]
+
+
+def grouped(keys: Iterable[Hashable]) -> list[list[int]]:
+    """The indexes of the rows with each key, such as their query; the keys in the order in which they come first."""
+    found: dict[Hashable, list[int]] = {}
+    for index, key in enumerate(keys):
+        found.setdefault(key, []).append(index)
+    return list(found.values())
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,10 @@ from finetune.runs.dev_choices import chosen_by_scored, known_to_model
 from finetune.runs.lookup import named_run
 from finetune.runs.predictions import read_predictions
 from finetune.runs.record import RunRecord
-from finetune.task_types.claims import DevClaims, claims_from
 from finetune.task_types.run_view import split_view_of
 from finetune.task_types.task import Task
 from finetune.task_types.types import type_of
-from finetune.task_types.view import Line, View
+from finetune.task_types.view import DevClaims, Line, View
 
 FILE = "dev_claims.json"
 AGAIN = "Train it again, which keeps them with the model"
@@ -39,7 +39,7 @@ def save_claims(model: Path, view: View | None, record: RunRecord) -> None:
         return
     found = claims_of(view, record)
     if found.confidence or found.errors:
-        write_atomically(model / FILE, json.dumps(found.as_json()) + "\n")
+        write_atomically(model / FILE, json.dumps(asdict(found)) + "\n")
         write_checksums(model)
 
 
@@ -95,6 +95,6 @@ def _own(view: View, line: Mapping[str, Any]) -> list[float] | None:
 def _read(file: Path) -> DevClaims:
     try:
         saved: Any = json.loads(file.read_text(encoding="utf-8"))
-        return claims_from(saved)
+        return DevClaims(**saved)
     except (OSError, ValueError, TypeError, RecursionError) as error:
         raise UserError(f"{file}: is damaged", AGAIN) from error

@@ -19,8 +19,7 @@ from finetune.errors import UserError
 from finetune.inference.engine import Engine
 from finetune.models.backbone import POOLED
 from finetune.models.feature import Feature
-from finetune.models.feature_arrays import LazyFeatures, lengths, truncated_rows
-from finetune.models.sequences import Sequences
+from finetune.models.feature_arrays import LazyFeatures, Sequences, lengths, truncated_rows
 from finetune.runs.events import Note
 from finetune.storage.cache import Entry, Facts, entry, most_bytes
 

@@ -13,7 +13,7 @@ from finetune.inference.predictor import Predictor, saved
 from finetune.inference.unsure import Unsure
 from finetune.metrics import selective
 from finetune.metrics.selective import AnsweredShare
-from finetune.task_types.claims import DevClaims
+from finetune.task_types.view import DevClaims
 
 DRAWS = "in 95 of 100 draws of dev rows"
 

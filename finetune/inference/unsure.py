@@ -11,9 +11,8 @@ import numpy as np
 from finetune.data.messages import percent
 from finetune.inference.asked import UNSURE
 from finetune.inference.dev_claims import lines_view
-from finetune.task_types.claims import Claim
 from finetune.task_types.prediction_lines import prediction_lines
-from finetune.task_types.view import Line, View
+from finetune.task_types.view import Claim, Line, View
 
 if TYPE_CHECKING:
     from finetune.data.rows import Row

@@ -11,18 +11,16 @@ from finetune.errors import UserError
 from finetune.models.backbone import Backbone
 from finetune.models.device import resolve_precision
 from finetune.models.families import has_own_class, is_left_to_right, require_encoder, set_dropout
-from finetune.models.fast_paths import take_fast_paths
+from finetune.models.fast_paths import freeze_unreached, take_fast_paths
 from finetune.models.fingerprint import OWN_WEIGHTS
 from finetune.models.freezing import leave_out_layers, set_trainable
-from finetune.models.gradient_checkpointing import checkpoint_gradients
+from finetune.models.kernels.dropout import repeatable
 from finetune.models.loading import forget_head, saved_encoder
 from finetune.models.lora import POOLER, add_lora, require_adapter
 from finetune.models.model import EncoderWithHead, HeadFor
-from finetune.models.model_config import load_config
 from finetune.models.tokenizers.added_tokens import grow_embeddings
-from finetune.models.trial import freeze_unreached
 from finetune.models.untrained import is_untrained, untrained_encoder, without_dropout
-from finetune.models.weight_files import from_pretrained, some
+from finetune.models.weight_files import from_pretrained, load_config, some
 from finetune.runs.recipe import Recipe
 
 
@@ -150,3 +148,19 @@ def load_head(model: EncoderWithHead, folder: Path) -> list[str]:
     found = {name: tensor for name, tensor in shell.state_dict().items() if name not in new}
     model.head.from_checkpoint(own | found)
     return sorted(new)
+
+
+def checkpoint_gradients(encoder: PreTrainedModel) -> None:
+    """Turns gradient checkpointing on; it has an effect in training only.
+
+    Raises UserError for an encoder of a type for which transformers cannot.
+    """
+    again = {"use_reentrant": False, "context_fn": repeatable}
+    try:
+        encoder.activation_checkpointing_enable(again)
+    except ValueError as error:
+        raise UserError(
+            f"train.gradient_checkpointing: transformers has none for encoders of type '{encoder.config.model_type}'",
+            "Leave it out, and raise train.accumulation or lower train.batch_size to save memory",
+        ) from error
+    encoder.disable_input_require_grads()  # they are for the other way, and would go through frozen layers

@@ -1,14 +1,15 @@
-"""Features as arrays, in memory or memory-mapped: about 60 bytes for one of 20 tokens, which as an object has 2 kB."""
+"""Features as arrays: about 60 bytes for one of 20 tokens, which as an object has 2 kB; and the sequences in them."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, overload
 
 import numpy as np
 
 from finetune.models.feature import Feature
-from finetune.storage.array_file import Arrays
 
+Arrays = Mapping[str, np.ndarray]
 BOUNDS = (
     ":bounds"  # of the array `name`, whose item i is [bounds[i] : bounds[i + 1]]; without them each item is a number
 )
@@ -238,3 +239,28 @@ def _wide(found: Any) -> Any:
     if found.ndim == 0:
         return found.tolist()
     return found.astype(np.int64) if found.dtype.kind in "iu" else found
+
+
+class Sequences(Sequence[Feature]):
+    """The sequences of features: of feature i `[bounds[i] : bounds[i + 1]]`, itself or its choices."""
+
+    def __init__(self, features: Sequence[Feature]) -> None:
+        self.features = features
+        self.bounds = np.cumsum([0, *(len(feature.choices) or 1 for feature in features)])
+
+    def __len__(self) -> int:
+        return int(self.bounds[-1])
+
+    @overload
+    def __getitem__(self, index: int) -> Feature: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Feature]: ...
+    def __getitem__(self, index: int | slice) -> Feature | list[Feature]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        number = int(np.searchsorted(self.bounds, index, side="right")) - 1
+        feature = self.features[number]
+        return feature.choices[int(index - self.bounds[number])] if feature.choices else feature
+
+    def __iter__(self) -> Iterator[Feature]:
+        return chain.from_iterable(feature.choices or (feature,) for feature in self.features)

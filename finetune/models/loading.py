@@ -15,8 +15,7 @@ from finetune.models.fingerprint import OWN_WEIGHTS
 from finetune.models.head import Head
 from finetune.models.lora import POOLER
 from finetune.models.model import EncoderWithHead, HeadFor
-from finetune.models.model_config import load_config
-from finetune.models.weight_files import from_pretrained, own_weights, reading, some
+from finetune.models.weight_files import from_pretrained, load_config, own_weights, reading, some
 
 
 def load_trained(folder: Path, head_for: HeadFor) -> EncoderWithHead:

@@ -1,6 +1,7 @@
 """Resolves a model's name to files: `minilm`, a folder of a model or a run, `new:SIZE`, or a repository of the Hub."""
 
 import os
+import re
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,10 +12,9 @@ from typing import TYPE_CHECKING
 
 from finetune.data.checksums import CHECKSUMS, sha256_of, verify_folder
 from finetune.data.paths import is_folder, is_remote, require_file
-from finetune.errors import UserError, first_line
+from finetune.errors import UserError, first_line, nearest
 from finetune.gone import gone
 from finetune.models.fingerprint import DECISIVE, OWN_WEIGHTS, fingerprint_of
-from finetune.models.hub_names import name_in_url, near_names
 from finetune.models.pickled_weights import OTHERS, PICKLED, foreign_weights, in_safetensors, pickled_files
 from finetune.models.untrained import untrained_folder
 from finetune.runs.folder import EXPORT, RECORD, RunFolder
@@ -29,6 +29,26 @@ MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9d
 CHANGED = f"Copy or train the model again, or if you changed it on purpose, remove {CHECKSUMS}"
 MOST_BYTES = 50_000_000_000  # of a repository's weights and tokenizer; the largest encoders have 43 GB
 TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model")
+KNOWN = (
+    "minilm",
+    *("google-bert/bert-base-uncased", "google-bert/bert-base-cased", "google-bert/bert-base-multilingual-cased"),
+    *("google-bert/bert-large-uncased", "google-bert/bert-large-cased", "google-bert/bert-base-multilingual-uncased"),
+    *("google-bert/bert-base-chinese", "google-bert/bert-base-german-cased", "DeepPavlov/rubert-base-cased"),
+    *("google/bert_uncased_L-2_H-128_A-2", "google/bert_uncased_L-4_H-256_A-4", "google/mobilebert-uncased"),
+    *("FacebookAI/roberta-base", "FacebookAI/roberta-large", "FacebookAI/xlm-roberta-base"),
+    *("FacebookAI/xlm-roberta-large", "distilbert/distilbert-base-uncased", "distilbert/distilbert-base-cased"),
+    *("distilbert/distilbert-base-multilingual-cased", "distilbert/distilroberta-base"),
+    *("albert/albert-base-v2", "albert/albert-large-v2", "google/electra-small-discriminator"),
+    *("google/electra-base-discriminator", "google/electra-large-discriminator"),
+    *("microsoft/deberta-base", "microsoft/deberta-v3-base", "microsoft/deberta-v3-large"),
+    *("microsoft/MiniLM-L12-H384-uncased", "microsoft/mpnet-base", "answerdotai/ModernBERT-base"),
+    *("sentence-transformers/all-MiniLM-L6-v2", "sentence-transformers/all-mpnet-base-v2"),
+    *("allenai/scibert_scivocab_uncased", "dmis-lab/biobert-v1.1", "ProsusAI/finbert", "almanach/camembert-base"),
+    *("klue/bert-base", "klue/roberta-small", "klue/roberta-base", "klue/roberta-large", "beomi/kcbert-base"),
+    *("monologg/koelectra-base-v3-discriminator", "aubmindlab/bert-base-arabertv02"),
+)
+ON_HUB = re.compile(r"https?://(?:www\.)?(?:huggingface\.co|hf\.co)/([\w.-]+(?:/[\w.-]+)?)")
+CACHED = re.compile(r"models--(.+)--(.+)")  # the folder of a repository in the Hub's cache
 
 
 class NotFound(UserError):
@@ -234,3 +254,26 @@ def _require_files(folder: Path) -> None:
             f"model folder {folder} lacks {', '.join(missing)}", "Save model and tokenizer there with save_pretrained"
         )
     verify_folder(folder, remedy=CHANGED)
+
+
+def near_names(name: str, cache: Path) -> str:
+    """`Did you mean 'google-bert/bert-base-uncased'? `, of those that are known or in the Hub's cache; else empty.
+
+    A name without its owner is compared with names without theirs.
+    """
+    cached = [f"{found[1]}/{found[2]}" for folder in _folders(cache) if (found := CACHED.fullmatch(folder))]
+    every = [*KNOWN, *cached]
+    if name in every:
+        return ""
+    spelled = {one.lower() if "/" in name else one.rpartition("/")[2].lower(): one for one in reversed(every)}
+    return re.sub("'([^']+)'", lambda found: f"'{spelled[found[1]]}'", nearest(name.lower(), list(spelled)))
+
+
+def name_in_url(url: str) -> str:
+    """The name of the repository whose page on the Hub this is; empty for another URL."""
+    found = ON_HUB.match(url)
+    return found[1] if found else ""
+
+
+def _folders(cache: Path) -> list[str]:
+    return [folder.name for folder in cache.iterdir()] if cache.is_dir() else []

@@ -50,7 +50,11 @@ def trained_pooling(folder: Path, config: "PretrainedConfig") -> str:
     if (saved := str(saved_settings(config).get("pooling", ""))) or (saved := _sentence_transformers(folder)):
         return saved
     family = FAMILIES.get(config.model_type)
-    own = family is not None and family.sentence.dense is None and _has_pooler(folder)
+    own = (
+        family is not None
+        and family.sentence.dense is None
+        and any(f"{POOLER}." in name for name in weight_names(folder))
+    )
     return FAMILY if own else MEAN
 
 
@@ -72,8 +76,3 @@ def _json(file: Path) -> Any:
         return json.loads(read_small(file, most=MOST_BYTES))
     except (ValueError, RecursionError) as error:
         raise UserError(f"{file}: is not JSON ({first_line(error)})", "Restore it, or set pooling=mean") from error
-
-
-def _has_pooler(folder: Path) -> bool:
-    """Whether the weights in a folder have a pooler's."""
-    return any(f"{POOLER}." in name for name in weight_names(folder))

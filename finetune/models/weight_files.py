@@ -1,4 +1,4 @@
-"""Reads a folder's weights: by a class of transformers, or in finetune's own format."""
+"""Reads a folder's config, and its weights: by a class of transformers, or in finetune's own format."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -8,14 +8,33 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file
 from torch import Tensor
-from transformers import PretrainedConfig, PreTrainedModel
+from transformers import AutoConfig, PretrainedConfig, PreTrainedModel
 
 from finetune.data.messages import first_of
 from finetune.errors import THEIRS, UserError, first_line
-from finetune.models.config_bounds import saved_settings
+from finetune.models.config_bounds import FIXED, REMEDY, require_config, saved_settings
 from finetune.models.fingerprint import OWN_WEIGHTS
 
+NEW_WORDS = "lm_predictions."  # a DeBERTa's head for words in the original code, which transformers' first one was not
 WEIGHTS_SHOWN = 4  # names of weights in a message
+
+
+def load_config(folder: Path) -> PretrainedConfig:
+    """The encoder's configuration; code in the folder is not run. Raises UserError where there is none."""
+    require_config(folder)
+    try:
+        config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
+        for name, value in FIXED.items():
+            setattr(config, name, value)
+        if getattr(config, "legacy", False) and any(name.startswith(NEW_WORDS) for name in weight_names(folder)):
+            config.legacy = False  # as DeBERTa-v3 was published: its config does not say so
+    except THEIRS:
+        raise
+    except Exception as error:  # a config of a wrong type makes transformers fail in any way
+        raise UserError(
+            f"{folder}: does not contain a model that transformers can load ({first_line(error)})", REMEDY
+        ) from error
+    return config
 
 
 def from_pretrained(kind: Any, folder: Path, *, config: PretrainedConfig) -> tuple[PreTrainedModel, dict[str, Any]]:

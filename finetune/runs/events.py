@@ -51,16 +51,12 @@ class AlreadyDone(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Started(Event):
-    """A run begins; `recipe` has the settings that are not at their default, `data` and `weights` are the fingerprints
-    of all rows and of the encoder.
-    """
+    """A run begins; `recipe` has the settings that are not at their default."""
 
     name = "start"
     folder: str
     recipe: Mapping[str, Any]
     device: str
-    data: str = ""
-    weights: str = ""
 
 
 @dataclass(frozen=True)

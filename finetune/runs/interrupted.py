@@ -1,6 +1,5 @@
 """Runs that were interrupted: folders with a log or checkpoints, but no record."""
 
-import json
 import os
 import platform
 from collections.abc import Iterator, Mapping
@@ -44,29 +43,6 @@ def interrupted_runs(out: Path) -> list[InterruptedRun]:
     """The unfinished runs under a results folder, by task and time."""
     found = [_read(RunFolder(path)) for path in _unfinished(out)] if is_folder(out) else []
     return sorted(found, key=lambda run: (run.task, run.last))
-
-
-def same_but_for_facts(
-    folder: RunFolder, settings: Mapping[str, Any], facts: Mapping[str, str]
-) -> tuple[RunFolder, list[str]] | None:
-    """An interrupted run with a checkpoint that differs from a new one only in `facts`, and the names of these.
-
-    `settings` are those that are not at their default, and `facts` the fingerprints at its start. None without such a
-    run: one that differs in nothing but precision, and one that a process trains, do not count.
-    """
-    plain = json.loads(json.dumps(dict(settings), default=str))
-    if folder.path.exists() or not is_folder(folder.path.parent):
-        return None
-    for path in sorted(folder.path.parent.iterdir()):
-        other = RunFolder(path)
-        if other.record_file.exists() or not other.events.is_file() or not any(_checkpoints(other)):
-            continue
-        started = [event for event in _events(other.events) if event["event"] == "start"]
-        same = next((event for event in started if event.get("recipe") == plain), {})
-        changed = [name for name, value in facts.items() if same.get(name, value) != value]
-        if changed and not _holder(other):
-            return other, changed
-    return None
 
 
 def _unfinished(out: Path) -> Iterator[Path]:

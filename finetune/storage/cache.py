@@ -30,9 +30,7 @@ SUMS = "sha256"  # of the facts: the checksums of files by name
 Facts = dict[str, Any]  # JSON values
 Kept = TypeVar("Kept")
 DAY = 86_400  # seconds
-CacheKind = Literal[
-    "states", "answers", "features", "rows", "texts", "tokens", "corpora", "weights", "untrained", "vocabularies"
-]
+CacheKind = Literal["states", "answers", "tokens", "corpora", "weights", "untrained", "vocabularies"]
 SMALL = ("untrained", "vocabularies")
 KINDS = tuple(kind for kind in get_args(CacheKind) if kind not in SMALL)  # that are counted and evicted
 
@@ -180,12 +178,13 @@ def _evict(folder: Path) -> None:
 def _entries(folder: Path) -> Iterator[Path]:
     """All entries of the cache that this entry's folder is in."""
     kinds = (folder.parents[1] / kind for kind in KINDS)
-    return (path for kind in kinds if kind.is_dir() for path in kind.iterdir() if _is_own_folder(path))
-
-
-def _is_own_folder(path: Path) -> bool:
-    """Not a link, through which files elsewhere would be evicted."""
-    return path.is_dir() and not path.is_symlink()
+    return (
+        path
+        for kind in kinds
+        if kind.is_dir()
+        for path in kind.iterdir()
+        if path.is_dir() and not path.is_symlink()  # through which files elsewhere would be evicted
+    )
 
 
 def _files(folder: Path) -> list[Path]:

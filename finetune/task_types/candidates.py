@@ -71,7 +71,7 @@ def label_candidates(
     """All columns that could hold the label, the likeliest first."""
     free = {name: fact for name, fact in facts.items() if name not in taken and _may_be_label(fact)}
     found = []
-    flags = _flags(free)
+    flags = [name for name, fact in free.items() if fact.marks and not is_split_name(name)]
     for name, fact in free.items():
         level = _level(fact)
         if name not in flags or level <= 1:
@@ -212,11 +212,6 @@ def _contiguous(group: Sequence[str], names: Sequence[str]) -> bool:
     """Whether columns are adjacent, as those of several labels are; other flags are scattered."""
     places = [names.index(name) for name in group]
     return max(places) - min(places) < len(places)
-
-
-def _flags(free: Mapping[str, ColumnFacts]) -> list[str]:
-    """The binary columns: 0 and 1, or true and false; not those that tell the split."""
-    return [name for name, fact in free.items() if fact.marks and not is_split_name(name)]
 
 
 def _distinct(same: Sequence[Candidate], columns: Mapping[str, Sequence[Any]]) -> list[Candidate]:

@@ -36,7 +36,9 @@ def choice_named(
     return {
         "text": choices.index(text) if text in choices else None,
         "letter": letter if 0 <= letter < len(choices) else None,
-        "column": _column(text, columns[: len(choices)]),
+        "column": next(
+            (place for place, name in enumerate(columns[: len(choices)]) if name.lower() == text.lower()), None
+        ),
         "number": place if 0 <= place < len(choices) else None,
     }
 
@@ -44,11 +46,6 @@ def choice_named(
 def choice_name(place: int, names: Sequence[str], counted_from: int) -> int | str:
     """The name of a choice: by `names` where it has one, else its number."""
     return names[place] if place < len(names) and names[place] else place + counted_from
-
-
-def _column(text: str, columns: Sequence[str]) -> int | None:
-    """The index of the column with this name, ignoring case."""
-    return next((place for place, name in enumerate(columns) if name.lower() == text.lower()), None)
 
 
 def _sign(text: str) -> str:

@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from finetune.data.rows import Row, Rows, chosen_rows
+from finetune.data.rows import Row, Rows, chosen_rows, grouped
 from finetune.errors import UserError
 from finetune.runs.recipe_tables import HeldOut
 from finetune.task_types.own_data import own_data
-from finetune.task_types.row_groups import RowUnit
 from finetune.task_types.task import Task
 from finetune.task_types.train_share import spread_evenly
 from finetune.task_types.types import type_of
@@ -52,10 +51,8 @@ def held_out_rows(task: Task, train: Rows, held_out: HeldOut) -> set[int]:
     return chosen
 
 
-def _units(task: Task, rows: Sequence[Row]) -> list[RowUnit]:
+def _units(task: Task, rows: Sequence[Row]) -> list[list[int]]:
     """Rows that stay together; where all share one document or context, each row alone."""
     kind = type_of(task)
-    units: dict[object, RowUnit] = {}
-    for index, row in enumerate(rows):
-        units.setdefault(index if kind is None else kind.unit(row), []).append(index)
-    return list(units.values()) if len(units) > 1 else [[index] for index in range(len(rows))]
+    units = [] if kind is None else grouped(map(kind.unit, rows))
+    return units if len(units) > 1 else [[index] for index in range(len(rows))]

@@ -27,14 +27,12 @@ from finetune.task_types.declared_options import declared_names
 from finetune.task_types.dev_split import drawn_for_dev
 from finetune.task_types.first_rows import describe_rows, file_line, tokens_of_nearly_all
 from finetune.task_types.guess import found_labels, guess
-from finetune.task_types.known_data import DataEntry, KnownData, entry_of
 from finetune.task_types.label_relations import with_relations
 from finetune.task_types.mistaken_labels import with_mistakes
+from finetune.task_types.other_columns import dev_by_column, slices_of
 from finetune.task_types.pretraining.own import is_text, text_task
 from finetune.task_types.row_builder import rows_of
 from finetune.task_types.row_issues import NoRow
-from finetune.task_types.slices import slices_of
-from finetune.task_types.split_column import dev_by_column
 from finetune.task_types.task import Task
 from finetune.task_types.text_inputs.markers import without_markers
 from finetune.task_types.trained_form import form_facts, form_for
@@ -71,10 +69,7 @@ MANY_ROWS = 50_000  # of a file whose table is not kept in memory next to its ro
 
 @dataclass(frozen=True, kw_only=True)
 class OwnData:
-    """Reads the splits of a user's files: `OwnData(...)(source, split)` returns rows, with notes on those left out.
-
-    Of large files, `entry` is where what is found is kept, and `known` what an earlier command found there.
-    """
+    """Reads the splits of a user's files: `OwnData(...)(source, split)` returns rows, with notes on those left out."""
 
     layout: Layout
     files: Mapping[str, Path]
@@ -82,8 +77,6 @@ class OwnData:
     encoding: str = ""
     sheet: str = ""
     model: Task | None = None  # the task of a trained model: rows with a label that it does not know are left out
-    entry: DataEntry | None = field(default=None, repr=False, compare=False)
-    known: KnownData | None = field(default=None, repr=False, compare=False)
     kept: dict[str, Rows] = field(default_factory=dict, init=False, repr=False, compare=False)  # rows are read once
 
     def __call__(self, _: Source, split: str) -> Rows:
@@ -103,22 +96,16 @@ class OwnData:
 
     def size(self, split: str) -> int:
         """The number of rows of a split's file that could be read."""
-        if self.known is not None:
-            return self.known.sizes[split]
         return len(next(iter(self.table(self.files[split]).columns.values()), []))
 
     @property
     def tokens(self) -> float:
         """About how many tokens nearly all texts have."""
-        if self.known is not None:
-            return self.known.tokens
         return tokens_of_nearly_all(self.layout, self.table(self.files["train"]).columns)
 
     @property
     def described(self) -> Sequence[str]:
         """Lines that say how the files were read, with the first rows."""
-        if self.known is not None:
-            return self.known.lines
         lines = list[str]()
         for split, file in self.files.items():
             table = self.table(file)
@@ -126,19 +113,9 @@ class OwnData:
             lines += describe_rows(self.layout, table, split=self.split) if split == "train" else ()
         return lines
 
-    def keep(self) -> None:
-        """Keeps what is known of large files, which have been checked."""
-        if self.entry is None:
-            return
-        sizes = {split: self.size(split) for split in self.files}
-        lines = tuple(self.described)
-        self.entry.keep(KnownData(layout=self.layout, sizes=sizes, tokens=self.tokens, lines=lines, scored=self.scored))
-
     @property
     def scored(self) -> bool:
         """Whether there are test rows with labels."""
-        if self.known is not None:
-            return self.known.scored
         return "test" in self.files and {*self.layout.label} <= {*self.table(self.files["test"]).columns}
 
     def _read(self, path: Path, split: str) -> dict[str, Rows]:
@@ -240,11 +217,9 @@ def own_task(name: str, options: Mapping[str, Any]) -> Task:
     require_utf_8(name)
     texts = setting_texts(options)
     files = split_files(Path(name), dev=texts.get("dev", ""), test=texts.get("test", ""))
-    kept = entry_of(name, files, options)
-    known = None if kept is None else kept.found()
-    layout = found_layout(files, texts) if known is None else known.layout
+    layout = found_layout(files, texts)
     places = {key: texts.get(key, "") for key in ("split", "encoding", "sheet")}
-    read = OwnData(layout=layout, files=files, entry=kept, known=known, **places)
+    read = OwnData(layout=layout, files=files, **places)
     task = trained_task(layout, name=data_name(name), read=read)
     return replace(task, dev_splits=("dev", "test")) if read.scored else task
 

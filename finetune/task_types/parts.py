@@ -59,13 +59,7 @@ class Part(Generic[AnyTask]):
 
 
 class Codec(Part[AnyTask], ABC):
-    """Rows to features, logits to predictions, and predictions to the cells of a file.
-
-    A change that keeps the label is made in one of the `leading` first of `texts`; `word_by_word`: words must stay.
-    """
-
-    leading: ClassVar[int] = 2
-    word_by_word: ClassVar[bool] = False
+    """Rows to features, logits to predictions, and predictions to the cells of a file."""
 
     @abstractmethod
     def encode(self, rows: Sequence[Row], tokenizer: "PreTrainedTokenizerBase", max_length: int) -> "list[Feature]":

@@ -1,22 +1,24 @@
 """From a task and a source to rows and features, with checks in between."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from finetune.data.rows import Row, Rows, chosen_rows
+from finetune.data.rows import Row, Rows, chosen_rows, grouped
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.models.feature import Feature
-from finetune.models.feature_arrays import lengths, truncated_rows
-from finetune.task_types.row_groups import grouped
+from finetune.models.feature_arrays import ArrayFeatures, NoArrays, lengths, to_arrays, truncated_rows
+from finetune.runs.events import Watcher, Working
 from finetune.task_types.task import Task
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
+
+ROWS_AT_ONCE = 10_000  # rows that are encoded at once, to bound memory
 
 
 def load_splits(
@@ -24,7 +26,7 @@ def load_splits(
 ) -> dict[str, Rows]:
     """The rows of the splits that a run needs, all labelled, or of those named, labelled or not.
 
-    Raises UserError for a split that is empty.
+    `limit` is how many rows of each are drawn at random. Raises UserError for a split that is empty.
     """
     labelled = names is None
     splits = {}
@@ -40,12 +42,7 @@ def load_splits(
                 f"{loaded.origin}: rows of the split '{name}' have no label", "Label them or leave them out"
             )
         splits[name] = loaded
-    return splits if limit is None else limited(task, splits, limit)
-
-
-def limited(task: Task, splits: Mapping[str, Rows], limit: int) -> dict[str, Rows]:
-    """At most `limit` rows of each split, drawn at random."""
-    return {name: _drawn(task, loaded, limit) for name, loaded in splits.items()}
+    return splits if limit is None else {name: _drawn(task, loaded, limit) for name, loaded in splits.items()}
 
 
 def drawn_ids(splits: Mapping[str, Rows]) -> dict[str, list[str]]:
@@ -63,6 +60,35 @@ def encode_rows(
     """The features of one split. Raises UserError for a max_length that exceeds the encoder's positions."""
     require_positions(tokenizer, max_length, most_tokens)
     return task.codec.encode(rows, tokenizer, max_length)
+
+
+def array_features(
+    task: Task, rows: Sequence[Row], tokenizer: "PreTrainedTokenizerBase", max_length: int, watch: Watcher
+) -> Sequence[Feature]:
+    """The features of a split, as `task.encode` gives them, in arrays; those that have no array form are a list.
+
+    The encoder has positions for `max_length` (`require_positions`).
+    """
+    parts = []
+    for begin, end in row_chunks(task, rows):
+        watch(Working("encoding rows", begin, len(rows)))
+        features = task.codec.encode(rows[begin:end], tokenizer, max_length)
+        try:
+            parts.append(to_arrays(features, first_row=begin))
+        except NoArrays:  # and features of a part number its rows
+            return features if end - begin == len(rows) else task.codec.encode(rows, tokenizer, max_length)
+    return ArrayFeatures(parts)
+
+
+def row_chunks(task: Task, rows: Sequence[Row]) -> Iterator[tuple[int, int]]:
+    """(begin, end) of parts of the rows that are encoded one after another, of about ROWS_AT_ONCE rows."""
+    begin = 0
+    while begin < len(rows):
+        end = min(begin + ROWS_AT_ONCE, len(rows))
+        while end < len(rows) and task.codec.encode_together(rows[end - 1], rows[end]):
+            end += 1
+        yield begin, end
+        begin = end
 
 
 def require_positions(tokenizer: "PreTrainedTokenizerBase", max_length: int, most_tokens: int) -> None:

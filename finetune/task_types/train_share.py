@@ -5,10 +5,9 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
-from finetune.data.rows import Row, Rows, chosen_rows
+from finetune.data.rows import Row, Rows, chosen_rows, grouped
 from finetune.errors import UserError
 from finetune.runs.data_sizes import exact_percent
-from finetune.task_types.row_groups import RowUnit, grouped
 from finetune.task_types.task import Task
 from finetune.task_types.types import type_of
 
@@ -23,7 +22,7 @@ def with_share(task: Task, train: Rows, share: float, *, seed: int) -> Rows:
         return train
     wanted = max(1, round(share * len(train.rows)))
     _require_classes(task, train, wanted, share)
-    kept: RowUnit = []
+    kept: list[int] = []
     for unit in spread_evenly(task, train.rows, _units(task, train.rows), seed=seed):
         if len(kept) >= wanted:
             break
@@ -42,7 +41,7 @@ def _require_classes(task: Task, train: Rows, wanted: int, share: float) -> None
         )
 
 
-def spread_evenly(task: Task, rows: Sequence[Row], units: Sequence[RowUnit], *, seed: int) -> list[RowUnit]:
+def spread_evenly(task: Task, rows: Sequence[Row], units: Sequence[list[int]], *, seed: int) -> list[list[int]]:
     """The units so that each beginning of the list has about the same share of every stratum, and each stratum early.
 
     Unit number `rank` of the `n` of its stratum has its place at `rank / n`.
@@ -60,11 +59,11 @@ def spread_evenly(task: Task, rows: Sequence[Row], units: Sequence[RowUnit], *, 
     return [units[number] for _, _, number in sorted(places)]
 
 
-def _units(task: Task, rows: Sequence[Row]) -> list[RowUnit]:
+def _units(task: Task, rows: Sequence[Row]) -> list[list[int]]:
     """Groups of rows that are encoded or scored together; single rows where one group would hold all."""
     if (groups := task.scoring.groups(rows)) is not None:
         return grouped(groups)
-    units: list[RowUnit] = []
+    units: list[list[int]] = []
     before: Row = None
     for index, row in enumerate(rows):
         if units and task.codec.encode_together(before, row):

@@ -1,4 +1,8 @@
-"""View: the predictions of one split as a report shows them, for any task type."""
+"""View: the predictions of one split as a report shows them, for any task type, and the claims that they make.
+
+A claim is a part of a prediction that can be right, wrong or left out by itself, with its confidence: the label of a
+row, one of several predicted labels, a predicted entity, an answer or a choice.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -8,14 +12,60 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from finetune.runs.seeds import CONSTANT
-from finetune.task_types.claims import Claim, SetCandidate
 from finetune.task_types.marked_text import TextPart
 
 if TYPE_CHECKING:
     from finetune.task_types.task import Task
-
 Line = dict[str, Any]
 NOT_FIELDS = ("gold", "prediction", "probabilities")  # of a line
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """What is claimed (`label`, empty where it is of no closed set), how sure, and whether it is right.
+
+    `place` finds it in the prediction: the index of a label, the first word of an entity and the one after the last.
+    """
+
+    label: str
+    confidence: float
+    right: bool
+    place: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetCandidate:
+    """What a set of labels may hold: its name, its probability, and whether it is a label of the row."""
+
+    name: Any
+    chance: float
+    right: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class DevClaims:
+    """What is kept of dev predictions with a model, without texts: `(claims,)` lists, and for label sets by row.
+
+    `rows` counts dev rows, and `row` says of which each claim is. `sets` has for each row the probabilities of its own
+    labels, `errors` those of numbers. `chosen` is what dev chose of the model, and `known` why the model knows some of
+    its rows, in words.
+    """
+
+    split: str
+    rows: int
+    row: Sequence[int]
+    label: Sequence[str]
+    confidence: Sequence[float]
+    right: Sequence[bool]
+    sets: Sequence[Sequence[float]] = ()
+    errors: Sequence[float] = ()
+    chosen: str = ""
+    known: str = ""
+
+    def arrays(self, label: str | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(confidence, whether right, row) of the claims, or of those of one label."""
+        kept = [label in (None, each) for each in self.label]
+        return (np.array(self.confidence, float)[kept], np.array(self.right, bool)[kept], np.array(self.row, int)[kept])
 
 
 @dataclass(frozen=True, kw_only=True)

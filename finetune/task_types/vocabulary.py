@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,9 +12,6 @@ from finetune.data.rows import OwnRow, Row, StreamedRows
 from finetune.data.words.lists import by_language
 from finetune.models.tokenizers.load import TextTokenizer
 from finetune.runs.recipe import is_new
-
-if TYPE_CHECKING:
-    pass
 
 SAMPLE_TEXTS = 2_000
 FIRST_TEXTS = 200  # texts of a stream, of which a spread sample would read all
@@ -70,7 +66,7 @@ def misfit(texts: Sequence[str], tokenizer: TextTokenizer, model: str) -> Misfit
     )["input_ids"]
     counts = np.bincount(np.concatenate([np.asarray(some, np.int64) for some in encoded]))
     shares = script_shares(every)
-    has_none = not _knows(tokenizer.unk_token_id, counts)
+    has_none = not (tokenizer.unk_token_id is not None and tokenizer.unk_token_id < len(counts))
     unknown = 0.0 if has_none else float(counts[tokenizer.unk_token_id] / counts.sum())
     jamo = sum(counts[number] for number in np.flatnonzero(counts) if _is_jamo(tokenizer, int(number)))
     most = sum(share * MOST_TOKENS.get(script, MOST_OF_OTHERS) for script, share in shares.items())
@@ -130,10 +126,6 @@ def language_of(words: Sequence[str], shares: dict[str, float]) -> str:
 def _remedy(language: str) -> str:
     first, *others = (*ENCODERS.get(language, ()), *MULTILINGUAL)
     return f"{CHOOSE}{first}, or {', '.join(others)}"
-
-
-def _knows(unknown: int | None, counts: "np.ndarray") -> bool:
-    return unknown is not None and unknown < len(counts)
 
 
 def _is_jamo(tokenizer: TextTokenizer, number: int) -> bool:

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from typing import overload
 
 import numpy as np
 
@@ -28,7 +27,7 @@ def training_batches(
     return [batches[i] for i in generator.permutation(len(batches))]
 
 
-class Batches(Sequence[np.ndarray]):
+class Batches:
     """The batches of one epoch after another, by number of update from 0; `an_epoch` is the number in each."""
 
     def __init__(self, sizes: Sequence[int] | np.ndarray, *, batch_size: int, data_seed: int, updates: int) -> None:
@@ -39,13 +38,10 @@ class Batches(Sequence[np.ndarray]):
     def __len__(self) -> int:
         return self.updates
 
-    @overload
-    def __getitem__(self, update: int) -> np.ndarray: ...
-    @overload
-    def __getitem__(self, update: slice) -> list[np.ndarray]: ...
-    def __getitem__(self, update: int | slice) -> np.ndarray | list[np.ndarray]:
-        if isinstance(update, slice):
-            return [self[number] for number in range(*update.indices(len(self)))]
+    def __getitem__(self, updates: slice) -> list[np.ndarray]:
+        return [self._batch(update) for update in range(*updates.indices(self.updates))]
+
+    def _batch(self, update: int) -> np.ndarray:
         epochs, place = divmod(update, self.an_epoch)
         if epochs + 1 != self.epoch:
             self.epoch = epochs + 1

@@ -24,12 +24,7 @@ from finetune.task_types.task import Task
 
 Answers = dict[str, list[Answer]]  # split (or method) -> one prediction per row
 LogitsOf = Callable[[str], Sequence[np.ndarray]]  # from a split to one array per feature
-LossOf = Callable[[Sequence[np.ndarray], Sequence[Feature]], float | None]
 FOLDS = 5
-
-
-def no_loss(_: Sequence[np.ndarray], __: Sequence[Feature]) -> None:
-    """For logits whose loss nobody asks for."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,15 +60,16 @@ class DevEvaluation:
 
     def __call__(self, engine: Engine) -> Evaluated:
         """Predicts and scores; options are chosen on the first split and applied to all."""
-        return self.judged(lambda split: engine.logits(self.features[split]), engine.watch, loss=engine.loss)
+        return self.judged(lambda split: engine.logits(self.features[split]), engine.watch, engine)
 
-    def judged(self, logits_of: LogitsOf, watch: Watcher, *, loss: LossOf = no_loss) -> Evaluated:
-        """Scores the logits that each split's features are given."""
-        task, chosen, found, losses = self.task, dict[str, Any](), Answers(), list[float | None]()
+    def judged(self, logits_of: LogitsOf, watch: Watcher, engine: Engine | None = None) -> Evaluated:
+        """Scores the logits that each split's features are given; with their engine also the loss of the first."""
+        task, chosen, found, loss = self.task, dict[str, Any](), Answers(), None
         for index, (split, features) in enumerate(self.features.items()):
             logits, rows = logits_of(split), self.rows[split]
             watch(Working(f"scoring {split}"))
-            losses.append(loss(logits, features) if index == 0 else None)
+            if index == 0 and engine is not None:
+                loss = engine.loss(logits, features)
             answers = task.codec.decode(logits, features, rows)
             if index == 0 and (chosen := task.scoring.calibrate(answers, rows)):
                 task = configured(self.task, chosen)
@@ -81,7 +77,7 @@ class DevEvaluation:
                 answers = cross_fitted(self.task, answers, rows) if task.cross_fits else decided
             found[split] = answers
         scores = {split: task.scoring.score(answers, self.rows[split]) for split, answers in found.items()}
-        return Evaluated(task=task, answers=found, scores=scores, chosen=chosen, loss=losses[0])
+        return Evaluated(task=task, answers=found, scores=scores, chosen=chosen, loss=loss)
 
     def on(self, splits: Sequence[str]) -> "DevEvaluation":
         """The same on some of the splits."""

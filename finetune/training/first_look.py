@@ -1,7 +1,12 @@
-"""What cheap methods reach by folds of the training rows: said before training where dev is too small to tell."""
+"""What cheap methods reach where rows are few: the linear probe as a baseline, and a note before training.
+
+The probe is what `frozen=true train.solver=logistic pooling=unit` trains, in the time of one pass over the rows. The
+note has scores of baselines, probe and own training by folds of the training rows, where dev is too small to tell.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 from finetune.data.messages import so_many
 from finetune.errors import UserError
@@ -9,9 +14,10 @@ from finetune.inference.engine import Engine
 from finetune.inference.hidden_states import with_states_in_memory
 from finetune.models.building import build_model
 from finetune.models.feature import Feature
-from finetune.models.text_vector import FEW_ROWS
+from finetune.models.text_vector import FAMILY, FEW_ROWS, UNIT
 from finetune.runs.events import Working, unwatched
-from finetune.runs.recipe_tables import CONTRASTIVE, HeldOut
+from finetune.runs.recipe import Recipe, is_new
+from finetune.runs.recipe_tables import CONTRASTIVE, HeldOut, Train
 from finetune.runs.record_parts import Margin, best_baseline
 from finetune.runs.verdict import baseline_words, by_folds
 from finetune.task_types.held_out import held_out_rows
@@ -20,15 +26,44 @@ from finetune.task_types.parts import Answer
 from finetune.task_types.resampling import margin
 from finetune.task_types.starting_recipe import DEV_TO_CHOOSE
 from finetune.task_types.task import TEST
-from finetune.training.contrastive import fit_contrastive
 from finetune.training.evaluation import Answers, DevEvaluation
-from finetune.training.linear_probe import NAME as PROBE
-from finetune.training.linear_probe import probe_engine
-from finetune.training.logistic import fit_output
 from finetune.training.prepared_run import BuiltRun, PlannedRun
+from finetune.training.solvers import fit_contrastive, fit_output, require_linear
 from finetune.training.trainer import Trainer
 
+PROBE = "linear-probe"
 FOLDS = 5
+
+
+def linear_probe(planned: PlannedRun, built: BuiltRun, every: DevEvaluation, engine: Engine) -> Answers:
+    """By split, the predictions of a linear head on the mean vector of a text at length 1, or on the vectors of words.
+
+    Empty where there are many rows, for tasks that a linear layer cannot be fitted to, and where the run itself is one.
+    """
+    probe = probe_engine(planned, built, engine)
+    if probe is None:
+        return {}
+    engine.watch(Working("fitting a linear probe, as a baseline"))
+    fit_output(probe, built.features[planned.task.train_split])
+    return every(probe).answers
+
+
+def probe_engine(planned: PlannedRun, built: BuiltRun, engine: Engine) -> Engine | None:
+    """The model of the probe before it is fitted; None where `linear_probe` is empty."""
+    recipe = planned.recipe
+    if len(planned.train_rows) >= FEW_ROWS or is_new(recipe.model) or recipe.train.solver == "logistic":
+        return None
+    settings: dict[str, Any] = {"pooling": UNIT if built.model.pooled else FAMILY}
+    train = Train(solver="logistic", precision=recipe.train.precision)
+    read = Recipe(task=recipe.task, model=recipe.model, frozen=True, train=train, **settings)
+    model, _ = build_model(
+        planned.weights.folder, planned.task.head, read, device=planned.device, tokens=planned.tokens
+    )
+    try:
+        require_linear(model, frozen=True)
+    except UserError:
+        return None
+    return Engine(model=model, accelerator=engine.accelerator, pad_id=engine.pad_id, watch=unwatched)
 
 
 def first_look(planned: PlannedRun, built: BuiltRun, engine: Engine) -> list[str]:

@@ -15,7 +15,6 @@ from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.models import pretrained
 from finetune.models.building import build_model
-from finetune.models.carried_head import carry_head
 from finetune.models.device import resolve_device, resolve_precision, set_deterministic
 from finetune.models.encoder_sizes import size_of
 from finetune.models.families import family_notes, has_own_class, most_tokens
@@ -24,37 +23,32 @@ from finetune.models.head import Head
 from finetune.models.loading import load_trained
 from finetune.models.lora import require_peft
 from finetune.models.model import EncoderWithHead
-from finetune.models.model_config import load_config
 from finetune.models.pretrained import ModelFiles
 from finetune.models.text_vector import FAMILY, fitting_pooling
 from finetune.models.tokenizers.added_tokens import add_tokens
 from finetune.models.tokenizers.fingerprint import tokenizer_hash
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.models.tokenizers.own_vocabulary import trained_size, training_notes
-from finetune.models.weight_files import some
+from finetune.models.weight_files import load_config, some
 from finetune.runs.events import Watcher, Working, unwatched
 from finetune.runs.lineage import Lineage
 from finetune.runs.lookup import lineage_at
 from finetune.runs.recipe import Recipe, is_new
 from finetune.runs.recipe_tables import CONTRASTIVE
 from finetune.runs.record_parts import OLD_DEV
-from finetune.runs.run_id import run_id
+from finetune.runs.run_id import data_fingerprint, run_id
 from finetune.runs.without_folders import recipe_from_here
 from finetune.task_types import registry
-from finetune.task_types.feature_cache import array_features
-from finetune.task_types.known_rows import fingerprinted_splits
 from finetune.task_types.options import changed_options
-from finetune.task_types.prepare import require_positions
+from finetune.task_types.prepare import array_features, load_splits, require_positions
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.task_types.task import Task
 from finetune.task_types.types import columns_of
 from finetune.task_types.vocabulary import vocabulary_notes
-from finetune.training.contrastive import require_contrast
 from finetune.training.distil.lessons import Lessons, plan_lessons
-from finetune.training.kept import Kept, join
-from finetune.training.logistic import require_linear
-from finetune.training.old_model import old_model, trained_on_rows
+from finetune.training.keep_labels import Kept, carry_head, join, old_model, trained_on_rows
 from finetune.training.schedules import noam_notes
+from finetune.training.solvers import require_contrast, require_linear
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -161,11 +155,11 @@ def plan_run(
         size_of(recipe.model)  # first, since reading and training a vocabulary take a while
     old = old_model(resolved, weights)
     if old is not None:
-        old.require_fits(task, recipe.rehearse)
         task = old.extended(task, recipe.keep_labels, default=default)
         default = old.extended(default, recipe.keep_labels)
     watch(Working("reading rows"))
-    splits, data = fingerprinted_splits(task, source, limit=recipe.limit)
+    splits = load_splits(task, source, limit=recipe.limit)
+    data = data_fingerprint({split: loaded.rows for split, loaded in splits.items()})
     splits[task.train_split] = train = trained_on_rows(recipe, task, splits)
     vocabulary = str(task.stream.vocabulary(train.rows, watch, size=size) or "") if size else str(recipe.tokenizer)
     weights = weights or _weights(recipe, resolved.encoder, vocabulary, watch)
@@ -210,9 +204,14 @@ def build_run(planned: PlannedRun, watch: Watcher) -> BuiltRun:
     tokenizer = load_tokenizer(planned.weights.folder)
     add_tokens(tokenizer, planned.tokens)
     require_positions(tokenizer, recipe.max_length, most_tokens(model.backbone.encoder))
-    features: dict[str, Sequence[Feature]] = {
-        split: _features(planned, split, tokenizer, watch) for split in planned.rows
-    }
+    features: dict[str, Sequence[Feature]] = {}
+    for split, rows in planned.rows.items():
+        drawn = None
+        if split == task.train_split:
+            drawn = task.stream.train_features(rows, tokenizer, recipe.max_length, watch)
+        if drawn is None:
+            drawn = array_features(task, rows, tokenizer, recipe.max_length, watch)
+        features[split] = drawn
     watch(Working("looking at the rows' words"))
     notes = vocabulary_notes(planned.train_rows, tokenizer, recipe.model) + family_notes(model.backbone.config)
     notes += model.notes + ([] if planned.kept is None else [planned.kept.note])
@@ -253,36 +252,3 @@ def _pooling_notes(planned: PlannedRun, model: EncoderWithHead) -> list[str]:
         f"pooling {planned.pooling}: the head reads {vector}, which fits {planned.weights.name}; the model is saved in "
         f"a format that only finetune loads{other}"
     ]
-
-
-def _features(
-    planned: PlannedRun, split: str, tokenizer: "PreTrainedTokenizerBase", watch: Watcher
-) -> Sequence[Feature]:
-    """The features of a split: those that the task trains on, or what it encodes, from the cache."""
-    task, rows, length = planned.task, planned.rows[split], planned.recipe.max_length
-    own = task.stream.train_features(rows, tokenizer, length, watch) if split == task.train_split else None
-    if own is not None:
-        return own
-    return array_features(task, rows, tokenizer, length, content=_content(planned, split), watch=watch)
-
-
-def unlabelled_features(planned: PlannedRun, built: BuiltRun, watch: Watcher) -> Sequence[Feature]:
-    """The features of the rows without labels, which only a teacher answers."""
-    if planned.lessons is None or not planned.lessons.text:
-        return []
-    content = f"{planned.lessons.facts['text']}:text"
-    rows, length = planned.lessons.text, planned.recipe.max_length
-    return array_features(planned.task, rows, built.tokenizer, length, content=content, watch=watch)
-
-
-def _content(planned: PlannedRun, split: str) -> str:
-    """What decides the rows of a split, for the cache of features."""
-    recipe, trained = planned.recipe, split == planned.task.train_split
-    if planned.kept is not None and (trained or split in planned.kept.baselines):
-        return f"{planned.id}:{split}"
-    share, held_out = recipe.train_share if trained else 1, recipe.held_out
-    return (
-        f"{planned.data}:{split}"
-        + (f":{share}:{recipe.seeds[1]}" if share < 1 else "")
-        + (f":{held_out!r}" if trained and held_out.share else "")
-    )

@@ -1,22 +1,27 @@
-"""Builds the record of a finished run."""
+"""Builds the record of a finished run, with what it saw of its rows and of its own predictions."""
 
 import math
 import os
 import time
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from accelerate import Accelerator
 from torch import nn
 
+from finetune.data.characters import same_text
 from finetune.data.messages import percent, so_many
-from finetune.data.rows import Rows
+from finetune.data.paths import from_here
+from finetune.data.rows import OwnRow, Row, Rows, StreamedRows
 from finetune.data.source import Source
 from finetune.metrics.scores import Scores
 from finetune.models.device import describe_device, peak_memory
+from finetune.models.families import most_tokens
 from finetune.models.feature import Feature
 from finetune.models.feature_arrays import truncated_rows
 from finetune.models.freezing import parameter_counts
@@ -26,17 +31,23 @@ from finetune.runs.dev_choices import dev_choices
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_tables import CONTRASTIVE
 from finetune.runs.record import RunRecord, saved_metrics
-from finetune.runs.record_parts import OLD_DEV, ComparedModel, Cost, KeptHead
-from finetune.task_types.label_counts import frequent_labels
+from finetune.runs.record_parts import MOST_COMPARED, MOST_WORDS, OLD_DEV, ComparedModel, Cost, KeptHead, Observed
+from finetune.runs.whole_record import LONGEST_LABEL, MOST_LABELS
 from finetune.task_types.options import option_values
+from finetune.task_types.parts import Answer
 from finetune.task_types.prepare import truncated_share
 from finetune.task_types.resampling import margin
+from finetune.task_types.task import Task
+from finetune.task_types.types import type_of
 from finetune.training.checkpoints import Progress
 from finetune.training.evaluation import Answers, DevEvaluation, Evaluated
-from finetune.training.observed import observed
 from finetune.training.prepared_run import BuiltRun, PlannedRun
 
 FEW_TO_SCORE = 50  # rows, of which a score of 80 % has an interval of 24 points
+NEARLY_ALL = 0.95  # share of the training rows that the advised length does not cut
+SAMPLE_ROWS = 2_000  # whose tokens are counted
+STEP = 64  # the advised length is a multiple of it
+LEAST_SPREAD = 0.01  # of predicted numbers, as a share of that of the labels: less is one number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,14 +111,14 @@ def build_record(
         chosen=list(found.chosen),
         cross_fitted=task.cross_fits and bool(found.chosen),
         metrics=saved_metrics(task.metrics),
-        labels={split: counts for split, rows in planned.rows.items() if (counts := frequent_labels(task, rows))},
+        labels={split: counts for split, rows in planned.rows.items() if (counts := _label_counts(task, rows))},
         margins=dev.margins(baselines, found),
         cost=trained.cost,
         lineage=planned.lineage,
         kept=_kept(planned, found),
         compared=list(trained.compared),
         learned=list(trained.learned),
-        observed=observed(planned, built, found),
+        observed=_observed(planned, built, found),
         parameters=parameter_counts(built.model),
         seconds={"total": time.perf_counter() - started, "training": progress.seconds},
     )
@@ -199,3 +210,78 @@ def _undefined(scores: Scores) -> list[str]:
         for name, score in found.items()
         if not math.isfinite(score)
     ]
+
+
+def _observed(planned: PlannedRun, built: BuiltRun, found: Evaluated) -> Observed:
+    """The facts of a run that its record has nowhere else."""
+    split, answers = next(iter(found.answers.items()))
+    dev, train = planned.rows[split], planned.train_rows
+    return Observed(
+        constant=None if built.model.head.pretrains else _constant(found.task, answers, dev),
+        contradicted=_contradicted(planned.task, train[:MOST_COMPARED]),
+        fitting_length=_fitting_length(planned, built),
+        longest_length=most_tokens(built.model.backbone.encoder),
+        typed=list(planned.typed) if len(planned.typed) <= MOST_WORDS else [],
+        data_folder=from_here(str(planned.source.folder)) if planned.source.explicit else "",
+    )
+
+
+def _constant(task: Task, answers: Sequence[Answer], rows: Sequence[Row]) -> str | None:
+    """The one prediction that all rows have, where their labels differ: a label, a number or a text."""
+    values, labels = ([one.value for one in side] for side in (answers, task.scoring.labels(rows)))
+    if len(set(map(str, labels))) < 2:
+        return None
+    if all(isinstance(value, float) for value in (*values, *labels)):
+        spread, of_labels = float(np.std(values)), float(np.std(labels))
+        return f"{np.mean(values):.3g}" if spread < LEAST_SPREAD * of_labels else None
+    if len(set(map(str, values))) == 1:
+        value = values[0]
+        if isinstance(value, list | tuple):
+            return ", ".join(map(str, value)) or "no label"
+        return str(value) or "no answer"
+    return None if _frequent(task, values) or not _frequent(task, labels) else "no label"
+
+
+def _contradicted(task: Task, rows: Sequence[Row]) -> int:
+    """The rows whose text another row has with a different label, as `check` finds them; of numbers, with one that is
+    more than their standard deviation away. Of one text several may be written.
+    """
+    kind = type_of(task)
+    if kind is None or isinstance(rows, StreamedRows) or not all(isinstance(row, OwnRow) for row in rows):
+        return 0
+    labels: dict[str, list[Any]] = defaultdict(list)
+    for row, label in zip(rows, task.scoring.labels(rows), strict=True):
+        if kind.closed_labels or not isinstance(label.value, str):
+            labels[same_text(row.input)].append(label.value)
+    numbers = [value for some in labels.values() for value in some if isinstance(value, float)]
+    apart = float(np.std(numbers)) if len(numbers) == len(rows) else 0.0
+    if apart:
+        return sum(len(some) for some in labels.values() if max(some) - min(some) > apart)
+    return sum(len(some) for some in labels.values() if len(set(map(str, some))) > 1)
+
+
+def _fitting_length(planned: PlannedRun, built: BuiltRun) -> int:
+    """The tokens that nearly all training rows have, rounded up; 0 where none was cut."""
+    features = built.features[planned.task.train_split]
+    if not len(features) or not truncated_rows(features)[1].any():
+        return 0
+    rows = planned.train_rows[:: max(1, len(planned.train_rows) // SAMPLE_ROWS)]
+    texts = [row.input for row in rows if isinstance(row, OwnRow)]
+    if not texts:
+        return 0
+    found = built.tokenizer(texts, return_attention_mask=False, truncation=False, verbose=False)["input_ids"]
+    return math.ceil(float(np.quantile([len(ids) for ids in found], NEARLY_ALL)) / STEP) * STEP
+
+
+def _label_counts(task: Task, rows: Sequence[Row]) -> dict[str, int]:
+    """The most frequent labels and their counts; empty for tasks without classes, as a text streamed from disk is."""
+    return {} if isinstance(rows, StreamedRows) else _frequent(task, [row.gold for row in rows])
+
+
+def _frequent(task: Task, golds: Sequence[Any]) -> dict[str, int]:
+    """The most frequent of labels, or of predictions, which have the form of a label."""
+    kind = type_of(task)
+    counts = Counter[str]() if kind is None else kind.tally(golds)
+    if set(counts) == {"no label"}:
+        return {}
+    return {name[:LONGEST_LABEL]: count for name, count in counts.most_common(MOST_LABELS)}

@@ -3,41 +3,42 @@
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from finetune.data.rows import StreamedRows
 from finetune.errors import UserError
+from finetune.inference.dev_claims import lines_view, save_claims
 from finetune.inference.engine import Engine
 from finetune.inference.hidden_states import with_states
+from finetune.inference.predictor import settings_for_use
 from finetune.models.device import build_accelerator
 from finetune.models.feature import Feature
-from finetune.models.lora import merged
+from finetune.models.lora import merged, save_adapter
+from finetune.models.saving import save_checkpoint
 from finetune.models.tokenizers.fingerprint import tokenizer_hash
 from finetune.runs.environment import versions
 from finetune.runs.events import AlreadyDone, Done, EventLog, Note, Started, Watcher, Working
 from finetune.runs.folder import RunFolder
-from finetune.runs.interrupted import same_but_for_facts
+from finetune.runs.predictions import write_predictions
 from finetune.runs.recipe_tables import CONTRASTIVE
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
 from finetune.runs.record_parts import logged_seconds
 from finetune.task_types.own_data import own_data
+from finetune.task_types.prediction_lines import prediction_lines
+from finetune.task_types.prepare import array_features, drawn_ids
 from finetune.task_types.resolved_run import ResolvedRun
+from finetune.task_types.view import Line, with_labels
 from finetune.training.checkpoints import Checkpoints, Progress
 from finetune.training.compared import compared_models
-from finetune.training.contrastive import FEW_TO_LEARN, fit_contrastive, fit_then_all, require_one_process
-from finetune.training.distil.lessons import Lessons, TaughtFeatures, taught_features
-from finetune.training.distil.objective import TaughtLosses
-from finetune.training.distil.states import TaughtStates
+from finetune.training.distil.lessons import Lessons, taught_features
+from finetune.training.distil.objective import TaughtLosses, TaughtStates
 from finetune.training.evaluation import DevEvaluation, Evaluated
-from finetune.training.first_look import first_look
-from finetune.training.linear_probe import linear_probe
-from finetune.training.logistic import fit_logistic
+from finetune.training.first_look import PROBE, first_look, linear_probe
 from finetune.training.meter import Meter
-from finetune.training.prepared_run import BuiltRun, PlannedRun, build_run, plan_run, unlabelled_features
-from finetune.training.record import TrainingResult
+from finetune.training.prepared_run import BuiltRun, PlannedRun, build_run, plan_run
+from finetune.training.record import TrainingResult, build_record
 from finetune.training.run_options import RunOptions
-from finetune.training.save import save_run
+from finetune.training.solvers import FEW_TO_LEARN, fit_contrastive, fit_logistic, fit_then_all, require_one_process
 from finetune.training.trainer import Trainer
 
 
@@ -52,8 +53,6 @@ def run(resolved: ResolvedRun, options: RunOptions, *, watch: Watcher) -> RunRec
     folder = RunFolder.of(options.out, planned.task.name, planned.id)
     if not force and (done := folder.record()) is not None:
         return _already_done(folder, done, watch)
-    if not force:
-        _require_unchanged_text(planned, folder)
     meter = Meter(planned.device)
     built = build_run(planned, watch)
     accelerator = build_accelerator(planned.device, planned.precision)
@@ -69,11 +68,14 @@ def run(resolved: ResolvedRun, options: RunOptions, *, watch: Watcher) -> RunRec
         log = EventLog(attempt.events, then=watch) if main else watch
         _announce(planned, built, folder, log)
         engine = Engine(model=built.model, accelerator=accelerator, pad_id=built.tokenizer.pad_token_id, watch=log)
-        looked = _looked_at(planned, built, engine)
+        looked = first_look(planned, built, engine)
+        for note in looked:
+            log(Note(note))
+        built = replace(built, notes=[*built.notes, *looked])
         checkpoints = Checkpoints(folder=attempt.checkpoints, writes=main, saving=options.saving)
-        trained = _train(planned, looked, engine, checkpoints, meter)
+        trained = _train(planned, built, engine, checkpoints, meter)
         if main:
-            save_run(planned, looked, engine, trained, attempt, home=folder, started=started)
+            _save(planned, built, engine, trained, attempt, home=folder, started=started)
             checkpoints.delete()
             folder.publish()
             log = EventLog(folder.events, then=watch)
@@ -91,40 +93,13 @@ def _already_done(folder: RunFolder, record: RunRecord, watch: Watcher) -> RunRe
     return record
 
 
-def _require_unchanged_text(planned: PlannedRun, folder: RunFolder) -> None:
-    """Raises UserError where a run of the same settings was interrupted, and its text or model has changed since."""
-    if not isinstance(planned.train_rows, StreamedRows):
-        return
-    found = same_but_for_facts(folder, planned.recipe.model_dump(exclude_defaults=True), _fingerprints(planned))
-    if found is not None:
-        other, changed = found
-        what = "the model" if changed == ["weights"] else "the text"
-        raise UserError(
-            f"{planned.task.name}: {what} has changed since the run {other.path} began, which was interrupted",
-            "Restore it to resume that run, or train on what is there now: `force`",
-        )
-
-
-def _fingerprints(planned: PlannedRun) -> dict[str, str]:
-    """The facts of a run's start that are not settings, those of a new encoder its vocabulary's, so of the text too."""
-    return {"data": planned.data, "weights": planned.weights.fingerprint}
-
-
 def _announce(planned: PlannedRun, built: BuiltRun, folder: RunFolder, log: Watcher) -> None:
     """Says what is trained, and what is unusual about it."""
     settings = planned.recipe.model_dump(exclude_defaults=True)
-    log(Started(folder=str(folder.path), recipe=settings, device=str(planned.device), **_fingerprints(planned)))
+    log(Started(folder=str(folder.path), recipe=settings, device=str(planned.device)))
     for note in built.notes:
         log(Note(note))
     log(Working("computing the first update"))
-
-
-def _looked_at(planned: PlannedRun, built: BuiltRun, engine: Engine) -> BuiltRun:
-    """Adds a note on the scores of cheap methods, known before training."""
-    found = first_look(planned, built, engine)
-    for note in found:
-        engine.watch(Note(note))
-    return replace(built, notes=[*built.notes, *found])
 
 
 def _train(
@@ -136,8 +111,9 @@ def _train(
 ) -> TrainingResult:
     """Trains the model, or fits a solver on its hidden states, and predicts dev."""
     recipe, task = planned.recipe, planned.task
-    lesson = taught(planned, built, engine)
-    features = {**built.features, **({} if lesson is None else {task.train_split: lesson.features})}
+    features, objective = dict(built.features), None
+    if planned.lessons is not None:
+        features[task.train_split], objective = _taught(planned, planned.lessons, built, engine)
     if recipe.frozen and not built.model.reads_both:
         weights = ":".join([planned.weights.fingerprint, *map(str, recipe.keep_layers)])
         features = {
@@ -149,12 +125,12 @@ def _train(
     trainer = Trainer(
         engine=engine, settings=recipe.train, data_seed=recipe.seeds[1], checkpoints=checkpoints,
         rows=planned.rows_learned, draw=task.stream.draw,
-        objective=None if lesson is None else lesson.objective,
+        objective=objective,
     )  # fmt: skip
     drawn = _drawn_from_few(planned, features)
     progress, found = _fitted(trainer, features[task.train_split], dev, drawn=drawn)
-    if lesson is not None:
-        lesson.end()
+    if objective is not None and objective.states is not None:
+        objective.states.close()  # the model is predicted with, and saved, as it was
     with merged(engine.model.backbone.encoder):
         found = every.completed(engine, found)
     probe = linear_probe(planned, built, every.on(planned.own_splits), engine)
@@ -162,6 +138,42 @@ def _train(
         progress=progress, evaluation=every, found=found, probe=probe, cost=meter.cost(engine.accelerator),
         compared=compared_models(planned, every, found, engine), learned=task.dev_splits[:1] if len(drawn) else (),
     )  # fmt: skip
+
+
+def _save(
+    planned: PlannedRun,
+    built: BuiltRun,
+    engine: Engine,
+    trained: TrainingResult,
+    attempt: RunFolder,
+    *,
+    home: RunFolder,
+    started: float,
+) -> None:
+    """Writes predictions, model and last the record into `attempt`, while `home`, where the run will be, is locked."""
+    dev, found, watch = trained.evaluation, trained.found, engine.watch
+    watch(Working("predicting with the baselines"))
+    own = dev.on(planned.own_splits)
+    baselines = own.baselines(planned.train_rows, found)
+    for split, answers in trained.probe.items():
+        baselines[split][PROBE] = answers
+    baselines |= {} if planned.kept is None else planned.kept.baselines
+    watch(Working("saving predictions and the model"))
+    first: list[Line] = []
+    for split, answers in found.answers.items():
+        rows = planned.rows[split]
+        lines = prediction_lines(planned.task, rows, answers, baselines[split], planned.splits[split].slices)
+        write_predictions(attempt.predictions(split), lines, planned.task.codec.official_files(answers, rows))
+        first = first or lines
+    use = settings_for_use(planned.built_recipe, found.task, planned.precision)
+    save_checkpoint(built.model, attempt.model, built.tokenizer, use)
+    if planned.recipe.adapter:
+        save_adapter(built.model, attempt.model / "adapter", planned.recipe, base=planned.weights.loadable)
+    watch(Working("scoring, with intervals"))
+    record = build_record(planned, built, trained, baselines, engine.accelerator, started=started)
+    save_claims(attempt.model, lines_view(planned.task, with_labels(first), tuple(built.model.head.labels)), record)
+    home.require_locked()
+    attempt.finish(record, planned.recipe, drawn_ids(planned.splits))
 
 
 def _fitted(
@@ -187,35 +199,21 @@ def _drawn_from_few(planned: PlannedRun, features: Mapping[str, Sequence[Feature
     return features[first] if drawn and few else ()
 
 
-@dataclass(frozen=True, kw_only=True)
-class Lesson:
-    """The features to train on, and what is learned of them."""
-
-    features: TaughtFeatures
-    objective: TaughtLosses
-
-    def end(self) -> None:
-        """Leaves the model as it is predicted with, and saved."""
-        if self.objective.states is not None:
-            self.objective.states.close()
-
-
-def taught(planned: PlannedRun, built: BuiltRun, engine: Engine) -> Lesson | None:
-    """What a run learns besides labels, once teachers have answered; None for labels alone."""
-    lessons, task = planned.lessons, planned.task
-    if lessons is None:
-        return None
+def _taught(
+    planned: PlannedRun, lessons: Lessons, built: BuiltRun, engine: Engine
+) -> tuple[Sequence[Feature], TaughtLosses]:
+    """The features that have what a run learns besides labels, once teachers have answered, and their losses."""
+    task = planned.task
     for note in lessons.notes:
         engine.watch(Note(note))
-    features = taught_features(
-        task, lessons, built.features[task.train_split], unlabelled_features(planned, built, engine.watch),
-        lessons.answers(task, planned.train_rows, engine.watch), len(planned.train_rows),
-    )  # fmt: skip
+    text: Sequence[Feature] = ()
+    if lessons.text:
+        text = array_features(task, lessons.text, built.tokenizer, planned.recipe.max_length, engine.watch)
+    answers = lessons.answers(task, planned.train_rows, engine.watch)
+    features = taught_features(task, lessons, built.features[task.train_split], text, answers, len(planned.train_rows))
     states = _states(lessons, built, engine, seed=planned.recipe.seeds[0]) if lessons.settings.states else None
-    objective = TaughtLosses(
-        head=engine.model.head, learns=task.teaching.learns, settings=lessons.settings, states=states
-    )
-    return Lesson(features=features, objective=objective)
+    learns = task.teaching.learns
+    return features, TaughtLosses(head=engine.model.head, learns=learns, settings=lessons.settings, states=states)
 
 
 def _states(lessons: Lessons, built: BuiltRun, engine: Engine, *, seed: int) -> TaughtStates:

@@ -76,8 +76,23 @@ def _failure(error: Exception) -> UserError | None:
 
 
 def _all(runs: Sequence[ResolvedRun], options: RunOptions, watch: Watcher, train: TrainRuns) -> list[Outcome]:
-    """The outcome of each run. One whose first run failed fails with it; errors of several name the recipe."""
-    ready = _with_plain_runs(_with_encoders(runs, options, watch, train), options, watch, train)
+    """The outcome of each run, after the runs that others need: those whose encoders they start from, and for runs with
+    a teacher the same without one. One whose first run failed fails with it; errors of several name the recipe.
+    """
+    ready: list[ResolvedRun | UserError] = list(runs)
+    before = replace(options, force=False)  # a finished run is taken
+    if firsts := list({id(one.first): one.first for one in runs if one.first is not None}.values()):
+        names = ", ".join(dict.fromkeys(one.name for one in firsts))
+        watch(Note(f"{so_many(len(firsts), 'run')} of {names} first, for the encoders that the others start from"))
+        found = dict(zip(map(id, firsts), _all(firsts, before, watch, train), strict=True))
+        ready = [one if one.first is None else _with_encoder(one, found[id(one.first)], options) for one in runs]
+    if plain := [one.without_teachers for one in ready if isinstance(one, ResolvedRun) and one.teachers]:
+        watch(Note(f"the same without a teacher first, to be compared: {so_many(len(plain), 'run')}"))
+        compared = iter(_all(plain, before, watch, train))
+        ready = [
+            _with_plain(one, next(compared), options) if isinstance(one, ResolvedRun) and one.teachers else one
+            for one in ready
+        ]
     trained = [one for one in ready if isinstance(one, ResolvedRun)]
     outcomes = train(trained, options, watch)
     if len(runs) > 1:
@@ -91,20 +106,6 @@ def _named(name: str, outcome: Outcome) -> Outcome:
     return type(outcome)(f"{name}: {outcome.what}", outcome.way_out) if isinstance(outcome, UserError) else outcome
 
 
-def _with_encoders(
-    runs: Sequence[ResolvedRun], options: RunOptions, watch: Watcher, train: TrainRuns
-) -> list[ResolvedRun | UserError]:
-    """The runs with the folders of their first runs, which are trained unless they are finished."""
-    firsts = list({id(one.first): one.first for one in runs if one.first is not None}.values())
-    if not firsts:
-        return list(runs)
-    names = ", ".join(dict.fromkeys(one.name for one in firsts))
-    watch(Note(f"{so_many(len(firsts), 'run')} of {names} first, for the encoders that the others start from"))
-    outcomes = _all(firsts, replace(options, force=False), watch, train)
-    found = dict(zip(map(id, firsts), outcomes, strict=True))
-    return [one if one.first is None else _with_encoder(one, found[id(one.first)], options) for one in runs]
-
-
 def _with_encoder(one: ResolvedRun, first: Outcome, options: RunOptions) -> ResolvedRun | UserError:
     """The run with the folder of its first run; an error where that failed or has no model."""
     if isinstance(first, UserError):
@@ -115,24 +116,6 @@ def _with_encoder(one: ResolvedRun, first: Outcome, options: RunOptions) -> Reso
     except UserError as error:
         return UserError(f"{one.name}: {error.what}", error.way_out)
     return replace(one, encoder=folder.path)
-
-
-def _with_plain_runs(
-    runs: Sequence[ResolvedRun | UserError], options: RunOptions, watch: Watcher, train: TrainRuns
-) -> list[ResolvedRun | UserError]:
-    """The runs with a teacher with the folders of the same runs without one, which are trained unless they are
-    finished. Equal ones are one run.
-    """
-    taught = [one for one in runs if isinstance(one, ResolvedRun) and one.teachers]
-    if not taught:
-        return list(runs)
-    watch(Note(f"the same without a teacher first, to be compared: {so_many(len(taught), 'run')}"))
-    plain = [one.without_teachers for one in taught]
-    outcomes = iter(_all(plain, replace(options, force=False), watch, train))
-    return [
-        _with_plain(one, next(outcomes), options) if isinstance(one, ResolvedRun) and one.teachers else one
-        for one in runs
-    ]
 
 
 def _with_plain(one: ResolvedRun, plain: Outcome, options: RunOptions) -> ResolvedRun | UserError:

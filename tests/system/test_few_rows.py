@@ -127,7 +127,7 @@ def test_a_probe_is_fitted_where_there_are_few_rows_and_a_linear_layer_can_be(
     )
     assert "linear-probe" in trained(tags, tiny_bert, tmp_path / "results", **once).baselines["dev"]
     assert "linear-probe" in trained(number, tiny_bert, tmp_path / "results", **once).baselines["dev"]
-    monkeypatch.setattr("finetune.training.linear_probe.FEW_ROWS", 20)
+    monkeypatch.setattr("finetune.training.first_look.FEW_ROWS", 20)
     many = trained(written(tmp_path / "a.csv", rows(40)), tiny_bert, tmp_path / "results", **once)
     assert "linear-probe" not in many.baselines["dev"]
 
@@ -142,7 +142,7 @@ def test_the_probe_reads_the_encoder_in_the_precision_of_the_run(
         found.append(recipe.train.precision)
         return build_model(folder, head, recipe, **given)
 
-    monkeypatch.setattr("finetune.training.linear_probe.build_model", seen)
+    monkeypatch.setattr("finetune.training.first_look.build_model", seen)
     data = written(tmp_path / "a.csv", rows(24))
     trained(data, tiny_bert, tmp_path / "results", **{"train.epochs": 1, "train.precision": "fp32"})
     assert set(found) == {"fp32"}

@@ -82,7 +82,7 @@ def test_a_forced_run_keeps_the_old_one_until_it_is_finished(
     before = {file: file.read_bytes() for file in record.parent.rglob("*") if file.is_file()}
     with monkeypatch.context() as patch:
         patch.setattr(
-            "finetune.training.save.save_checkpoint", lambda *_, **__: (_ for _ in ()).throw(OSError("disk full"))
+            "finetune.training.run.save_checkpoint", lambda *_, **__: (_ for _ in ()).throw(OSError("disk full"))
         )
         code, _, err = in_process("run", *settings, "--force", data=rte)
     assert code == 2

@@ -17,10 +17,10 @@ from finetune.models.families import most_tokens
 from finetune.models.feature import Feature
 from finetune.models.loading import empty_model
 from finetune.models.lora import lora_targets, require_peft
-from finetune.models.model_config import load_config
 from finetune.models.tokenizers.added_tokens import add_tokens
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.models.tokenizers.own_vocabulary import trained_size
+from finetune.models.weight_files import load_config
 from finetune.runs.recipe import Recipe
 from finetune.task_types.options import option_values
 from finetune.task_types.prepare import encode_rows, length_summary, load_splits, truncated_share

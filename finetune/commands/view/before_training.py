@@ -12,8 +12,8 @@ from finetune.commands.view.parts import BeforeTraining, StartCompared
 from finetune.errors import UserError
 from finetune.models import pretrained
 from finetune.models.loading import load_encoder
-from finetune.models.model_config import load_config
 from finetune.models.untrained import untrained_encoder
+from finetune.models.weight_files import load_config
 from finetune.runs.folder import RunFolder
 from finetune.runs.lookup import find_run, named_run
 from finetune.runs.recipe import Recipe, is_new

@@ -13,8 +13,7 @@ from finetune.commands.view.parts import Guess, HiddenWords
 from finetune.errors import UserError
 from finetune.models.families import is_left_to_right
 from finetune.models.fingerprint import OWN_WEIGHTS
-from finetune.models.model_config import load_config
-from finetune.models.weight_files import from_pretrained
+from finetune.models.weight_files import from_pretrained, load_config
 
 BEST = 5  # predictions of a hidden token
 LEFT_TO_RIGHT, NO_MASK, NO_LAYER = "left-to-right", "no-mask", "no-layer"

@@ -12,13 +12,11 @@ from typing import overload
 
 import numpy as np
 
-from finetune.data.documents.corpus_file import Paths, named_files
+from finetune.data.documents.corpus_file import Paths
 from finetune.data.documents.document import Document, read_documents
-from finetune.data.reading import version_of
 from finetune.errors import UserError
 
 DEV_SHARE, LEAST_DEV, MOST_DEV = 0.01, 100, 5_000  # documents of different texts
-Version = tuple[tuple[str, int, int], ...]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -54,11 +52,6 @@ class Documents(Sequence[Document]):
         self.encoding = encoding
         self.chosen = None if chosen is None else np.sort(chosen)
         self.known = known
-
-    @property
-    def version(self) -> Version:
-        """Name, time and size of each file, which change when the corpus does."""
-        return tuple((str(path.absolute()), *version_of(path)) for path in named_files(self.paths))
 
     @cached_property
     def survey(self) -> Survey:

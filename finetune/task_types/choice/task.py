@@ -46,8 +46,6 @@ class ChoiceRow:
 class ChoiceCodec(Codec["ChoiceTask"]):
     """A context with each of its choices to a feature; logits to the most probable choice."""
 
-    leading = 1
-
     def encode_together(self, before: Any, row: Any) -> bool:
         return False
 

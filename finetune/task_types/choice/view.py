@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from finetune.task_types.claims import Claim, SetCandidate
 from finetune.task_types.marked_text import Segment, TextPart, cut, unmarked
-from finetune.task_types.view import Line, View, most_probable
+from finetune.task_types.view import Claim, Line, SetCandidate, View, most_probable
 
 CHOICES_SHOWN = 10
 

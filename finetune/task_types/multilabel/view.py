@@ -7,9 +7,8 @@ from itertools import chain
 import numpy as np
 
 from finetune.metrics.scores import label_set_scores
-from finetune.task_types.claims import Claim, SetCandidate
 from finetune.task_types.text_inputs.view import RowTextView, probabilities_by_label
-from finetune.task_types.view import Beliefs, ClassScore, Line
+from finetune.task_types.view import Beliefs, Claim, ClassScore, Line, SetCandidate
 
 NONE = "no such label"
 

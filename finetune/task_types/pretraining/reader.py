@@ -1,31 +1,21 @@
-"""Reads a corpus: the documents to train on as a stream, and those of dev in memory.
+"""Reads a corpus: the documents to train on as a stream, the dev documents in memory."""
 
-While its files do not change, its survey (hashes and fingerprint) and dev are kept in the cache.
-"""
-
-import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
-from finetune.data.atomic import scratch_file, write_atomically
 from finetune.data.documents import Document, Documents, split_documents
 from finetune.data.documents.corpus_file import Paths
 from finetune.data.documents.document import column_of_files
-from finetune.data.documents.documents import Survey
 from finetune.data.messages import noun, so_many
 from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.storage.cache import Entry, Facts, entry, hash_of
 from finetune.task_types.columns import Layout
 from finetune.task_types.pretraining.chosen_words import WORD_CHARS, chosen_words
 
-FORMAT = 2  # of what is kept; in 1, checksums were those of the values
-HASHES, DOCUMENTS = "hashes.npy", "documents.json"
 LITTLE = 10_000  # bytes of text, about three pages, from which an encoder learns nothing
 
 
@@ -77,9 +67,7 @@ class CorpusReader:
                 content=documents.fingerprint,
                 notes=(*without, *little_text(documents)),
             ),
-            "dev": Rows(
-                rows=kept_documents(dev), origin=self.dev or str(self.path), content=dev.fingerprint, notes=notes
-            ),
+            "dev": Rows(rows=list(dev), origin=self.dev or str(self.path), content=dev.fingerprint, notes=notes),
         }
 
     def _with_given_dev(self, documents: Documents) -> tuple[Documents, Documents]:
@@ -127,51 +115,9 @@ def require_pairs(dev: Rows, objective: str) -> None:
 
 
 def open_corpus(paths: Paths, *, column: str = "", encoding: str = "") -> Documents:
-    """The documents of files, whose survey is read from the cache, or made by reading all of them once.
+    """The documents of files, all of which are read once, so that what is read later is compared with it.
 
     Raises UserError as `read_documents` does.
     """
     documents = Documents(paths, column=column, encoding=encoding)
-    kept = _entry(documents)
-
-    def read(facts: Facts) -> Survey:
-        hashes = np.load(kept.folder / HASHES, allow_pickle=False)
-        return Survey(hashes=hashes, fingerprint=facts["fingerprint"], size=facts["size"])
-
-    try:
-        known = kept.read_or_make(read, make=lambda: _save(kept, documents.survey))
-    except OSError:  # the cache cannot be used: the survey stays in memory
-        known = None
-    return Documents(paths, column=column, encoding=encoding, known=known or documents.survey)
-
-
-def kept_documents(documents: Documents) -> list[Document]:
-    """Few documents of a corpus, in memory; from the cache, since the files are read almost to their end for them."""
-    kept = _entry(documents, documents.fingerprint)
-
-    def read(_: Facts) -> list[Document]:
-        written = (kept.folder / DOCUMENTS).read_text(encoding="utf-8")
-        return [Document(id=name, lines=tuple(lines)) for name, lines in json.loads(written)]
-
-    try:
-        return kept.read_or_make(read, make=lambda: _keep(kept, list(documents))) or list(documents)
-    except OSError:
-        return list(documents)
-
-
-def _entry(documents: Documents, *facts: str) -> Entry:
-    return entry("texts", hash_of([FORMAT, documents.version, documents.column, documents.encoding, *facts]))
-
-
-def _keep(kept: Entry, documents: Sequence[Document]) -> None:
-    written = json.dumps([[document.id, document.lines] for document in documents], ensure_ascii=False)
-    if kept.make_room(len(written.encode())):
-        write_atomically(kept.folder / DOCUMENTS, written)
-        kept.seal([DOCUMENTS])
-
-
-def _save(kept: Entry, known: Survey) -> None:
-    if kept.make_room(known.hashes.nbytes):
-        with scratch_file(kept.folder / HASHES) as scratch, scratch.open("wb") as file:
-            np.save(file, known.hashes)
-        kept.seal([HASHES], fingerprint=known.fingerprint, size=known.size)
+    return Documents(paths, column=column, encoding=encoding, known=documents.survey)

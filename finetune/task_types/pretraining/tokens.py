@@ -14,14 +14,12 @@ from finetune.data.documents import Document, Documents
 from finetune.errors import UserError
 from finetune.models.tokenizers.fingerprint import tokenizer_hash
 from finetune.runs.events import Watcher, Working, unwatched
-from finetune.storage.array_file import Arrays, append_arrays, map_arrays
 from finetune.storage.cache import Facts, entry, hash_of
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-FORMAT = 2  # in 1, the starts of words were bits, in a file of their own
-FILE = "tokens.bin"
+FORMAT = 3  # in 2, all arrays were in one file
 CHARS_AT_ONCE = 1 << 20  # characters that are tokenized together
 
 
@@ -56,17 +54,18 @@ def cached_tokens(documents: Documents, tokenizer: "PreTrainedTokenizerBase", wa
     kept = entry("tokens", hash_of([FORMAT, documents.fingerprint, vocabulary, version("tokenizers")]))
     made: list[Tokens] = []
 
-    def read(facts: Facts) -> Tokens:
-        (arrays,) = map_arrays(kept.folder / FILE, [facts["places"]])
-        return Tokens(**arrays)
+    def read(_: Facts) -> Tokens:
+        files = {name: np.load(kept.folder / f"{name}.npy", mmap_mode="r") for name in Tokens.__dataclass_fields__}
+        return Tokens(**{name: array.view(np.ndarray) for name, array in files.items()})
 
     def make() -> None:
         made.append(tokens_of(documents, tokenizer, watch))
-        arrays: Arrays = {name: getattr(made[0], name) for name in Tokens.__dataclass_fields__}
-        if kept.make_room(sum(array.nbytes for array in arrays.values())):
-            with scratch_file(kept.folder / FILE) as scratch, scratch.open("wb") as file:
-                places = append_arrays(file, arrays)
-            kept.seal([FILE], places=places)
+        arrays = {f"{name}.npy": getattr(made[0], name) for name in Tokens.__dataclass_fields__}
+        if len(made[0].ids) and kept.make_room(sum(array.nbytes for array in arrays.values())):
+            for name, array in arrays.items():
+                with scratch_file(kept.folder / name) as scratch, scratch.open("wb") as file:
+                    np.save(file, array)
+            kept.seal([*arrays])
 
     try:
         found = kept.read_or_make(read, make)

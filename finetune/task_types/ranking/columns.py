@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 from finetune.data.characters import same_text
 from finetune.data.issues import Finding, Issue
 from finetune.data.messages import short, so_many
+from finetune.data.rows import grouped
 from finetune.data.table import Table
 from finetune.data.values import as_number, as_text, is_missing
 from finetune.errors import UserError
@@ -15,7 +16,6 @@ from finetune.task_types.findings import SplitRows
 from finetune.task_types.ranking.queries import query_of
 from finetune.task_types.ranking.task import RankingRow, RankingTask
 from finetune.task_types.ranking.view import RankingView
-from finetune.task_types.row_groups import grouped
 from finetune.task_types.row_issues import NoRow, unusable
 from finetune.task_types.text_inputs.columns import TextType, texts_of
 from finetune.task_types.text_inputs.label_kinds import RANKING

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from finetune.data.characters import same_text
+from finetune.data.rows import grouped
 from finetune.models.feature import Feature
 from finetune.task_types.pooled import TextRow
-from finetune.task_types.row_groups import RowUnit, grouped
 
 if TYPE_CHECKING:
     from finetune.task_types.ranking.head import RankingLoss
@@ -20,7 +20,7 @@ def query_of(row: TextRow) -> str:
     return same_text(row.text)
 
 
-def by_query(rows: Iterable[TextRow]) -> list[RowUnit]:
+def by_query(rows: Iterable[TextRow]) -> list[list[int]]:
     """The indexes of each query's rows, the queries in the order in which they come first."""
     return grouped(map(query_of, rows))
 

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from finetune.metrics.scores import label_scores
-from finetune.task_types.claims import Claim, SetCandidate
 from finetune.task_types.text_inputs.view import RowTextView, probabilities_by_label
-from finetune.task_types.view import ClassScore, Line, most_probable
+from finetune.task_types.view import Claim, ClassScore, Line, SetCandidate, most_probable
 
 if TYPE_CHECKING:
     from finetune.task_types.task import Task

@@ -16,7 +16,6 @@ from finetune.data.nested_fields import cell_at
 from finetune.data.table import Table
 from finetune.data.values import as_number, as_text, is_missing
 from finetune.metrics.squad import score_v1, score_v2
-from finetune.task_types.claims import Claim, SetCandidate
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import TEXT_CHARS_SHOWN, Clean, DataType, Evidence
 from finetune.task_types.findings import SplitRows
@@ -29,7 +28,7 @@ from finetune.task_types.span.guess import question_layout, require_no_answers, 
 from finetune.task_types.span.row import SpanRow
 from finetune.task_types.span.task import Scored, SpanTask
 from finetune.task_types.task import Task
-from finetune.task_types.view import Beliefs, Line, View
+from finetune.task_types.view import Beliefs, Claim, Line, SetCandidate, View
 
 NONE = "no answer"
 

@@ -44,8 +44,6 @@ SPARE = 10  # spans that are kept in addition to the n best, since some have the
 class SpanCodec(Codec["SpanTask"]):
     """Windows over contexts to features; logits to the best span."""
 
-    leading = 1
-
     def encode_together(self, before: Any, row: Any) -> bool:
         return False
 

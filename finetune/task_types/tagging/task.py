@@ -47,8 +47,6 @@ class TagsAnswer(Answer):
 class TaggingCodec(Codec["TaggingTask"]):
     """Windows over words to features; logits to a tag for each word."""
 
-    word_by_word = True
-
     def encode_together(self, before: TaggingRow, row: TaggingRow) -> bool:
         """Sentences of one document, where windows span them."""
         return self.task.context == "document" and same_document(before, row)

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from finetune.metrics.entities import chunks, entity_scores, split_tag
-from finetune.task_types.claims import Claim
 from finetune.task_types.marked_text import TextPart, entities
 from finetune.task_types.tagging.row import word_places
 from finetune.task_types.tagging.segments import unit
-from finetune.task_types.view import Beliefs, ClassScore, Line, View
+from finetune.task_types.view import Beliefs, Claim, ClassScore, Line, View
 
 NONE = "no entity"
 NOT_SHOWN = ("words", "text", "starts", "label_probabilities")  # with the text, in a table

@@ -1,4 +1,7 @@
-"""The answers of teachers: found once without dropout, kept in the cache on disk, then read by every student."""
+"""The answers of teachers, found once without dropout and kept in the cache for every student; and soft labels.
+
+Soft labels are columns `p(LABEL)`, as `finetune predict` writes them, or a confidence.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,17 +15,23 @@ from scipy.special import expit, log_softmax, logit, logsumexp, softmax
 from finetune.data.atomic import scratch_file
 from finetune.data.messages import so_many
 from finetune.data.rows import Row
+from finetune.data.table import Table
+from finetune.data.values import as_number
+from finetune.errors import UserError
 from finetune.inference.predictor import Predictor, load_predictor, saved
 from finetune.models.caller_state import plain_mode
 from finetune.models.feature import IGNORED
 from finetune.runs.events import Watcher, Working
 from finetune.runs.run_id import data_fingerprint
 from finetune.storage.cache import Entry, entry, hash_of, most_bytes
+from finetune.task_types.own_data import OwnData, own_data, usable_rows, with_distinct_ids
 from finetune.task_types.parts import Teaching
 from finetune.task_types.task import Task
 
 FORMAT = 1
 VALUES, SHAPES = "values.npy", "shapes.npy"
+CLOSE = 0.02  # by which probabilities may miss a sum of 1: files have them rounded
+LEAST_CHANCE = 1e-6  # a probability of 0 has no logit
 RowAnswers = Sequence[np.ndarray]  # for each row its logits by item, `(items, n)`
 
 
@@ -77,16 +86,12 @@ def joint_answers(every: Sequence[RowAnswers], teaching: Teaching[Any]) -> RowAn
     """
     if len(every) == 1:
         return every[0]
-    learns = "number" if teaching.same_tokens else teaching.learns
-    return [_mean(np.stack(some), learns) for some in zip(*every, strict=True)]
-
-
-def _mean(logits: np.ndarray, learns: str) -> np.ndarray:
-    if learns == "class":
-        return np.asarray(logsumexp(log_softmax(logits, axis=-1), axis=0) - np.log(len(logits)))
-    if learns == "flags":
-        return np.asarray(logit(expit(logits.astype(np.float64)).mean(0)))
-    return np.asarray(logits.mean(0))
+    logits = [np.stack(some) for some in zip(*every, strict=True)]
+    if teaching.learns == "class" and not teaching.same_tokens:
+        return [logsumexp(log_softmax(each, axis=-1), axis=0) - np.log(len(each)) for each in logits]
+    if teaching.learns == "flags":
+        return [logit(expit(each.astype(np.float64)).mean(0)) for each in logits]
+    return [each.mean(0) for each in logits]
 
 
 def softened(logits: np.ndarray, learns: str, temperature: float) -> np.ndarray:
@@ -120,3 +125,64 @@ def _write(kept: Entry, answers: RowAnswers) -> None:
             with scratch_file(kept.folder / name) as scratch, scratch.open("wb") as file:
                 np.save(file, array)
         kept.seal([VALUES, SHAPES], rows=len(answers))
+
+
+def soft_labels(task: Task, rows: Sequence[Row], *, confidence: str) -> RowAnswers:
+    """The logits of each training row's soft label, `(items, n)`.
+
+    Raises UserError for data without such columns, and for probabilities that are none or do not sum to one.
+    """
+    own, labels, learns = own_data(task), task.teaching.labels, task.teaching.learns
+    if own is None or not labels or not task.teaching.in_columns:
+        raise UserError(
+            f"distil.soft: {task.name} is not a file with a label a row and its probabilities",
+            "Name the column that has the label of each row: label=COLUMN",
+        )
+    table = own.table(own.files[task.train_split])
+    columns = {label: f"p({label})" for label in labels}
+    if not confidence and (missing := [name for name in columns.values() if name not in table.columns]):
+        raise UserError(
+            f"{table.path}: distil.soft=true, and there is no column {missing[0]}",
+            "Add the columns p(LABEL), one a label; or name one with the probability of each row's label: "
+            "distil.confidence=COLUMN",
+        )
+    if confidence and (confidence not in table.columns or learns == "flags"):
+        what = "several labels a row have" if learns == "flags" else f"{table.path} has"
+        raise UserError(f"distil.confidence={confidence}: {what} no such column", f"It has {', '.join(table.columns)}")
+    places = _places(own, table)
+    found = []
+    for row in rows:
+        index = places[row.id]
+        cells = {name: _number(table, name, index) for name in ([confidence] if confidence else columns.values())}
+        if confidence:  # the rest in equal parts for the other labels
+            rest = (1 - cells[confidence]) / max(1, len(labels) - 1)
+            chances = np.array([cells[confidence] if label == row.gold else rest for label in labels])
+        else:
+            chances = np.array([*cells.values()])
+        if learns == "class" and not confidence and abs(chances.sum() - 1) > CLOSE:
+            raise UserError(
+                f"{table.path}: row {table.rows[index]}: the soft label has {chances.sum():.3g} as the sum of "
+                f"{', '.join(columns.values())}",
+                "Probabilities of one row sum to 1: fix that row",
+            )
+        kept = np.clip(chances, LEAST_CHANCE, 1 - LEAST_CHANCE)
+        found.append(np.log(kept / (1 - kept))[:, None] if learns == "flags" else np.log(kept)[None])
+    return found
+
+
+def _places(own: OwnData, table: Table) -> dict[str, int]:
+    """The index in the table of each row, by its id."""
+    rows, indexes, _ = usable_rows(own.layout, table)
+    rows = with_distinct_ids(rows) if own.layout.id else rows
+    return {row.id: index for row, index in zip(rows, indexes, strict=True)}
+
+
+def _number(table: Table, name: str, index: int) -> float:
+    """A probability. Raises UserError for another value."""
+    cell = table.columns[name][index]
+    number = as_number(cell)
+    if number is None or not 0 <= number <= 1:
+        raise UserError(
+            f"{table.path}: row {table.rows[index]}: {name} is '{cell}', not a probability", "Give a number from 0 to 1"
+        )
+    return number

@@ -1,9 +1,9 @@
 """What a run learns besides its labels: the answers of teachers, also for rows without labels, or soft labels."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -21,10 +21,9 @@ from finetune.task_types import registry
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.task_types.task import Task
 from finetune.task_types.types import type_of
-from finetune.training.distil.answers import RowAnswers, Teacher, joint_answers, softened
-from finetune.training.distil.soft_labels import soft_labels
-from finetune.training.distil.states import STATES, target_of_texts
-from finetune.training.distil.text import rows_without_labels
+from finetune.training.distil.answers import RowAnswers, Teacher, joint_answers, soft_labels, softened
+from finetune.training.distil.objective import STATES
+from finetune.training.distil.teachers import rows_without_labels
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,8 +77,10 @@ def plan_lessons(
     teachers = tuple(Teacher(folder, own, device) for folder in resolved.teachers)
     for teacher in teachers:
         require_labels(teacher, task)
-    text, notes = _text(task, Path(distil.text), dev) if distil.text else ([], [])
-    notes = [*notes, *([f"{distil.text}: {so_many(len(text))} without labels, which the teacher answers"] * bool(text))]
+    text, notes = list[Row](), list[str]()
+    if distil.text:
+        text, notes = _text(task, Path(distil.text), dev)
+        notes = [*notes, f"{distil.text}: {so_many(len(text))} without labels, which the teacher answers"]
     notes += notes_on_scored_rows(resolved, data)
     return Lessons(settings=distil, teachers=teachers, text=text, notes=tuple(notes), plain=resolved.plain)
 
@@ -140,22 +141,17 @@ class TaughtFeatures(LazyFeatures):
         """The feature with this index, which is not negative."""
         target = self.targets[index]
         if index < self.labelled:
-            return _with(self.parts[0][index], taught=target)
+            return _taught(self.parts[0][index], target)
         feature = self.parts[1][index - self.labelled]
-        return _with(feature, taught=target, label=without_label(self.like, len(target)), row=feature.row + self.offset)
+        nothing = math.nan if isinstance(self.like, float) else IGNORED
+        label = nothing if np.isscalar(self.like) else [nothing] * len(target)
+        return _taught(replace(feature, label=label, row=feature.row + self.offset), target)
 
 
-def _with(feature: Feature, *, taught: np.ndarray, label: Any = None, row: int | None = None) -> Feature:
-    own = feature.label if label is None else label
-    targets = {LABEL: own, TAUGHT: taught, STATES: target_of_texts(feature.choices)}
-    return replace(feature, label=targets, row=feature.row if row is None else row)
-
-
-def without_label(like: Any, items: int) -> Any:
-    """What a feature without a label has in its place, in the form of other features' labels."""
-    if isinstance(like, float):
-        return float("nan")
-    return IGNORED if np.isscalar(like) else [IGNORED] * items
+def _taught(feature: Feature, target: np.ndarray) -> Feature:
+    """The feature with a target of answers too, and one for its states: a label for each text that it has."""
+    texts = [1] * len(feature.choices) if feature.choices else 1
+    return replace(feature, label={LABEL: feature.label, TAUGHT: target, STATES: texts})
 
 
 def taught_features(

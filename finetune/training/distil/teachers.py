@@ -1,21 +1,25 @@
-"""Finds the runs that a recipe names as teachers, and refuses those that do not fit. Needs no torch."""
+"""Finds the runs that a recipe names as teachers, and the rows that they alone answer. Needs no torch."""
 
 from dataclasses import replace
 from pathlib import Path
 
 from finetune.data.messages import first_of
-from finetune.data.paths import is_folder
+from finetune.data.paths import is_file, is_folder
+from finetune.data.reading import first_rows, table_of
+from finetune.data.rows import Row
 from finetune.errors import UserError
+from finetune.inference.predict_plan import SAMPLE_ROWS, known_type, layout_for
 from finetune.runs.folder import RunFolder
 from finetune.runs.lookup import RUNS_SHOWN, find_run, no_run, runs_of
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
 from finetune.task_types import registry
+from finetune.task_types.own_data import own_data, usable_rows
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.task_types.run_task import trained_on
 from finetune.task_types.task import Task
+from finetune.task_types.trained_form import form_for
 from finetune.task_types.types import type_of
-from finetune.training.distil.text import require_text
 
 LABELS_SHOWN = 6
 
@@ -101,3 +105,31 @@ def _require_better(name: str, record: RunRecord) -> None:
             f"its own baselines has {metric.shown(best)}",
             "Train a better teacher; or set distil.weak=true to take this one",
         )
+
+
+def require_text(task: Task, path: Path) -> None:
+    """Raises UserError for a file that is not there, and for your data's task without the columns of its texts."""
+    if not is_file(path):
+        raise UserError(f"distil.text={path}: there is no such file", "Name a file of rows without labels")
+    if own_data(task) is not None:
+        rows_without_labels(task, path)
+
+
+def rows_without_labels(task: Task, path: Path) -> tuple[list[Row], list[str]]:
+    """The rows of a file with a task's columns, without their labels, and notes on those that were left out.
+
+    Raises UserError for a file that cannot be read, and for missing columns.
+    """
+    own = own_data(task)
+    trained = None if own is None else own.layout
+    form = form_for(path, trained, {}, inputs=task.inputs)
+    sample = first_rows(path, form, most=SAMPLE_ROWS)
+    try:
+        layout, notes = layout_for(known_type(task), trained, sample, {}, inputs=task.inputs)
+    except UserError as error:
+        wanted = ", ".join(trained.text if trained else task.inputs)
+        raise UserError(f"distil.text={error.what}", f"Name its columns of texts as in training: {wanted}") from error
+    rows, _, left = usable_rows(replace(layout, label=()), table_of(path, "", form), unlabelled=True)
+    if not rows:
+        raise UserError(f"distil.text={path}: has no row that can be used", "Run `finetune check` on it to see why")
+    return [replace(row, gold=None) for row in rows], [*notes, *left]

@@ -14,15 +14,13 @@ from support.toys import choice_task
 from transformers import AutoModel, AutoTokenizer, BertConfig
 
 from finetune.errors import UserError
-from finetune.models.hub_names import KNOWN, near_names
 from finetune.models.loading import empty_model
-from finetune.models.model_config import load_config
-from finetune.models.pretrained import MINILM_SHA256, resolve
+from finetune.models.pretrained import KNOWN, MINILM_SHA256, near_names, resolve
 from finetune.models.saving import save_checkpoint
 from finetune.models.tokenizers.files import given_tokenizer
 from finetune.models.tokenizers.fingerprint import tokenizer_hash
 from finetune.models.tokenizers.load import load_text_tokenizer, load_tokenizer
-from finetune.models.weight_files import from_pretrained
+from finetune.models.weight_files import from_pretrained, load_config
 from finetune.runs.recipe import Recipe
 from finetune.runs.record_files import load_record
 from finetune.task_types.vocabulary import ENCODERS, MULTILINGUAL

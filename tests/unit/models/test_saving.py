@@ -52,9 +52,9 @@ from finetune.models.fingerprint import OWN_WEIGHTS
 from finetune.models.kernels import dropout
 from finetune.models.loading import load_trained
 from finetune.models.model import EncoderWithHead
-from finetune.models.model_config import load_config
 from finetune.models.saving import save_checkpoint
 from finetune.models.tokenizers.load import load_tokenizer
+from finetune.models.weight_files import load_config
 from finetune.runs.events import unwatched
 from finetune.runs.folder import RunFolder
 from finetune.runs.recipe import Recipe

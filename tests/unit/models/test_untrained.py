@@ -15,9 +15,9 @@ from finetune.models import pretrained
 from finetune.models.building import build_model
 from finetune.models.encoder_sizes import EncoderSize, size_of
 from finetune.models.loading import load_trained
-from finetune.models.model_config import load_config
 from finetune.models.saving import save_checkpoint
 from finetune.models.tokenizers.load import load_tokenizer
+from finetune.models.weight_files import load_config
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_tables import Train
 from finetune.runs.run_id import run_id

@@ -35,8 +35,8 @@ RESULT = EpochResult(epoch=1, loss=0.5, headline=0.75, scores=SCORES, dev_loss=0
 EPOCH = EpochDone(result=RESULT, best=0.75, metrics=(accuracy,))
 CASES: list[tuple[Event, dict[str, object] | None]] = [
     (
-        Started(folder="f", recipe={"task": "t"}, device="cpu", data="d", weights="w"),
-        {"folder": "f", "recipe": {"task": "t"}, "device": "cpu", "data": "d", "weights": "w"},
+        Started(folder="f", recipe={"task": "t"}, device="cpu"),
+        {"folder": "f", "recipe": {"task": "t"}, "device": "cpu"},
     ),
     (Note("watch out"), {"text": "watch out"}),
     (

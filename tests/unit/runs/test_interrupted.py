@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 from support.cli import InProcess
 
-from finetune.runs.folder import RunFolder
-from finetune.runs.interrupted import InterruptedRun, interrupted_runs, same_but_for_facts
+from finetune.runs.interrupted import InterruptedRun, interrupted_runs
 
 
 def left_over(out: Path, name: str, *events: dict[str, object], checkpoints: tuple[int, ...] = ()) -> Path:
@@ -80,27 +79,3 @@ def test_ten_thousand_runs_are_looked_at_in_seconds(tmp_path: Path) -> None:
     started = time.perf_counter()
     assert len(interrupted_runs(tmp_path)) == 100
     assert time.perf_counter() - started < 20  # about 1
-
-
-def test_what_has_changed_since_a_run_was_interrupted_is_named(tmp_path: Path) -> None:
-    recipe = {"task": "reviews.csv", "train": {"updates": 400}}
-    began = {"event": "start", "recipe": recipe, "data": "d", "weights": "w"}
-    left = left_over(tmp_path, "aaaaaaaaaa", began, TRAINING, checkpoints=(40,))
-    new = RunFolder(tmp_path / "reviews.csv" / "bbbbbbbbbb")
-
-    def changed(**facts: str) -> list[str] | None:
-        found = same_but_for_facts(new, recipe, {"data": "d", "weights": "w"} | facts)
-        return found and found[1]
-
-    assert changed(data="other") == ["data"]
-    assert changed(weights="other") == ["weights"]
-    assert changed(data="other", weights="other") == ["data", "weights"]
-    assert changed() is None  # the id is another for the precision of this device
-    assert same_but_for_facts(new, {"task": "reviews.csv"}, {"data": "other"}) is None
-    (left / ".holder").write_text(f"process {os.getpid()} on {platform.node()}\n")
-    assert changed(data="other") is None  # it is not interrupted, but running
-
-
-def test_a_log_without_fingerprints_says_nothing_of_changes(tmp_path: Path) -> None:
-    left_over(tmp_path, "aaaaaaaaaa", {"event": "start", "recipe": {}}, TRAINING, checkpoints=(40,))
-    assert same_but_for_facts(RunFolder(tmp_path / "reviews.csv" / "b"), {}, {"data": "d"}) is None

@@ -21,7 +21,6 @@ from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.models.batch import collate
 from finetune.models.building import build_model
-from finetune.models.carried_head import carry_head
 from finetune.models.feature import IGNORED, label_counts
 from finetune.runs.recipe import Recipe
 from finetune.task_types import IntentRow, IntentTask
@@ -29,6 +28,7 @@ from finetune.task_types.candidates import Ambiguous
 from finetune.task_types.parts import Answer
 from finetune.task_types.tagging.intent.row import as_value
 from finetune.task_types.types import view_of
+from finetune.training.keep_labels import carry_head
 
 Fields = dict[str, Any]
 BOTH = "intent-and-slots"

@@ -25,7 +25,10 @@ from finetune.runs.recipe_tables import Train
 from finetune.runs.verdict import verdict_of
 from finetune.task_types.resolved_run import resolved_run
 from finetune.task_types.task import Task
-from finetune.training.contrastive import (
+from finetune.training.evaluation import DevEvaluation, Evaluated
+from finetune.training.run import run
+from finetune.training.run_options import RunOptions
+from finetune.training.solvers import (
     TEMPERATURE,
     contrastive_loss,
     drawn_from,
@@ -33,10 +36,7 @@ from finetune.training.contrastive import (
     fit_then_all,
     shared_labels,
 )
-from finetune.training.contrastive import require_contrast as require
-from finetune.training.evaluation import DevEvaluation, Evaluated
-from finetune.training.run import run
-from finetune.training.run_options import RunOptions
+from finetune.training.solvers import require_contrast as require
 from finetune.training.targets import expand_targets
 
 CONTRASTIVE = Train(solver="contrastive", learning_rate=1e-3, epochs=10, batch_size=16, dropout=0.0)

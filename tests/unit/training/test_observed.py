@@ -6,7 +6,7 @@ import pytest
 from support.own_data import own_task
 
 from finetune.data.source import source_of
-from finetune.training.observed import _contradicted
+from finetune.training.record import _contradicted
 
 REVIEWS = "text,label\nfine 🙂,good\nfine 🙁,bad\nwell done,good\nWell done,bad\nso so,good\nso so,good\n"
 NUMBERS = "text,score\na b,1.5\na b,1.25\nc d,9.5\nc d,1.5\ne f,4.5\n"

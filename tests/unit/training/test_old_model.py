@@ -197,9 +197,9 @@ def test_an_encoder_and_changed_rows_stop(tmp_path: Path, copied_run: FinishedRu
 def test_rehearsal_needs_the_old_rows(
     tmp_path: Path, finished_run: FinishedRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from finetune.training import old_model
+    from finetune.training import keep_labels
 
-    monkeypatch.setattr(old_model, "data_fingerprint", lambda _: "other rows")
+    monkeypatch.setattr(keep_labels, "data_fingerprint", lambda _: "other rows")
     content = as_csv(("review", "mark"), *NEW)
     with pytest.raises(UserError, match=r"rehearse=0.5: .* has changed since"):
         again(tmp_path, finished_run("sentence"), content, rehearse=0.5)

@@ -45,7 +45,7 @@ def test_batches_go_on_through_the_epochs() -> None:
     batches = Batches(range(10), batch_size=4, data_seed=0, updates=7)
     assert batches.an_epoch == 3
     assert [sorted(np.concatenate(batches[i : i + 3]).tolist()) for i in (0, 3)] == [list(range(10))] * 2
-    assert batches[6].tolist() == Batches(range(10), batch_size=4, data_seed=0, updates=9)[6].tolist()
+    assert batches[6:7][0].tolist() == Batches(range(10), batch_size=4, data_seed=0, updates=9)[6:7][0].tolist()
 
 
 def test_updates_of_whole_epochs_train_the_model_of_these_epochs(tiny_bert: Path) -> None:

@@ -48,8 +48,6 @@ class IntentCodec(Codec["IntentTask"]):
     Both `probabilities` and `label_probabilities` of a prediction are those of the intent, then of each word's tag.
     """
 
-    word_by_word = True
-
     def encode_together(self, before: IntentRow, row: IntentRow) -> bool:
         return False
 

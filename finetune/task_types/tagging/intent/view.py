@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 
 from finetune.metrics.scores import label_scores
-from finetune.task_types.claims import Claim
 from finetune.task_types.marked_text import TextPart
 from finetune.task_types.tagging.intent.row import INTENT, SLOTS, intent_label
 from finetune.task_types.tagging.view import TagsView
-from finetune.task_types.view import Beliefs, ClassScore, Line, View
+from finetune.task_types.view import Beliefs, Claim, ClassScore, Line, View
 
 
 class IntentView(View):

@@ -52,8 +52,6 @@ SPAN_LIMIT = "words of the longest span that is looked for; by default those of 
 class OverlapCodec(Codec["OverlapTask"]):
     """Windows over texts to features; logits of words to the spans that reach the threshold."""
 
-    word_by_word = True
-
     def encode_together(self, before: OverlapRow, row: OverlapRow) -> bool:
         return False
 
@@ -237,7 +235,7 @@ class OverlapTask(Task):
     def with_training_statistics(self, train: Sequence[OverlapRow]) -> "OverlapTask":
         """The task with the length of the longest span."""
         longest = self.longest_span or max(
-            (_words(row.text[a:b]) for row in train for a, b, _ in row.gold or ()), default=SHORT
+            (len(segmented(row.text[a:b])[0]) for row in train for a, b, _ in row.gold or ()), default=SHORT
         )
         return replace(self, longest_span=longest)
 
@@ -274,11 +272,6 @@ def spans_in(answer: Answer, row: OverlapRow) -> list[dict[str, Any]]:
         {"type": kind, "text": row.text[start:end], "start": start, "end": end} | chance
         for (start, end, kind), chance in zip(triples(answer.value), chances or [{}] * len(answer.value), strict=True)
     ]
-
-
-def _words(text: str) -> int:
-    """How many words a span has."""
-    return len(segmented(text)[0])
 
 
 def _own_chances(

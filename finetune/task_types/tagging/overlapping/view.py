@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from finetune.metrics.scores import precision_recall_f1
-from finetune.task_types.claims import Claim
 from finetune.task_types.marked_text import Segment, TextPart, clean, unmarked, without_middle
 from finetune.task_types.tagging.overlapping.row import LabelledSpan, triples
-from finetune.task_types.view import Beliefs, ClassScore, Line, View
+from finetune.task_types.view import Beliefs, Claim, ClassScore, Line, View
 
 NONE = "no span"
 NOT_SHOWN = ("candidates", "label_probabilities", "out_of_reach")  # of a line, in a table

@@ -15,12 +15,11 @@ from support.encoders import WORDS
 from support.toys import text_task
 
 from finetune.data.documents import Documents
-from finetune.data.documents.documents import Survey
 from finetune.errors import UserError
 from finetune.models.batch import collate
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.events import Event, Working
-from finetune.task_types.pretraining import dev, reader, tokens
+from finetune.task_types.pretraining import dev, tokens
 from finetune.task_types.pretraining.pieces import SPECIAL, PieceFeatures, pieces
 from finetune.task_types.pretraining.reader import open_corpus
 from finetune.task_types.pretraining.tokens import Tokens, cached_tokens
@@ -80,7 +79,7 @@ def test_the_second_call_reads_the_file(corpus: Documents, tiny_bert: Path, cach
     first = cached_tokens(corpus, load_tokenizer(tiny_bert), steps.append)
     assert [type(step) for step in steps] == [Working] * len(steps)
     assert len(steps) > 5
-    assert set(files_of(cache)) == {"facts.json", "tokens.bin"}
+    assert set(files_of(cache)) == {"facts.json", "ids.npy", "starts.npy", "lines.npy", "documents.npy"}
     second = cached_tokens(corpus, load_tokenizer(tiny_bert), lambda event: pytest.fail("tokenizes again"))
     assert second.ids.tolist() == first.ids.tolist()
 
@@ -88,7 +87,7 @@ def test_the_second_call_reads_the_file(corpus: Documents, tiny_bert: Path, cach
 def test_a_damaged_file_is_written_again(corpus: Documents, tiny_bert: Path, cache: Path) -> None:
     cached_tokens(corpus, load_tokenizer(tiny_bert), ignore)
     before = files_of(cache)
-    file = next(cache.iterdir()) / "tokens.bin"
+    file = next(cache.iterdir()) / "ids.npy"
     file.write_bytes(b"\0\0" + file.read_bytes()[2:])
     cached_tokens(corpus, load_tokenizer(tiny_bert), ignore)
     assert files_of(cache) == before
@@ -120,14 +119,14 @@ def test_without_room_the_tokens_stay_in_memory(
     whole = cached_tokens(corpus, load_tokenizer(tiny_bert), ignore)
     shutil.rmtree(cache)
     if fault == "no space":
-        monkeypatch.setattr(tokens, "append_arrays", full)
+        monkeypatch.setattr(np, "save", full)
     else:
         monkeypatch.setenv("FINETUNE_CACHE_GB", fault)
     steps: list[Event] = []
     found = cached_tokens(corpus, load_tokenizer(tiny_bert), steps.append)
     assert found.ids.tolist() == whole.ids.tolist()
     assert steps.count(steps[0]) == 1  # tokenized once
-    assert not list(cache.glob("*/tokens.bin"))
+    assert not list(cache.glob("*/ids.npy"))
 
 
 def test_a_text_that_changes(corpus: Documents, tiny_bert: Path) -> None:
@@ -142,25 +141,6 @@ def test_a_text_without_tokens(tmp_path: Path, tiny_bert: Path) -> None:
     (tmp_path / "a.txt").write_text("\u200b\n\u200b\n", encoding="utf-8")
     with pytest.raises(UserError, match="finds no token"):
         cached_tokens(Documents(tmp_path / "a.txt"), load_tokenizer(tiny_bert), ignore)
-
-
-def test_the_survey_of_a_corpus_is_cached_until_a_file_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "a.txt"
-    path.write_text("a\nb\nc\n")
-    saved: list[Survey] = []
-    save = reader._save
-    monkeypatch.setattr(reader, "_save", lambda kept, known: (saved.append(known), save(kept, known)))
-    first = open_corpus(path)
-    second = open_corpus(path)
-    assert len(saved) == 1
-    assert (second.fingerprint, second.hashes.tolist()) == (first.fingerprint, first.hashes.tolist())
-    assert second.survey.size == 3
-    path.write_text("a\nb\nc\nd\n")
-    assert len(open_corpus(path)) == 4
-    for file in (tmp_path / "cache" / "texts").glob("*/hashes.npy"):
-        file.write_bytes(b"damaged")
-    assert open_corpus(path).fingerprint != first.fingerprint
-    assert len(saved) == 3
 
 
 @pytest.mark.parametrize("name", TOKENIZERS)

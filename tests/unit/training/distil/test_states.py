@@ -15,7 +15,7 @@ from finetune.models.model import EncoderWithHead
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_tables import Train
-from finetune.training.distil.states import TaughtStates
+from finetune.training.distil.objective import TaughtStates
 
 
 def student(folder: Path, keep: list[int]) -> EncoderWithHead:

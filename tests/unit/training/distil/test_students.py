@@ -20,8 +20,8 @@ from finetune.runs.record_files import load_record
 from finetune.storage.cache import cache_folder
 from finetune.task_types.own_data import own_task
 from finetune.task_types.resolved_run import resolved_run
+from finetune.training.distil.answers import soft_labels
 from finetune.training.distil.lessons import notes_on_scored_rows
-from finetune.training.distil.soft_labels import soft_labels
 from finetune.training.distil.teachers import with_teachers
 from finetune.training.prepared_run import plan_run
 from finetune.training.targets import load_target

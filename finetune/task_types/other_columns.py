@@ -1,16 +1,43 @@
-"""Columns of the user's data that are neither text nor label, but group its rows: a source, a product, a year."""
+"""Columns that are neither text nor label: one that says which rows are dev, and those that group rows, as a year."""
 
 from collections import Counter
 from collections.abc import Sequence
 
+from finetune.data.messages import shown
 from finetune.data.table import Table
+from finetune.data.values import as_text
+from finetune.errors import UserError
 from finetune.task_types.columns import Layout
 
+TRAIN_WORDS = frozenset({"train", "training"})
+DEV_WORDS = frozenset({"dev", "val", "valid", "validation"})
 MOST_COLUMNS = 5
 MOST_VALUES = 12  # of a column
 FEWEST_ROWS = 5  # that the second most frequent value has
 VALUE_CHARS = 60  # characters of a value
 KINDS = (str, int, bool, type(None))
+
+
+def dev_by_column(table: Table, name: str, indexes: Sequence[int]) -> set[int]:
+    """Which of the rows with these indexes in the table are dev, by their place among them.
+
+    Raises UserError for a cell that says neither dev nor train, and where no row is one of them.
+    """
+    says = [as_text(table.columns[name][index]).strip().lower() for index in indexes]
+    for place, word in enumerate(says):
+        if word not in TRAIN_WORDS | DEV_WORDS:
+            row = table.rows[indexes[place]]
+            raise UserError(
+                f"{table.path}: row {row} has {shown(word)} in the column '{name}', which split= names",
+                "Write train or dev there, and give test rows in a file of their own: test=FILE",
+            )
+    dev = {place for place, word in enumerate(says) if word in DEV_WORDS}
+    if len(dev) in (0, len(says)):
+        raise UserError(
+            f"{table.path}: all rows are {'dev' if dev else 'train'} by the column '{name}'",
+            "Leave split= out to have dev drawn",
+        )
+    return dev
 
 
 def slices_of(layout: Layout, table: Table, rows: Sequence[int]) -> dict[str, list[str]]:

@@ -1,0 +1,306 @@
+"""What trains without the loop of `trainer.py`: a linear solver on hidden states, and pairs of rows before it.
+
+Linear: scikit-learn's logistic or ridge regression on the hidden states of a frozen encoder. The coefficients become
+the head's output layer, so saving, prediction and scoring work as after any other training.
+
+Contrastive, for few rows: rows of equal labels are drawn together and others apart (Tunstall et al. 2022), by the
+supervised contrastive loss over all pairs of a batch (Khosla et al. 2020, equation 2), so that a batch of 16 texts is
+encoded once for its 120 pairs; then the linear solver fits the head. Batches are drawn one by one: neither memory nor
+time grow with the number of pairs that rows could make.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from accelerate import Accelerator
+from torch import Tensor
+from torch.nn import functional
+
+from finetune.data.messages import so_many
+from finetune.errors import UserError
+from finetune.inference.engine import Engine
+from finetune.inference.feature_batches import BATCH_TOKENS
+from finetune.models.feature import LABEL, Feature, label_counts
+from finetune.models.feature_arrays import lengths
+from finetune.models.head import Head
+from finetune.models.model import EncoderWithHead
+from finetune.models.text_vector import MEAN, UNIT
+from finetune.runs.events import EpochDone, EpochResult, Training, Working, unwatched
+from finetune.training.checkpoints import Progress
+from finetune.training.evaluation import Evaluated
+from finetune.training.trainer import Result, Trainer
+from finetune.training.updates import Draw
+
+UNSEEN = -100.0  # the logit of a label without training rows
+STRENGTH = 1.0  # scikit-learn's C, and 1 / alpha of ridge regression, on standardised inputs
+MEAN_STRENGTH = 10.0  # on means, which are scaled as one to about unit length: their spread is what was trained
+TEMPERATURE = 0.1  # as in the paper
+OF_A_LABEL = 2  # rows of a label in a batch, at least: one makes no pair
+KINDS = ("class", "flags")
+FEW_TO_LEARN = 100  # rows of training and dev, below which those of dev are learned too
+
+
+def require_linear(model: EncoderWithHead, *, frozen: bool) -> None:
+    """Raises UserError unless the output layer is all there is to train."""
+    reader = model.backbone.reader
+    if not frozen:
+        raise UserError("train.solver = 'logistic' trains only the output layer", "Set frozen=true with it")
+    if reader is not None and (reader.bilstm is not None or reader.mix.how == "weighted"):
+        raise UserError(
+            "train.solver = 'logistic' cannot train a BiLSTM or layer weights",
+            "Choose a layer, a sum or a concatenation without weights, and bilstm=false",
+        )
+    if hasattr(model.head, "dense"):
+        raise UserError(
+            f"an encoder of type '{model.backbone.config.model_type}' has no pretrained pooler",
+            f"Name the layer to read with train.solver=logistic: layers=[{model.backbone.config.num_hidden_layers}]",
+        )
+    if not model.head.solved_as:
+        raise UserError("train.solver = 'logistic' is for text and word labels", "Leave it out for this task")
+
+
+def fit_logistic(
+    engine: Engine, features: Sequence[Feature], evaluate: Callable[[Engine], Result]
+) -> tuple[Progress, Result]:
+    """Fits the output layer to all features at once; the same on every process."""
+    started = time.perf_counter()
+    engine.watch(Training(updates=1, done=0, epochs=1, examples=len(features)))
+    fit_output(engine, features)
+    progress = Progress(update=1, seconds=time.perf_counter() - started, best_epoch=1)
+    result = evaluate(engine)
+    loss = _loss(engine, features)
+    done = EpochResult(epoch=1, loss=loss, headline=result.headline, scores=result.scores, dev_loss=result.loss)
+    progress.epochs.append(done)
+    engine.watch(EpochDone(result=done, best=result.headline, metrics=result.metrics))
+    return progress, result
+
+
+def fit_output(engine: Engine, features: Sequence[Feature]) -> None:
+    """Fits the output layer to what it reads of all features."""
+    inputs, labels = _columns(engine, features)
+    head, mean = engine.model.head, inputs.mean(0)
+    unit = engine.model.pooled and engine.model.backbone.pooling in (MEAN, UNIT)
+    spread = np.linalg.norm(inputs, axis=1).mean() if unit else inputs.std(0) + 1e-6
+    weight, bias = _coefficients((inputs - mean) / spread, labels, head, strength=MEAN_STRENGTH if unit else STRENGTH)
+    weight = weight / spread
+    with torch.no_grad():
+        head.output.weight.copy_(torch.from_numpy(weight))
+        head.output.bias.copy_(torch.from_numpy(bias - weight @ mean))
+
+
+def _parts(features: Sequence[Feature]) -> Iterator[Sequence[Feature]]:
+    step = max(1, BATCH_TOKENS["cpu"] // int(lengths(features).max()))
+    for begin in range(0, len(features), step):
+        yield features[begin : begin + step]
+
+
+def _loss(engine: Engine, features: Sequence[Feature]) -> float:
+    """Mean loss per label, as in training."""
+    total = 0.0
+    with torch.inference_mode(), engine.accelerator.autocast():
+        for some in _parts(features):
+            batch = engine.batch(some)
+            total += float(engine.model.head.loss(engine.model(*batch.inputs()).float(), batch.labels[LABEL]))
+    return total / label_counts(features)[LABEL]
+
+
+def _columns(engine: Engine, features: Sequence[Feature]) -> tuple[np.ndarray, np.ndarray]:
+    """Inputs of the output layer `(n, width)` and labels `(n,)` or `(n, labels)`, of texts or words."""
+    model = engine.model.to(engine.accelerator.device).eval()
+    inputs: list[np.ndarray] = []
+    labels: list[Any] = []
+    with torch.inference_mode(), engine.accelerator.autocast():
+        for some in _parts(features):
+            batch = engine.batch(some)
+            hidden, mask, *_ = model.hidden(batch)
+            given = hidden if model.pooled else hidden[mask.bool()]
+            inputs.append(given.float().cpu().numpy())
+            labels += [feature.label for feature in some] if model.pooled else [x for f in some for x in f.label]
+    return np.concatenate(inputs), np.array(labels)
+
+
+def _coefficients(
+    inputs: np.ndarray, labels: np.ndarray, head: Head, *, strength: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Weight `(labels, width)` and bias `(labels,)`, of what the head says that its labels are."""
+    from sklearn.linear_model import LogisticRegression, Ridge
+
+    count = len(head.labels)
+    if head.solved_as == "number":
+        ridge = Ridge(alpha=1 / strength).fit(inputs, labels)
+        return ridge.coef_.reshape(1, -1), np.atleast_1d(ridge.intercept_)
+    if head.solved_as == "flags":
+        return _stacked(_binary(inputs, labels[:, label], strength) for label in range(count))
+    by_class = getattr(head, "class_weights", None)
+    each_row = None if by_class is None else by_class.cpu().numpy()[labels]
+    if head.solved_as == "steps":
+        return _stacked(_above(step, inputs, labels, each_row, strength) for step in range(count))
+    weight, bias = np.zeros((count, inputs.shape[1])), np.full(count, UNSEEN)
+    if len(set(labels.tolist())) == 1:
+        bias[labels[0]] = 0.0
+        return weight, bias
+    fitted: Any = LogisticRegression(C=strength, max_iter=1_000).fit(inputs, labels, sample_weight=each_row)
+    if len(fitted.classes_) == 2:  # one row, for the difference of the two
+        rest, one = fitted.classes_
+        weight[one], bias[one], bias[rest] = fitted.coef_[0], fitted.intercept_[0], 0.0
+    else:
+        weight[fitted.classes_], bias[fitted.classes_] = fitted.coef_, fitted.intercept_
+    return weight, bias
+
+
+def _above(
+    step: int, inputs: np.ndarray, labels: np.ndarray, each_row: np.ndarray | None, strength: float
+) -> tuple[np.ndarray, float]:
+    """Whether a label is above a step, by the rows that are not below it."""
+    there = labels >= step
+    return _binary(inputs[there], labels[there] > step, strength, None if each_row is None else each_row[there])
+
+
+def _stacked(each: Iterable[tuple[np.ndarray, float]]) -> tuple[np.ndarray, np.ndarray]:
+    weights, biases = zip(*each, strict=True)
+    return np.stack(weights), np.array(biases)
+
+
+def _binary(
+    inputs: np.ndarray, labels: np.ndarray, strength: float, each_row: np.ndarray | None = None
+) -> tuple[np.ndarray, float]:
+    from sklearn.linear_model import LogisticRegression
+
+    if len(set(labels.tolist())) < 2:
+        return np.zeros(inputs.shape[1]), -UNSEEN if labels[:1].any() else UNSEEN
+    fitted = LogisticRegression(C=strength, max_iter=1_000).fit(inputs, labels, sample_weight=each_row)
+    return fitted.coef_[0], float(fitted.intercept_[0])
+
+
+def require_contrast(model: EncoderWithHead, *, frozen: bool) -> None:
+    """Raises UserError unless the encoder is trained and its head reads one vector of a text for its labels."""
+    if frozen:
+        raise UserError(
+            "train.solver = 'contrastive' trains the encoder, and frozen = true", "Set train.solver=logistic with it"
+        )
+    if hasattr(model.head, "dense"):
+        raise UserError(
+            f"an encoder of type '{model.backbone.config.model_type}' has no pretrained pooler", "Set pooling=mean"
+        )
+    if not model.pooled or model.head.solved_as not in KINDS:
+        way = "Leave it out here, and preset=few-labels, which sets it"
+        raise UserError("train.solver = 'contrastive' is for labels of texts and of pairs", way)
+    if not any(parameter.requires_grad for parameter in model.backbone.parameters()):
+        what = "train.solver = 'contrastive' trains the encoder, and freeze_layers leaves none of its layers"
+        raise UserError(what, "Set freeze_layers=0 with it")
+
+
+def require_one_process(accelerator: Accelerator) -> None:
+    """Raises UserError on several processes: each would learn from the pairs of its own rows alone."""
+    if accelerator.num_processes > 1:
+        what = f"train.solver = 'contrastive' trains in one process, and here are {accelerator.num_processes}"
+        raise UserError(what, "Start it without a launcher: few rows need seconds to minutes")
+
+
+def fit_contrastive(
+    trainer: Trainer, features: Sequence[Feature], evaluate: Callable[[Engine], Evaluated]
+) -> tuple[Progress, Evaluated]:
+    """Trains the encoder on pairs, then fits the output layer and scores once. Raises UserError without any pair."""
+    engine = trainer.engine
+    vectors = EncoderWithHead(engine.model.backbone, ContrastiveHead(uses_pooler=engine.model.head.uses_pooler))
+
+    def with_head(_: Engine) -> Evaluated:
+        fit_output(engine, features)
+        return replace(evaluate(engine), loss=None)  # which does not measure the loss of pairs
+
+    draw = drawn_from(features, size=trainer.settings.batch_size)
+    return replace(trainer, engine=replace(engine, model=vectors), draw=draw).fit(features, with_head)
+
+
+def fit_then_all(
+    trainer: Trainer, features: Sequence[Feature], dev: Sequence[Feature], evaluate: Callable[[Engine], Evaluated]
+) -> tuple[Progress, Evaluated]:
+    """As `fit_contrastive`, and then once more from the start, with the rows of dev: of few rows each counts.
+
+    The score stays the one of the first training, which has not seen them.
+    """
+    engine = trainer.engine
+    start = {name: tensor.clone() for name, tensor in engine.model.state_dict().items()}
+    progress, found = fit_contrastive(trainer, features, evaluate)
+    engine.watch(Working("training once more, with the rows of dev"))
+    engine.model.load_state_dict(start)
+    engine.accelerator.free_memory()  # which keeps what it has prepared
+    again = replace(trainer, engine=replace(engine, watch=unwatched), checkpoints=None, rows=())
+    fit_contrastive(again, [*features, *dev], lambda _: found)
+    progress.notes.append(f"the saved model has learned dev's {so_many(len(dev), 'row')} too, after they were scored")
+    return progress, found
+
+
+class ContrastiveHead(Head):
+    """No layers: its logits are the vectors of texts, at unit length."""
+
+    inputs = frozenset({"pooled"})
+
+    def __init__(self, *, uses_pooler: bool) -> None:
+        super().__init__(())
+        self.uses_pooler = uses_pooler
+
+    def forward(self, hidden: Tensor, mask: Tensor, pooled: Tensor | None = None) -> Tensor:
+        """`(batch, width)` to the same."""
+        return functional.normalize(hidden.float(), dim=1)
+
+    def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """The mean over rows, times what the trainer divides by."""
+        return contrastive_loss(logits, shared_labels(labels)) * labels.numel()
+
+
+def shared_labels(labels: Tensor) -> Tensor:
+    """How much the labels of rows have in common, `(batch, batch)` from 0 to 1, of classes `(batch,)` or of 0 and 1
+    for each label `(batch, labels)`: the size of the intersection by that of the union.
+    """
+    if labels.ndim == 1:
+        return (labels[:, None] == labels[None]).float()
+    given = labels.float()
+    both, count = given @ given.T, given.sum(1)
+    return both / (count[:, None] + count[None] - both).clamp(min=1)
+
+
+def contrastive_loss(vectors: Tensor, weights: Tensor) -> Tensor:
+    """Mean over rows of the cross-entropy of finding, among all others, the rows alike; those without any are left out.
+
+    `vectors` `(batch, width)` have unit length, and `weights` `(batch, batch)` say how much two rows are alike.
+    """
+    itself = torch.eye(len(vectors), dtype=torch.bool, device=vectors.device)
+    likeness = (vectors @ vectors.T / TEMPERATURE).masked_fill(itself, -torch.inf)
+    chosen = functional.log_softmax(likeness, dim=1).masked_fill(itself, 0.0)
+    weights = weights.masked_fill(itself, 0.0)
+    total = weights.sum(1)
+    each = -(weights * chosen).sum(1) / total.clamp(min=1e-6)
+    return each.sum() / (total > 0).sum().clamp(min=1)
+
+
+def drawn_from(features: Sequence[Feature], *, size: int) -> Draw:
+    """Draws batches of about `size` features, equally many of each label, or where labels are many of some of them.
+
+    Where rows are drawn as they come, most batches of 100 labels have no pair. Raises UserError where no label has two
+    rows, which make no pair.
+    """
+    by_label: dict[Any, list[int]] = {}
+    for index, feature in enumerate(features):
+        flags = np.ndim(feature.label) > 0
+        for label in np.flatnonzero(feature.label).tolist() if flags else [feature.label]:
+            by_label.setdefault(label, []).append(index)
+    groups = [np.array(by_label[label]) for label in sorted(by_label)]
+    if max(map(len, groups), default=0) < OF_A_LABEL:
+        raise UserError(
+            "train.solver = 'contrastive' learns from two rows of a label, and each label has one row",
+            "Label a second row of each, or leave out preset=few-labels",
+        )
+    share = max(OF_A_LABEL, size // len(groups))
+    labels_of_batch = max(1, size // share)
+
+    def draw(_: Sequence[Feature], generator: np.random.Generator) -> Sequence[Feature]:
+        labels = generator.permutation(len(groups))[:labels_of_batch]
+        rows = [generator.permutation(groups[label])[:share] for label in labels]
+        return [features[row] for row in dict.fromkeys(np.concatenate(rows).tolist())]
+
+    return draw

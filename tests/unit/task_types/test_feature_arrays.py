@@ -1,0 +1,159 @@
+"""Features in arrays: equal to those encoded at once, in parts of the rows that may be apart."""
+
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support.new_types import NEW_SHAPES
+from support.toys import cat_rows, cat_task, labelled_shapes, late_task, tag_task
+from torch import Tensor
+from transformers import PreTrainedTokenizerBase
+
+from finetune.data.source import Source
+from finetune.models.batch import Batch, collate
+from finetune.models.feature import Feature
+from finetune.models.feature_arrays import ArrayFeatures, NoArrays, lengths, to_arrays, truncated_rows
+from finetune.models.tokenizers.load import load_tokenizer
+from finetune.task_types import prepare
+from finetune.task_types.prepare import array_features, row_chunks
+from finetune.task_types.sentence.task import SentenceCodec, SentenceTask
+from finetune.task_types.tagging.overlapping.pairs import KEYS
+from finetune.task_types.task import Task
+
+TOYS = [*labelled_shapes(), tag_task(context="document"), late_task()]
+LENGTH = 24
+
+
+@pytest.fixture(autouse=True)
+def few_rows_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parts of few rows."""
+    monkeypatch.setattr(prepare, "ROWS_AT_ONCE", 7)
+
+
+def encoded(task: Task, folder: Path) -> Sequence[Feature]:
+    rows = task.load(Source(), "train").rows
+    return array_features(task, rows, load_tokenizer(folder), LENGTH, lambda event: None)
+
+
+def plain(feature: Feature) -> list[Any]:
+    """All fields of a feature as lists and numbers."""
+
+    def made(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: made(inner) for name, inner in value.items()}
+        return np.asarray(value).tolist() if value is not None else None
+
+    return [
+        *(made(v) for v in astuple(replace(feature, choices=(), note=None))),
+        made(feature.note),
+        [plain(one) for one in feature.choices],
+    ]
+
+
+def tensors(batch: Batch) -> list[Tensor | None]:
+    return [*batch.inputs(), *batch.labels.values()]
+
+
+@pytest.mark.parametrize("task", [*TOYS, *NEW_SHAPES], ids=lambda task: task.name)
+def test_features_in_arrays_are_those_encoded_at_once(task: Task, tiny_bert: Path) -> None:
+    rows = task.load(Source(), "train").rows
+    expected = task.codec.encode(rows, load_tokenizer(tiny_bert), LENGTH)
+    found = encoded(task, tiny_bert)
+    assert isinstance(found, ArrayFeatures)
+    assert [plain(feature) for feature in found] == [plain(feature) for feature in expected]
+    assert [plain(feature) for feature in found[-3:]] == [plain(feature) for feature in expected[-3:]]
+    assert lengths(found).tolist() == [len(feature) for feature in expected]
+    assert [column.tolist() for column in truncated_rows(found)] == [
+        [feature.row for feature in expected],
+        [feature.truncated for feature in expected],
+    ]
+    batches = [tensors(collate(some, pad_id=0)) for some in (found[:9], expected[:9])]
+    for ours, theirs in zip(*batches, strict=True):
+        assert (ours is None and theirs is None) or (ours.dtype == theirs.dtype and ours.equal(theirs))
+    logits = [np.random.default_rng(i).normal(size=shape(task, f)) for i, f in enumerate(expected)]
+    assert task.codec.decode(logits, found, rows) == task.codec.decode(logits, expected, rows)
+
+
+def shape(task: Task, feature: Feature) -> tuple[int, ...]:
+    """The shape of a feature's logits."""
+    if feature.choices:
+        return (len(feature.choices),)
+    if isinstance(feature.label, dict):
+        return (len(feature.reads), len(task.labels))
+    if isinstance(feature.label, list | tuple) and type(task).__name__ not in (
+        "MultiLabelTask",
+        "OverlapTask",
+        "SpanTask",
+    ):
+        return (len(feature.label), len(getattr(task, "labels", "1")))
+    if type(task).__name__ == "SpanTask":
+        return (len(feature), 2)
+    if type(task).__name__ == "OverlapTask":
+        return (len(feature.reads), 2 * len(task.labels) + 2 * KEYS)
+    return (len(getattr(task, "labels", ())) or 1,)
+
+
+def test_rows_that_share_windows_are_in_one_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    apart, together = tag_task(), tag_task(context="document")
+    rows = apart.load(Source(), "train").rows
+    assert [end for _, end in row_chunks(apart, rows)] == [*range(7, 64, 7), 64]
+    ends = [end for _, end in row_chunks(together, rows)]
+    assert len(ends) > 5 and all(end % 2 == 0 for end in ends)  # two rows a document
+
+
+class OddCodec(SentenceCodec):
+    """Its notes are texts, which have no array form."""
+
+    def encode(self, rows: Sequence[Any], tokenizer: PreTrainedTokenizerBase, max_length: int) -> list[Feature]:
+        return [replace(one, note=rows[one.row].text) for one in super().encode(rows, tokenizer, max_length)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Odd(SentenceTask):
+    """Throw-away."""
+
+    codec_class = OddCodec
+
+
+def test_features_without_an_array_form_are_a_list(tiny_bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = cat_rows(30)
+    task = Odd(**vars(cat_task(rows)))
+    found = encoded(task, tiny_bert)  # in several parts
+    monkeypatch.setattr(prepare, "ROWS_AT_ONCE", 30)
+    assert [plain(feature) for feature in encoded(task, tiny_bert)] == [plain(feature) for feature in found]
+    assert isinstance(found, list)
+    assert [(one.row, one.note) for one in found] == [(number, row.text) for number, row in enumerate(rows)]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        [{"label": 1}, {"label": 0.5}],
+        [{"label": 1}, {"label": None}],
+        [{"label": [1]}, {"label": 1}],
+        [{"note": [1, 2]}, {"note": [1, 2]}],
+        [{"note": {"a": 1}}, {"note": {"b": 1}}],
+        [{"note": np.array(["a"])}, {"note": np.array(["b"])}],
+        [{"choices": [Feature(row=0, input_ids=[1], label=1)]}, {"choices": [Feature(row=1, input_ids=[1])]}],
+        [{"choices": [Feature(row=0, input_ids=[1])]}, {}],
+    ],
+)
+def test_fields_of_mixed_kinds_have_no_array_form(fields: list[dict[str, Any]]) -> None:
+    with pytest.raises(NoArrays):
+        to_arrays([Feature(row=row, **({"input_ids": [1, 2]} | given)) for row, given in enumerate(fields)])
+
+
+def test_whole_numbers_are_small_and_do_not_overflow() -> None:
+    features = [Feature(row=0, input_ids=[1, 70_000], label=-100, note=np.array([[200, 1], [100, 2]]))]
+    arrays = to_arrays(features, first_row=300)
+    assert {name: arrays[name].dtype for name in ("row", "input_ids", "label", "note")} == {
+        "row": np.uint16,
+        "input_ids": np.uint32,
+        "label": np.int8,
+        "note": np.uint8,
+    }
+    (found,) = ArrayFeatures([arrays])
+    assert found.note.sum(0).tolist() == [300, 3] and found.row == 300 and found.label == -100
