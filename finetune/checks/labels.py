@@ -40,12 +40,6 @@ BLANK_LABEL = Issue(
     meaning="placeholder labels (nan, null)",
     remedy="Leave the cell empty where there is no label; these count as labels",
 )
-LABEL_SPACES = Issue(
-    code="label-spaces",
-    severity="note",
-    meaning="spaces around labels",
-    remedy="They are ignored here; `fix` removes them",
-)
 LABEL_VARIANT = Issue(
     code="label-variant",
     severity="warning",
@@ -114,15 +108,6 @@ def blank_labels(part: SplitFile) -> Iterator[FileFinding]:
         yield part.found(BLANK_LABEL, part.rows_with(found), what=what)
 
 
-def spaces(part: SplitFile) -> Iterator[FileFinding]:
-    """Labels with spaces around them."""
-    if not part.kind.respelled:
-        return
-    columns = [part.table.columns[name] for name in part.layout.label if name in part.table.columns]
-    indexes = {i for cells in columns for i, cell in enumerate(cells) if type(cell) is str and cell != cell.strip()}
-    indexes -= {i for cells in columns for i in indexes if cells[i] is None or not cells[i].strip()}
-    if indexes:
-        yield part.found(LABEL_SPACES, sorted(indexes))
 
 
 def variants(part: SplitFile) -> Iterator[FileFinding]:
@@ -178,7 +163,6 @@ def _listed(names: Iterable[str]) -> str:
 CHECKS = (
     Check(find=in_each(missing_labels), issues=(NO_LABEL_COLUMN, NO_LABELS, MISSING_LABEL), refuses=True),
     Check(find=in_each(blank_labels), issues=(BLANK_LABEL,)),
-    Check(find=in_each(spaces), issues=(LABEL_SPACES,)),
     Check(find=in_each(variants), issues=(LABEL_VARIANT, LABEL_NUMBER)),
     Check(find=in_each(typos), issues=(LABEL_TYPO,)),
     Check(find=in_each(small_classes), issues=(SINGLE_ROW, FEW_ROWS)),
