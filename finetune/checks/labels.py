@@ -108,8 +108,6 @@ def blank_labels(part: SplitFile) -> Iterator[FileFinding]:
         yield part.found(BLANK_LABEL, part.rows_with(found), what=what)
 
 
-
-
 def variants(part: SplitFile) -> Iterator[FileFinding]:
     """Labels that differ only in case or spaces, and equal numbers written differently."""
     if not part.kind.closed_labels:

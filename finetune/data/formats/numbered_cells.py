@@ -5,8 +5,7 @@ import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 
-from finetune.data.formats.dialect import Dialect, csv_reader
-from finetune.data.formats.run_on import joined
+from finetune.data.formats.dialect import Dialect, csv_reader, joined
 from finetune.data.issues import CELLS, QUOTE, Finding
 
 MOST_LINES = 1 << 20  # of a cell
