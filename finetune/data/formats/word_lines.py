@@ -91,9 +91,10 @@ def fields_of(line: str, delimiter: str, *, quoted: bool) -> list[str]:
         return line.split()
     if delimiter == "\t" and not quoted:
         return line.split("\t")
-    how = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
     try:
-        return next(csv.reader([line], delimiter=delimiter, quoting=how), [])
+        return next(
+            csv.reader([line], delimiter=delimiter, quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE), []
+        )
     except csv.Error:
         return line.split(delimiter)
 
