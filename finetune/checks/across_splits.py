@@ -1,12 +1,13 @@
-"""Checks across splits: columns and labels that differ from the training file, and leaks."""
+"""Checks of rows that are alike: labels and columns that only one split has, leaks, duplicates, contradictions."""
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from finetune.checks.check import Check, across, in_each
-from finetune.checks.finding import MOST_OF_ROWS, FileFinding
+from finetune.checks.finding import MANY_OF_ROWS, MOST_OF_ROWS, FileFinding
 from finetune.checks.split_data import SplitFile, text_keys
 from finetune.data.issues import Issue
 from finetune.data.messages import shown
@@ -40,6 +41,20 @@ SPLIT_CELL = Issue(
     severity="error",
     meaning="`split=COLUMN` names a column that does not say train or dev in each row",
     remedy="Write train or dev there, and give test rows in a file of their own: test=FILE",
+)
+DUPLICATE = Issue(
+    code="duplicate",
+    severity="note",
+    worst="warning",
+    meaning="rows with the text and the label of an earlier row",
+    remedy="Drop them, as `fix` does; otherwise they count twice",
+)
+CONTRADICTION = Issue(
+    code="contradiction",
+    severity="note",
+    worst="warning",
+    meaning="rows with the text of another row but a different label",
+    remedy="Choose one label, or drop these rows",
 )
 GROUP_LEAK = Issue(
     code="group-leak",
@@ -122,6 +137,32 @@ def leaked_by_column(part: SplitFile) -> Iterator[FileFinding]:
             yield part.found(issue, rows, what=what, remedy=remedy, worst=worst)
 
 
+def repeated(parts: Sequence[SplitFile]) -> Iterator[FileFinding]:
+    """Rows with the text and label of an earlier one, and texts with several labels."""
+    for part in parts:
+        labels = np.fromiter(map(hash, part.golds), np.int64, len(part.golds))
+        rows, same_text, same_label = _in_order(part.keys, labels, part.keys != 0)
+        again = np.sort(rows[1:][same_text & same_label])
+        if len(again):
+            yield part.found(DUPLICATE, again, worst=len(again) > MANY_OF_ROWS * part.size)
+        labelled = np.fromiter((label is not None for label in part.golds), bool, len(labels))
+        rows, same_text, same_label = _in_order(part.keys, labels, (part.keys != 0) & labelled)
+        texts = np.unique(part.keys[rows[1:][same_text & ~same_label]])
+        if len(texts):
+            what = f"{CONTRADICTION.meaning}; different texts: {len(texts):,}"
+            differing = np.flatnonzero(labelled & np.isin(part.keys, texts))
+            yield part.found(CONTRADICTION, differing, what=what, worst=len(differing) > MANY_OF_ROWS * part.size)
+
+
+def _in_order(
+    keys: NDArray[np.int64], labels: NDArray[np.int64], wanted: NDArray[np.bool_]
+) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]]:
+    """The wanted rows by text and label; for each but the first, whether text and label equal those of the previous."""
+    rows = np.flatnonzero(wanted)
+    rows = rows[np.lexsort((labels[rows], keys[rows]))]
+    return rows, keys[rows][1:] == keys[rows][:-1], labels[rows][1:] == labels[rows][:-1]
+
+
 CHECKS = (
     Check(find=missing_columns, issues=(MISSING_COLUMN,), refuses=True),
     Check(find=across(unseen_labels), issues=(UNSEEN_LABEL,), refuses=True),
@@ -129,4 +170,5 @@ CHECKS = (
     Check(find=across(leaked), issues=(LEAK,)),
     Check(find=in_each(wrong_splits), issues=(SPLIT_CELL,), refuses=True),
     Check(find=in_each(leaked_by_column), issues=(LEAK, GROUP_LEAK)),
+    Check(find=across(repeated), issues=(DUPLICATE, CONTRADICTION)),
 )

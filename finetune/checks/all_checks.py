@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from finetune.checks import across_splits, duplicates, file_format, label_leaks, labels, text
+from finetune.checks import across_splits, file_format, label_leaks, labels, text
 from finetune.checks.check import Check, in_each
 from finetune.checks.finding import FileFinding
 from finetune.checks.split_data import SplitFile
@@ -17,7 +17,7 @@ def of_type(part: SplitFile) -> Iterator[FileFinding]:
         yield part.found(one.issue, one.indexes, what=one.what, remedy=one.remedy, worst=one.worst)
 
 
-FILES = (file_format, text, labels, label_leaks, across_splits, duplicates)
+FILES = (file_format, text, labels, label_leaks, across_splits)
 OF_TYPE = Check(
     find=in_each(of_type), issues=(*SHARED, *(issue for kind in OWN for issue in kind.issues)), refuses=True
 )

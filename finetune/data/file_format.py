@@ -82,7 +82,7 @@ class OutputFormat:
 
 @dataclass(frozen=True, kw_only=True)
 class Format:
-    """A file format; add one to the tuple in `formats/registry.py`, and it is read, written, fixed and predicted.
+    """A file format; add one to the tuple in `detect.py`, and it is read, written, fixed and predicted.
 
     - `name`, and `title` for messages; `text`: it is text in an encoding; `lines`: a row is a line
       of it, or some; `names_columns`: a file names its columns; `compressed`: gzip would not help; `markable`: a

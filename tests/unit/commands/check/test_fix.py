@@ -11,7 +11,7 @@ from support.checked_files import Check, found, labels, questions, reviews, tagg
 from support.cli import InProcess, assert_error
 
 from finetune.commands.check.fix import write_fixed
-from finetune.data.formats.registry import BY_SUFFIX
+from finetune.data.detect import BY_SUFFIX
 from finetune.data.reading import read_table
 
 FIXED = (
