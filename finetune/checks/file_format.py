@@ -1,7 +1,8 @@
 """Checks of a file's format: encoding, header, rows that cannot be read or used, ids, split names."""
 
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator
+from typing import TypeVar
 
 from finetune.checks.check import Check, in_each
 from finetune.checks.finding import MOST_OF_ROWS, FileFinding
@@ -10,13 +11,13 @@ from finetune.data.encodings.detect import spelled
 from finetune.data.formats.delimited import dialect_of, first_cells
 from finetune.data.issues import READING, REJECTED, Finding, Issue
 from finetune.data.messages import shown
-from finetune.data.records import Record
 from finetune.data.values import as_text, is_missing
 from finetune.task_types.column_names import id_names
 from finetune.task_types.first_rows import split_columns
 from finetune.task_types.row_issues import SHARED
 from finetune.task_types.types import OWN
 
+T = TypeVar("T")
 ROW_ISSUES = (*SHARED, *(issue for kind in OWN for issue in kind.row_issues))
 AROUND = " \t\r\n\ufeff\0"  # stripped from column names
 FEW_LOST, MOST_LOST = 3, 0.1  # number and share of unreadable rows from which they are an error
@@ -92,25 +93,25 @@ def header_names(part: SplitFile) -> Iterator[FileFinding]:
 
 def unreadable(part: SplitFile) -> Iterator[FileFinding]:
     """Rows that could not be read, by reason."""
-    by_issue: defaultdict[Issue, list[tuple[Record, Finding]]] = defaultdict(list)
-    for record in part.table.faults:
-        if record.fault:
-            by_issue[record.fault.issue].append((record, record.fault))
-    for issue, found in by_issue.items():
+    for issue, found in _by_issue((record, record.fault) for record in part.table.faults if record.fault):
         rows = "rows that are not used" if issue is REJECTED else f"rows that cannot be read ({part.table.form})"
         worst = len(found) > max(FEW_LOST, MOST_LOST * part.size)
-        what = f"{rows}; of the first: {found[0][1].what}"
-        yield part.found_in([record for record, _ in found], issue, what, worst=worst)
+        yield part.found_in([record for record, _ in found], issue, f"{rows}; of the first: {found[0][1]}", worst=worst)
 
 
 def unusable_rows(part: SplitFile) -> Iterator[FileFinding]:
     """Rows that the task cannot use, by reason; an error where most rows are, since the columns are then wrong."""
-    by_issue: defaultdict[Issue, list[tuple[int, Finding]]] = defaultdict(list)
-    for index, fault in part.unusable:
-        by_issue[fault.issue].append((index, fault))
-    for issue, found in by_issue.items():
-        what = f"rows that cannot be used; the first {found[0][1].what}"
+    for issue, found in _by_issue(part.unusable):
+        what = f"rows that cannot be used; the first {found[0][1]}"
         yield part.found(issue, [index for index, _ in found], what=what, worst=len(found) > MOST_OF_ROWS * part.size)
+
+
+def _by_issue(faults: Iterable[tuple[T, Finding]]) -> Iterable[tuple[Issue, list[tuple[T, str]]]]:
+    """The rows of each issue, with what is wrong with each."""
+    found: defaultdict[Issue, list[tuple[T, str]]] = defaultdict(list)
+    for row, fault in faults:
+        found[fault.issue].append((row, fault.what))
+    return found.items()
 
 
 def swallowed_rows(part: SplitFile) -> Iterator[FileFinding]:

@@ -96,9 +96,7 @@ class Format:
       whole cannot be read.
     - `read_cells` returns the columns' names and (row, line, cells, fault) of every row, if all have the same columns:
       this halves the time. `count` returns the number of rows (or an estimate) and the columns without reading all.
-      `class_names` returns a column's names of classes by number, where the file has them.
-    - `corpus` are the suffixes of files whose column of texts may be a corpus, and `read_columns` reads the rows with
-      some columns alone, if this is faster.
+    - `corpus` are the suffixes of files whose column of texts may be a corpus.
     """
 
     name: str
@@ -107,9 +105,7 @@ class Format:
     read: Callable[[Path, FileFormat], Iterator[Record]]
     read_cells: Callable[[Path, FileFormat], tuple[list[str], NumberedCells]] | None = None
     count: Callable[[Path, FileFormat], tuple[int, frozenset[str]]] | None = None
-    class_names: Callable[[Path, FileFormat], Mapping[str, Mapping[str, str]]] | None = None
     corpus: tuple[str, ...] = ()
-    read_columns: Callable[[Path, FileFormat, Sequence[str]], Iterator[Record]] | None = None
     text: bool = True
     lines: bool = True
     names_columns: bool = True

@@ -11,6 +11,7 @@ from finetune.data.detect import detect
 from finetune.data.file_format import FileFormat
 from finetune.data.formats.delimited import blank_lines
 from finetune.data.formats.excel import hint_of
+from finetune.data.formats.parquet import class_names
 from finetune.data.messages import noun, so_many
 from finetune.data.paired_files import labels_of_texts, read_pair
 from finetune.data.records import Record, whole
@@ -41,7 +42,7 @@ def read_table(path: Path, encoding: str = "", form: FileFormat | None = None) -
         table = table_of_records(path, form, records(path, form))
     if not table.rows and not table.faults:
         raise _empty(path, form)
-    return table if form.format.class_names is None else replace(table, names=form.format.class_names(path, form))
+    return replace(table, names=class_names(path, form))
 
 
 def first_rows(path: Path, form: FileFormat, *, most: int) -> Table:
