@@ -9,12 +9,10 @@ from typing import IO, Any, Literal
 
 from finetune.data.encodings.detect import spelled
 from finetune.data.file_start import FileStart
-from finetune.data.issues import Finding
 from finetune.data.open_files import Compression, open_bytes, open_text
 from finetune.data.records import Record
 
 FileRow = Mapping[str, Any]
-NumberedCells = Iterator[tuple[int, int, Sequence[Any], Finding | None]]  # (row, line, cells, fault)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,8 +92,7 @@ class Format:
       another format.
     - `read` yields every row in order; one that cannot be read has a fault. It raises UserError where the file as a
       whole cannot be read.
-    - `read_cells` returns the columns' names and (row, line, cells, fault) of every row, if all have the same columns:
-      this halves the time. `count` returns the number of rows (or an estimate) and the columns without reading all.
+    - `count` returns the number of rows (or an estimate) and the columns without reading all.
     - `corpus` are the suffixes of files whose column of texts may be a corpus.
     """
 
@@ -103,7 +100,6 @@ class Format:
     title: str
     sniff: Callable[[FileStart], Any]
     read: Callable[[Path, FileFormat], Iterator[Record]]
-    read_cells: Callable[[Path, FileFormat], tuple[list[str], NumberedCells]] | None = None
     count: Callable[[Path, FileFormat], tuple[int, frozenset[str]]] | None = None
     corpus: tuple[str, ...] = ()
     text: bool = True

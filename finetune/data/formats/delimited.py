@@ -8,7 +8,7 @@ from itertools import chain, dropwhile, islice
 from pathlib import Path
 from typing import IO
 
-from finetune.data.file_format import FileFormat, FileRow, Format, NumberedCells, OutputFormat
+from finetune.data.file_format import FileFormat, FileRow, Format, OutputFormat
 from finetune.data.file_start import FileStart
 from finetune.data.formats.dialect import Dialect, csv_reader
 from finetune.data.formats.find_dialect import find_dialect
@@ -40,21 +40,10 @@ def names_columns(form: FileFormat) -> bool:
 
 def read(path: Path, form: FileFormat) -> Iterator[Record]:
     """Yields a record for each row below the header."""
-    names, rows = read_cells(path, form)
-    for row, line, cells, fault in rows:
-        yield Record(row=row, line=line, values={} if fault else dict(zip(names, cells, strict=True)), fault=fault)
-
-
-def read_cells(path: Path, form: FileFormat) -> tuple[list[str], NumberedCells]:
-    """The columns, and (row, line, cells, fault) of every row below the header."""
     names = header(path, form)
-    return names, _numbered(path, form, width=len(names))
-
-
-def _numbered(path: Path, form: FileFormat, *, width: int) -> NumberedCells:
-    filled = (row for row in _lines(path, form, width=width) if not _is_empty(row))
+    filled = (row for row in _lines(path, form, width=len(names)) if not _is_empty(row))
     for row, (line, cells, fault) in enumerate(islice(filled, form.layout.header, None), start=1):
-        yield row, line, cells, fault
+        yield Record(row=row, line=line, values={} if fault else dict(zip(names, cells, strict=True)), fault=fault)
 
 
 def _lines(path: Path, form: FileFormat, *, width: int, newline: str = "") -> Iterator[RecordCells]:
@@ -195,7 +184,6 @@ FORMAT = Format(
     corpus=(".csv", ".tsv"),
     sniff=sniff,
     read=read,
-    read_cells=read_cells,
     count=count_records,
     markable=True,
     write=_write,
