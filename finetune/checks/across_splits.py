@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from finetune.checks.check import Check, across, in_each
 from finetune.checks.finding import MANY_OF_ROWS, MOST_OF_ROWS, FileFinding
@@ -140,27 +140,21 @@ def leaked_by_column(part: SplitFile) -> Iterator[FileFinding]:
 def repeated(parts: Sequence[SplitFile]) -> Iterator[FileFinding]:
     """Rows with the text and label of an earlier one, and texts with several labels."""
     for part in parts:
-        labels = np.fromiter(map(hash, part.golds), np.int64, len(part.golds))
-        rows, same_text, same_label = _in_order(part.keys, labels, part.keys != 0)
-        again = np.sort(rows[1:][same_text & same_label])
-        if len(again):
+        every = enumerate(zip(part.keys.tolist(), part.golds, strict=True))
+        rows = [(index, key, gold) for index, (key, gold) in every if key]
+        seen, first, differing, again = set[int](), dict[int, Any](), set[int](), list[int]()
+        for index, key, gold in rows:
+            if (both := hash((key, gold))) in seen:
+                again.append(index)
+            seen.add(both)
+            if gold is not None and first.setdefault(key, gold) != gold:
+                differing.add(key)
+        if again:
             yield part.found(DUPLICATE, again, worst=len(again) > MANY_OF_ROWS * part.size)
-        labelled = np.fromiter((label is not None for label in part.golds), bool, len(labels))
-        rows, same_text, same_label = _in_order(part.keys, labels, (part.keys != 0) & labelled)
-        texts = np.unique(part.keys[rows[1:][same_text & ~same_label]])
-        if len(texts):
-            what = f"{CONTRADICTION.meaning}; different texts: {len(texts):,}"
-            differing = np.flatnonzero(labelled & np.isin(part.keys, texts))
-            yield part.found(CONTRADICTION, differing, what=what, worst=len(differing) > MANY_OF_ROWS * part.size)
-
-
-def _in_order(
-    keys: NDArray[np.int64], labels: NDArray[np.int64], wanted: NDArray[np.bool_]
-) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]]:
-    """The wanted rows by text and label; for each but the first, whether text and label equal those of the previous."""
-    rows = np.flatnonzero(wanted)
-    rows = rows[np.lexsort((labels[rows], keys[rows]))]
-    return rows, keys[rows][1:] == keys[rows][:-1], labels[rows][1:] == labels[rows][:-1]
+        if differing:
+            what = f"{CONTRADICTION.meaning}; different texts: {len(differing):,}"
+            some = [index for index, key, gold in rows if gold is not None and key in differing]
+            yield part.found(CONTRADICTION, some, what=what, worst=len(some) > MANY_OF_ROWS * part.size)
 
 
 CHECKS = (
