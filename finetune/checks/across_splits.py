@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from finetune.checks.check import Check, across, in_each
 from finetune.checks.finding import MANY_OF_ROWS, MOST_OF_ROWS, FileFinding
-from finetune.checks.split_data import SplitFile, text_keys
+from finetune.checks.split_data import Check, SplitFile, across, in_each, text_keys
 from finetune.data.issues import Issue
 from finetune.data.messages import shown
 from finetune.data.values import as_text

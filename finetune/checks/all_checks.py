@@ -3,9 +3,8 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from finetune.checks import across_splits, file_format, label_leaks, labels, text
-from finetune.checks.check import Check, in_each
 from finetune.checks.finding import FileFinding
-from finetune.checks.split_data import SplitFile
+from finetune.checks.split_data import Check, SplitFile, in_each
 from finetune.data.issues import SEVERITIES
 from finetune.task_types.findings import SHARED
 from finetune.task_types.types import OWN

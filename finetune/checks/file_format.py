@@ -4,9 +4,8 @@ from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Iterator
 from typing import TypeVar
 
-from finetune.checks.check import Check, in_each
 from finetune.checks.finding import MOST_OF_ROWS, FileFinding
-from finetune.checks.split_data import SplitFile
+from finetune.checks.split_data import Check, SplitFile, in_each
 from finetune.data.encodings.detect import spelled
 from finetune.data.formats.delimited import dialect_of, first_cells
 from finetune.data.issues import READING, REJECTED, Finding, Issue

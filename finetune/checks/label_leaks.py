@@ -5,9 +5,8 @@ from collections.abc import Hashable, Iterator, Sequence
 
 import numpy as np
 
-from finetune.checks.check import Check, in_each
 from finetune.checks.finding import FileFinding
-from finetune.checks.split_data import SplitFile
+from finetune.checks.split_data import Check, SplitFile, in_each
 from finetune.data.issues import Issue
 from finetune.data.nested_fields import holds
 from finetune.data.values import as_number, as_text, is_missing

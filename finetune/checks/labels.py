@@ -3,9 +3,8 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 
-from finetune.checks.check import Check, in_each
 from finetune.checks.finding import MOST_OF_ROWS, FileFinding
-from finetune.checks.split_data import SplitFile, labelled
+from finetune.checks.split_data import Check, SplitFile, in_each, labelled
 from finetune.checks.text import BLANK
 from finetune.data.issues import Issue
 from finetune.data.messages import first_of, shown

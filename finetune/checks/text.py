@@ -4,9 +4,8 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 
-from finetune.checks.check import Check, in_each
 from finetune.checks.finding import FileFinding
-from finetune.checks.split_data import SplitFile
+from finetune.checks.split_data import Check, SplitFile, in_each
 from finetune.data.characters import CONTROL
 from finetune.data.issues import Issue
 from finetune.data.mojibake import is_mojibake
