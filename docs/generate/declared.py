@@ -7,7 +7,7 @@ from pathlib import Path
 from finetune.analysis.form import Cells, markdown_table
 from finetune.checks.all_checks import CHECKS
 from finetune.commands.check.tokenization import ISSUES
-from finetune.data.formats.registry import BY_SUFFIX, FORMATS
+from finetune.data.detect import BY_SUFFIX, FORMATS
 from finetune.data.issues import Issue
 from finetune.models.families import FAMILIES
 from finetune.task_types.declared_options import declared_options

@@ -1,13 +1,13 @@
-"""Checks across splits: columns and labels that differ from the training file, and leaks."""
+"""Checks of rows that are alike: labels and columns that only one split has, leaks, duplicates, contradictions."""
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
-from finetune.checks.check import Check, across, in_each
-from finetune.checks.finding import MOST_OF_ROWS, FileFinding
-from finetune.checks.split_data import SplitFile, text_keys
+from finetune.checks.finding import MANY_OF_ROWS, MOST_OF_ROWS, FileFinding
+from finetune.checks.split_data import Check, SplitFile, across, in_each, text_keys
 from finetune.data.issues import Issue
 from finetune.data.messages import shown
 from finetune.data.values import as_text
@@ -40,6 +40,20 @@ SPLIT_CELL = Issue(
     severity="error",
     meaning="`split=COLUMN` names a column that does not say train or dev in each row",
     remedy="Write train or dev there, and give test rows in a file of their own: test=FILE",
+)
+DUPLICATE = Issue(
+    code="duplicate",
+    severity="note",
+    worst="warning",
+    meaning="rows with the text and the label of an earlier row",
+    remedy="Drop them, as `fix` does; otherwise they count twice",
+)
+CONTRADICTION = Issue(
+    code="contradiction",
+    severity="note",
+    worst="warning",
+    meaning="rows with the text of another row but a different label",
+    remedy="Choose one label, or drop these rows",
 )
 GROUP_LEAK = Issue(
     code="group-leak",
@@ -122,6 +136,26 @@ def leaked_by_column(part: SplitFile) -> Iterator[FileFinding]:
             yield part.found(issue, rows, what=what, remedy=remedy, worst=worst)
 
 
+def repeated(parts: Sequence[SplitFile]) -> Iterator[FileFinding]:
+    """Rows with the text and label of an earlier one, and texts with several labels."""
+    for part in parts:
+        every = enumerate(zip(part.keys.tolist(), part.golds, strict=True))
+        rows = [(index, key, gold) for index, (key, gold) in every if key]
+        seen, first, differing, again = set[int](), dict[int, Any](), set[int](), list[int]()
+        for index, key, gold in rows:
+            if (both := hash((key, gold))) in seen:
+                again.append(index)
+            seen.add(both)
+            if gold is not None and first.setdefault(key, gold) != gold:
+                differing.add(key)
+        if again:
+            yield part.found(DUPLICATE, again, worst=len(again) > MANY_OF_ROWS * part.size)
+        if differing:
+            what = f"{CONTRADICTION.meaning}; different texts: {len(differing):,}"
+            some = [index for index, key, gold in rows if gold is not None and key in differing]
+            yield part.found(CONTRADICTION, some, what=what, worst=len(some) > MANY_OF_ROWS * part.size)
+
+
 CHECKS = (
     Check(find=missing_columns, issues=(MISSING_COLUMN,), refuses=True),
     Check(find=across(unseen_labels), issues=(UNSEEN_LABEL,), refuses=True),
@@ -129,4 +163,5 @@ CHECKS = (
     Check(find=across(leaked), issues=(LEAK,)),
     Check(find=in_each(wrong_splits), issues=(SPLIT_CELL,), refuses=True),
     Check(find=in_each(leaked_by_column), issues=(LEAK, GROUP_LEAK)),
+    Check(find=across(repeated), issues=(DUPLICATE, CONTRADICTION)),
 )

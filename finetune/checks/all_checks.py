@@ -1,15 +1,30 @@
 """All checks of data in the order they run; those in `tokenization` also need the encoder's tokenizer."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from finetune.checks import across_splits, duplicates, file_format, ids, label_leaks, labels, of_types, text
-from finetune.checks.check import Check
+from finetune.checks import across_splits, file_format, label_leaks, labels, text
 from finetune.checks.finding import FileFinding
-from finetune.checks.split_data import SplitFile
+from finetune.checks.split_data import Check, SplitFile, in_each
 from finetune.data.issues import SEVERITIES
+from finetune.task_types.findings import SHARED
+from finetune.task_types.types import OWN
 
-FILES = (file_format, ids, text, labels, of_types, label_leaks, across_splits, duplicates)
-CHECKS: tuple[Check, ...] = tuple(check for file in FILES for check in file.CHECKS)
+
+def of_type(part: SplitFile) -> Iterator[FileFinding]:
+    """The findings that the task type declares: label balance, tags, answer spans, choices."""
+    for one in part.kind.findings(part):
+        yield part.found(one.issue, one.indexes, what=one.what, remedy=one.remedy, worst=one.worst)
+
+
+FILES = (file_format, text, labels, label_leaks, across_splits)
+OF_TYPE = Check(
+    find=in_each(of_type), issues=(*SHARED, *(issue for kind in OWN for issue in kind.issues)), refuses=True
+)
+CHECKS: tuple[Check, ...] = (
+    *(check for file in FILES[:3] for check in file.CHECKS),
+    OF_TYPE,
+    *(check for file in FILES[3:] for check in file.CHECKS),
+)
 
 
 def findings(parts: Sequence[SplitFile], checks: Iterable[Check]) -> list[FileFinding]:

@@ -1,51 +1,36 @@
-"""Checks of a file's format: encoding, header, unreadable and unusable rows, odd cells, ids."""
+"""Checks of a file's format: encoding, header, rows that cannot be read or used, ids, split names."""
 
-import re
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator
+from typing import TypeVar
 
-from finetune.checks.check import Check, in_each
-from finetune.checks.finding import MANY_OF_ROWS, MOST_OF_ROWS, FileFinding
-from finetune.checks.split_data import SplitFile
+from finetune.checks.finding import MOST_OF_ROWS, FileFinding
+from finetune.checks.split_data import Check, SplitFile, in_each
 from finetune.data.encodings.detect import spelled
 from finetune.data.formats.delimited import dialect_of, first_cells
 from finetune.data.issues import READING, REJECTED, Finding, Issue
 from finetune.data.messages import shown
-from finetune.data.records import Record
 from finetune.data.values import as_text, is_missing
 from finetune.task_types.column_names import id_names
+from finetune.task_types.first_rows import split_columns
 from finetune.task_types.row_issues import SHARED
 from finetune.task_types.types import OWN
 
+T = TypeVar("T")
 ROW_ISSUES = (*SHARED, *(issue for kind in OWN for issue in kind.row_issues))
 AROUND = " \t\r\n\ufeff\0"  # stripped from column names
 FEW_LOST, MOST_LOST = 3, 0.1  # number and share of unreadable rows from which they are an error
-MANY_LINES = 50  # in one cell, from which an unclosed quote is suspected
-MARKS = ("=", "+", "-", "@", "#")
-FORMULA = re.compile(r"(=[^\W\d_]+[\d(]|=[-+]?\d|[-+@][^\W\d_]+\(|#(REF!|NAME\?|VALUE!|DIV/0!|N/A|NUM!|NULL!))")
 ENCODING = Issue(
     code="encoding",
     severity="note",
     meaning="the file is not UTF-8",
     remedy="If the text is garbled, set encoding=NAME; `fix` writes UTF-8",
 )
-BYTE_ORDER_MARK = Issue(
-    code="byte-order-mark",
-    severity="note",
-    meaning="the file starts with a byte-order mark (BOM)",
-    remedy="It is ignored here, and `fix` keeps it in CSV and TSV for Excel; some programs read it as text",
-)
 NO_HEADER = Issue(
     code="no-header",
     severity="note",
     meaning="no header: the first line is read as a row",
     remedy="Add a line with the column names at the top",
-)
-HEADER_SPACES = Issue(
-    code="header-spaces",
-    severity="note",
-    meaning="spaces or marks around column names",
-    remedy="They are ignored here; `fix` removes them",
 )
 HEADER_EMPTY = Issue(
     code="header-empty",
@@ -65,18 +50,6 @@ SWALLOWED_ROWS = Issue(
     meaning="cells that contain other rows, because of an unescaped quote",
     remedy="Double the quotes inside texts",
 )
-LONG_CELL = Issue(
-    code="long-cell",
-    severity="warning",
-    meaning=f"cells of {MANY_LINES} or more lines that look like rows",
-    remedy="Check them for an unclosed quote",
-)
-FORMULA_CELL = Issue(
-    code="formula",
-    severity="note",
-    meaning="cells that a spreadsheet reads as formulas, or their error values",
-    remedy="Harmless here; do not save the file from a spreadsheet",
-)
 DOUBLE_ID = Issue(
     code="double-id",
     severity="note",
@@ -84,30 +57,29 @@ DOUBLE_ID = Issue(
     meaning="duplicate ids",
     remedy="Give every row a unique id",
 )
+SPLIT_COLUMN = Issue(
+    code="split-column",
+    severity="warning",
+    meaning="a column of split names, which is ignored",
+    remedy="Name it if it says train and dev: split=COLUMN; else write each split into a file: FILE dev=FILE test=FILE",
+)
 
 
 def encoding(part: SplitFile) -> Iterator[FileFinding]:
-    """A byte-order mark, or an encoding other than UTF-8."""
+    """An encoding other than UTF-8."""
     form = part.table.form
-    if not form.format.text:
-        return
-    if form.encoding == "utf-8-sig":
-        yield part.found(BYTE_ORDER_MARK)
-    elif form.encoding != "utf-8":
+    if form.format.text and form.encoding not in ("utf-8", "utf-8-sig"):
         such = f", such as {form.sample}" if form.sample else ""
         yield part.found(ENCODING, what=f"the file is read as {spelled(form.encoding)}{such}")
 
 
 def header_names(part: SplitFile) -> Iterator[FileFinding]:
-    """Column names that are empty, duplicate, or have spaces or marks around them."""
+    """Column names that are empty or duplicate."""
     form = part.table.form
-    raw = first_cells(part.table.path, form)
     if not dialect_of(form).header:
         yield part.found(NO_HEADER)
         return
-    plain = [name.strip(AROUND) for name in raw]
-    if loose := [name for name, stripped in zip(raw, plain, strict=True) if stripped not in ("", name)]:
-        yield part.found(HEADER_SPACES, what=f"{HEADER_SPACES.meaning}: {', '.join(map(shown, loose[:5]))}")
+    plain = [name.strip(AROUND) for name in first_cells(part.table.path, form)]
     if empty := [number for number, name in enumerate(plain, start=1) if not name]:
         what = f"{HEADER_EMPTY.meaning}: {', '.join(f'number {number}' for number in empty[:5])}"
         yield part.found(HEADER_EMPTY, what=what, remedy=HEADER_EMPTY.remedy.format(name=f"column {empty[0]}"))
@@ -120,53 +92,38 @@ def header_names(part: SplitFile) -> Iterator[FileFinding]:
 
 def unreadable(part: SplitFile) -> Iterator[FileFinding]:
     """Rows that could not be read, by reason."""
-    by_issue: defaultdict[Issue, list[tuple[Record, Finding]]] = defaultdict(list)
-    for record in part.table.faults:
-        if record.fault:
-            by_issue[record.fault.issue].append((record, record.fault))
-    for issue, found in by_issue.items():
+    for issue, found in _by_issue((record, record.fault) for record in part.table.faults if record.fault):
         rows = "rows that are not used" if issue is REJECTED else f"rows that cannot be read ({part.table.form})"
         worst = len(found) > max(FEW_LOST, MOST_LOST * part.size)
-        what = f"{rows}; of the first: {found[0][1].what}"
-        yield part.found_in([record for record, _ in found], issue, what, worst=worst)
+        yield part.found_in([record for record, _ in found], issue, f"{rows}; of the first: {found[0][1]}", worst=worst)
 
 
 def unusable_rows(part: SplitFile) -> Iterator[FileFinding]:
     """Rows that the task cannot use, by reason; an error where most rows are, since the columns are then wrong."""
-    by_issue: defaultdict[Issue, list[tuple[int, Finding]]] = defaultdict(list)
-    for index, fault in part.unusable:
-        by_issue[fault.issue].append((index, fault))
-    for issue, found in by_issue.items():
-        what = f"rows that cannot be used; the first {found[0][1].what}"
+    for issue, found in _by_issue(part.unusable):
+        what = f"rows that cannot be used; the first {found[0][1]}"
         yield part.found(issue, [index for index, _ in found], what=what, worst=len(found) > MOST_OF_ROWS * part.size)
 
 
+def _by_issue(faults: Iterable[tuple[T, Finding]]) -> Iterable[tuple[Issue, list[tuple[T, str]]]]:
+    """The rows of each issue, with what is wrong with each."""
+    found: defaultdict[Issue, list[tuple[T, str]]] = defaultdict(list)
+    for row, fault in faults:
+        found[fault.issue].append((row, fault.what))
+    return found.items()
+
+
 def swallowed_rows(part: SplitFile) -> Iterator[FileFinding]:
-    """Cells that contain other rows because of an unescaped quote, or that look like it."""
+    """Cells that contain other rows because of an unescaped quote."""
     dialect, width = dialect_of(part.table.form), len(part.table.columns)
-    swallowed, long = set(), set()
-    for cells in part.table.columns.values() if dialect.delimiter and dialect.quoted else ():
-        several = {index: cell.split("\n") for index, cell in enumerate(cells) if type(cell) is str and "\n" in cell}
-        for index, lines in several.items():
-            if any(_is_row(line, dialect.delimiter, width, part.label_counts) for line in lines[:-1]):
-                swallowed.add(index)
-            elif len(several) <= MANY_OF_ROWS * len(cells) and _like_rows(lines, dialect.delimiter, width):
-                long.add(index)
-    if swallowed:
-        yield part.found(SWALLOWED_ROWS, sorted(swallowed))
-    if long:
-        yield part.found(LONG_CELL, sorted(long))
-
-
-def formulas(part: SplitFile) -> Iterator[FileFinding]:
-    """Cells that a spreadsheet reads as formulas, or their error values."""
     found = set()
-    for name, cells in part.table.columns.items():
-        if name not in part.layout.label:
-            texts = ((index, cell) for index, cell in enumerate(cells) if type(cell) is str)
-            found |= {index for index, cell in texts if cell[:1] in MARKS and FORMULA.match(cell)}
+    for cells in part.table.columns.values() if dialect.delimiter and dialect.quoted else ():
+        for index, cell in enumerate(cells):
+            lines = cell.split("\n")[:-1] if type(cell) is str else []
+            if any(_is_row(line, dialect.delimiter, width, part.label_counts) for line in lines):
+                found.add(index)
     if found:
-        yield part.found(FORMULA_CELL, sorted(found))
+        yield part.found(SWALLOWED_ROWS, sorted(found))
 
 
 def double_ids(part: SplitFile) -> Iterator[FileFinding]:
@@ -176,26 +133,21 @@ def double_ids(part: SplitFile) -> Iterator[FileFinding]:
     name = part.layout.id or next((name for name in columns if name.lower() in id_names() and name not in taken), "")
     if not part.has([name]):
         return
-    ids = [as_text(cell).strip() for cell in columns[name] if not is_missing(cell)]
-    counts = Counter(ids)
-    if len(counts) == len(ids) or (not part.layout.id and len(counts) < 0.5 * len(ids)):
+    ids = ["" if is_missing(cell) else as_text(cell).strip() for cell in columns[name]]
+    counts = Counter(filter(None, ids))
+    if not part.layout.id and len(counts) < 0.5 * counts.total():
         return
-    seen: set[str] = set()
-    again = []
-    for index, cell in enumerate(columns[name]):
-        given = as_text(cell).strip()
-        if given in seen:
-            again.append(index)
-        elif given:
-            seen.add(given)
-    what = f"duplicate ids in the column '{name}', such as {shown(as_text(columns[name][again[0]]))}"
-    yield part.found(DOUBLE_ID, again, what=what, worst=bool(part.layout.id))
+    first = {given: index for index, given in reversed([*enumerate(ids)])}
+    if again := [index for index, given in enumerate(ids) if given and first[given] != index]:
+        what = f"duplicate ids in the column '{name}', such as {shown(as_text(columns[name][again[0]]))}"
+        yield part.found(DOUBLE_ID, again, what=what, worst=bool(part.layout.id))
 
 
-def _like_rows(lines: Sequence[str], delimiter: str, width: int) -> bool:
-    """Whether there are many lines, most of them with as many cells as a row."""
-    alike = sum(line.count(delimiter) == width - 1 for line in lines)
-    return len(lines) >= MANY_LINES and width > 1 and alike > MOST_OF_ROWS * len(lines)
+def named_splits(part: SplitFile) -> Iterator[FileFinding]:
+    """A column of split names, which is ignored."""
+    for name in split_columns(part.layout, part.table, used=part.by_column) if part.trains else ():
+        what = f"the column {shown(name)} has split names, but all rows are used for training and dev"
+        yield part.found(SPLIT_COLUMN, what=what)
 
 
 def _is_row(line: str, delimiter: str, width: int, labels: Container[str]) -> bool:
@@ -206,11 +158,11 @@ def _is_row(line: str, delimiter: str, width: int, labels: Container[str]) -> bo
 
 
 CHECKS = (
-    Check(find=in_each(encoding), issues=(ENCODING, BYTE_ORDER_MARK)),
-    Check(find=in_each(header_names), issues=(NO_HEADER, HEADER_SPACES, HEADER_EMPTY, HEADER_DOUBLE)),
+    Check(find=in_each(encoding), issues=(ENCODING,)),
+    Check(find=in_each(header_names), issues=(NO_HEADER, HEADER_EMPTY, HEADER_DOUBLE)),
     Check(find=in_each(unreadable), issues=READING, refuses=True),
     Check(find=in_each(unusable_rows), issues=ROW_ISSUES, refuses=True),
-    Check(find=in_each(swallowed_rows), issues=(SWALLOWED_ROWS, LONG_CELL)),
-    Check(find=in_each(formulas), issues=(FORMULA_CELL,)),
+    Check(find=in_each(swallowed_rows), issues=(SWALLOWED_ROWS,)),
     Check(find=in_each(double_ids), issues=(DOUBLE_ID,)),
+    Check(find=in_each(named_splits), issues=(SPLIT_COLUMN,)),
 )

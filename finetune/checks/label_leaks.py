@@ -4,11 +4,9 @@ from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from finetune.checks.check import Check, in_each
 from finetune.checks.finding import FileFinding
-from finetune.checks.split_data import SplitFile
+from finetune.checks.split_data import Check, SplitFile, in_each
 from finetune.data.issues import Issue
 from finetune.data.nested_fields import holds
 from finetune.data.values import as_number, as_text, is_missing
@@ -42,14 +40,14 @@ def leaking_columns(part: SplitFile) -> Iterator[FileFinding]:
         return
     taken = (*layout.text, *layout.label, layout.id, layout.group)
     rows = _sample(part)
-    labels = _numbered([part.golds[row] for row in rows])
+    labels = [part.golds[row] for row in rows]
     for name, cells in part.table.columns.items():
         values = [cells[row] for row in rows]
         if name in taken or _is_of_annotator(name, layout.label) or sum(map(is_missing, values)) > 0.5 * len(values):
             continue
         if any(holds(part.table.columns, name, label) for label in layout.label):
             continue
-        if _decides(_numbered([as_text(value).strip() for value in values]), labels):
+        if _decides([as_text(value).strip() for value in values], labels):
             what = f"the column '{name}' leaks the label (determines it almost completely)"
             yield part.found(LABEL_GIVEN_AWAY, what=what)
 
@@ -92,30 +90,23 @@ def _sample(part: SplitFile) -> list[int]:
     return [rows[i] for i in np.sort(np.random.default_rng(0).choice(len(rows), SAMPLE_ROWS, replace=False))]
 
 
-def _numbered(values: Sequence[Hashable]) -> NDArray[np.int64]:
-    """Each value as an integer code."""
-    numbers = {value: number for number, value in enumerate(Counter(values))}
-    return np.array([numbers[value] for value in values], np.int64)
-
-
-def _decides(values: NDArray[np.int64], labels: NDArray[np.int64]) -> bool:
+def _decides(values: Sequence[str], labels: Sequence[Hashable]) -> bool:
     """Whether the values determine nearly all labels, and the same values shuffled do not."""
-    count = len(values)
-    kinds = len(np.unique(values))
-    if count < LEAST_ROWS or kinds < 2 or EACH * kinds > count or EACH * len(np.unique(labels)) > count:
+    count, kinds = len(values), len(set(values))
+    if count < LEAST_ROWS or kinds < 2 or EACH * max(kinds, len(set(labels))) > count:
         return False
-    before = _unlike(np.zeros_like(values), labels)
+    before = _unlike([""] * count, labels)
     allowed = max(WRONG * before, before >= ROWS_ENOUGH)
-    shuffled = np.random.default_rng(0).permutation(values)
+    shuffled = [values[place] for place in np.random.default_rng(0).permutation(count)]
     return before > 0 and _unlike(values, labels) <= allowed and _unlike(shuffled, labels) > 0.5 * before
 
 
-def _unlike(values: NDArray[np.int64], labels: NDArray[np.int64]) -> int:
+def _unlike(values: Sequence[str], labels: Sequence[Hashable]) -> int:
     """How many rows have a label other than the majority label of their value."""
-    pairs, counts = np.unique(values * (labels.max() + 1) + labels, return_counts=True)
-    most = np.zeros(values.max() + 1, np.int64)
-    np.maximum.at(most, pairs // (labels.max() + 1), counts)
-    return len(values) - int(most.sum())
+    most: dict[str, int] = {}
+    for (value, _), count in Counter(zip(values, labels, strict=True)).items():
+        most[value] = max(count, most.get(value, 0))
+    return len(values) - sum(most.values())
 
 
 CHECKS = (

@@ -3,9 +3,8 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 
-from finetune.checks.check import Check, in_each
 from finetune.checks.finding import MOST_OF_ROWS, FileFinding
-from finetune.checks.split_data import SplitFile, labelled
+from finetune.checks.split_data import Check, SplitFile, in_each, labelled
 from finetune.checks.text import BLANK
 from finetune.data.issues import Issue
 from finetune.data.messages import first_of, shown
@@ -39,12 +38,6 @@ BLANK_LABEL = Issue(
     severity="warning",
     meaning="placeholder labels (nan, null)",
     remedy="Leave the cell empty where there is no label; these count as labels",
-)
-LABEL_SPACES = Issue(
-    code="label-spaces",
-    severity="note",
-    meaning="spaces around labels",
-    remedy="They are ignored here; `fix` removes them",
 )
 LABEL_VARIANT = Issue(
     code="label-variant",
@@ -114,17 +107,6 @@ def blank_labels(part: SplitFile) -> Iterator[FileFinding]:
         yield part.found(BLANK_LABEL, part.rows_with(found), what=what)
 
 
-def spaces(part: SplitFile) -> Iterator[FileFinding]:
-    """Labels with spaces around them."""
-    if not part.kind.respelled:
-        return
-    columns = [part.table.columns[name] for name in part.layout.label if name in part.table.columns]
-    indexes = {i for cells in columns for i, cell in enumerate(cells) if type(cell) is str and cell != cell.strip()}
-    indexes -= {i for cells in columns for i in indexes if cells[i] is None or not cells[i].strip()}
-    if indexes:
-        yield part.found(LABEL_SPACES, sorted(indexes))
-
-
 def variants(part: SplitFile) -> Iterator[FileFinding]:
     """Labels that differ only in case or spaces, and equal numbers written differently."""
     if not part.kind.closed_labels:
@@ -178,7 +160,6 @@ def _listed(names: Iterable[str]) -> str:
 CHECKS = (
     Check(find=in_each(missing_labels), issues=(NO_LABEL_COLUMN, NO_LABELS, MISSING_LABEL), refuses=True),
     Check(find=in_each(blank_labels), issues=(BLANK_LABEL,)),
-    Check(find=in_each(spaces), issues=(LABEL_SPACES,)),
     Check(find=in_each(variants), issues=(LABEL_VARIANT, LABEL_NUMBER)),
     Check(find=in_each(typos), issues=(LABEL_TYPO,)),
     Check(find=in_each(small_classes), issues=(SINGLE_ROW, FEW_ROWS)),

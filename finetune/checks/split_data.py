@@ -1,8 +1,8 @@
-"""One split as the checks see it: the text and label of each row, and values that several checks share."""
+"""A check, and one split as the checks see it: the text and label of each row, and values that several share."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from typing import Any
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finetune.checks.finding import MOST_ROWS, FileFinding
-from finetune.data.characters import census, same_text
+from finetune.data.characters import same_text
 from finetune.data.issues import Finding, Issue
 from finetune.data.records import Record
 from finetune.data.table import Table
@@ -65,16 +65,6 @@ class SplitFile:
         return self.split == "train"
 
     @cached_property
-    def census(self) -> NDArray[np.int32]:
-        """Characters of each kind in each text, `(rows, kinds)`."""
-        return census(self.texts)
-
-    @cached_property
-    def foreign(self) -> list[int]:
-        """Indexes of the rows with non-ASCII text."""
-        return [index for index, text in enumerate(self.texts) if not text.isascii()]
-
-    @cached_property
     def keys(self) -> NDArray[np.int64]:
         """A hash of each text `(rows,)`, equal for texts that `same_text` makes equal; 0 for one that is too short."""
         least = self.kind.least_words
@@ -116,20 +106,27 @@ class SplitFile:
     ) -> FileFinding:
         """A finding for the rows with these indexes; `what` and `remedy` replace the issue's own texts."""
         first = [int(index) for index in islice(indexes, MOST_ROWS)]
-        return replace(
-            FileFinding.of(issue, what, file=self.file, remedy=remedy, worst=worst),
-            rows=tuple(self.table.rows[index] for index in first),
-            lines=tuple(self.table.lines[index] for index in first),
-            count=len(indexes),
-        )
+        places = [(self.table.rows[index], self.table.lines[index]) for index in first]
+        return self._finding(issue, places, len(indexes), what, remedy, worst=worst)
 
     def found_in(self, records: Sequence[Record], issue: Issue, what: str, *, worst: bool = False) -> FileFinding:
         """A finding for records that are not in the table."""
-        return replace(
-            self.found(issue, what=what, worst=worst),
-            rows=tuple(record.row for record in records[:MOST_ROWS]),
-            lines=tuple(record.line for record in records[:MOST_ROWS]),
-            count=len(records),
+        places = [(record.row, record.line) for record in records[:MOST_ROWS]]
+        return self._finding(issue, places, len(records), what, worst=worst)
+
+    def _finding(
+        self, issue: Issue, places: Sequence[tuple[int, int]], count: int, what: str, remedy: str = "", *, worst: bool
+    ) -> FileFinding:
+        """Each of its texts is one line: a newline in a column's name is written as an escape."""
+        return FileFinding(
+            severity=(worst and issue.worst) or issue.severity,
+            code=issue.code,
+            what=(what or issue.meaning).replace("\n", "\\u000a"),
+            remedy=(remedy or issue.remedy).replace("\n", "\\u000a"),
+            file=self.file,
+            rows=tuple(row for row, _ in places),
+            lines=tuple(line for _, line in places),
+            count=count,
         )
 
 
@@ -162,3 +159,34 @@ def labelled(part: SplitFile) -> bool:
         if name in part.table.columns
         for cell in part.table.columns[name]
     )
+
+
+Find = Callable[[Sequence[SplitFile]], Iterable[FileFinding]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """`find` is called with all splits and reports some of `issues`; with `refuses`, `run` stops on its errors."""
+
+    find: Find
+    issues: tuple[Issue, ...]
+    refuses: bool = False
+
+
+def in_each(find: Callable[[SplitFile], Iterable[FileFinding]]) -> Find:
+    """A check of one split, applied to each split that has the text columns."""
+
+    def find_in_each(parts: Sequence[SplitFile]) -> Iterator[FileFinding]:
+        for part in _with_texts(parts):
+            yield from find(part)
+
+    return find_in_each
+
+
+def across(find: Find) -> Find:
+    """A check across splits, applied to those that have the text columns."""
+    return lambda parts: find(_with_texts(parts))
+
+
+def _with_texts(parts: Sequence[SplitFile]) -> list[SplitFile]:
+    return [part for part in parts if part.has(part.layout.text)]

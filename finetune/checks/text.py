@@ -4,12 +4,9 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 
-import numpy as np
-
-from finetune.checks.check import Check, in_each
 from finetune.checks.finding import FileFinding
-from finetune.checks.split_data import SplitFile
-from finetune.data.characters import kind_number
+from finetune.checks.split_data import Check, SplitFile, in_each
+from finetune.data.characters import CONTROL
 from finetune.data.issues import Issue
 from finetune.data.mojibake import is_mojibake
 
@@ -24,7 +21,7 @@ SPELLED = re.compile("[ㄱ-ㅎ][ㅏ-ㅛㅝ-ㅟㅢㅣ][ㄱ-ㅎ]?[ㄱ-ㅎ][ㅏ-ㅣ
 
 
 Holds = Callable[[str], object]
-IN_ANY: Mapping[Issue, Holds] = {
+IN_TEXTS: Mapping[Issue, Holds] = {
     Issue(
         code="blank-word",
         severity="warning",
@@ -43,15 +40,13 @@ IN_ANY: Mapping[Issue, Holds] = {
         meaning="HTML tags or entities in the text",
         remedy="Replace them with plain text",
     ): lambda text: ("<" in text or "&" in text) and HTML.search(text),
-}
-IN_FOREIGN: Mapping[Issue, Holds] = {
     Issue(
         code="mojibake",
         severity="warning",
         meaning="mojibake: texts decoded in the wrong encoding (such as Ã© for é, or 移쒓뎄 for 친구)",
         remedy="Export the data again as UTF-8; `fix` repairs UTF-8 that was decoded as another encoding, where all "
         "of it is still there",
-    ): is_mojibake,
+    ): lambda text: not text.isascii() and is_mojibake(text),
     Issue(
         code="not-nfc",
         severity="warning",
@@ -63,50 +58,27 @@ IN_FOREIGN: Mapping[Issue, Holds] = {
         severity="warning",
         meaning="Korean syllables written as single letters (jamo: ㅎㅏㄴ), or half-width letters",
         remedy="Write whole syllables; NFC does not compose these",
-    ): lambda text: SINGLE.search(text) and SPELLED.search(text),
-}
-COUNTED: Mapping[str, Issue] = {
-    "control": Issue(
+    ): lambda text: not text.isascii() and SINGLE.search(text) and SPELLED.search(text),
+    Issue(
         code="control",
         severity="note",
         meaning="control or invisible characters (NUL, zero-width space)",
         remedy="Remove them, as `fix` does",
-    ),
-    "replacement": Issue(
+    ): lambda text: not (text.isascii() and text.isprintable()) and CONTROL.search(text),
+    Issue(
         code="replacement",
         severity="warning",
         meaning="replacement characters U+FFFD: letters were lost",
         remedy="Export the data again as UTF-8",
-    ),
+    ): lambda text: "\ufffd" in text,
 }
 
 
-def in_any(part: SplitFile) -> Iterator[FileFinding]:
-    """Placeholder texts, texts without letters, HTML."""
-    for issue, holds in IN_ANY.items():
-        indexes = [index for index, text in enumerate(part.texts) if text and holds(text)]
-        if indexes:
+def odd_texts(part: SplitFile) -> Iterator[FileFinding]:
+    """Texts of each kind that is odd."""
+    for issue, holds in IN_TEXTS.items():
+        if indexes := [index for index, text in enumerate(part.texts) if text and holds(text)]:
             yield part.found(issue, indexes)
 
 
-def in_foreign(part: SplitFile) -> Iterator[FileFinding]:
-    """Issues of non-ASCII texts."""
-    for issue, holds in IN_FOREIGN.items():
-        indexes = [index for index in part.foreign if holds(part.texts[index])]
-        if indexes:
-            yield part.found(issue, indexes)
-
-
-def character_findings(part: SplitFile) -> Iterator[FileFinding]:
-    """Control, invisible and replacement characters."""
-    for kind, issue in COUNTED.items():
-        indexes = np.flatnonzero(part.census[:, kind_number(kind)])
-        if len(indexes):
-            yield part.found(issue, indexes)
-
-
-CHECKS = (
-    Check(find=in_each(in_any), issues=tuple(IN_ANY)),
-    Check(find=in_each(in_foreign), issues=tuple(IN_FOREIGN)),
-    Check(find=in_each(character_findings), issues=tuple(COUNTED.values())),
-)
+CHECKS = (Check(find=in_each(odd_texts), issues=tuple(IN_TEXTS)),)

@@ -1,12 +1,36 @@
-"""Detects a file's format from its content rather than its name."""
+"""The file formats, and which one a file has: by its content rather than its name."""
 
 from pathlib import Path
 
-from finetune.data.file_format import FileFormat
+from finetune.data.file_format import FileFormat, Format
 from finetune.data.file_start import FileStart
+from finetune.data.formats import (
+    class_folders,
+    conll,
+    delimited,
+    excel,
+    json_document,
+    labelled_lines,
+    parquet,
+    xml_and_yaml,
+)
 from finetune.data.formats.refused import require_read
-from finetune.data.formats.registry import FORMATS
 from finetune.data.open_files import require_lines
+
+# In the order in which they are tried on a file's content: the last one accepts any text.
+FORMATS: tuple[Format, ...] = (
+    class_folders.FORMAT,
+    parquet.FORMAT,
+    excel.FORMAT,
+    xml_and_yaml.XML,
+    xml_and_yaml.YAML,
+    json_document.LINES,
+    json_document.FORMAT,
+    conll.FORMAT,
+    labelled_lines.FORMAT,
+    delimited.FORMAT,
+)
+BY_SUFFIX = {suffix: one for one in FORMATS if one.write is not None for suffix in one.suffixes}
 
 
 def detect(path: Path, encoding: str = "") -> FileFormat:
@@ -17,7 +41,6 @@ def detect(path: Path, encoding: str = "") -> FileFormat:
     """
     start = FileStart(path, encoding)
     require_read(start)
-    # Delimited text is the last format, and accepts any text.
     found, layout = next((one, layout) for one in FORMATS if (layout := one.sniff(start)))
     if not found.text:
         return FileFormat(format=found, compression="" if path.is_dir() else start.compression, layout=layout)

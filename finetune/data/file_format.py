@@ -9,12 +9,10 @@ from typing import IO, Any, Literal
 
 from finetune.data.encodings.detect import spelled
 from finetune.data.file_start import FileStart
-from finetune.data.issues import Finding
 from finetune.data.open_files import Compression, open_bytes, open_text
 from finetune.data.records import Record
 
 FileRow = Mapping[str, Any]
-NumberedCells = Iterator[tuple[int, int, Sequence[Any], Finding | None]]  # (row, line, cells, fault)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +80,7 @@ class OutputFormat:
 
 @dataclass(frozen=True, kw_only=True)
 class Format:
-    """A file format; add one to the tuple in `formats/registry.py`, and it is read, written, fixed and predicted.
+    """A file format; add one to the tuple in `detect.py`, and it is read, written, fixed and predicted.
 
     - `name`, and `title` for messages; `text`: it is text in an encoding; `lines`: a row is a line
       of it, or some; `names_columns`: a file names its columns; `compressed`: gzip would not help; `markable`: a
@@ -94,22 +92,16 @@ class Format:
       another format.
     - `read` yields every row in order; one that cannot be read has a fault. It raises UserError where the file as a
       whole cannot be read.
-    - `read_cells` returns the columns' names and (row, line, cells, fault) of every row, if all have the same columns:
-      this halves the time. `count` returns the number of rows (or an estimate) and the columns without reading all.
-      `class_names` returns a column's names of classes by number, where the file has them.
-    - `corpus` are the suffixes of files whose column of texts may be a corpus, and `read_columns` reads the rows with
-      some columns alone, if this is faster.
+    - `count` returns the number of rows (or an estimate) and the columns without reading all.
+    - `corpus` are the suffixes of files whose column of texts may be a corpus.
     """
 
     name: str
     title: str
     sniff: Callable[[FileStart], Any]
     read: Callable[[Path, FileFormat], Iterator[Record]]
-    read_cells: Callable[[Path, FileFormat], tuple[list[str], NumberedCells]] | None = None
     count: Callable[[Path, FileFormat], tuple[int, frozenset[str]]] | None = None
-    class_names: Callable[[Path, FileFormat], Mapping[str, Mapping[str, str]]] | None = None
     corpus: tuple[str, ...] = ()
-    read_columns: Callable[[Path, FileFormat, Sequence[str]], Iterator[Record]] | None = None
     text: bool = True
     lines: bool = True
     names_columns: bool = True

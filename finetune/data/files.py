@@ -1,11 +1,13 @@
 """Whether a path is data, and which file of a folder is which split."""
 
 import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from finetune.data.formats.class_folders import class_folders
 from finetune.data.formats.refused import require_read_by_name
 from finetune.data.label_names import FILES as LABEL_FILES
+from finetune.data.messages import first_of
 from finetune.data.paired_files import is_label_file
 from finetune.data.paths import exists, is_folder, is_pattern, is_remote, require_file, require_here, require_utf_8
 from finetune.errors import UserError
@@ -63,53 +65,52 @@ def split_files(path: Path, *, dev: str = "", test: str = "") -> dict[str, Path]
 
 
 def _in_folder(folder: Path) -> dict[str, Path]:
+    """The files, or folders of classes, of a folder that are splits."""
     if class_folders(folder):
         return {"train": folder}
     folders = [path for path in sorted(folder.iterdir()) if path.is_dir()]
     for path in (folder, *folders):
         require_read_by_name(path)
     inner = [path for path in folders if class_folders(path)]
-    splits: dict[str, Path] = {}
-    for name, words in NAMES.items():
-        found = [path for path in inner if re.fullmatch(words, path.name.lower())]
-        _require_one(folder, name, found)
-        splits |= {name: found[0]} if found else {}
+    splits = _named(folder, inner, lambda path, words: re.fullmatch(words, path.name.lower()))
     if "train" in splits:
         return splits
     there = sorted(f for f in folder.iterdir() if f.is_file() and f.name[0] != "." and _may_be_data(f))
-    there = [file for file in there if not LABEL_FILES.fullmatch(file.name)]
-    there = [file for file in there if not is_label_file(file)]
-    files: dict[str, Path] = {}
-    for name, words in NAMES.items():
-        found = [file for file in there if _says(file, words)]
-        _require_one(folder, name, found)
-        if found and found[0] in files.values():
-            both = f"{name} and {next(other for other, file in files.items() if file == found[0])}"
-            raise UserError(f"{found[0]}: its name says {both}", "Name the files: FILE dev=FILE test=FILE")
-        if found:
-            files[name] = found[0]
+    there = [file for file in there if not LABEL_FILES.fullmatch(file.name) and not is_label_file(file)]
+    files = _named(folder, there, _says)
+    for name, file in files.items():
+        first = next(other for other in files if files[other] == file)
+        if first != name:
+            raise UserError(f"{file}: its name says {name} and {first}", "Name the files: FILE dev=FILE test=FILE")
     if len(there) == 1:
         return {"train": there[0]}
-    if "train" not in files:
-        left = [file.name for file in there if file not in files.values()]
-        listed = ", ".join(left[:5]) + (", ..." if len(left) > 5 else "")
-        what = f"any of {listed} could be the train file" if len(left) > 1 else "has no file for training (its files: "
-        what += (
-            "" if len(left) > 1 else f"{', '.join(file.name for file in there[:5]) or 'none of a supported format'})"
-        )
-        raise UserError(
-            f"{folder}: {what}",
-            "Name one of them train.csv, or name the file itself: finetune run FILE dev=FILE; a folder of text without "
-            "labels is read with shape=text",
-        )
-    return files
+    if "train" in files:
+        return files
+    left = [file.name for file in there if file not in files.values()]
+    what = f"any of {first_of(left, 5)} could be the train file"
+    if len(left) < 2:
+        names = ", ".join(file.name for file in there[:5]) or "none of a supported format"
+        what = f"has no file for training (its files: {names})"
+    raise UserError(
+        f"{folder}: {what}",
+        "Name one of them train.csv, or name the file itself: finetune run FILE dev=FILE; a folder of text without "
+        "labels is read with shape=text",
+    )
 
 
-def _require_one(folder: Path, name: str, found: list[Path]) -> None:
-    """Raises UserError for two files, or folders, that could be one split."""
-    if len(found) > 1:
-        both = " and ".join(str(file) for file in found[:3])
-        raise UserError(f"{folder}: {both} could both be the {name} file", "Name the files: FILE dev=FILE test=FILE")
+def _named(folder: Path, paths: Sequence[Path], says: Callable[[Path, str], object]) -> dict[str, Path]:
+    """The paths whose names are those of splits. Raises UserError for two that could be one split."""
+    splits: dict[str, Path] = {}
+    for name, words in NAMES.items():
+        found = [path for path in paths if says(path, words)]
+        if len(found) > 1:
+            both = " and ".join(map(str, found[:3]))
+            raise UserError(
+                f"{folder}: {both} could both be the {name} file", "Name the files: FILE dev=FILE test=FILE"
+            )
+        if found:
+            splits[name] = found[0]
+    return splits
 
 
 def _says(file: Path, words: str) -> bool:

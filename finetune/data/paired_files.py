@@ -40,11 +40,10 @@ def labels_of_texts(path: Path) -> Path | None:
 
 def is_label_file(path: Path) -> bool:
     """Whether a file holds the labels of a file of texts next to it."""
-    if path.suffix.lower() in OF_LABELS:
-        return any(labels_of_texts(other) == path for other in path.parent.glob(f"{path.stem}*") if other != path)
-    if not any(LABELS.fullmatch(word) for word in WORD.findall(path.stem)):
-        return False
-    return any(labels_of_texts(other) == path for other in path.parent.glob(f"*{path.suffix}") if other != path)
+    named = any(LABELS.fullmatch(word) for word in WORD.findall(path.stem))
+    pattern = f"{path.stem}*" if path.suffix.lower() in OF_LABELS else f"*{path.suffix}" if named else ""
+    others = path.parent.glob(pattern) if pattern else ()
+    return any(labels_of_texts(other) == path for other in others if other != path)
 
 
 def read_pair(texts: Path, labels: Path, encoding: str) -> Table:

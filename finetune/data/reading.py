@@ -9,12 +9,14 @@ from pathlib import Path
 from finetune.data.bounds import require_column, require_filled
 from finetune.data.detect import detect
 from finetune.data.file_format import FileFormat
-from finetune.data.formats.delimited import blank_lines
+from finetune.data.formats.delimited import blank_lines, header
+from finetune.data.formats.dialect import Dialect
 from finetune.data.formats.excel import hint_of
+from finetune.data.formats.parquet import class_names
 from finetune.data.messages import noun, so_many
 from finetune.data.paired_files import labels_of_texts, read_pair
 from finetune.data.records import Record, whole
-from finetune.data.table import Table, table_of_cells, table_of_records
+from finetune.data.table import Table, table_of_records
 from finetune.errors import UserError
 
 
@@ -35,13 +37,11 @@ def read_table(path: Path, encoding: str = "", form: FileFormat | None = None) -
     form = form or detect(path, encoding)
     if path.is_file() and (labels := labels_of_texts(path)) is not None:
         return read_pair(path, labels, form.encoding)
-    if form.format.read_cells is not None:
-        table = table_of_cells(path, form, *form.format.read_cells(path, form))
-    else:
-        table = table_of_records(path, form, records(path, form))
+    names = header(path, form) if isinstance(form.layout, Dialect) else []  # also of a file whose rows are all faults
+    table = table_of_records(path, form, records(path, form), names=names)
     if not table.rows and not table.faults:
         raise _empty(path, form)
-    return table if form.format.class_names is None else replace(table, names=form.format.class_names(path, form))
+    return replace(table, names=class_names(path, form))
 
 
 def first_rows(path: Path, form: FileFormat, *, most: int) -> Table:

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from finetune.data.bounds import require_column, require_readable
-from finetune.data.file_format import FileFormat, NumberedCells
+from finetune.data.file_format import FileFormat
 from finetune.data.nested_fields import nested_fields
-from finetune.data.records import Record, encoding_fault
+from finetune.data.records import Record
 from finetune.errors import UserError
 
 MOST_EMPTY = 50_000_000  # most empty cells of a table
@@ -45,25 +45,32 @@ class Table:
             yield Record(row=row, line=line, values=dict(zip(names, cells, strict=True)))
 
 
-def table_of_records(path: Path, form: FileFormat, records: Iterable[Record]) -> Table:
-    """Builds a table from records, which may have different columns.
+def table_of_records(path: Path, form: FileFormat, records: Iterable[Record], *, names: Sequence[str] = ()) -> Table:
+    """Builds a table from records, which may have different columns: `names`, if they are known, and those found.
 
     Raises UserError where rows have so many different columns that the table would be nearly empty.
     """
     columns: dict[str, list[Any]] = {}
     rows, lines, faults, seen, filled = array("q"), array("q"), [], _Seen(), 0
+
+    def added(name: str) -> list[Any]:
+        columns[name] = []
+        require_column(path, name, number=len(columns))
+        _require_filled(path, len(columns), len(rows), filled)
+        return columns[name]
+
+    for name in names:
+        added(name)
     for record in records:
         if record.fault:
             faults.append(record)
             require_readable(path, faults)
             continue
+        count = len(rows)
         for name, value in record.values.items():
-            if name not in columns:
-                columns[name] = []
-                require_column(path, name, number=len(columns))
-                _require_filled(path, len(columns), len(rows), filled)
-            cells = columns[name]
-            cells += [None] * (len(rows) - len(cells))
+            cells = columns[name] if name in columns else added(name)
+            if len(cells) < count:
+                cells += [None] * (count - len(cells))
             cells.append(seen[value] if type(value) is str and len(value) < INTERNED_CHARS else value)
         filled += len(record.values)
         rows.append(record.row)
@@ -71,27 +78,9 @@ def table_of_records(path: Path, form: FileFormat, records: Iterable[Record]) ->
     _require_filled(path, len(columns), len(rows), filled)
     for cells in columns.values():
         cells += [None] * (len(rows) - len(cells))
-    return _with_fields(Table(path=path, form=form, columns=columns, rows=rows, lines=lines, faults=faults))
-
-
-def table_of_cells(path: Path, form: FileFormat, names: Sequence[str], numbered: NumberedCells) -> Table:
-    """Builds a table from rows with the same columns, in half the time: valid rows make no Record."""
-    for number, name in enumerate(names, start=1):
-        require_column(path, name, number=number)
-    columns: list[list[Any]] = [[] for _ in names]
-    rows, lines, faults, seen = array("q"), array("q"), [], _Seen()
-    for row, line, values, given in numbered:
-        fault = given or (encoding_fault(zip(names, values, strict=True)) if form.damaged else None)
-        if fault:
-            faults.append(Record(row=row, line=line, fault=fault))
-            require_readable(path, faults)
-            continue
-        for cells, value in zip(columns, values, strict=True):
-            cells.append(seen[value] if len(value) < INTERNED_CHARS else value)
-        rows.append(row)
-        lines.append(line)
-    by_name: dict[str, list[Any]] = dict(zip(names, columns, strict=True))
-    return _with_fields(Table(path=path, form=form, columns=by_name, rows=rows, lines=lines, faults=faults))
+    table = Table(path=path, form=form, columns=columns, rows=rows, lines=lines, faults=faults)
+    fields = nested_fields(columns)
+    return replace(table, columns=columns | fields, derived=frozenset(fields)) if fields else table
 
 
 class _Seen(dict[str, str]):
@@ -101,12 +90,6 @@ class _Seen(dict[str, str]):
         if len(self) < MOST_SEEN:
             self[text] = text
         return text
-
-
-def _with_fields(table: Table) -> Table:
-    """The table with an added column for each field of the objects in its columns."""
-    fields = nested_fields(table.columns)
-    return replace(table, columns=table.columns | fields, derived=frozenset(fields)) if fields else table
 
 
 def _require_filled(path: Path, columns: int, rows: int, filled: int) -> None:

@@ -5,10 +5,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from finetune.data.detect import BY_SUFFIX
 from finetune.data.encodings.detect import spelled
 from finetune.data.file_format import FileFormat, Format, OutputFormat
 from finetune.data.formats.dialect import Dialect
-from finetune.data.formats.registry import BY_SUFFIX
 from finetune.data.formats.squad_json import SQUAD
 from finetune.data.outputs import output_file
 from finetune.errors import UserError

@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from finetune.data.detect import BY_SUFFIX
 from finetune.data.file_format import FileFormat
 from finetune.data.files import is_data
 from finetune.data.formats.delimited import names_columns
-from finetune.data.formats.registry import BY_SUFFIX
 from finetune.data.formats.word_lines import WordLines
 from finetune.data.messages import first_of, lacking, so_many
 from finetune.data.open_files import PACKED

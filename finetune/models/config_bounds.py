@@ -65,13 +65,6 @@ def require_config(folder: Path) -> dict[str, Any]:
         raise UserError(f"{folder}: is an adapter, not a model", "Merge it into its encoder, and save that")
     if error := gone(str(table.get("model_type"))):
         raise error
-    _require_bounds(file, table)
-    _require_weights(folder, table)
-    return table
-
-
-def _require_bounds(file: Path, table: Mapping[str, Any]) -> None:
-    """Raises UserError for what no encoder has, and for what is not run or read here."""
     if not isinstance(table.get("model_type"), str):
         raise UserError(f"{file}: has no model_type", REMEDY)
     if table.get("quantization_config") is not None:
@@ -79,6 +72,8 @@ def _require_bounds(file: Path, table: Mapping[str, Any]) -> None:
     _require_limits(str(file), table)
     _require_names(file, table)
     _require_no_code(file, table)
+    _require_weights(folder, table)
+    return table
 
 
 def saved_settings(config: Any) -> dict[str, Any]:
@@ -132,12 +127,8 @@ def _require_names(file: Path, table: Mapping[str, Any]) -> None:
     kinds, labels = table.get("architectures") or [], table.get("id2label") or {}
     if not isinstance(kinds, list) or not all(isinstance(name, str) for name in kinds):
         raise UserError(f"{file}: architectures is {str(kinds)[:40]}", "It is a list of names of classes")
-    numbers = {str(number) for number in range(len(labels))} if isinstance(labels, dict) else set()
-    if (
-        not isinstance(labels, dict)
-        or set(labels) != numbers
-        or not all(isinstance(v, str | int) for v in labels.values())
-    ):
+    numbered = isinstance(labels, dict) and set(labels) == {str(number) for number in range(len(labels))}
+    if not numbered or not all(isinstance(name, str | int) for name in labels.values()):
         raise UserError(f"{file}: id2label is {str(labels)[:40]}", "It has the name of each label, from 0 on")
 
 

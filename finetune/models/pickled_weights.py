@@ -4,7 +4,6 @@ A pickle can run code: with `weights_only` torch builds nothing but tensors (saf
 A small file can ask for any memory: what it holds is compared with its size before memory is taken.
 """
 
-import json
 import pickle
 import re
 import shutil
@@ -14,9 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from finetune.data.atomic import write_atomically, written_file
+from finetune.data.atomic import written_file
 from finetune.data.checksums import CHECKSUMS, sha256_of
-from finetune.data.paths import read_small
 from finetune.errors import THEIRS, UserError, first_line
 from finetune.models.fingerprint import DECISIVE, OWN_WEIGHTS, SETTINGS
 from finetune.storage.cache import Entry, cache_folder, hash_of
@@ -27,10 +25,10 @@ if TYPE_CHECKING:
 FORMAT = 1
 WHOLE, SHARDS = "pytorch_model.bin", "pytorch_model-*-of-*.bin"
 PICKLED = (WHOLE, SHARDS)
-INDEX = "pytorch_model.bin.index.json"
+INDEX = "pytorch_model.bin.index.json"  # of shards, which are converted into one file
+SAFE = "model.safetensors"
 OTHERS = {"tf_model.h5": "TensorFlow", "model.ckpt*": "TensorFlow", "flax_model.msgpack": "Flax"}
 NOT_IN_NAMES, LABEL_CHARS = re.compile(r"[^\w.-]"), 40
-MOST_INDEX = 1 << 26  # bytes
 MOST_GROWTH = 4  # times the file's size, since each name of a tied weight is stored
 NAMED = re.compile(r"GLOBAL (\S+)")  # in torch's message: what the pickle would have built
 SAFE_COPY = "Name a copy with model.safetensors; or, if you trust the file, load it yourself and use save_pretrained"
@@ -53,9 +51,9 @@ def in_safetensors(folder: Path, name: str) -> Path:
     files = pickled_files(folder)
     if not files:
         return folder
-    copied = _copied(folder)
-    decisive = (*copied, *files, *folder.glob(INDEX))
-    facts = [FORMAT, *((file.relative_to(folder).as_posix(), sha256_of(file)) for file in decisive)]
+    found = {file for pattern in (*DECISIVE, *SETTINGS) for file in folder.glob(pattern) if file.is_file()}
+    copied = sorted(file for file in found if file.name not in (INDEX, CHECKSUMS))
+    facts = [FORMAT, *((file.relative_to(folder).as_posix(), sha256_of(file)) for file in (*copied, *files))]
     label = NOT_IN_NAMES.sub("-", Path(name).name)[:LABEL_CHARS]
     kept = Entry(cache_folder("weights") / f"{label}-{hash_of(facts)[:20]}")
     with kept.required():
@@ -69,56 +67,25 @@ def foreign_weights(names: Sequence[str]) -> str:
     return next((f"{library} ({name})" for name, library in found), "")
 
 
-def _copied(folder: Path) -> list[Path]:
-    """The other files that decide, next to the weights."""
-    found = {file for pattern in (*DECISIVE, *SETTINGS) for file in folder.glob(pattern) if file.is_file()}
-    return sorted(file for file in found if file.name not in (INDEX, CHECKSUMS))
-
-
 def _convert(folder: Path, files: Sequence[Path], copied: Sequence[Path], kept: Entry) -> None:
-    size = sum(file.stat().st_size for file in (*files, *copied))
-    kept.require_room(size, what=f"the weights of {folder} are converted to safetensors there")
-    names = {file.name: _new_name(file.name) for file in files}
-    for file in files:
-        _convert_file(file, kept.folder / names[file.name])
-    for file in copied:
-        place = kept.folder / file.relative_to(folder)
-        place.parent.mkdir(exist_ok=True)
-        with written_file(place) as scratch:
-            shutil.copyfile(file, scratch)
-    made = [*names.values(), *(file.relative_to(folder).as_posix() for file in copied)]
-    if (index := folder / INDEX).is_file() and WHOLE not in names:
-        made.append(_new_name(INDEX))
-        write_atomically(kept.folder / made[-1], _new_index(index))
-    kept.seal(made)
-
-
-def _new_name(name: str) -> str:
-    """`model-00001-of-00002.safetensors`, of `pytorch_model-00001-of-00002.bin`."""
-    return name.removeprefix("pytorch_").replace(".bin", ".safetensors")
-
-
-def _new_index(index: Path) -> str:
-    """The index of shards with their new names. Raises UserError for a file of another form."""
-    try:
-        table = json.loads(read_small(index, most=MOST_INDEX))
-        table["weight_map"] = {weight: _new_name(file) for weight, file in table["weight_map"].items()}
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        raise UserError(f"{index}: does not name its files", "It maps each weight to a .bin file next to it") from error
-    return json.dumps(table)
-
-
-def _convert_file(file: Path, target: Path) -> None:
+    """Writes the weights of all files into one, and copies the other files that decide next to it."""
     from safetensors.torch import save_file
 
-    state = _state(file)
-    seen: set[int] = set()
+    size = sum(file.stat().st_size for file in (*files, *copied))
+    kept.require_room(size, what=f"the weights of {folder} are converted to safetensors there")
+    state, seen = {name: tensor for file in files for name, tensor in _state(file).items()}, set[int]()
     for name, tensor in state.items():  # in safetensors no two tensors share memory
         place = tensor.untyped_storage().data_ptr()
         state[name] = tensor.clone() if place in seen else tensor.contiguous()
         seen.add(place)
-    with written_file(target) as scratch:
+    with written_file(kept.folder / SAFE) as scratch:
         save_file(state, scratch, metadata={"format": "pt"})
+    for file in copied:
+        place_of_copy = kept.folder / file.relative_to(folder)
+        place_of_copy.parent.mkdir(exist_ok=True)
+        with written_file(place_of_copy) as scratch:
+            shutil.copyfile(file, scratch)
+    kept.seal([SAFE, *(file.relative_to(folder).as_posix() for file in copied)])
 
 
 def _state(file: Path) -> "dict[str, Tensor]":

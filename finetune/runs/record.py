@@ -8,23 +8,24 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fai
 
 from finetune.gone import without_defaults
 from finetune.metrics.metric import Metric, find_metric
-from finetune.metrics.scores import Scores
 from finetune.metrics.words import perplexity
 from finetune.runs.lineage import Lineage
 from finetune.runs.recipe_tables import scored_parts
 from finetune.runs.record_parts import ComparedModel, Cost, KeptHead, Margin, Observed, best_baseline
 from finetune.runs.whole_record import (
     LARGEST_SCORE,
+    MOST_LABELS,
     Id,
     RecordedTrain,
+    SplitScores,
     Whole,
-    epochs_are_whole,
-    few_labels,
+    epoch_is_whole,
     recipe_is_whole,
     with_nan,
 )
 
 TextList = Annotated[list[str], FailFast()]  # else a million wrong items are a million errors
+Epoch = Annotated[dict[str, Any], BeforeValidator(with_nan), AfterValidator(epoch_is_whole)]
 
 
 class SavedMetric(BaseModel):
@@ -74,17 +75,11 @@ class RunRecord(BaseModel):
     seconds: dict[str, float] = Field(description="of the whole run (total), and of training")
     examples_per_second: float = Field(description="rows a second in training")
     peak_memory_bytes: Whole = Field(description="of the process, or of the GPU")
-    epochs: Annotated[list[dict[str, Any]], BeforeValidator(with_nan), AfterValidator(epochs_are_whole)] = Field(
-        description="loss and dev scores of each epoch"
-    )
+    epochs: list[Epoch] = Field(description="loss and dev scores of each epoch")
     selected_epoch: Whole = Field(description="the epoch whose weights were saved, counted from 1")
     headline: str = Field(description="the name of the first metric")
-    scores: Annotated[Scores, BeforeValidator(with_nan)] = Field(
-        description="split, metric, score; null is a score that is not defined"
-    )
-    baselines: Annotated[dict[str, Scores], BeforeValidator(with_nan)] = Field(
-        description="split, baseline, metric, score"
-    )
+    scores: SplitScores = Field(description="split, metric, score; null is a score that is not defined")
+    baselines: dict[str, SplitScores] = Field(description="split, baseline, metric, score")
     new_weights: TextList = Field(description="weights that were not in the checkpoint, and began at random")
     options: dict[str, Any] = Field({}, description="options of the task, those chosen on dev included")
     chosen: TextList = Field([], description="options that were chosen on dev")
@@ -94,7 +89,7 @@ class RunRecord(BaseModel):
     metrics: dict[str, SavedMetric] = Field(
         {}, description="metrics whose scores are not shown times 100, or of which less is better"
     )
-    labels: Annotated[dict[str, dict[str, Whole]], AfterValidator(few_labels)] = Field(
+    labels: dict[str, Annotated[dict[str, Whole], Field(max_length=MOST_LABELS)]] = Field(
         {}, description="rows of each label, by split, of the most frequent ones"
     )
     parameters: dict[str, Whole] = Field({}, description="the model's weights: all, and those that were trained")
@@ -216,7 +211,7 @@ class ListedRun(BaseModel):
     model: str
     recipe: Settings
     headline: str
-    scores: dict[str, dict[str, float | None]]
+    scores: SplitScores
     checksum: str = ""
     metrics: dict[str, SavedMetric] = {}
     lineage: Lineage | None = None
@@ -229,8 +224,7 @@ class ListedRun(BaseModel):
     @property
     def score(self) -> float:
         """The headline score on the first split, as computed; NaN where it is undefined."""
-        found = next(iter(self.scores.values()))[self.headline]
-        return math.nan if found is None else found
+        return next(iter(self.scores.values()))[self.headline]
 
     def metric(self, name: str) -> Metric:
         """How a score of that name is shown and compared."""

@@ -2,7 +2,7 @@
 
 import hashlib
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
@@ -11,11 +11,12 @@ from pydantic import ValidationError
 from finetune.data.atomic import write_atomically
 from finetune.data.paths import is_folder, read_small
 from finetune.errors import UserError
+from finetune.metrics.scores import plain_metrics
 from finetune.runs.record import ListedRun, RunRecord
-from finetune.runs.whole_record import require_baselines, require_scores
 
 MOST_BYTES = 16_000_000  # of a record.json; ours have 13,000, and 100 epochs with 1,000 labels some millions
 MOST_REASON = 300  # characters of what is wrong with a record
+MOST_NAME = 100  # characters of a metric in a message
 MOST_FAULTS = 1_000  # of a record, that are looked at
 REMEDY = "Run its recipe again with `force`, or delete its folder"
 AnyRecord = TypeVar("AnyRecord", RunRecord, ListedRun)
@@ -35,7 +36,11 @@ def load_record(file: Path) -> RunRecord:
     """Reads a record. Raises UserError for one that is damaged or of another format."""
     record = _read(file, RunRecord)
     try:
-        require_baselines(record.scores, record.baselines, record.rows)
+        for split, given in record.scores.items():
+            if split not in record.rows or split not in record.baselines:
+                raise ValueError(f"it has no rows or baselines of {split}")
+            for method, others in record.baselines[split].items():
+                _require_metrics(others, plain_metrics(given), f"{split} {method}")
     except ValueError as error:
         raise _damaged(file, error) from None
     return record
@@ -84,13 +89,23 @@ def _checksum(text: str) -> str:
 def _read(file: Path, kind: type[AnyRecord]) -> AnyRecord:
     content = read_small(file, most=MOST_BYTES, remedy=REMEDY)
     try:
-        record = kind.model_validate_json(content)
+        record: AnyRecord = kind.model_validate_json(content)
         if record.checksum:
             _require_checksum(file, content.decode("utf-8"), record.checksum)
-        require_scores(record.headline, record.scores)
+        if not record.scores:
+            raise ValueError("it has no scores")
+        metrics = [record.headline, *plain_metrics(next(iter(record.scores.values())))]
+        for split, given in record.scores.items():
+            _require_metrics(given, metrics, split)
     except ValueError as error:  # ValidationError is one too
         raise _damaged(file, error) from None
     return record
+
+
+def _require_metrics(given: Collection[str], metrics: Iterable[str], where: str) -> None:
+    """Raises ValueError for scores without one of these metrics."""
+    if missing := [name for name in metrics if name not in given]:
+        raise ValueError(f"{where} has no score {missing[0][:MOST_NAME]!r}")
 
 
 def _require_checksum(file: Path, text: str, checksum: str) -> None:

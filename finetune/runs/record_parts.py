@@ -6,12 +6,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from finetune.metrics.metric import Metric
-from finetune.metrics.scores import Scores
 from finetune.runs.events import logged
-from finetune.runs.whole_record import LARGEST_SCORE, LONGEST_LABEL, Id, Whole, with_nan
+from finetune.runs.whole_record import LARGEST_SCORE, LONGEST_LABEL, Id, SplitScores, Whole
 
 ScoreValue = Annotated[float, Field(ge=-LARGEST_SCORE, le=LARGEST_SCORE)]
 ScoreInterval = tuple[ScoreValue, ScoreValue]
@@ -124,7 +123,7 @@ class ComparedModel(BaseModel):
 
     name: str
     runs: list[Id] = Field(max_length=100)
-    scores: Annotated[Scores, BeforeValidator(with_nan)]
+    scores: SplitScores
     parameters: Whole
     megabytes: Amount
     rows_per_second: Amount

@@ -5,10 +5,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from finetune.data.detect import BY_SUFFIX
 from finetune.data.file_start import FileStart
 from finetune.data.formats import delimited
 from finetune.data.formats.dialect import DELIMITERS, Dialect, csv_reader
-from finetune.data.formats.registry import BY_SUFFIX
 from finetune.data.records import column_names
 from finetune.data.values import NUMBER
 from finetune.data.words.lists import word_list

@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from finetune.data.detect import detect
+from finetune.data.detect import FORMATS, detect
 from finetune.data.encodings.unicode import decodes, marked
 from finetune.data.file_format import FileFormat, Format
 from finetune.data.file_start import FileStart
@@ -21,7 +21,6 @@ from finetune.data.formats import conll, delimited, labelled_lines
 from finetune.data.formats.dialect import DELIMITERS, Dialect
 from finetune.data.formats.excel import Sheet, named_sheet, sheets_of
 from finetune.data.formats.labelled_lines import ENDS, FASTTEXT, LabelledLines
-from finetune.data.formats.registry import FORMATS
 from finetune.data.formats.word_lines import DOCUMENT, SPACES, WordLines, fields_of, is_blank, is_comment
 from finetune.data.open_files import open_bytes
 from finetune.data.paired_files import ONE_COLUMN

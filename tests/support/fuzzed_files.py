@@ -7,7 +7,7 @@ from random import Random
 
 from finetune.commands.check.fix import write_fixed
 from finetune.commands.check.run_checks import check_data
-from finetune.data.formats.registry import BY_SUFFIX
+from finetune.data.detect import BY_SUFFIX
 from finetune.data.reading import read_table
 from finetune.data.writing import write_rows
 from finetune.errors import UserError

@@ -19,8 +19,8 @@ from finetune.cli.tables import layout_table
 from finetune.cli.terminal import echo
 from finetune.commands.check.api import Findings, findings_of
 from finetune.commands.check.fix import require_place_for_copy
+from finetune.data.detect import BY_SUFFIX
 from finetune.data.files import is_data
-from finetune.data.formats.registry import BY_SUFFIX
 from finetune.data.messages import noun, places, so_many
 from finetune.data.source import source_of
 from finetune.data.writing import encoding_note, written_suffix

@@ -1,7 +1,6 @@
 """`finetune.tokenizer`: a vocabulary trained on text, and how it splits held-out documents."""
 
 import json
-import shutil
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from finetune.api.quiet import plainly, quiet
-from finetune.data.atomic import require_no_link, settle, sync, temporary_folder
+from finetune.data.atomic import replace_folder, require_no_link, settle, temporary_folder
 from finetune.data.checksums import CHECKSUMS, write_checksums
 from finetune.data.documents import Documents, split_documents
 from finetune.data.messages import percent, so_many
@@ -181,9 +180,7 @@ def _write(trained: "PreTrainedTokenizerBase", folder: Path, about: dict[str, An
             (scratch / ABOUT).write_text(json.dumps(about, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
             write_checksums(scratch)
             settle(scratch)
-            shutil.rmtree(folder, ignore_errors=True)
-            scratch.rename(folder)
-            sync(folder.absolute().parent)
+            replace_folder(scratch, folder.absolute())
     except (UserError, *THEIRS):
         raise
     except Exception as error:  # tokenizers raises nothing more specific where it cannot write

@@ -7,6 +7,7 @@ from typing import Any
 
 from finetune.data.column_types import ColumnFacts, facts_of
 from finetune.data.file_format import FileFormat
+from finetune.data.formats import parquet
 from finetune.data.issues import REJECTED
 from finetune.data.records import SURROGATE, Record
 from finetune.data.values import as_text, is_missing
@@ -61,8 +62,7 @@ def only_text(path: Path, facts: Mapping[str, ColumnFacts]) -> str:
 
 def _records_with(column: str, path: Path, form: FileFormat) -> Iterator[Record]:
     """All records, with this column alone where that is faster."""
-    read = form.format.read_columns
-    return form.format.read(path, form) if read is None else read(path, form, [column])
+    return parquet.read(path, form, [column]) if form.format is parquet.FORMAT else form.format.read(path, form)
 
 
 def _text(path: Path, record: Record, name: str) -> str:

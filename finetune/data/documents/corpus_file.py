@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO
 
 from finetune.data.bounds import LONGEST_NAME
+from finetune.data.detect import FORMATS
 from finetune.data.encodings.detect import Encoding, find_encoding
 from finetune.data.encodings.unicode import CONTROLS, marked, wide
 from finetune.data.file_format import FileFormat, Format
@@ -18,7 +19,6 @@ from finetune.data.file_start import BLANK, CHUNK_BYTES, FileStart
 from finetune.data.files import NO_DATA
 from finetune.data.formats import delimited
 from finetune.data.formats.dialect import split_rows
-from finetune.data.formats.registry import FORMATS
 from finetune.data.open_files import PACKED, Compression, compression_of, open_bytes
 from finetune.data.paths import is_folder, is_pattern, matching, require_file, require_utf_8
 from finetune.errors import UserError

@@ -6,10 +6,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from finetune.data.file_format import FileFormat, FileRow, Format, OutputFormat
-from finetune.data.file_start import FileStart
-from finetune.data.formats.find_words import NoSentences, word_lines_of
+from finetune.data.formats.find_words import sniff
 from finetune.data.formats.word_lines import DOCUMENT, SPACES, WordLines, fields_of, sentences
-from finetune.data.issues import UNREADABLE, Finding
 from finetune.data.open_files import numbered_lines, utf_8
 from finetune.data.records import Record
 from finetune.data.values import tags_of
@@ -19,28 +17,10 @@ from finetune.metrics.entities import to_iob2
 TAG = re.compile(r"O|[BIESLU]-.+")
 
 
-def sniff(start: FileStart) -> WordLines | None:
-    """Detects how lines hold words. Raises UserError where nothing marks the end of a sentence."""
-    try:
-        return word_lines_of(start.text)
-    except NoSentences:
-        raise UserError(
-            f"{start.path}: has a word and its tag in each line, but neither empty lines nor a column of sentence"
-            " numbers",
-            "Put an empty line between sentences, or add a column such as `sentence` with their numbers",
-        ) from None
-
-
 def read(path: Path, form: FileFormat) -> Iterator[Record]:
     """Yields a record for each sentence, with a list for each column."""
     with form.open_text(path) as file:
-        for row, sentence in enumerate(sentences(enumerate(file, start=1), form.layout), start=1):
-            if sentence.fault:
-                yield Record(row=row, line=sentence.fault_line, fault=Finding(UNREADABLE, sentence.fault))
-            else:
-                document = {"document": str(sentence.document)} if sentence.document else {}
-                values = {**sentence.columns, **document}
-                yield Record(row=row, line=sentence.line, values=values)
+        yield from sentences(enumerate(file, start=1), form.layout)
 
 
 def read_tagged(path: Path, *, types: Collection[str]) -> Iterator[tuple[int, list[str], list[str]]]:
@@ -52,18 +32,17 @@ def read_tagged(path: Path, *, types: Collection[str]) -> Iterator[tuple[int, li
     """
     begins = (line for _, line in numbered_lines(path) if line.split(None, 1)[:1] not in ([], [DOCUMENT]))
     form = _form_of(next(begins, ""))
-    lines = ((number, line.rstrip(" ")) for number, line in numbered_lines(path))
-    for sentence in sentences(lines, form):
-        if sentence.fault or len(form.names) < 2:
-            fault = sentence.fault or "expected a word and its tag, found 1 column"
+    for record in sentences(((number, line.rstrip(" ")) for number, line in numbered_lines(path)), form):
+        if record.fault or len(form.names) < 2:
+            fault = record.fault.what if record.fault else "expected a word and its tag, found 1 column"
             raise UserError(
-                f"{path}:{sentence.fault_line or sentence.line}: {fault}",
+                f"{path}:{record.line}: {fault}",
                 "A line is a word, its columns and a tag, with tabs or spaces between; fix that line",
             )
-        words, tags = sentence.columns["words"], sentence.columns["tags"]
-        for number, tag in enumerate(tags, start=sentence.line):
+        tags = record.values["tags"]
+        for number, tag in enumerate(tags, start=record.line):
             _check(tag, types, where=f"{path}:{number}")
-        yield sentence.document, words, to_iob2(tags)
+        yield int(record.values.get("document", 0)), record.values["words"], to_iob2(tags)
 
 
 def _form_of(line: str) -> WordLines:

@@ -2,24 +2,28 @@
 
 import codecs
 import csv
+import re
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, dropwhile, islice
 from pathlib import Path
 from typing import IO
 
-from finetune.data.file_format import FileFormat, FileRow, Format, NumberedCells, OutputFormat
+from finetune.data.file_format import FileFormat, FileRow, Format, OutputFormat
 from finetune.data.file_start import FileStart
-from finetune.data.formats.dialect import Dialect, csv_reader
+from finetune.data.formats.dialect import Dialect, csv_reader, joined
 from finetune.data.formats.find_dialect import find_dialect
-from finetune.data.formats.numbered_cells import numbered_cells
-from finetune.data.issues import UNREADABLE, Finding
+from finetune.data.issues import CELLS, QUOTE, UNREADABLE, Finding
 from finetune.data.open_files import utf_8
 from finetune.data.records import AROUND, Record, column_names, encoding_fault
 from finetune.data.written_cells import flat_cell, safe
 from finetune.errors import UserError
 
 RecordCells = tuple[int, list[str], Finding | None]  # line, cells, fault
+MOST_LINES = 1 << 20  # of a cell
+RULE = re.compile(":?-[-: ]*")  # between the header and the rows of a Markdown table
+MOST_IN_CELL = 1 << 26  # most characters of a cell over several lines: with more, its quote was not closed
 CSV, TSV = Dialect(delimiter=",", quoted=True), Dialect(delimiter="\t", quoted=False)
 
 
@@ -40,21 +44,10 @@ def names_columns(form: FileFormat) -> bool:
 
 def read(path: Path, form: FileFormat) -> Iterator[Record]:
     """Yields a record for each row below the header."""
-    names, rows = read_cells(path, form)
-    for row, line, cells, fault in rows:
-        yield Record(row=row, line=line, values={} if fault else dict(zip(names, cells, strict=True)), fault=fault)
-
-
-def read_cells(path: Path, form: FileFormat) -> tuple[list[str], NumberedCells]:
-    """The columns, and (row, line, cells, fault) of every row below the header."""
     names = header(path, form)
-    return names, _numbered(path, form, width=len(names))
-
-
-def _numbered(path: Path, form: FileFormat, *, width: int) -> NumberedCells:
-    filled = (row for row in _lines(path, form, width=width) if not _is_empty(row))
+    filled = (row for row in _lines(path, form, width=len(names)) if not _is_empty(row))
     for row, (line, cells, fault) in enumerate(islice(filled, form.layout.header, None), start=1):
-        yield row, line, cells, fault
+        yield Record(row=row, line=line, values={} if fault else dict(zip(names, cells, strict=True)), fault=fault)
 
 
 def _lines(path: Path, form: FileFormat, *, width: int, newline: str = "") -> Iterator[RecordCells]:
@@ -62,7 +55,7 @@ def _lines(path: Path, form: FileFormat, *, width: int, newline: str = "") -> It
     dialect: Dialect = form.layout
     with form.open_text(path, newline=newline) as file:
         above = sum(1 for _ in islice(file, dialect.skip))
-        for line, cells, fault in numbered_cells(file, dialect, width=width):
+        for line, cells, fault in _numbered_cells(file, dialect, width=width):
             yield line + above, cells, fault
 
 
@@ -188,6 +181,91 @@ def _write(file: IO[bytes], rows: Iterable[FileRow], output: OutputFormat) -> in
     return changed
 
 
+def _numbered_cells(
+    file: Iterable[str], dialect: Dialect, *, width: int
+) -> Iterator[tuple[int, list[str], Finding | None]]:
+    """(line, cells, fault) of every row; an empty line has neither cells nor a fault.
+
+    Where a quote is never closed, only its own line is a fault, and reading continues after it.
+    """
+    lines = _ReturnableLines(file)
+    while True:
+        reader = csv_reader(lines, dialect.delimiter, quoted=dialect.quoted, quote=dialect.quote)
+        for cells in reader:
+            if lines.ended or (len(lines.taken) > 1 and not _ends_well(lines.taken, dialect, cells, width)):
+                number, _ = lines.give_back()
+                yield number, [], Finding(QUOTE, "a quote opens in it and is not closed")
+                break
+            number = lines.taken[0][0]
+            lines.clear()
+            if dialect.delimiter == "|" and cells and RULE.fullmatch("".join(cells).strip()):
+                continue
+            if not cells or (cells == [""] and width > 1):  # of a single column `""` is a row
+                yield number, [], None
+                continue
+            if dialect.run_on is not None and len(cells) > width:
+                cells = joined(cells, dialect.run_on, width, dialect.delimiter)
+            fault = None if len(cells) == width else Finding(CELLS, _wrong_width(cells, width, dialect))
+            yield number, cells, fault
+        else:
+            return
+
+
+def _wrong_width(cells: Sequence[str], width: int, dialect: Dialect) -> str:
+    """`expected 3 cells, as in the header, found 4`, and the cell where the text probably continues."""
+    what = f"expected {width} cells, as in the {'header' if dialect.header else 'first row'}, found {len(cells)}"
+    if len(cells) < width:
+        return what
+    at = next((cell.strip() for cell in cells[1:] if cell[:1] == " "), cells[width - 1].strip())
+    return f"{what}: a cell that holds the delimiter needs quotes, perhaps around '...{dialect.delimiter} {at[:20]}'"
+
+
+def _ends_well(taken: Sequence[tuple[int, str]], dialect: Dialect, cells: Sequence[str], width: int) -> bool:
+    """Whether lines make one row, with a delimiter or the end of the line after each closing quote.
+
+    If not, the closing quote is the next row's opening one.
+    """
+    if len(cells) != width:
+        return False
+    try:
+        list(csv_reader((line for _, line in taken), dialect.delimiter, quoted=True, quote=dialect.quote, strict=True))
+    except csv.Error:
+        return False
+    return True
+
+
+class _ReturnableLines:
+    """Numbered lines that a csv reader consumes one by one, and that can be put back."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        self.coming = enumerate(lines, start=1)
+        self.returned: deque[tuple[int, str]] = deque()
+        self.taken: list[tuple[int, str]] = []
+        self.size = 0
+        self.ended = False
+
+    def __iter__(self) -> Iterator[str]:
+        while self.size <= MOST_IN_CELL and len(self.taken) <= MOST_LINES:
+            following = self.returned.popleft() if self.returned else next(self.coming, None)
+            if following is None:
+                break
+            self.taken.append(following)
+            self.size += len(following[1])
+            yield following[1]
+        self.ended = True
+
+    def give_back(self) -> tuple[int, str]:
+        """Puts back all lines taken but the first, which it returns."""
+        self.returned.extendleft(reversed(self.taken[1:]))
+        first = self.taken[0]
+        self.clear()
+        return first
+
+    def clear(self) -> None:
+        """Forgets the lines taken: their row is complete."""
+        self.taken, self.size, self.ended = [], 0, False
+
+
 FORMAT = Format(
     name="delimited",
     title="delimited text",
@@ -195,7 +273,6 @@ FORMAT = Format(
     corpus=(".csv", ".tsv"),
     sniff=sniff,
     read=read,
-    read_cells=read_cells,
     count=count_records,
     markable=True,
     write=_write,

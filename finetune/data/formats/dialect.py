@@ -3,7 +3,7 @@
 import csv
 import io
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from finetune.data.messages import noun, so_many
@@ -47,8 +47,7 @@ class Dialect:
 
 def split_rows(text: str, delimiter: str, *, quoted: bool) -> Iterator[list[str]]:
     """The fields of each row of a complete text."""
-    lines = io.StringIO(text, newline="")
-    return csv_reader(lines, delimiter, quoted=quoted)
+    return csv_reader(io.StringIO(text, newline=""), delimiter, quoted=quoted)
 
 
 def csv_reader(
@@ -59,3 +58,9 @@ def csv_reader(
     if not quoted:  # csv.reader would refuse a carriage return within a line
         return (text.split(separator) if (text := line.rstrip("\r\n")) else [] for line in lines)
     return csv.reader(lines, delimiter=separator, quotechar=quote, strict=strict)
+
+
+def joined(cells: Sequence[str], place: int, width: int, delimiter: str) -> list[str]:
+    """The cells of a row, with those joined that belong to the column with index `place`."""
+    end = place + len(cells) - width + 1
+    return [*cells[:place], delimiter.join(cells[place:end]), *cells[end:]]

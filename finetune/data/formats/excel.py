@@ -120,7 +120,9 @@ def read(path: Path, form: FileFormat) -> Iterator[Record]:
         sheet = next(one for one in book.worksheets if one.title == form.layout.name)
         claimed = sheet.max_column or 0
         sheet.reset_dimensions()  # else rows are padded to the size that the file claims
-        above, header = _header(islice(_rows(path, sheet, width=MOST_COLUMNS), TOP))
+        top = [(line, cells) for line, cells in islice(_rows(path, sheet), TOP) if _filled(cells)]
+        first = top[0] if top else (0, ())  # without titles
+        above, header = next((one for one in top if one[0] <= TITLES + 1 and _filled(one[1]) > 1), first)
         names = _names(path, form, above, header, claimed)
         below = ((line, cells) for line, cells in _rows(path, sheet, width=max(1, len(names))) if line > above)
         filled = ((line, cells) for line, cells in below if any(cell is not None for cell in cells))
@@ -146,14 +148,6 @@ def _names(path: Path, form: FileFormat, line: int, header: Sequence[Any], claim
         )
     width = claimed if width < claimed <= width + MOST_NAMELESS else width
     return column_names(["" if cell is None else str(cell) for cell in header[:width]])
-
-
-def _header(top: Iterable[tuple[int, Sequence[Any]]]) -> tuple[int, Sequence[Any]]:
-    """The header with its line: the first row of several cells below the title lines, else the first row."""
-    rows = iter(top)
-    near = [(line, cells) for line, cells in islice(rows, TITLES + 1) if _filled(cells)]
-    below = ((line, cells) for line, cells in rows if _filled(cells))
-    return next((row for row in near if _filled(row[1]) > 1), next(chain(near, below), (0, ())))
 
 
 def _filled(cells: Sequence[Any]) -> int:

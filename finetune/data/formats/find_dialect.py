@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from finetune.data.formats.dialect import DELIMITERS, Dialect, split_rows
-from finetune.data.formats.run_on import run_on_column, usual_width
+from finetune.data.formats.dialect import DELIMITERS, Dialect, joined, split_rows
 from finetune.data.values import NUMBER
 from finetune.data.words.lists import word_list
 
@@ -17,6 +16,10 @@ LONGEST_NAME = 3  # words of a column's name
 MOST_ABOVE = 10  # lines that may be above the header
 RETURN = re.compile(r"\r\n?")
 SWAPPED = str.maketrans({"'": '"', '"': "'"})
+FEWEST_ROWS = 6  # from which a column whose text holds the delimiter can be inferred
+SHARE_OF_ROWS = 0.05  # share of the rows that the smallest width of a file without a header must have
+CLASSES = 50
+FEW_LONGER, LONGER = 3, 0.02  # longer rows, and their share, from which they are not mistakes
 
 
 def find_dialect(text: str, suffix: str) -> Dialect:
@@ -26,15 +29,40 @@ def find_dialect(text: str, suffix: str) -> Dialect:
     if _in_single_quotes(text):
         return replace(find_dialect(text.translate(SWAPPED), suffix), quote="'")
     delimiter, quoted = _delimiter(text, suffix)
-    header = _has_header(text, delimiter, quoted=quoted)
-    indexed = header and _is_indexed(text, delimiter, quoted=quoted)
+    rows = _rows(text, delimiter, quoted=quoted)
+    header = _has_header(rows[:500])
+    indexed = header and _is_indexed(rows)
     found = Dialect(delimiter=delimiter, quoted=quoted, header=header, indexed=indexed)
-    if not delimiter or indexed:
+    rows = rows[:-1]  # of which the last may be cut
+    if not delimiter or indexed or not rows:
         return found
-    rows = [fields for fields in split_rows(text, delimiter, quoted=quoted) if fields][:-1]
-    width = len(rows[0]) if header and rows else usual_width(rows)
-    run_on = run_on_column(rows[header:], width)
+    width = len(rows[0]) if header else _smallest_width(rows)
+    run_on = _run_on_column(rows[header:], width)
     return found if run_on is None else replace(found, run_on=run_on, width=width)
+
+
+def are_rows(text: str) -> bool:
+    """Whether one of the delimiters splits nearly all lines into the same number of cells."""
+    found = (
+        _usual_width(_rows(text, delimiter, quoted=quoted)) for delimiter in DELIMITERS for quoted in (True, False)
+    )
+    return any(width > 1 and share >= 0.95 for width, share in found)
+
+
+def _rows(text: str, delimiter: str, *, quoted: bool) -> list[list[str]]:
+    """The cells of each row that is not empty."""
+    return [cells for cells in split_rows(text, delimiter, quoted=quoted) if cells]
+
+
+def _usual_width(rows: Sequence[Sequence[str]]) -> tuple[int, float]:
+    """The number of cells that most rows have, and their share."""
+    width, count = Counter(map(len, rows)).most_common(1)[0]
+    return width, count / len(rows)
+
+
+def _lines(text: str) -> list[str]:
+    """The lines with their line ends, as a file yields them."""
+    return list(io.StringIO(text, newline=""))
 
 
 def _lines_above(text: str) -> int:
@@ -65,11 +93,6 @@ def _comments_above(lines: Sequence[str]) -> int:
     return 0 if count == 1 and any(lines[0].count(sign) in widths for sign in DELIMITERS) else count
 
 
-def _lines(text: str) -> list[str]:
-    """The lines with their line ends, as a file yields them."""
-    return list(io.StringIO(text, newline=""))
-
-
 def _in_single_quotes(text: str) -> bool:
     """Whether single quotes enclose cells: only then do all rows have the same number of cells."""
     if '"' in text and _proper_quotes(text, ","):
@@ -80,31 +103,19 @@ def _in_single_quotes(text: str) -> bool:
         cell = rf"(?:^|{edge})'(?:[^'\n]|'')*{edge}(?:[^'\n]|'')*'(?={edge}|\r|$)"
         if len(re.findall(cell, text, flags=re.MULTILINE)) < 3:
             continue
-        swapped = Counter(len(row) for row in split_rows(text.translate(SWAPPED), delimiter, quoted=True) if row)
-        plain = Counter(len(row) for row in split_rows(text, delimiter, quoted=True) if row)
-        width, rows = swapped.most_common(1)[0]
-        if width > 1 and rows >= 0.98 * swapped.total() and rows > plain.most_common(1)[0][1]:
+        swapped, plain = _rows(text.translate(SWAPPED), delimiter, quoted=True), _rows(text, delimiter, quoted=True)
+        (width, share), (_, before) = _usual_width(swapped), _usual_width(plain)
+        if width > 1 and share >= 0.98 and share * len(swapped) > before * len(plain):
             return True
     return False
 
 
-def are_rows(text: str) -> bool:
-    """Whether one of the delimiters splits nearly all lines into the same number of cells."""
-    for delimiter, quoted in ((d, q) for d in DELIMITERS for q in (True, False)):
-        widths = Counter(len(fields) for fields in split_rows(text, delimiter, quoted=quoted) if fields)
-        width, rows = widths.most_common(1)[0]
-        if width > 1 and rows >= 0.95 * widths.total():
-            return True
-    return False
-
-
-def _is_indexed(text: str, delimiter: str, *, quoted: bool) -> bool:
+def _is_indexed(rows: Sequence[Sequence[str]]) -> bool:
     """Whether all rows have one cell more than the header, and the first is not a text: a data frame's index."""
-    rows = [fields for fields in split_rows(text, delimiter, quoted=quoted) if fields]
     first, rest = rows[0], rows[1:]
-    if len(rest) < 2 or any(len(fields) != len(first) + 1 for fields in rest[:-1]):
+    if len(rest) < 2 or any(len(cells) != len(first) + 1 for cells in rest[:-1]):
         return False
-    indexes = [fields[0] for fields in rest[:-1]]
+    indexes = [cells[0] for cells in rest[:-1]]
     return len(set(indexes)) == len(indexes) and not any(" " in index.strip() for index in indexes)
 
 
@@ -113,30 +124,32 @@ def _delimiter(text: str, suffix: str) -> tuple[str, bool]:
 
     Quotes that would join lines which are complete rows are part of the texts.
     """
-    if '"' in text and _are_quoted_texts(text):
+    quotes = '"' in text
+    if quotes and _are_quoted_texts(text):
         return "", True
     preferred = {".csv": ",", ".tsv": "\t", ".tab": "\t"}.get(suffix, "")
-    best, found = (0.0, False, False, False), ("", '"' in text and _proper_quotes(text, ","))
-    for delimiter in DELIMITERS:
-        if delimiter not in text:
+    alone = "", quotes and _proper_quotes(text, ",")
+    best, found = (0.0, False, False, False), alone
+    choices = [
+        (sign, quoted) for sign in DELIMITERS if sign in text for quoted in ((True, False) if quotes else (True,))
+    ]
+    for delimiter, quoted in choices:
+        rows = _rows(text, delimiter, quoted=quoted)
+        width, share = _usual_width(rows)
+        if width < 2:
             continue
-        for quoted in (True, False) if '"' in text else (True,):
-            found_rows = [len(fields) for fields in split_rows(text, delimiter, quoted=quoted) if fields]
-            counts = Counter(found_rows)
-            columns, rows = max(counts.items(), key=lambda item: item[1])
-            if columns < 2:
-                continue
-            proper = not quoted or (_proper_quotes(text, delimiter) and not (delimiter == "\t" and _joins_rows(text)))
-            indexed = found_rows[0] == columns - 1 > 0 and set(found_rows[1:]) == {columns}
-            first = found_rows[0] == columns or indexed  # where the header lacks it, only texts contain it
-            decimal = not re.search(rf"(?<!\d){re.escape(delimiter)}|{re.escape(delimiter)}(?!\d)", text)
-            share = round(rows / counts.total(), 2) - 0.3 * (not proper) - 0.6 * (not first) - 0.2 * decimal
-            rank = (share, delimiter == "\t", delimiter == preferred, quoted)  # texts hold commas rather than tabs
-            if rank > best:
-                best, found = rank, (delimiter, quoted)
-    if best[0] < 0.5 and preferred and preferred in text.partition("\n")[0]:
-        return preferred, found[1]
-    return found if best[0] >= 0.5 else ("", '"' in text and _proper_quotes(text, ","))
+        proper = not quoted or (_proper_quotes(text, delimiter) and not (delimiter == "\t" and _joins_rows(text)))
+        widths = [len(cells) for cells in rows]
+        indexed = widths[0] == width - 1 > 0 and set(widths[1:]) == {width}
+        first = widths[0] == width or indexed  # where the header lacks it, only texts contain it
+        decimal = not re.search(rf"(?<!\d){re.escape(delimiter)}|{re.escape(delimiter)}(?!\d)", text)
+        score = round(share, 2) - 0.3 * (not proper) - 0.6 * (not first) - 0.2 * decimal
+        rank = (score, delimiter == "\t", delimiter == preferred, quoted)  # texts hold commas rather than tabs
+        if rank > best:
+            best, found = rank, (delimiter, quoted)
+    if best[0] >= 0.5:
+        return found
+    return (preferred, found[1]) if preferred and preferred in text.partition("\n")[0] else alone
 
 
 def _are_quoted_texts(text: str) -> bool:
@@ -147,10 +160,9 @@ def _are_quoted_texts(text: str) -> bool:
 
 def _joins_rows(text: str) -> bool:
     """Whether lines are tab-separated rows of equal width, some of which quotes would join."""
-    plain = Counter(len(fields) for fields in split_rows(text, "\t", quoted=False) if fields)
-    width, rows = plain.most_common(1)[0]
-    joined = sum(bool(fields) for fields in split_rows(text, "\t", quoted=True))
-    return width > 1 and rows >= 0.99 * plain.total() and joined < plain.total()
+    plain = _rows(text, "\t", quoted=False)
+    width, share = _usual_width(plain)
+    return width > 1 and share >= 0.99 and len(_rows(text, "\t", quoted=True)) < len(plain)
 
 
 def _proper_quotes(text: str, delimiter: str) -> bool:
@@ -162,30 +174,26 @@ def _proper_quotes(text: str, delimiter: str) -> bool:
     return bool(cells) and whole > 0.9 * len(cells)
 
 
-def _has_header(text: str, delimiter: str, *, quoted: bool) -> bool:
+def _has_header(rows: Sequence[Sequence[str]]) -> bool:
     """Whether the first row is a header: not a number where other rows have numbers, no repeated value."""
-    rows = [fields for fields in split_rows(text, delimiter, quoted=quoted) if fields][:500]
-    first, rest = rows[0], [fields for fields in rows[1:] if len(fields) == len(rows[0])]
+    first, rest = rows[0], [cells for cells in rows[1:] if len(cells) == len(rows[0])]
     if len(first) > 1 and all(len(cell.split()) <= LONGEST_NAME for cell in first):
-        rest = [fields for fields in rest if fields != first] or rest  # a header again, of files that were joined
+        rest = [cells for cells in rest if cells != first] or rest  # a header again, of files that were joined
     if len(first) == 1 and len(first[0].split()) > 2:
         return False  # one text per line
     if any(len(cell) > 100 for cell in first):
         return not rest
     if _names_columns(first, rest):
         return True  # even where a label or a text is the name of its column
-    for column, name in enumerate(first):
-        below = [fields[column].strip() for fields in rest if fields[column].strip()]
-        if not below:
-            continue
-        numeric = sum(NUMBER.fullmatch(cell) is not None for cell in below) > 0.9 * len(below)
-        if numeric and NUMBER.fullmatch(name.strip()):
-            return False
-        if _is_of_words(name, below):
-            return False
-        if len(set(below)) <= 0.7 * len(below) and name.strip() in below:
-            return False
-    return True
+    return not any(_is_a_cell(name, [cells[place] for cells in rest]) for place, name in enumerate(first))
+
+
+def _is_a_cell(name: str, cells: Sequence[str]) -> bool:
+    """Whether the first cell of a column is one of its values rather than its name."""
+    below = [cell.strip() for cell in cells if cell.strip()]
+    number = NUMBER.fullmatch(name.strip()) and sum(map(bool, map(NUMBER.fullmatch, below))) > 0.9 * len(below)
+    repeated = len(set(below)) <= 0.7 * len(below) and name.strip() in below
+    return bool(below) and bool(number or repeated or _is_of_words(name, below))
 
 
 def _names_columns(first: Sequence[str], rest: Sequence[Sequence[str]]) -> bool:
@@ -202,3 +210,38 @@ def _is_of_words(name: str, below: Sequence[str]) -> bool:
     """Whether a cell is made of a few words that the cells below are made of, as tags of words are."""
     words, known = name.split(), {word for cell in below for word in cell.split()}
     return len(words) > 1 and len(known) <= MOST_WORDS and known.issuperset(words)
+
+
+def _smallest_width(rows: Sequence[Sequence[str]]) -> int:
+    """The smallest number of cells that several rows have, of a file without a header."""
+    widths = Counter(len(row) for row in rows if len(row) > 1)
+    return min((width for width, count in widths.items() if count >= SHARE_OF_ROWS * len(rows)), default=0)
+
+
+def _run_on_column(rows: Sequence[Sequence[str]], width: int) -> int | None:
+    """The column whose text contains the delimiter, in rows that should have `width` cells.
+
+    None where hardly any row is longer (they are faults), and where not exactly one column leaves the others what they
+    are in all rows: classes, numbers, or single words.
+    """
+    long_enough = [row for row in rows if len(row) >= width]
+    longer = sum(len(row) > width for row in long_enough)
+    if width < 2 or len(long_enough) < FEWEST_ROWS or longer < max(FEW_LONGER, LONGER * len(long_enough)):
+        return None
+    fitting = [
+        place for place in range(width) if _runs_on([joined(row, place, width, ",") for row in long_enough], place)
+    ]
+    return fitting[0] if len(fitting) == 1 else None
+
+
+def _runs_on(rows: Sequence[Sequence[str]], place: int) -> bool:
+    """Whether the column with index `place` holds texts, and no other one does."""
+    columns = [[cell.strip() for cell in cells] for cells in zip(*rows, strict=True)]
+    texts = sum(len(cell.split()) for cell in columns.pop(place)) >= 2 * len(rows)
+    return texts and all(map(_is_plain, columns))
+
+
+def _is_plain(cells: Sequence[str]) -> bool:
+    few = len(set(cells)) <= max(2, min(CLASSES, 0.2 * len(cells)))
+    words = sum(" " not in cell for cell in cells) >= 0.98 * len(cells)
+    return few or words or all(map(NUMBER.fullmatch, cells))

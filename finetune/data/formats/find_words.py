@@ -2,13 +2,17 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Container, Mapping, Sequence
+from itertools import groupby, pairwise
+from pathlib import Path
 
 from finetune.data.column_types import counts_up
+from finetune.data.file_start import FileStart
 from finetune.data.formats.tag_forms import PREFIX, TagForm, are_chunks, form_of
 from finetune.data.formats.word_lines import DOCUMENT, JOINED, SPACES, WordLines, fields_of, is_blank, is_comment
+from finetune.data.records import column_names
 from finetune.data.values import as_number
+from finetune.errors import UserError
 
 LINES = 3_000  # that are inspected
 DELIMITERS = ("\t", ",", ";", SPACES)
@@ -21,70 +25,52 @@ SPACED = re.compile(r"\S\s+\S")
 LINE_ENDS = re.compile(r"\r\n|\n|\r")
 
 
-class NoSentences(Exception):
-    """One word per line with tags, but nothing marks the end of a sentence."""
-
-
-def word_lines_of(text: str) -> WordLines | None:
+def sniff(start: FileStart) -> WordLines | None:
     """Detects the layout of a text with one word per line; None where it is something else.
 
-    Raises NoSentences where there are words and tags, but neither empty lines nor a column of sentence numbers.
+    Raises UserError where there are words and tags, but neither empty lines nor a column of sentence numbers.
     """
-    lines = LINE_ENDS.split(text)[:LINES]
-    for delimiter in DELIMITERS:
-        if found := _read_by(lines, delimiter):
-            return found
-    return _bare_words(lines)
+    lines = LINE_ENDS.split(start.text)[:LINES]
+    found = (_read_by(lines, delimiter, start.path) for delimiter in DELIMITERS)
+    return next(filter(None, found), None) or _bare_words(lines)
 
 
-def _read_by(lines: Sequence[str], delimiter: str) -> WordLines | None:
-    """The layout of the lines if this delimiter separates their columns."""
+def _read_by(lines: Sequence[str], delimiter: str, path: Path) -> WordLines | None:
+    """The layout of the lines if this delimiter separates their columns, one of which holds words."""
     some = [line for line in lines if line.strip()]
     if sum(delimiter in line for line in some[:200]) < 0.5 * len(some[:200]):
         return None
     quoted = delimiter in ",;" or _quotes_words(some, delimiter)
-    rows = [fields_of(line, delimiter, quoted=quoted) for line in lines]
-    blank = [is_blank(line, row) for line, row in zip(lines, rows, strict=True)]
-    filled = [row for row, empty in zip(rows, blank, strict=True) if not empty and row[:1] != [DOCUMENT]]
-    widths = Counter(map(len, filled))
-    if not widths:
+    cells = [(line, fields_of(line, delimiter, quoted=quoted)) for line in lines]
+    blank = [is_blank(line, row) for line, row in cells]
+    filled = [(line, row) for line, row in cells if not is_blank(line, row) and row[:1] != [DOCUMENT]]
+    if not filled:
         return None
-    width = widths.most_common(1)[0][0]
-    words = [
-        row
-        for line, row, empty in zip(lines, rows, blank, strict=True)
-        if not empty and row[:1] != [DOCUMENT] and not is_comment(line, row, width)
-    ]
-    whole = [row for row in words if len(row) == width]
-    if width < 2 or len(whole) < max(2, REGULAR * len(words)):
+    width = Counter(len(row) for _, row in filled).most_common(1)[0][0]
+    words = [row for line, row in filled if not is_comment(line, row, width)]
+    rows = [row for row in words if len(row) == width]
+    if width < 2 or len(rows) < max(2, REGULAR * len(words)):
         return None
-    return _described(whole, delimiter, quoted=quoted, gaps=_gaps(blank), words=len(words))
-
-
-def _described(
-    rows: Sequence[Sequence[str]], delimiter: str, *, quoted: bool, gaps: int, words: int
-) -> WordLines | None:
-    """The layout of rows of equal width; None where no column holds words, or they are not one word per row."""
-    width = len(rows[0])
-    columns = [[row[i] for row in rows[1:]] or [rows[0][i]] for i in range(width)]
-    found = {i: form_of(Counter(cell.strip() for cell in cells)) for i, cells in enumerate(columns)}
-    forms = {i: form for i, form in found.items() if form is not None}
-    tags = list(forms)
-    word = _word_column(columns, tags)
+    columns = [[row[place] for row in rows[1:]] or [rows[0][place]] for place in range(width)]
+    found = {place: form_of(Counter(map(str.strip, column))) for place, column in enumerate(columns)}
+    forms = {place: form for place, form in found.items() if form is not None}
+    word = _word_column(columns, forms)
     if word is None:
         return None
-    first = [cell.strip() for cell in rows[0]]
+    first, gaps = [cell.strip() for cell in rows[0]], _gaps(blank)
     header = _names_columns(first, columns, forms, word)
-    names = tuple(_header_names(first)) if header else _names(width, word, tags, columns)
-    numbers = "" if gaps else _sentence_column(columns, names, {word, *tags})
-    others = [cells for name, cells in zip(names, columns, strict=True) if name != numbers]
-    if not all(map(_single, others)):
+    names = tuple(column_names(first)) if header else _names(word, [*forms], columns)
+    numbers = "" if gaps else _sentence_column(columns, names, {word, *forms})
+    if not all(_single(column) for name, column in zip(names, columns, strict=True) if name != numbers):
         return None
-    if tags and not gaps and not numbers:
-        if any(forms[place].form == "bare" for place in tags):
+    if forms and not gaps and not numbers:
+        if any(form.form == "bare" for form in forms.values()):
             return None
-        raise NoSentences
-    if not tags and (gaps < 3 or words < FEWEST_WORDS * gaps):
+        raise UserError(
+            f"{path}: has a word and its tag in each line, but neither empty lines nor a column of sentence numbers",
+            "Put an empty line between sentences, or add a column such as `sentence` with their numbers",
+        )
+    if not forms and (gaps < 3 or len(words) < FEWEST_WORDS * gaps):
         return None
     return WordLines(
         delimiter=delimiter,
@@ -103,14 +89,8 @@ def are_characters(words: Sequence[str]) -> bool:
 
 def _bare_words(lines: Sequence[str]) -> WordLines | None:
     """The layout of words without tags, as for prediction: many short sentences of one word per line."""
-    blank = [not line.strip() for line in lines]
-    words = [line for line, empty in zip(lines, blank, strict=True) if not empty]
-    gaps = _gaps(blank)
-    if (
-        gaps < 2
-        or len(words) < FEWEST_WORDS * gaps
-        or any(re.search(r"\s", line.strip()) or "," in line[1:] for line in words)
-    ):
+    words, gaps = [line for line in lines if line.strip()], _gaps([not line.strip() for line in lines])
+    if gaps < 2 or len(words) < FEWEST_WORDS * gaps or any(len(line.split()) > 1 or "," in line[1:] for line in words):
         return None
     return WordLines(delimiter="\t", names=("words",))
 
@@ -121,21 +101,16 @@ def _gaps(blank: Sequence[bool]) -> int:
     return sum(empty and not before for before, empty in pairwise(blank[:last]))
 
 
-def _word_column(columns: Sequence[Sequence[str]], tags: Sequence[int]) -> int | None:
+def _word_column(columns: Sequence[Sequence[str]], tags: Container[int]) -> int | None:
     """The column of words: single words with letters, not a counter, and the most distinct values."""
-    best: tuple[int, int] | None = None
+    most, best = 0.0, None
     for place, cells in enumerate(columns):
-        if place in tags or not _single(cells) or _is_running_number(cells) or not _has_letters(cells):
-            continue
-        distinct = len(set(cells))
-        if best is None or distinct > 1.5 * best[0]:
-            best = distinct, place
-    return None if best is None else best[1]
-
-
-def _has_letters(cells: Sequence[str]) -> bool:
-    """Whether enough cells have letters, as words do and numbers of sentences do not."""
-    return sum(any(map(str.isalpha, cell)) for cell in cells) >= 0.3 * len(cells)
+        letters = sum(any(map(str.isalpha, cell)) for cell in cells) >= 0.3 * len(cells)  # numbers have none
+        if place not in tags and letters and _single(cells) and not _is_running_number(cells):
+            distinct = len(set(cells))
+            if distinct > most:
+                most, best = 1.5 * distinct, place
+    return best
 
 
 def _is_running_number(cells: Sequence[str]) -> bool:
@@ -160,19 +135,11 @@ def _names_columns(
     )
 
 
-def _header_names(first: Sequence[str]) -> list[str]:
-    names: list[str] = []
-    for place, cell in enumerate(first, start=1):
-        name = cell.strip() or f"column {place}"
-        names.append(f"{name} {place}" if name in names else name)
-    return names
-
-
-def _names(width: int, word: int, tags: Sequence[int], columns: Sequence[Sequence[str]]) -> tuple[str, ...]:
+def _names(word: int, tags: Sequence[int], columns: Sequence[Sequence[str]]) -> tuple[str, ...]:
     """`words` and `tags` where it is clear which column holds them, else `column 3`, counted from 1."""
-    names = [f"column {place}" for place in range(1, width + 1)]
+    names = [f"column {place}" for place in range(1, len(columns) + 1)]
     names[word] = "words"
-    entities = [i for i in tags if not are_chunks(columns[i])]
+    entities = [place for place in tags if not are_chunks(columns[place])]
     if len(entities) == 1:
         names[entities[0]] = "tags"
     return tuple(names)
@@ -186,7 +153,7 @@ def _sentence_column(columns: Sequence[Sequence[str]], names: Sequence[str], tak
         filled = [value for value in values if value]
         if place in taken or len(filled) < 2:
             continue
-        runs = [value for i, value in enumerate(filled) if i == 0 or value != filled[i - 1]]
+        runs = [value for value, _ in groupby(filled)]
         if len(set(runs)) == len(runs) and 2 <= len(runs) <= 0.5 * len(values):
             found.append(("sent" in names[place].lower(), len(runs), names[place]))
     return max(found)[2] if found else ""

@@ -1,4 +1,4 @@
-"""JSON: a list of objects or of lists, an object of columns, or SQuAD's layout."""
+"""JSON: a list of objects or of lists, an object of columns, SQuAD's layout; and JSON Lines, an object a line."""
 
 import json
 import re
@@ -8,19 +8,21 @@ from pathlib import Path
 from typing import IO, Any
 
 from finetune.data.file_format import FileFormat, FileRow, Format, OutputFormat
-from finetune.data.file_start import FileStart
-from finetune.data.formats.json_lines import TABLES, of_object
-from finetune.data.formats.labelling_tools import plain_rows
+from finetune.data.file_start import SAMPLE_CHARS, FileStart
+from finetune.data.formats.labelling_tools import plain_row, plain_rows
 from finetune.data.formats.squad_json import SQUAD, is_squad, questions
-from finetune.data.issues import JSON, Finding
+from finetune.data.issues import JSON, REJECTED, Finding
 from finetune.data.open_files import utf_8
-from finetune.data.records import Record
+from finetune.data.records import Record, column_names, whole
 from finetune.data.written_cells import as_json
 from finetune.errors import UserError, first_line
 
 LONGEST_NAME = 40  # characters of a column's name
 BEGINS = re.compile(r"""[\[{]\s*(["\[{\]}]|-?\d|true|false|null|$)""")
 SPLIT = re.compile(r"(oos_)?(train(ing)?|dev(elopment)?|val(id(ation)?)?|test|eval(uation)?)", re.IGNORECASE)
+LINES_SEEN = 50  # lines that are tried as JSON
+TABLES = (".csv", ".tsv")  # are tables, even if a cell of each line is JSON
+NO_OBJECT = "is not a JSON object with the columns' names"
 
 
 def sniff(start: FileStart) -> bool | str:
@@ -30,6 +32,26 @@ def sniff(start: FileStart) -> bool | str:
     first = start.lines[0].lstrip()
     is_json = BEGINS.match(first) is not None or (start.suffix == ".json" and first[:1] in ("{", "["))
     return SQUAD if is_json and '"paragraphs"' in start.text and '"context"' in start.text else is_json
+
+
+def sniff_lines(start: FileStart) -> bool:
+    """Whether most lines are objects, or the suffix is JSON Lines' and some are."""
+    if start.suffix in TABLES:
+        return False
+    lines = start.lines
+    if len(start.text) >= SAMPLE_CHARS and len(lines) == 1 and start.text.lstrip().startswith("{"):
+        lines = start.first_lines(2)
+    objects = sum(map(_is_object, lines[:LINES_SEEN]))
+    if 2 * objects >= len(lines[:LINES_SEEN]) and not (start.suffix == ".json" and len(lines) == 1):
+        return True
+    return start.suffix in LINES.corpus and (objects > 0 or lines[0].lstrip()[:1] in ("{", "["))
+
+
+def _is_object(line: str) -> bool:
+    try:
+        return line.lstrip().startswith("{") and isinstance(json.loads(line), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def load_json(path: Path, form: FileFormat) -> Any:
@@ -54,6 +76,28 @@ def read(path: Path, form: FileFormat) -> Iterator[Record]:
             yield Record(row=row, line=row, fault=Finding(JSON, question.fault))
         else:
             yield of_object(question.cells, row=row, line=row)
+
+
+def read_lines(path: Path, form: FileFormat) -> Iterator[Record]:
+    """Yields a record for each line that is not blank."""
+    for row, line, text in form.filled_lines(path):
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            yield Record(row=row, line=line, fault=Finding(JSON, f"is not JSON ({first_line(error)})"))
+            continue
+        yield of_object(value, row=row, line=line)
+
+
+def of_object(value: Any, *, row: int, line: int) -> Record:
+    """The cells of a JSON object, or of a labelling tool's export; a fault for any other value."""
+    if not isinstance(value, dict):
+        return Record(row=row, line=line, fault=Finding(JSON, NO_OBJECT))
+    value, fault = plain_row(value)
+    if fault:
+        return Record(row=row, line=line, fault=Finding(REJECTED, fault))
+    names = column_names(list(value))
+    return whole(Record(row=row, line=line, values=dict(zip(names, value.values(), strict=True))))
 
 
 def rows_in(content: Any, path: Path, *, kind: str = "JSON") -> list[Any]:
@@ -138,6 +182,22 @@ def _write(file: IO[bytes], rows: Iterable[FileRow], output: OutputFormat) -> in
     return 0
 
 
+def _write_lines(file: IO[bytes], rows: Iterable[FileRow], output: OutputFormat) -> int:
+    with utf_8(file) as text:
+        text.writelines(as_json(row, output.names) + "\n" for row in rows)
+    return 0
+
+
+LINES = Format(
+    name="json-lines",
+    title="JSON Lines",
+    suffixes=(".jsonl",),
+    corpus=(".jsonl", ".ndjson"),
+    cells="lists",
+    sniff=sniff_lines,
+    read=read_lines,
+    write=_write_lines,
+)
 FORMAT = Format(
     name="json", title="JSON", lines=False, suffixes=(".json",), cells="lists", sniff=sniff, read=read, write=_write
 )

@@ -137,15 +137,15 @@ def count_rows(path: Path, form: FileFormat) -> tuple[int, frozenset[str]]:
 
 
 def class_names(path: Path, form: FileFormat) -> dict[str, dict[str, str]]:
-    """The names of classes by number, by column, that the file stores."""
+    """The names of classes by number, by column, that the `datasets` library stores in a Parquet file's metadata; none
+    for any other file.
+    """
+    if form.format is not FORMAT:
+        return {}
     with _opened(path, form) as file:
-        return class_names_of(file.schema_arrow.metadata or {})
-
-
-def class_names_of(metadata: dict[bytes, bytes]) -> dict[str, dict[str, str]]:
-    """The names of classes by number, by column, that the `datasets` library stores in a schema's metadata."""
+        stored = (file.schema_arrow.metadata or {}).get(b"huggingface", b"{}")
     try:
-        features = json.loads(metadata.get(b"huggingface", b"{}")).get("info", {}).get("features", {})
+        features = json.loads(stored).get("info", {}).get("features", {})
     except (ValueError, AttributeError):
         return {}
     names: dict[str, dict[str, str]] = {}
@@ -222,8 +222,6 @@ FORMAT = Format(
     cells="lists",
     sniff=sniff,
     read=read,
-    read_columns=read,
     count=count_rows,
-    class_names=class_names,
     write=_write,
 )

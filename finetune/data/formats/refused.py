@@ -69,21 +69,19 @@ def require_read(start: FileStart) -> None:
 
 def require_read_by_name(path: Path) -> None:
     """Raises UserError for annotations of brat and for files of words and slots, or a folder of them."""
-    every = [*path.glob("*.ann"), *path.glob("*seq.in")] if is_folder(path) else [path]
-    for file in every:
-        pair = [file.with_suffix(suffix) for suffix in (".txt", ".ann")]
-        if file in pair and all(one.is_file() for one in pair):
-            quoted = f"{shlex.quote(str(path))}/*.ann" if is_folder(path) else shlex.quote(str(pair[1]))
-            name = "text with annotations of brat (a .ann next to a .txt)"
-            raise _refusal(path, name, f"Convert it: python -c {shlex.quote(BRAT)} {quoted} > rows.jsonl")
-        words, tags = file, file.with_name(file.name.removesuffix("in") + "out")
-        if file.name.endswith("seq.in") and tags.is_file():
-            intents = file.with_name(file.name.removesuffix("seq.in") + "label")
-            some = [words, tags, *([intents] if intents.is_file() else [])]
-            header = r"\t".join(("words", "tags", "intent")[: len(some)])
-            names = " ".join(shlex.quote(str(one)) for one in some)
-            name = "words and slots in files of their own (seq.in, seq.out)"
-            raise _refusal(path, name, f"Convert it: (printf '{header}\\n'; paste {names}) > rows.tsv")
+    for file in [*path.glob("*.ann"), *path.glob("*seq.in")] if is_folder(path) else [path]:
+        text, notes = file.with_suffix(".txt"), file.with_suffix(".ann")
+        if file in (text, notes) and text.is_file() and notes.is_file():
+            quoted = f"{shlex.quote(str(path))}/*.ann" if is_folder(path) else shlex.quote(str(notes))
+            how = f"python -c {shlex.quote(BRAT)} {quoted} > rows.jsonl"
+            raise _refusal(path, "text with annotations of brat (a .ann next to a .txt)", f"Convert it: {how}")
+        stem = file.name.removesuffix("seq.in")
+        parts = {"words": file, "tags": file.with_name(f"{stem}seq.out"), "intent": file.with_name(f"{stem}label")}
+        there = {name: shlex.quote(str(part)) for name, part in parts.items() if part.is_file()}
+        if stem != file.name and "tags" in there:
+            header, files = r"\t".join(there), " ".join(there.values())
+            how = f"(printf '{header}\\n'; paste {files}) > rows.tsv"
+            raise _refusal(path, "words and slots in files of their own (seq.in, seq.out)", f"Convert it: {how}")
 
 
 def _refusal(path: Path, name: str, how: str) -> UserError:

@@ -7,8 +7,11 @@ import csv
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
+from finetune.data.issues import UNREADABLE, Finding
 from finetune.data.messages import so_many
+from finetune.data.records import Record
 
 DOCUMENT = "-DOCSTART-"
 SPACES = " "
@@ -30,27 +33,56 @@ class WordLines:
     def __str__(self) -> str:
         return f"columns {', '.join(self.names)}" + ("" if self.header else " (no header)")
 
+    def number_in(self, fields: Sequence[str]) -> str:
+        """The number of the sentence in a line's cells; empty where the file or the line has none."""
+        place = self.names.index(self.sentence) if self.sentence else len(fields)
+        return fields[place].strip() if place < len(fields) else ""
 
-@dataclass(frozen=True, kw_only=True)
-class SentenceCells:
-    """The cells of a sentence by column, from `line` on; `fault` says what is wrong in `fault_line`.
+    def fault_in(self, fields: Sequence[str]) -> str:
+        """Why a line's cells are not a word with its columns; empty where they are."""
+        if len(fields) != len(self.names):
+            return f"expected {so_many(len(self.names), 'column')}, as in the first line, found {len(fields)}"
+        return "the word is missing" if not (fields[0] or self.characters or self.names[0] != "words") else ""
 
-    `document` counts from 1.
+
+def sentences(lines: Iterable[tuple[int, str]], form: WordLines) -> Iterator[Record]:
+    """Yields a record for each sentence of numbered lines, with a list for each column, and its document from 1 on.
+
+    A line with another number of columns makes its sentence a fault.
     """
-
-    line: int
-    columns: dict[str, list[str]]
-    document: int = 0
-    fault: str = ""
-    fault_line: int = 0
-
-
-def sentences(lines: Iterable[tuple[int, str]], form: WordLines) -> Iterator[SentenceCells]:
-    """Yields the sentences of numbered lines. A line with another number of columns makes its sentence a fault."""
-    reader = _Reader(form)
-    for number, line in lines:
-        yield from reader.take(number, line.rstrip("\r\n"))
-    yield from reader.end()
+    rows: list[list[str]] = []
+    row = first = document = 0
+    fault, faulty, number, header = "", 0, "", form.header
+    for line, text in chain(lines, [(0, "")]):
+        fields = fields_of(text.rstrip("\r\n"), form.delimiter, quoted=form.quoted)
+        mark = text.split(None, 1)[:1] == [DOCUMENT]
+        between = mark or is_blank(text, fields)
+        if header and not between:
+            header = False
+            continue
+        if not between and not rows and is_comment(text, fields, len(form.names)):
+            continue
+        given = "" if between else form.number_in(fields)
+        if rows and (between or (given and number and given != number)):
+            row += 1
+            if fault:
+                yield Record(row=row, line=faulty, fault=Finding(UNREADABLE, fault))
+            else:
+                columns = dict(zip(form.names, map(list, zip(*rows, strict=True)), strict=True))
+                values = columns | ({"document": str(document)} if document else {})
+                yield Record(row=row, line=first, values=values)
+            rows, first, fault = [], 0, ""
+        number = given or number
+        document += mark
+        if between:
+            first = 0
+            continue
+        first = first or line
+        if len(fields) == len(form.names) == CONLL_U and JOINED.fullmatch(fields[0]):
+            continue
+        if not fault and (fault := form.fault_in(fields)):
+            faulty = line
+        rows.append(fields)
 
 
 def fields_of(line: str, delimiter: str, *, quoted: bool) -> list[str]:
@@ -72,79 +104,6 @@ def is_comment(line: str, fields: Sequence[str], columns: int) -> bool:
     if not line.startswith("#"):
         return False
     return len(fields) != columns or "://" in line or any(" " in cell.strip() for cell in fields)
-
-
-class _Reader:
-    """Collects the lines of a sentence."""
-
-    def __init__(self, form: WordLines) -> None:
-        self.form = form
-        self.document = 0
-        self.header = form.header
-        self.clear()
-
-    def clear(self) -> None:
-        self.rows: list[list[str]] = []
-        self.line = self.fault_line = 0
-        self.fault = self.number = ""
-
-    def take(self, number: int, line: str) -> Iterator[SentenceCells]:
-        fields = fields_of(line, self.form.delimiter, quoted=self.form.quoted)
-        if is_blank(line, fields):
-            yield from self.end()
-            return
-        if line.split(None, 1)[:1] == [DOCUMENT]:
-            yield from self.end()
-            self.document += 1
-            return
-        if self.header:
-            self.header = False
-            return
-        if not self.rows and not self.fault and is_comment(line, fields, len(self.form.names)):
-            return
-        if self._begins(fields):
-            yield from self.end()
-        if len(fields) == len(self.form.names) == CONLL_U and JOINED.fullmatch(fields[0]):
-            self.line = self.line or number
-            return
-        self._add(number, fields)
-
-    def _begins(self, fields: Sequence[str]) -> bool:
-        """Whether the column that numbers the sentences has a new number here."""
-        if not self.form.sentence:
-            return False
-        place = self.form.names.index(self.form.sentence)
-        value = fields[place].strip() if place < len(fields) else ""
-        if not value or value == self.number:
-            return False
-        old, self.number = self.number, value
-        return bool(old)
-
-    def _add(self, number: int, fields: list[str]) -> None:
-        self.line = self.line or number
-        if len(fields) != len(self.form.names) and not self.fault:
-            wanted = so_many(len(self.form.names), "column")
-            self.fault = f"expected {wanted}, as in the first line, found {len(fields)}"
-            self.fault_line = number
-        elif not fields[0] and not self.form.characters and self.form.names[0] == "words" and not self.fault:
-            self.fault, self.fault_line = "the word is missing", number
-        self.rows.append(fields)
-
-    def end(self) -> Iterator[SentenceCells]:
-        """Ends the sentence, and yields it if there is one."""
-        if self.rows:
-            whole = not self.fault
-            columns = {n: [row[i] for row in self.rows] for i, n in enumerate(self.form.names)} if whole else {}
-            yield SentenceCells(
-                line=self.line,
-                columns=columns,
-                document=self.document,
-                fault=self.fault,
-                fault_line=self.fault_line,
-            )
-        number = self.number
-        self.clear()
-        self.number = number
 
 
 def is_blank(line: str, fields: Sequence[str]) -> bool:

@@ -7,8 +7,7 @@ from typing import Any
 
 from finetune.data.file_format import FileFormat, Format
 from finetune.data.file_start import FileStart
-from finetune.data.formats.json_document import rows_in
-from finetune.data.formats.json_lines import of_object
+from finetune.data.formats.json_document import of_object, rows_in
 from finetune.data.records import Record
 from finetune.errors import UserError, first_line
 

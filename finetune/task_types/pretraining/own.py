@@ -6,13 +6,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from finetune.data.detect import detect
+from finetune.data.detect import FORMATS, detect
 from finetune.data.documents.corpus_file import LINES, CorpusStart, columns_of_lines
 from finetune.data.documents.document import form_of_lines
 from finetune.data.file_format import FileFormat
 from finetune.data.formats import delimited
 from finetune.data.formats.refused import require_read
-from finetune.data.formats.registry import FORMATS
 from finetune.data.formats.word_lines import WordLines
 from finetune.data.messages import shown, size_words, so_many
 from finetune.data.paths import is_file, is_pattern, matching, require_utf_8

@@ -4,7 +4,7 @@ import unicodedata
 from pathlib import Path
 
 import pytest
-from support.checked_files import Check, found, labels, reviews, texts, write_jsonl
+from support.checked_files import Check, found, reviews, texts
 
 LONG_WORDS = texts(8, seed=1)
 
@@ -19,14 +19,11 @@ BAD_CELLS: dict[str, tuple[str, dict[int, object]]] = {
     "control": ("text", {19: f"nul \0 {LONG_WORDS[4]}", 20: f"zero\u200bwidth {LONG_WORDS[5]}"}),
     "replacement": ("text", {21: f"caf\ufffd {LONG_WORDS[6]}"}),
     "not-nfc": ("text", {22: unicodedata.normalize("NFD", f"café {LONG_WORDS[7]}")}),
-    "formula": ("text", {24: "=HYPERLINK(A1) and more words here", 25: "#NAME?", 47: "=합계(A1) 는 함수 이름이다"}),
-    "long-cell": ("text", {26: "\n".join(f"{text},7" for text in texts(60, words=3, seed=5))}),
     "swallowed-rows": ("text", {27: "a quote opens here,good\nand closes in the next row"}),
     "label-variant": ("label", {28: "Good", 29: "BAD"}),
     "label-typo": ("label", {31: "goood", 32: "goood"}),
     "label-mistake": ("label", {48: "2021-03-04"}),
     "blank-label": ("label", {33: "None"}),
-    "label-spaces": ("label", {35: " good "}),
     "duplicate": ("text", {37: texts(60)[34], 39: f"  {texts(60)[34]}"}),
     "contradiction": ("text", {35: texts(60)[34], 38: texts(60)[34]}),
 }
@@ -60,7 +57,4 @@ def test_long_documents_are_no_cells_that_swallowed_rows(tmp_path: Path, check: 
     wide = {7: "word " * 20_000}
     for name, cells in (("every", every), ("some", some), ("wide", wide)):
         codes = found(check(reviews(tmp_path / f"{name}.csv", text=cells)))
-        assert not {"long-cell", "swallowed-rows"} & codes.keys(), name
-    rows = [{"text": every[1] if i == 3 else text, "label": label} for i, (text, label) in enumerate(
-        zip(texts(60), labels(60), strict=True))]  # fmt: skip
-    assert "long-cell" not in found(check(write_jsonl(tmp_path / "a.jsonl", rows)))
+        assert "swallowed-rows" not in codes, name

@@ -15,9 +15,8 @@ from support.fuzzed_files import assert_checked_or_refused, fuzz_data_files
 from support.fuzzing import DAMAGES
 
 from finetune.commands.check import tokenization as tokens
-from finetune.data.detect import detect
+from finetune.data.detect import BY_SUFFIX, detect
 from finetune.data.file_format import OutputFormat
-from finetune.data.formats.registry import BY_SUFFIX
 from finetune.data.reading import read_table
 from finetune.data.writing import write_rows
 from finetune.inference.predictor import Predictor

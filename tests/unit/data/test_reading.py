@@ -16,8 +16,8 @@ from support.files import as_csv, cells, write
 from support.own_data import own_task
 
 from finetune.data.checksums import sha256_of
+from finetune.data.detect import BY_SUFFIX
 from finetune.data.formats.dialect import Dialect
-from finetune.data.formats.registry import BY_SUFFIX
 from finetune.data.reading import first_rows, read_table, survey
 from finetune.data.records import column_names
 from finetune.data.writing import write_rows

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from support.predicted_files import predict, read, written
 
-from finetune.data.formats.registry import BY_SUFFIX
+from finetune.data.detect import BY_SUFFIX
 from finetune.data.reading import read_table
 from finetune.data.writing import write_rows
 from finetune.data.written_cells import safe

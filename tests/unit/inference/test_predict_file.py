@@ -8,8 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 from support.predicted_files import predict, read, written
 
-from finetune.data.detect import detect
-from finetune.data.formats.registry import BY_SUFFIX
+from finetune.data.detect import BY_SUFFIX, detect
 from finetune.errors import UserError
 from finetune.inference import predict_file as predicting
 from finetune.inference.predict_file import predict_file
