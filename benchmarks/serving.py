@@ -129,7 +129,7 @@ def hostile(port: int, *, seed: int = 0) -> dict[str, Any]:
         body = json.dumps({"rows": [draw.choice(VALUES) for _ in range(draw.randrange(5))]}).encode()
         if draw.random() < 0.5:
             body = bytes(draw.choice((byte, 0, 255, 34, 123)) if draw.random() < 0.05 else byte for byte in body)
-        path = draw.choice(("/predict", "/explain", "/", "/file", "/none"))
+        path = draw.choice(("/predict", "/explain", "/", "/none"))
         status = asked(HTTPConnection("127.0.0.1", port, timeout=60), draw.choice(("POST", "PUT")), path, body)
         statuses[str(status)] += 1
     alive = asked(HTTPConnection("127.0.0.1", port), "POST", "/predict", good)

@@ -117,7 +117,6 @@ def _require_serve() -> None:
     """Raises UserError where the packages of a server are not installed."""
     try:
         import fastapi  # noqa: F401
-        import prometheus_client  # noqa: F401
         import uvicorn  # noqa: F401
     except ImportError as error:
         raise UserError(

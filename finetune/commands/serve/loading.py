@@ -49,7 +49,7 @@ def load_one(source: ModelSource, name: str, *, engine: str | None = None, watch
     run = None
     with suppress(UserError):  # of an export whose run is elsewhere
         run = named_run(source.model, out) or named_run(named, out)
-    return ServedModel(name=name, source=source, predictor=predictor, run=run, wanted=engine)
+    return ServedModel(name=name, source=source, predictor=predictor, run=run)
 
 
 def served_name(name: str) -> str:

@@ -1,5 +1,4 @@
-"""Runs the server until a signal: SIGTERM and Ctrl-C end it once the waiting requests are answered; SIGHUP loads the
-models again."""
+"""Runs the server until a signal: SIGTERM and Ctrl-C end it once the waiting requests are answered."""
 
 import asyncio
 import gc
@@ -13,7 +12,6 @@ from typing import Any
 import uvicorn
 
 from finetune.commands.serve.guard import Guard
-from finetune.commands.serve.loading import load_one
 from finetune.commands.serve.served_models import ServedModels
 from finetune.errors import UserError, first_line
 
@@ -48,7 +46,6 @@ class ServerRun:
             timeout_graceful_shutdown=SECONDS_TO_END,
         )
         self._server = ModelServer(config)
-        self._loading: asyncio.Task[None] | None = None
 
     def until_stopped(self, bound: socket.socket) -> None:
         """Answers until a signal. Raises UserError where another program listens on the port by now."""
@@ -64,7 +61,6 @@ class ServerRun:
         loop.set_exception_handler(self._fault)
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stop)
-        loop.add_signal_handler(signal.SIGHUP, self._reload)
         await self._server.serve(sockets=[bound])
 
     def _fault(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
@@ -80,23 +76,6 @@ class ServerRun:
         self.log("stopping: the requests that wait are answered")
         self.models.stopping = self._server.should_exit = True
         asyncio.get_running_loop().call_later(SECONDS_TO_ANSWER, self.models.drop_waiting)
-
-    def _reload(self) -> None:
-        if self._loading is None or self._loading.done():
-            self._loading = asyncio.create_task(self._loaded_again())
-
-    async def _loaded_again(self) -> None:
-        """Replaces each model by what its name means now; one that cannot be loaded stays."""
-        for model in list(self.models.by_name.values()):
-            try:
-                new = await asyncio.to_thread(load_one, model.source, model.name, engine=model.wanted)
-            except Exception as error:
-                why = str(error) if isinstance(error, UserError) else first_line(error)
-                self.log(f"{model.name}: cannot be loaded again, the model before it stays: {why}")
-                continue
-            self.models.replace(new)
-            same = new.predictor.fingerprint == model.predictor.fingerprint
-            self.log(f"{model.name}: loaded again, {'the same weights' if same else 'replaced'}")
 
 
 def bound_socket(host: str, port: int) -> socket.socket:

@@ -8,7 +8,6 @@ import pytest
 
 from finetune.commands.serve import model_thread
 from finetune.commands.serve.limits import ServeLimits
-from finetune.commands.serve.meters import Meters
 from finetune.commands.serve.model_thread import ModelThread
 from finetune.commands.serve.refused import Refused
 
@@ -39,7 +38,7 @@ def model() -> Model:
 
 @pytest.fixture
 def thread(model: Model) -> Iterator[ModelThread]:
-    made = ModelThread(LIMITS, name="m", meters=Meters())
+    made = ModelThread(LIMITS, name="m")
     yield made
     model.may.set()
     made.close(10)
@@ -150,7 +149,7 @@ def test_a_request_whose_client_left_is_not_computed(thread: ModelThread, model:
 
 
 def test_a_thread_that_closes_answers_those_that_wait_and_takes_no_more(model: Model) -> None:
-    thread = ModelThread(LIMITS, name="m", meters=Meters())
+    thread = ModelThread(LIMITS, name="m")
     busy(thread, model)
     waits = thread.submit(model.answer, ["waits"], [1])
     model.may.set()
