@@ -64,6 +64,7 @@ GONE: dict[str, tuple[str, str]] = {
         "was where the machines of a run met",
         "Give it to torchrun: --rdzv-backend c10d --rdzv-endpoint node1:29500",
     ),
+    "--bits": ("chose 7 or 8 bits for an export", "Leave it out: --int8 takes what this processor computes exactly"),
     "--collect": (
         "sent runs back from machines that do not see the results folder",
         "Leave it out: with --on ray that is done where it is needed",
@@ -76,6 +77,10 @@ GONE: dict[str, tuple[str, str]] = {
     ),
     "--folds": ("repeated a search on folds", "Hold rows out with --test-share 0.2"),
     "--gpus-each": ("gave a task of Ray more or less than one GPU", "Leave it out, or set --device cpu"),
+    "--keep-fp32": (
+        "left some layers of an export in int8 in fp32",
+        "Leave it out, and say with --tolerance how many points int8 may lose, or leave out --int8",
+    ),
     "--level": (
         "was the share of false alarms where a new file was compared with the dev rows of a run",
         "Predict the file: finetune predict RUN FILE has a note where it is clearly unlike these rows",

@@ -89,14 +89,13 @@ class ExportCheck:
 class ExportFacts:
     """What export.json says. `positions` among the inputs are those that are read, -1 for padding, `(batch, n)`.
 
-    `bits` are those of int8 weights, `kept_fp32` the layers that are not int8. `tolerance` is in points.
+    `bits` are those of int8 weights. `tolerance` is in points.
     """
 
     format: Literal[1] = 1
     engine: Literal["onnx"] = "onnx"
     precision: Literal["fp32", "int8"] = "fp32"
     bits: Literal[8, 7] | None = None
-    kept_fp32: tuple[str, ...] = ()
     inputs: tuple[Input, ...]
     outputs: tuple[Literal["logits", "next"], ...] = ("logits",)
     head: ExportedHead
