@@ -19,7 +19,8 @@ from finetune.data.source import source_of
 from finetune.errors import UserError
 from finetune.models.encoder_sizes import size_of
 from finetune.models.pretrained import resolve
-from finetune.models.tokenizers.load import TextTokenizer, load_text_tokenizer
+from finetune.models.tokenizers.fast import load_fast_tokenizer
+from finetune.models.tokenizers.load import TextTokenizer
 from finetune.models.tokenizers.own_vocabulary import trained_size
 from finetune.runs.recipe import Recipe
 from finetune.task_types.prepare import load_splits
@@ -156,7 +157,8 @@ def _tokenizer(recipe: Recipe) -> TextTokenizer | None:
     if trained_size(recipe):
         size_of(recipe.model)
         return None
-    return load_text_tokenizer(resolve(recipe.model, tokenizer=recipe.tokenizer_folder).folder)
+    found: TextTokenizer = load_fast_tokenizer(resolve(recipe.model, tokenizer=recipe.tokenizer_folder).folder)
+    return found
 
 
 def _without(path: Path, finding: FileFinding) -> FileFinding:

@@ -14,7 +14,8 @@ from finetune.data.messages import percent
 from finetune.data.values import as_text
 from finetune.errors import UserError
 from finetune.models import pretrained
-from finetune.models.tokenizers.load import TextTokenizer, load_text_tokenizer
+from finetune.models.tokenizers.fast import load_fast_tokenizer
+from finetune.models.tokenizers.load import TextTokenizer
 from finetune.runs.recipe import Recipe
 from finetune.task_types.text_inputs.markers import CUT_AROUND
 from finetune.task_types.vocabulary import MANY_UNKNOWN, SOME_UNKNOWN, misfit
@@ -85,7 +86,7 @@ def tokens(parts: Sequence[SplitFile], recipe: Recipe, max_length: int, question
     `question_length` is the limit of a question in tokens.
     """
     try:
-        tokenizer = load_text_tokenizer(pretrained.resolve(recipe.model, tokenizer=recipe.tokenizer_folder).folder)
+        tokenizer = load_fast_tokenizer(pretrained.resolve(recipe.model, tokenizer=recipe.tokenizer_folder).folder)
     except UserError as error:
         what = f"checks of tokens were skipped: {error.what}"
         yield parts[0].found(NO_TOKENS, what=what, remedy=error.way_out)

@@ -35,7 +35,7 @@ from finetune.task_types.pretraining.objectives import LISTED, OBJECTIVES, Objec
 from finetune.task_types.pretraining.pairs import with_next_sentence
 from finetune.task_types.pretraining.pieces import PieceFeatures, pieces
 from finetune.task_types.pretraining.reader import require_pairs, require_words
-from finetune.task_types.pretraining.tokens import cached_tokens, tokens_of
+from finetune.task_types.pretraining.tokens import tokens_of
 from finetune.task_types.pretraining.vocabulary import piece_size, vocabulary_for
 from finetune.task_types.task import Task
 
@@ -119,9 +119,9 @@ class TextStream(Stream["TextTask"]):
     def train_features(
         self, rows: Sequence[Document], tokenizer: "PreTrainedTokenizerBase", max_length: int, watch: Watcher
     ) -> Sequence[Feature]:
-        """Pieces of the documents, whose tokens are kept in the cache unless the documents are in memory."""
+        """Pieces of the documents."""
         vocabulary = vocabulary_for(self.task.objective, tokenizer)
-        tokens = cached_tokens(rows, tokenizer, watch) if isinstance(rows, Documents) else tokens_of(rows, tokenizer)
+        tokens = tokens_of(rows, tokenizer, watch)
         found = pieces(tokens, piece_size(self.task.objective, vocabulary, max_length))
         return PieceFeatures(tokens, found, vocabulary)
 

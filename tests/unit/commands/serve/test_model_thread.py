@@ -2,6 +2,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -130,7 +131,8 @@ def test_a_full_queue_refuses(thread: ModelThread, model: Model) -> None:
 
 def test_a_request_is_dropped_after_its_time_before_it_is_computed(thread: ModelThread, model: Model) -> None:
     busy(thread, model)
-    late = thread.submit(model.answer, ["late"], [1], seconds=0.01)
+    thread.limits = replace(LIMITS, seconds=0.01)
+    late = thread.submit(model.answer, ["late"], [1])
     time.sleep(0.05)
     model.may.set()
     with pytest.raises(Refused) as refused:
