@@ -98,6 +98,10 @@ GONE: dict[str, tuple[str, str]] = {
         "started several processes for each run",
         "Start them with torchrun --standalone --nproc_per_node 2 -m finetune run",
     ),
+    "--null-odds": (
+        "chose a threshold for answers to SQuAD 2.0",
+        "Leave it out: in predictions.json of a run an empty text is no answer",
+    ),
     "--prune": ("stopped trials of a search early", "Give fewer --trials, or fewer train.epochs"),
     "--replicas": ("answered from several replicas of Ray", "Start `finetune serve` on each machine"),
     "--robust": (

@@ -149,10 +149,6 @@ class Scoring(Part[AnyTask], ABC):
         """The predictions, decided again from their probabilities with the task's current options: for `cross_fits`."""
         return list(answers)
 
-    def with_null_odds(self, values: Sequence[Any], odds: Sequence[float]) -> list[Answer]:
-        """Predictions with the null odds, for `calibrate`. Raises UserError where all rows have an answer."""
-        raise UserError(f"all rows of {self.task.name} have an answer", "Leave `null_odds` out")
-
     def _values(self, answers: Sequence[Answer], rows: Sequence[Row]) -> tuple[list[Any], list[Any]]:
         """The labels and the predictions of the rows."""
         return [answer.value for answer in self.labels(rows)], [answer.value for answer in answers]

@@ -37,7 +37,6 @@ def evaluate(
     risk: float | None = None,
     precision: Mapping[str, float] | None = None,
     label_sets: float | None = None,
-    null_odds: Any = None,
     **options: Any,
 ) -> Evaluation:
     """Scores a model on a task, or on rows with the columns that it was trained on; nothing is trained.
@@ -65,7 +64,6 @@ def evaluate(
         risk: Score what `model.predict(..., risk=0.05)` answers, and count the others.
         precision: The same for the share of a label's predictions that must be right, by label.
         label_sets: Count how many labels are in sets of this level, or in intervals.
-        null_odds: For predictions: the odds of no answer of each row id (SQuAD 2.0), a JSON file or a dictionary.
         **options: For predictions: options of the task.
 
     Returns:
@@ -76,8 +74,8 @@ def evaluate(
             predictions, and missing ones.
     """
     if are_answers(model, task, Path(out)):
-        return evaluate_answers(model, task, options, split=split, null_odds=null_odds, data=data_folder)
-    if name := next(iter(options), "null_odds" if null_odds is not None else ""):
+        return evaluate_answers(model, task, options, split=split, data=data_folder)
+    for name in options:
         raise UserError(f"{name}= is for predictions, and {model} is a model", "Leave it out")
     with ExitStack() as stack:
         if not is_path(task):
@@ -93,11 +91,11 @@ def evaluate(
 
 
 def evaluate_answers(
-    answers: Any, task: str, options: Mapping[str, Any], *, split: str | None, null_odds: Any, data: str | Path | None
+    answers: Any, task: str, options: Mapping[str, Any], *, split: str | None, data: str | Path | None
 ) -> Evaluation:
     """`evaluate` of predictions, with the options of the task in a dictionary."""
     source = source_of(None if data is None else Path(data))
-    return score_answers(configured(find(task), options), answers, source=source, split=split, null_odds=null_odds)
+    return score_answers(configured(find(task), options), answers, source=source, split=split)
 
 
 def evaluate_named(

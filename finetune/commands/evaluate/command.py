@@ -57,9 +57,6 @@ def evaluate_command(
     risk: Risk = None,
     precision: Precision = None,
     label_sets: LabelSets = None,
-    null_odds: Annotated[
-        Path | None, typer.Option(help="For predictions (SQuAD 2.0): JSON with the odds of no answer of each id.")
-    ] = None,
     force: Replace = False,
     data: Data = None,
     out: Out = RESULTS,
@@ -70,11 +67,9 @@ def evaluate_command(
     """Prints the scores of each split."""
     others, given = split_arguments(settings or [])
     if are_answers(model, task, out):
-        found = evaluate_answers(Path(model), task, given, split=split, null_odds=null_odds, data=data)
+        found = evaluate_answers(Path(model), task, given, split=split, data=data)
         _print_scores(found, as_json=as_json)
         return
-    if null_odds is not None:
-        raise UserError(f"--null-odds is for a file of predictions, and {model} is none", "Leave it out")
     asked = asked_answers(coverage, risk, precision, label_sets)
     _require_task(task, others)
     if predictions is not None:
@@ -99,15 +94,14 @@ def evaluate_command(
 
 
 def _print_scores(found: Evaluation, *, as_json: bool) -> None:
-    """Prints the scores of predictions, with three digits as official scripts do, and the thresholds."""
+    """Prints the scores of predictions, with three digits as official scripts do."""
     for note in found.notes:
         say(one_line(note_line(note)), err=True)
     if as_json:
-        echo(json.dumps(found.scores | ({"thresholds": found.thresholds} if found.thresholds else {})))
+        echo(json.dumps(found.scores))
         return
     for split, scores in found.scores.items():
         words = [f"{name} {found.task.metric(name).scaled(score):.3f}" for name, score in scores.items()]
-        words += [f"{name} {value:.6g}" for name, value in found.thresholds.items()]
         echo(f"{split} {', '.join(words)}")
 
 

@@ -37,7 +37,7 @@ TASKS: list[Task] = [*every_shape(), marked_task(name="toy-markers", read_at="ma
 TRACED = {
     "toy-cats": "modernbert",
     "toy-tags-sentence": "albert",
-    "toy-spans-1": "longformer",
+    "toy-spans-1": "electra",
 }
 """Heads on one vector, on words and on positions, in families that are built in other ways; `make nightly` has all."""
 
@@ -70,6 +70,10 @@ def assert_exported(task: Task, encoder: Path, folder: Path, recipe: Recipe) -> 
     save_checkpoint(model, folder / "model", tokenizer, settings)
     file = folder / "model.onnx"
     again = load_trained(folder / "model", task.head)
+    if again.backbone.config.model_type == "longformer":
+        with pytest.raises(UserError, match="longformer"):
+            write_graph(again, file)
+        return
     write_graph(again, file)
     session = onnxruntime.InferenceSession(file, providers=["CPUExecutionProvider"])
     assert [one.name for one in session.get_inputs()] == list(graph_inputs(again))
