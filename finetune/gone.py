@@ -70,7 +70,10 @@ GONE: dict[str, tuple[str, str]] = {
         "Leave it out: with --on ray that is done where it is needed",
     ),
     "--cpus-each": ("gave a task of Ray more cores than one", "Leave it out"),
-    "--engine": ("chose ONNX or OpenVINO for an export", "Leave it out: an export is an ONNX graph"),
+    "--engine": (
+        "chose what computes a model",
+        "Leave it out, and name the folder of an ONNX graph: finetune export RUN -o FOLDER writes one",
+    ),
     "--extend": (
         "added words of a text to the vocabulary of a model",
         "Train a vocabulary for a new encoder: finetune tokenizer TEXTS -o FOLDER",

@@ -48,14 +48,13 @@ class Served:
 @contextmanager
 def served(
     *runs: Path,
-    engine: str | None = None,
     limits: ServeLimits | None = None,
     token: str = "",
     examples: bool = True,
     log_texts: bool = False,
 ) -> Iterator[Served]:
     """A server of these runs, which ends with the block."""
-    loaded = load_models([ModelSource(model=str(run), device="cpu") for run in runs], engine=engine, watch=unwatched)
+    loaded = load_models([ModelSource(model=str(run), device="cpu") for run in runs], watch=unwatched)
     models, lines = ServedModels(loaded, limits or ServeLimits()), list[str]()
 
     def log_rows(rows: Sequence[Any]) -> None:

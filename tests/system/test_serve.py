@@ -278,7 +278,7 @@ def test_an_export_is_served_by_the_name_of_its_run(copied_run: Callable[[str], 
 
     run = copied_run("sentence")
     export_command(str(run), run / "onnx", quiet=True)
-    with served(run, engine="onnx") as exported, served(run) as trained:
+    with served(run / "onnx") as exported, served(run) as trained:
         answers = [one.post("/predict", {"rows": ["the cat", ""]}).json()["predictions"] for one in (exported, trained)]
         (about,) = exported.get("/about").json()["models"]
         assert (about["engine"], about["explain"], about["name"]) == ("onnx fp32", False, "reviews")

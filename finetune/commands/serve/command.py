@@ -16,7 +16,6 @@ from finetune.cli.options import note_line
 from finetune.cli.progress import watching
 from finetune.cli.terminal import echo, one_line, say
 from finetune.errors import UserError
-from finetune.inference.exported.find import model_for_engine
 from finetune.inference.model_source import ModelSource
 from finetune.training.targets import split_arguments
 
@@ -34,10 +33,6 @@ def serve_command(
     ],
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes one that is free.")] = 8000,
     host: Annotated[str, typer.Option(help="Where to listen; 0.0.0.0: other machines reach it, too.")] = "127.0.0.1",
-    engine: Annotated[
-        str | None,
-        typer.Option(help="torch, or onnx with an export in the run's folder; default: torch."),
-    ] = None,
     token_env: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="The environment variable with the token that requests must have."),
@@ -59,22 +54,17 @@ def serve_command(
 
     with bound_socket(host, port) as bound:
         for name in names:
-            load_for(
-                model_for_engine(name, engine, out=out),
-                "" if quiet else f"loading {name}",
-                "finetune.inference.predictor",
-            )
+            load_for(name, "" if quiet else f"loading {name}", "finetune.inference.predictor")
         from finetune.commands.serve.guard import Access
 
         how: dict[str, Any] = {"task": task, "out": str(out), "temperature": settings.get("temperature")}
         sources = [ModelSource(model=name, device=device, **how) for name in names]
         access = Access(host=host, token=token)
-        _serve(sources, engine, access, bound, token_env, examples=examples, log_texts=log_texts, quiet=quiet)
+        _serve(sources, access, bound, token_env, examples=examples, log_texts=log_texts, quiet=quiet)
 
 
 def _serve(
     sources: Sequence[ModelSource],
-    engine: str | None,
     access: "Access",
     bound: socket.socket,
     token_env: str | None,
@@ -91,7 +81,7 @@ def _serve(
     from finetune.commands.serve.served_models import ServedModels
 
     with watching(quiet=quiet) as watch:
-        loaded = load_models(sources, engine=engine, watch=watch)
+        loaded = load_models(sources, watch=watch)
     served = ServedModels(loaded, ServeLimits())
     log, log_rows = unlogged if quiet else _log, _log_rows if log_texts else unlogged
     app = build_app(served, access=access, examples=examples, log=log, log_rows=log_rows)
