@@ -34,6 +34,7 @@ GONE: dict[str, tuple[str, str]] = {
         "wrote the card of a model",
         "finetune push RUN OWNER/NAME sends one, and finetune export RUN -o FOLDER writes one",
     ),
+    "replace": ("set what masked tokens become", "Leave it out: 80 % become [MASK], 10 % a random token, 10 % stay"),
     "score": ("scored a file of predictions", "finetune evaluate predictions.json TASK does"),
     "cp": ("copied a recipe", "finetune init NAME > mine.toml does"),
     "soup": (
@@ -126,6 +127,7 @@ GONE: dict[str, tuple[str, str]] = {
 # Settings that are gone, with the value that they had when nobody set them: recipes in records hold every setting.
 DEFAULTS: dict[str, Any] = {
     "options.generator_size": 0.25,
+    "options.replace": [0.8, 0.1, 0.1],
     "together": {"tasks": [], "sampling": "proportion", "weights": {}},
     "train.momentum": 0.9,
     "train.slant_ratio": 32.0,

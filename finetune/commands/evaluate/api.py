@@ -12,8 +12,8 @@ from finetune.api.quiet import plainly, quiet_for
 from finetune.commands.evaluate.answers import are_answers, score_answers
 from finetune.data.source import source_of
 from finetune.errors import UserError
-from finetune.inference.asked import NOTHING, AskedAnswers, asked_answers
-from finetune.runs.events import Event, Note, Watcher, unwatched
+from finetune.inference.asked import asked_answers
+from finetune.runs.events import unwatched
 from finetune.task_types.options import configured
 from finetune.task_types.registry import find
 
@@ -81,10 +81,12 @@ def evaluate(
         if not is_path(task):
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
             task = stack.enter_context(in_memory(task, folder))
-        return evaluate_named(
-            model_name(model), str(task), split=split, device=device, out=Path(out), watch=unwatched,
-            data=None if data_folder is None else Path(data_folder),
-            predictions=None if predictions is None else Path(predictions),
+        stack.enter_context(quiet_for(model_name(model)))
+        from finetune.commands.evaluate.scoring import evaluate_model
+
+        return evaluate_model(
+            model_name(model), str(task), source=source_of(data_folder), out=Path(out), watch=unwatched, split=split,
+            device=device, predictions=None if predictions is None else Path(predictions),
             options=named_options(text=text, label=label, encoding=encoding, sheet=sheet), force=force,
             asked=asked_answers(coverage, risk, precision, label_sets),
         )  # fmt: skip
@@ -94,37 +96,4 @@ def evaluate_answers(
     answers: Any, task: str, options: Mapping[str, Any], *, split: str | None, data: str | Path | None
 ) -> Evaluation:
     """`evaluate` of predictions, with the options of the task in a dictionary."""
-    source = source_of(None if data is None else Path(data))
-    return score_answers(configured(find(task), options), answers, source=source, split=split)
-
-
-def evaluate_named(
-    model: str,
-    task: str,
-    *,
-    split: str | None,
-    predictions: Path | None,
-    data: Path | None,
-    device: str | None,
-    out: Path,
-    watch: Watcher,
-    options: Mapping[str, str],
-    force: bool,
-    asked: AskedAnswers = NOTHING,
-) -> Evaluation:
-    """`evaluate` on what is named, with a watcher of progress; `options` are the columns and encoding of a file."""
-    notes: list[str] = []
-
-    def noting(event: Event) -> None:
-        watch(event)
-        if isinstance(event, Note):
-            notes.append(event.text)
-
-    with quiet_for(model):
-        from finetune.commands.evaluate import scoring as evaluating
-
-        found, scores, answered = evaluating.evaluate_model(
-            model, task, source=source_of(data), out=out, watch=noting, split=split, device=device,
-            predictions=predictions, options=options, force=force, asked=asked,
-        )  # fmt: skip
-    return Evaluation(task=found, scores=scores, notes=tuple(notes), answered=answered)
+    return score_answers(configured(find(task), options), answers, source=source_of(data), split=split)

@@ -26,10 +26,11 @@ from finetune.cli.options import note_line
 from finetune.cli.progress import watching
 from finetune.cli.terminal import echo, one_line, say
 from finetune.commands.evaluate.answers import are_answers
-from finetune.commands.evaluate.api import evaluate_answers, evaluate_named
+from finetune.commands.evaluate.api import evaluate_answers
 from finetune.data.files import is_data
 from finetune.data.outputs import require_replaceable_output
 from finetune.data.paths import require_here
+from finetune.data.source import source_of
 from finetune.errors import UserError, nearest
 from finetune.inference.asked import asked_answers
 from finetune.inference.unsure import answered_words
@@ -76,10 +77,13 @@ def evaluate_command(
         reads = [model, task, *given.values()]
         require_replaceable_output(predictions, endings=[".parquet"], reads=reads, force=force)
     load_for(model, "" if quiet else f"{task}: loading {model}", "finetune.commands.evaluate.scoring")
+    from finetune.commands.evaluate.scoring import evaluate_model
+
     with watching(quiet=quiet) as watch:
-        found = evaluate_named(
-            model, task, split=split, predictions=predictions, data=data, device=device, out=out, watch=watch,
-            options={name: str(value) for name, value in given.items()}, force=force, asked=asked,
+        found = evaluate_model(
+            model, task, source=source_of(data), out=out, watch=watch, split=split, device=device,
+            predictions=predictions, options={name: str(value) for name, value in given.items()}, force=force,
+            asked=asked,
         )  # fmt: skip
     if predictions is not None and not quiet:
         say(f"predictions: {predictions}", err=True)

@@ -7,10 +7,9 @@ from finetune.api.model import Model
 from finetune.api.quiet import plainly, quiet
 from finetune.api.run import Run
 from finetune.commands.export.result import Export
-from finetune.commands.export.wanted import TOLERANCE, WantedExport, wanted_export
+from finetune.commands.export.wanted import TOLERANCE, wanted_export
 from finetune.data.source import source_of
-from finetune.runs.events import Watcher, unwatched
-from finetune.task_types import registry
+from finetune.runs.events import unwatched
 
 
 @plainly
@@ -47,18 +46,9 @@ def export(
             than is tolerated, and for a folder that may not be written.
     """
     wanted = wanted_export(Path(path), int8=int8, tolerance=tolerance, force=force)
-    return export_named(
-        model_name(model), wanted, task=task, data=None if data_folder is None else Path(data_folder), out=Path(out),
-        watch=unwatched,
-    )  # fmt: skip
-
-
-def export_named(
-    model: str, wanted: WantedExport, *, task: str | None, data: Path | None, out: Path, watch: Watcher
-) -> Export:
-    """`export` of what is named, with a watcher of progress."""
     with quiet():
         from finetune.commands.export.exporting import export_model
 
-        named = None if task is None else registry.find(task)
-        return export_model(model, wanted, task=named, source=source_of(data), out=out, watch=watch)
+        return export_model(
+            model_name(model), wanted, task=task, source=source_of(data_folder), out=Path(out), watch=unwatched
+        )

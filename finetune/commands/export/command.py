@@ -13,10 +13,10 @@ from finetune.cli.next_commands import GivenOptions
 from finetune.cli.progress import watching
 from finetune.cli.tables import Column, FittedTable, columns
 from finetune.cli.terminal import echo, one_line
-from finetune.commands.export.api import export_named
 from finetune.commands.export.result import Export
 from finetune.commands.export.wanted import TOLERANCE, wanted_export
 from finetune.data.messages import shown, size_words, so_many
+from finetune.data.source import source_of
 
 MOST_CHANGED = 10  # rows that are printed
 
@@ -39,8 +39,10 @@ def export_command(
     wanted = wanted_export(folder, int8=int8, tolerance=tolerance, force=force)
     silent = quiet or as_json
     load_libraries("" if silent else f"{folder}: loading {model}", "finetune.commands.export.exporting")
+    from finetune.commands.export.exporting import export_model
+
     with watching(quiet=silent) as watch:
-        found = export_named(model, wanted, task=task, data=data, out=out, watch=watch)
+        found = export_model(model, wanted, task=task, source=source_of(data), out=out, watch=watch)
     if as_json:
         echo(json.dumps(found.as_json(), default=str))
         return

@@ -39,7 +39,7 @@ from finetune.models.model import EncoderWithHead
 from finetune.runs.environment import versions
 from finetune.runs.events import Note, Watcher, Working
 from finetune.runs.folder import RunFolder
-from finetune.task_types.task import Task
+from finetune.task_types.registry import find
 
 FEW = 200  # rows, of which one answer is 0.5 % and more
 FULL = ("no", "fp32")  # precisions of an engine
@@ -50,15 +50,16 @@ WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
 
 
 def export_model(
-    model: str, wanted: WantedExport, *, task: Task | None, source: Source, out: Path, watch: Watcher
+    model: str, wanted: WantedExport, *, task: str | None, source: Source, out: Path, watch: Watcher
 ) -> Export:
     """Writes the folder of an export. Raises UserError where it does not answer as the run does, and writes nothing."""
-    predictor = load_predictor(model, task=task, out=out, watch=watch, device="cpu")
+    named = None if task is None else find(task)
+    predictor = load_predictor(model, task=named, out=out, watch=watch, device="cpu")
     trained = predictor.folder
     assert trained is not None
     engine = predictor.torch_engine  # of a run, not of an export
     run = run_to_export(model, out)
-    rows = checked_rows(predictor, run, source, named=task)
+    rows = checked_rows(predictor, run, source, named=named)
     with _written_export(wanted) as scratch:
         _copy_settings(trained, scratch)
         graph = load_trained(trained, predictor.task.head)
@@ -70,7 +71,7 @@ def export_model(
             watch(Working("weights to int8"))
             _in_int8(scratch, wanted.bits)
         _describe(scratch, facts)
-        export = load_predictor(scratch, task=task)
+        export = load_predictor(scratch, task=named)
         watch(Working(f"checking {so_many(len(rows))}"))
         checked = checked_export(predictor, export, rows, record=None if run is None else run.record())
         _require_as_good(checked, wanted, predictor)

@@ -45,8 +45,6 @@ if TYPE_CHECKING:
     from finetune.models.backbone import Backbone
     from finetune.models.head import Head
 
-Share = Annotated[float, Field(ge=0, le=1)]
-REPLACE = (0.8, 0.1, 0.1)
 METRICS = (perplexity, probability, masked_accuracy)
 
 
@@ -139,13 +137,13 @@ class TextStream(Stream["TextTask"]):
             features = with_next_sentence(features, generator, size=size)
         if not self.task.objective_type.masked:
             return next_words(features)
-        masking = Masking(share=self.task.mask_share, replace=self.task.replace, unit=self.task.mask)
+        masking = Masking(share=self.task.mask_share, unit=self.task.mask)
         return masking.masked(features, generator)
 
 
 @dataclass(frozen=True, kw_only=True)
 class TextTask(Task):
-    """Pre-training on a text (Devlin et al. 2019, section 3.1; Table 5 for `ltr`; Table 8 for `replace`).
+    """Pre-training on a text (Devlin et al. 2019, section 3.1; Table 5 for `ltr`).
 
     A row is a document. It is scored on words of dev that its text alone chose: the perplexity of a word, its inverse
     `probability`, and the share of words that was predicted; with pairs also whether they follow each other.
@@ -156,9 +154,6 @@ class TextTask(Task):
     objective: ObjectiveName = option("mlm", LISTED)
     mask: MaskUnit = option("tokens", "what is masked: tokens or whole words")
     mask_share: Annotated[float, Field(gt=0, le=0.9)] = option(0.15, "share of the tokens that is predicted")
-    replace: Annotated[tuple[Share, ...], Field(min_length=3, max_length=3)] = option(
-        REPLACE, "shares of these that become [MASK], a random token, and stay"
-    )
     row_type = Document
     codec_class = TextCodec
     scoring_class = TextScoring
@@ -166,17 +161,12 @@ class TextTask(Task):
     stream_class = TextStream
 
     def __post_init__(self) -> None:
-        """Raises UserError for shares that do not add up to 1, and for masks where nothing is masked."""
+        """Raises UserError for masks where nothing is masked."""
         object.__setattr__(self, "metrics", (*METRICS, next_accuracy) if self.paired else METRICS)
         object.__setattr__(self, "version", self.objective_type.version)
         super().__post_init__()
-        if abs(sum(self.replace) - 1) > 1e-9:
-            raise UserError(
-                f"replace is {list(self.replace)}, whose sum is not 1", "Give three shares: replace=[0.8,0.1,0.1]"
-            )
-        if not self.objective_type.masked and (self.mask != "tokens" or tuple(self.replace) != REPLACE):
-            setting = "mask" if self.mask != "tokens" else "replace"
-            raise UserError(f"objective={self.objective} masks nothing, and {setting} is set", f"Leave {setting} out")
+        if not self.objective_type.masked and self.mask != "tokens":
+            raise UserError(f"objective={self.objective} masks nothing, and mask is set", "Leave mask out")
 
     @property
     def paired(self) -> bool:

@@ -93,7 +93,7 @@ def test_objectives_that_see_different_words_do_not_compare(corpus: Path, in_pro
 def test_what_follows_a_run(corpus: Path, in_process: InProcess) -> None:
     """Other text is scored and predicted; what makes no sense of text is one line."""
     folder = corpus.parent
-    assert in_process("run", "corpus.txt", *TINY_RUN, "replace=[1,0,0]", data="")[0] == 0
+    assert in_process("run", "corpus.txt", *TINY_RUN, "mask=words", data="")[0] == 0
     (record,) = all_records(folder / "results")
     code, _, err = in_process("run", "corpus.txt", f"model={record.id}", "frozen=true", *TINY_RUN[1:], data="")
     assert code == 2
