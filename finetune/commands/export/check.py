@@ -50,7 +50,7 @@ def checked_export(
     accelerator = build_accelerator(torch.device("cpu"), "fp32")
     first = replace(run, engine=replace(run.torch_engine, accelerator=accelerator))
     sides = [_answered(each, rows) for each in (first, export)]
-    largest, most = _differences(*(logits for logits, _ in sides), words=run.engine.pretrains)
+    largest, most = _differences(*(logits for logits, _ in sides))
     answers = [given for _, given in sides]
     changed = _changed(run.task, rows, *answers)
     metric = run.task.metrics[0]
@@ -73,16 +73,12 @@ def _answered(predictor: Predictor, rows: Sequence[Row]) -> tuple[list[np.ndarra
     return logits, predictor.task.codec.decode(logits, features, rows)
 
 
-def _differences(ours: Sequence[np.ndarray], theirs: Sequence[np.ndarray], *, words: bool) -> tuple[float, float]:
-    """The largest difference of logits, and the largest logit of the run; infinite where their shapes differ.
-
-    Of words their losses are compared: next to them is a token's id.
-    """
+def _differences(ours: Sequence[np.ndarray], theirs: Sequence[np.ndarray]) -> tuple[float, float]:
+    """The largest difference of logits, and the largest logit of the run; infinite where their shapes differ."""
     largest = most = 0.0
     if [each.shape for each in ours] != [each.shape for each in theirs]:
         return float("inf"), 1.0
-    for own, other in zip(ours, theirs, strict=True):
-        a, b = (np.delete(own, 1, -1), np.delete(other, 1, -1)) if words else (own, other)
+    for a, b in zip(ours, theirs, strict=True):
         there = np.isfinite(a)
         if (there != np.isfinite(b)).any():
             return float("inf"), 1.0
@@ -128,6 +124,6 @@ def _scores(metric: Metric, found: Difference) -> ScoresOfBoth | None:
 
 
 def _lost(metric: Metric, found: Difference) -> float:
-    """The points that the export lost; of scores that may differ by orders of magnitude the percent."""
-    lost = 100 * (found.b / found.a - 1) if metric.magnitudes else metric.scaled(found.value)
+    """The points that the export lost."""
+    lost = metric.scaled(found.value)
     return -lost if metric.greater_is_better else lost

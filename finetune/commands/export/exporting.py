@@ -11,7 +11,7 @@ from typing import cast
 
 from finetune.analysis.card import model_card
 from finetune.commands.export.check import CheckedExport, checked_export
-from finetune.commands.export.graph import graph_inputs, graph_outputs, write_graph
+from finetune.commands.export.graph import graph_inputs, write_graph
 from finetune.commands.export.int8 import quantize
 from finetune.commands.export.result import Export
 from finetune.commands.export.rows import checked_rows, run_to_export
@@ -58,6 +58,8 @@ def export_model(
     trained = predictor.folder
     assert trained is not None
     engine = predictor.torch_engine  # of a run, not of an export
+    if engine.pretrains:
+        raise UserError(f"{model} predicts words of a text, and is not exported", "Fine-tune it first, with model=RUN")
     run = run_to_export(model, out)
     rows = checked_rows(predictor, run, source, named=named)
     with _written_export(wanted) as scratch:
@@ -149,11 +151,9 @@ def _facts(model: EncoderWithHead, wanted: WantedExport, *, padded_up_to: int | 
         precision="int8" if wanted.bits else "fp32",
         bits=wanted.bits,  # type: ignore[arg-type]
         inputs=cast(tuple[Input, ...], graph_inputs(model)),
-        outputs=graph_outputs(model),  # type: ignore[arg-type]
         head=ExportedHead(
             labels=model.head.labels,
             by_position=model.by_position,
-            vocabulary=model.head.vocabulary,
             most_tokens=most_tokens(model.backbone.encoder),
             padded_up_to=padded_up_to,
         ),
@@ -204,9 +204,8 @@ def lost_too_much(checked: CheckedExport, wanted: WantedExport) -> UserError:
         what = f"int8 has {metric.name} undefined, and {changed}, where `tolerance` is {wanted.tolerance:g} % of them"
     else:
         low, high = facts.score.interval or (facts.score.difference, facts.score.difference)
-        unit = "%" if metric.magnitudes else "points"
         what = (
-            f"int8 loses {checked.lost:.2f} {unit} of {metric.name}, and `tolerance` is {wanted.tolerance:g}: "
+            f"int8 loses {checked.lost:.2f} points of {metric.name}, and `tolerance` is {wanted.tolerance:g}: "
             f"{facts.score.run:.2f} became {facts.score.export:.2f} (95 %: {low:+.2f} to {high:+.2f}), {changed}"
         )
     more = f"`tolerance` {math.ceil(10 * checked.lost) / 10:g}, or " * (checked.lost <= MOST_TOLERANCE)

@@ -9,13 +9,11 @@ from finetune.inference.exported.export_facts import GRAPH, ExportFacts
 from finetune.inference.exported.sessions import open_session
 from finetune.inference.exported.this_machine import saturates, this_machine
 from finetune.models.tokenizers.fast import load_fast_tokenizer
-from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.events import Note, Watcher
-from finetune.task_types.task import Task
 
 
 def load_exported(
-    folder: Path, facts: ExportFacts, *, task: Task, device: str | None, watch: Watcher
+    folder: Path, facts: ExportFacts, *, device: str | None, watch: Watcher
 ) -> tuple[ExportedEngine, Any]:
     """The engine of an export's folder, and its tokenizer, with a note where it was made for another machine.
 
@@ -23,15 +21,11 @@ def load_exported(
     """
     if device not in (None, "cpu"):
         raise UserError(f"{folder} is an export, which predicts on a CPU and not on {device}", "Leave `device` out")
-    session = open_session(folder / GRAPH, facts)
-    load = load_tokenizer if facts.head.vocabulary else load_fast_tokenizer  # masks and decodes words
-    tokenizer = load(folder)
+    session = open_session(folder / GRAPH)
+    tokenizer = load_fast_tokenizer(folder)
     if note := machine_note(folder, facts):
         watch(Note(note))
-    engine = ExportedEngine(
-        session=session, exported=facts, pad_id=tokenizer.pad_token_id, watch=watch, reduce=task.codec.reduced
-    )
-    return engine, tokenizer
+    return ExportedEngine(session=session, exported=facts, pad_id=tokenizer.pad_token_id, watch=watch), tokenizer
 
 
 def machine_note(folder: Path, facts: ExportFacts) -> str:

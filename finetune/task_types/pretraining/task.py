@@ -1,6 +1,6 @@
 """Unlabelled text: an encoder is trained to predict words, and which text follows another."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
@@ -28,7 +28,7 @@ from finetune.runs.events import Watcher
 from finetune.task_types.declared_options import option
 from finetune.task_types.explained import NamedText
 from finetune.task_types.parts import Answer, Codec, Explainer, Scoring, Stream
-from finetune.task_types.pretraining.decode import labels_of_document, predictions_of, reduced_outputs
+from finetune.task_types.pretraining.decode import labels_of_document, predictions_of
 from finetune.task_types.pretraining.dev import dev_tokens, pair_features, word_features
 from finetune.task_types.pretraining.masks import Masking, MaskUnit, next_words
 from finetune.task_types.pretraining.objectives import LISTED, OBJECTIVES, Objective, ObjectiveName
@@ -64,9 +64,6 @@ class TextCodec(Codec["TextTask"]):
         self, logits: Sequence[np.ndarray], features: Sequence[Feature], rows: Sequence[Document]
     ) -> list[Answer]:
         return [Answer(value=found) for found in predictions_of(logits, features, rows, paired=self.task.paired)]
-
-    def reduced(self, outputs: Mapping[str, np.ndarray], feature: Feature) -> np.ndarray:
-        return reduced_outputs(outputs, feature)
 
     def cells(self, answer: Answer, row: Document) -> dict[str, Any]:
         """The predicted words, and the perplexity of a word."""
