@@ -92,6 +92,7 @@ GONE: dict[str, tuple[str, str]] = {
     "--live": ("wrote a page while runs trained", "Leave it out: the terminal shows progress, and --track sends it"),
     ".html": ("wrote tables as pages", "Write .md or .csv"),
     ".tex": ("wrote tables for LaTeX", "Write .md or .csv: `pandoc TABLE.md -o TABLE.tex` makes LaTeX of it"),
+    "--log-texts": ("printed the rows of requests", "Leave it out, and print them where they are sent"),
     "--machines": (
         "trained each run on several machines",
         "Start it on each of them with torchrun --nnodes 2 --nproc_per_node 4 -m finetune run",

@@ -19,7 +19,6 @@ from finetune.task_types.label_relations import with_relations
 from finetune.task_types.mistaken_labels import with_mistakes
 from finetune.task_types.own_data import OPTIONS, every_option, guessed, own_table, setting_texts, usable_labels
 from finetune.task_types.starting_recipe import MODEL, fitting_length
-from finetune.task_types.types import named_type
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,18 +74,8 @@ def check_data(path: str, settings: Mapping[str, Any]) -> CheckReport:
     parts = tuple(part_of(split, layout, table, by_column=by_column) for split, table in tables.items())
     fitting = fitting_length(layout, tables["train"].columns, recipe.model)
     length = recipe.max_length if "max_length" in settings else fitting
-    most = _capped(layout, recipe)
-    of_tokens = tokens([part for part in parts if part.has(layout.text)], recipe, length, most)
+    of_tokens = tokens([part for part in parts if part.has(layout.text)], recipe, length)
     return CheckReport(layout=layout, parts=parts, findings=tuple(worst_first([*findings(parts, CHECKS), *of_tokens])))
-
-
-def _capped(layout: Layout, recipe: Recipe) -> int:
-    """Token limit of the first input, from the recipe or the task type; 0 for none."""
-    kind = named_type(layout.shape)
-    if not kind.capped:
-        return 0
-    given = recipe.options.get(kind.capped)
-    return given if isinstance(given, int) else int(getattr(kind.task_class, kind.capped))
 
 
 def _recipe(path: str, settings: Mapping[str, Any]) -> Recipe:

@@ -16,7 +16,7 @@ Whatever is refused is `{"error": "what is wrong. How to fix it"}` with a status
 request but `GET` of `/`, `/health` and `/ready` needs `Authorization: Bearer TOKEN`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from fastapi import FastAPI
@@ -46,11 +46,10 @@ def build_app(
     access: Access,
     examples: bool = True,
     log: Callable[[str], None] = unlogged,
-    log_rows: Callable[[Sequence[Any]], None] = unlogged,
 ) -> Guard:
     """The application of these models; with `examples`, `/about` has rows of dev.
 
-    `log` gets a line for each request, without any of its text; `log_rows` the rows of one.
+    `log` gets a line for each request, without any of its text.
     """
     app = FastAPI(title="finetune", version=__version__, docs_url=None, redoc_url=None)
     server = ServerPaths(models, examples=examples)
@@ -58,7 +57,7 @@ def build_app(
         app.add_api_route(path, endpoint, methods=["GET"], include_in_schema=path != "/")
     bodies = Bodies(models.limits)
     for name, model in models.by_name.items():
-        paths = ModelPaths(models, model, bodies=bodies, log_rows=log_rows)
+        paths = ModelPaths(models, model, bodies=bodies)
         for prefix in ["", f"/{name}"] if len(models.by_name) == 1 else [f"/{name}"]:
             for path in PATHS:
                 endpoint, described = paths.endpoint(path), paths.described(path)

@@ -38,7 +38,6 @@ def serve_command(
         typer.Option(metavar="NAME", help="The environment variable with the token that requests must have."),
     ] = None,
     examples: Annotated[bool, typer.Option(help="Show rows of dev on the page.")] = True,
-    log_texts: Annotated[bool, typer.Option("--log-texts", help="Print the rows of requests, too.")] = False,
     task: TaskOf = None,
     out: Out = RESULTS,
     device: Device = None,
@@ -60,7 +59,7 @@ def serve_command(
         how: dict[str, Any] = {"task": task, "out": str(out), "temperature": settings.get("temperature")}
         sources = [ModelSource(model=name, device=device, **how) for name in names]
         access = Access(host=host, token=token)
-        _serve(sources, access, bound, token_env, examples=examples, log_texts=log_texts, quiet=quiet)
+        _serve(sources, access, bound, token_env, examples=examples, quiet=quiet)
 
 
 def _serve(
@@ -70,10 +69,9 @@ def _serve(
     token_env: str | None,
     *,
     examples: bool,
-    log_texts: bool,
     quiet: bool,
 ) -> None:
-    """Answers from this process; `examples`: `/about` has rows of dev, `log_texts`: the log the rows of requests."""
+    """Answers from this process; `examples`: `/about` has rows of dev."""
     from finetune.commands.serve.app import build_app, unlogged
     from finetune.commands.serve.limits import ServeLimits
     from finetune.commands.serve.loading import load_models
@@ -83,8 +81,8 @@ def _serve(
     with watching(quiet=quiet) as watch:
         loaded = load_models(sources, watch=watch)
     served = ServedModels(loaded, ServeLimits())
-    log, log_rows = unlogged if quiet else _log, _log_rows if log_texts else unlogged
-    app = build_app(served, access=access, examples=examples, log=log, log_rows=log_rows)
+    log = unlogged if quiet else _log
+    app = build_app(served, access=access, examples=examples, log=log)
     _greet(loaded, access, bound.getsockname()[1], token_env)
     ServerRun(app, served, log=_log).until_stopped(bound)
 
@@ -135,8 +133,3 @@ def _greet(models: Sequence["ServedModel"], access: "Access", port: int, token_e
 
 def _log(line: str) -> None:
     echo(one_line(line), err=True)
-
-
-def _log_rows(rows: Sequence[Any]) -> None:
-    for row in rows:
-        echo(one_line(f"  {row}"), err=True)

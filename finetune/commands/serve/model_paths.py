@@ -1,6 +1,6 @@
 """The paths of one model: predictions of rows, and an explanation of one."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -15,15 +15,13 @@ from finetune.commands.serve.served_model import ServedModel
 from finetune.commands.serve.served_models import ServedModels
 from finetune.commands.serve.server_paths import Endpoint
 
-LogRows = Callable[[Sequence[Any]], None]
-
 
 class ModelPaths:
     """The endpoints of a model."""
 
-    def __init__(self, models: ServedModels, model: ServedModel, *, bodies: Bodies, log_rows: LogRows) -> None:
+    def __init__(self, models: ServedModels, model: ServedModel, *, bodies: Bodies) -> None:
         self.models, self.model, self.limits = models, model, models.limits
-        self.bodies, self.log_rows = bodies, log_rows
+        self.bodies = bodies
         self._explanations = 0
 
     def endpoint(self, path: str) -> Endpoint:
@@ -41,7 +39,6 @@ class ModelPaths:
         async with self.bodies.read(request) as given:
             rows = sent_rows(given, self.limits)
             tokens = tokens_of_rows(rows, self.limits)
-            self.log_rows(rows)
             found = await self.models.compute(request, self.model.name, self.model.predict, rows, tokens)
         return json_response({"predictions": found, "model": self.model.name})
 
