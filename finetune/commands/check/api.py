@@ -13,7 +13,6 @@ from finetune.checks.finding import FileFinding
 from finetune.commands.check.corpus import CorpusFacts, corpus_facts
 from finetune.commands.check.fix import require_place_for_copy, write_fixed
 from finetune.commands.check.run_checks import CheckReport, check_data
-from finetune.commands.check.tokenization import NO_TOKENS
 from finetune.data.messages import so_many
 from finetune.data.source import source_of
 from finetune.errors import UserError
@@ -25,7 +24,7 @@ from finetune.models.tokenizers.own_vocabulary import trained_size
 from finetune.runs.recipe import Recipe
 from finetune.task_types.prepare import load_splits
 from finetune.task_types.pretraining.own import is_text, own_text
-from finetune.training.first_runs import recipe_named, with_run
+from finetune.training.first_runs import with_run
 from finetune.training.targets import expand_targets
 
 if TYPE_CHECKING:
@@ -128,17 +127,7 @@ def findings_of(path: str, settings: dict[str, Any], out: Path) -> Findings:
         if is_text(path, options):
             return findings_of_text(path, with_run(settings, out))
         found = check_data(path, with_run(settings, out))
-        if recipe_named(str(settings.get("model", ""))) is not None:
-            found = replace(found, findings=tuple(_before_its_run(one, settings["model"]) for one in found.findings))
     return Findings(layout=found.layout, parts=found.parts, findings=found.findings)
-
-
-def _before_its_run(finding: FileFinding, model: str) -> FileFinding:
-    """What is found without a tokenizer, where a recipe as the model trains its vocabulary first."""
-    if finding.code != NO_TOKENS.code:
-        return finding
-    what = f"checks of tokens were skipped: {model} is run first, and trains its vocabulary"
-    return replace(finding, what=what, remedy="Run it, and check with model=RUN")
 
 
 def findings_of_text(path: str, settings: Mapping[str, Any]) -> Findings:
