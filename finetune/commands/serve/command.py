@@ -75,7 +75,7 @@ def _serve(
     from finetune.commands.serve.app import build_app, unlogged
     from finetune.commands.serve.limits import ServeLimits
     from finetune.commands.serve.loading import load_models
-    from finetune.commands.serve.running import ServerRun
+    from finetune.commands.serve.running import serve_until_stopped
     from finetune.commands.serve.served_models import ServedModels
 
     with watching(quiet=quiet) as watch:
@@ -84,7 +84,7 @@ def _serve(
     log = unlogged if quiet else _log
     app = build_app(served, access=access, examples=examples, log=log)
     _greet(loaded, access, bound.getsockname()[1], token_env)
-    ServerRun(app, served, log=_log).until_stopped(bound)
+    serve_until_stopped(app, served, bound, log=_log)
 
 
 def _token(name: str | None) -> str:
