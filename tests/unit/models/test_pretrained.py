@@ -176,7 +176,7 @@ PLACES: dict[str, Callable[[Path], object]] = {
     "transformers.AutoModel.from_config": lambda folder: empty_model(load_config(folder), choice_task().head),
     "transformers.AutoTokenizer.from_pretrained": load_tokenizer,
     "transformers.PreTrainedTokenizerFast": lambda folder: given_tokenizer(folder / "of tokenizer.json", "vocabulary"),
-    "finetune.models.tokenizers.fast.FastTokenizer.is_faithful": load_fast_tokenizer,
+    "finetune.models.tokenizers.fast.FastTokenizer": load_fast_tokenizer,
     "finetune.models.saving._save": lambda folder: save_checkpoint(
         empty_model(load_config(folder), choice_task().head), folder.with_name("saved"), load_tokenizer(folder), {}
     ),
