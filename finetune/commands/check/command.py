@@ -16,8 +16,9 @@ from finetune.cli.next_commands import GivenOptions
 from finetune.cli.options import note_line, with_options
 from finetune.cli.tables import layout_table
 from finetune.cli.terminal import echo
-from finetune.commands.check.api import Findings, findings_of
+from finetune.commands.check.api import findings_of
 from finetune.commands.check.fix import require_place_for_copy
+from finetune.commands.check.run_checks import Findings
 from finetune.data.detect import BY_SUFFIX
 from finetune.data.files import is_data
 from finetune.data.messages import noun, places, so_many

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from finetune.errors import THEIRS
 from finetune.models.config_bounds import require_config
-from finetune.models.tokenizers.load import content_of, load_tokenizer, read_table, tokenizer_fault
+from finetune.models.tokenizers.load import content_of, json_table, load_tokenizer, tokenizer_fault
 
 if TYPE_CHECKING:
     from tokenizers import Encoding
@@ -52,8 +52,8 @@ class FastTokenizer:
     def __init__(self, folder: Path) -> None:
         from tokenizers import Tokenizer
 
-        self._settings = read_table(folder / "tokenizer_config.json")
-        self._file = read_table(folder / "tokenizer.json")
+        self._settings = json_table(folder / "tokenizer_config.json")
+        self._file = json_table(folder / "tokenizer.json")
         self._kind = str(self._file["model"].get("type"))
         self._is_unchanged = self._settings.get("tokenizer_class") in AS_THEY_ARE
         self._backend = Tokenizer.from_file(str(folder / "tokenizer.json"))

@@ -37,8 +37,8 @@ def load_tokenizer(folder: Path) -> "PreTrainedTokenizerBase":
 def read_tokenizer(folder: Path, *, vocabulary: int | None = None) -> "PreTrainedTokenizerBase":
     """The fast tokenizer of a folder, for a model with so many tokens. Raises UserError where it has none."""
     try:
-        settings = read_table(folder / "tokenizer_config.json")
-        made = sentencepiece_tokenizer(folder, read_table(folder / "config.json"), settings)
+        settings = json_table(folder / "tokenizer_config.json")
+        made = sentencepiece_tokenizer(folder, json_table(folder / "config.json"), settings)
         tokenizer = made or _from_transformers(folder)
         fault = tokenizer_fault(tokenizer, vocabulary) or ("" if made else other_pieces(folder, tokenizer))
     except UserError:
@@ -95,7 +95,7 @@ def content_of(token: Any) -> str | None:
     return token.get("content") if isinstance(token, dict) else token
 
 
-def read_table(file: Path) -> dict[str, Any]:
+def json_table(file: Path) -> dict[str, Any]:
     """A JSON table, empty where none can be read: transformers then raises the error."""
     try:
         table = json.loads(file.read_text(encoding="utf-8"))
