@@ -41,8 +41,12 @@ class Ambiguous(UserError):
 
 def copied(setting: str) -> str:
     """Settings quoted for a shell, where they contain a space or another special character."""
-    each = re.split(r" (?=(?:text|label)=)", setting)  # a column's name may contain blanks
-    return " ".join(shlex.quote(one) if SHELL.search(one) else one for one in each)
+    return " ".join(shlex.quote(one) if SHELL.search(one) else one for one in single_settings(setting))
+
+
+def single_settings(setting: str) -> list[str]:
+    """Splits `shape=choice text=a b,c label=d` into three settings: a column's name may contain blanks."""
+    return re.split(r" (?=(?:text|label)=)", setting)
 
 
 @dataclass(frozen=True, kw_only=True)
