@@ -29,8 +29,6 @@ CONTESTANTS: dict[str, tuple[str, ...] | None] = {
     "torch bf16": None,
     "onnx fp32": (),
     "onnx int8": ("--int8",),
-    "onnx int8, 7 bits": ("--int8", "--bits", "7"),
-    "onnx int8, ends in fp32": ("--int8", "--keep-fp32", "ends"),
 }
 ROUNDS, SINGLE = 3, 200  # rounds in which all take turns; rows that are answered one by one
 MEASURE = """

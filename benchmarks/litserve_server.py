@@ -9,7 +9,6 @@ import argparse
 import importlib.util
 import socket
 import sys
-from pathlib import Path
 from typing import Any
 
 INSTALLED = importlib.util.find_spec("litserve") is not None
@@ -25,10 +24,9 @@ class RunBehindLitServe(litserve.LitAPI if INSTALLED else object):  # type: igno
 
     def setup(self, device: str) -> None:
         """Loads the run in the worker."""
-        from finetune.inference.exported.find import model_for_engine
         from finetune.inference.predictor import load_predictor
 
-        self.predictor = load_predictor(model_for_engine(sys.argv[1], None, out=Path("results")))
+        self.predictor = load_predictor(sys.argv[1])
 
     def decode_request(self, request: dict[str, Any]) -> Any:
         """The row of a request."""

@@ -129,7 +129,7 @@ def hostile(port: int, *, seed: int = 0) -> dict[str, Any]:
         body = json.dumps({"rows": [draw.choice(VALUES) for _ in range(draw.randrange(5))]}).encode()
         if draw.random() < 0.5:
             body = bytes(draw.choice((byte, 0, 255, 34, 123)) if draw.random() < 0.05 else byte for byte in body)
-        path = draw.choice(("/predict", "/explain", "/", "/file", "/none"))
+        path = draw.choice(("/predict", "/explain", "/", "/none"))
         status = asked(HTTPConnection("127.0.0.1", port, timeout=60), draw.choice(("POST", "PUT")), path, body)
         statuses[str(status)] += 1
     alive = asked(HTTPConnection("127.0.0.1", port), "POST", "/predict", good)
@@ -146,16 +146,15 @@ def memory(port: int, process: int, bodies: Sequence[bytes], minutes: float) -> 
     return found
 
 
-def one_call_a_request(run: str, engine: str | None) -> None:
+def one_call_a_request(run: str) -> None:
     """The server that is compared with: each request is one call of the model, from FastAPI's threads."""
     import uvicorn
     from fastapi import FastAPI
 
     from finetune.commands.serve.running import bound_socket
-    from finetune.inference.exported.find import model_for_engine
     from finetune.inference.predictor import load_predictor
 
-    predictor = load_predictor(model_for_engine(run, engine, out=Path("results")))
+    predictor = load_predictor(run)
     app = FastAPI()
 
     def predict(given: dict[str, Any]) -> dict[str, Any]:
@@ -181,7 +180,6 @@ def main() -> None:
     given = argparse.ArgumentParser()
     given.add_argument("run")
     given.add_argument("--out", type=Path, required=True)
-    given.add_argument("--engine")
     given.add_argument("--texts", type=Path)
     given.add_argument("--seconds", type=float, default=20.0)
     given.add_argument("--rounds", type=int, default=3)
@@ -190,17 +188,16 @@ def main() -> None:
     given.add_argument("--one-call", action="store_true", help="be the server that is compared with")
     options = given.parse_args()
     if options.one_call:
-        one_call_a_request(options.run, options.engine)
+        one_call_a_request(options.run)
         return
-    engine = ["--engine", options.engine] if options.engine else []
-    ours = (sys.executable, "-m", "finetune", "serve", options.run, "--port", "0", "--quiet", *engine)
-    other = (__file__, options.run, "--out", str(options.out), *engine, "--one-call")
+    ours = (sys.executable, "-m", "finetune", "serve", options.run, "--port", "0", "--quiet")
+    other = (__file__, options.run, "--out", str(options.out), "--one-call")
     measured = {"finetune serve": ours, "one call a request": (sys.executable, *other)}
     if options.litserve:
         measured["LitServe"] = (sys.executable, str(Path(__file__).with_name("litserve_server.py")), options.run)
     bodies = bodies_of(options.texts)
     found: dict[str, Any] = json.loads(options.out.read_text()) if options.out.is_file() else {"clients": {}}
-    found |= {"machine": machine.facts(), "engine": engine_of(Path(options.run)) or options.engine or "torch"}
+    found |= {"machine": machine.facts(), "engine": engine_of(Path(options.run)) or "torch"}
     for _ in range(options.rounds):
         for name, command in measured.items():
             with serving(*command) as (port, _):

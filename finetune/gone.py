@@ -34,6 +34,7 @@ GONE: dict[str, tuple[str, str]] = {
         "wrote the card of a model",
         "finetune push RUN OWNER/NAME sends one, and finetune export RUN -o FOLDER writes one",
     ),
+    "replace": ("set what masked tokens become", "Leave it out: 80 % become [MASK], 10 % a random token, 10 % stay"),
     "score": ("scored a file of predictions", "finetune evaluate predictions.json TASK does"),
     "cp": ("copied a recipe", "finetune init NAME > mine.toml does"),
     "soup": (
@@ -64,18 +65,26 @@ GONE: dict[str, tuple[str, str]] = {
         "was where the machines of a run met",
         "Give it to torchrun: --rdzv-backend c10d --rdzv-endpoint node1:29500",
     ),
+    "--bits": ("chose 7 or 8 bits for an export", "Leave it out: --int8 takes what this processor computes exactly"),
     "--collect": (
         "sent runs back from machines that do not see the results folder",
         "Leave it out: with --on ray that is done where it is needed",
     ),
     "--cpus-each": ("gave a task of Ray more cores than one", "Leave it out"),
-    "--engine": ("chose ONNX or OpenVINO for an export", "Leave it out: an export is an ONNX graph"),
+    "--engine": (
+        "chose what computes a model",
+        "Leave it out, and name the folder of an ONNX graph: finetune export RUN -o FOLDER writes one",
+    ),
     "--extend": (
         "added words of a text to the vocabulary of a model",
         "Train a vocabulary for a new encoder: finetune tokenizer TEXTS -o FOLDER",
     ),
     "--folds": ("repeated a search on folds", "Hold rows out with --test-share 0.2"),
     "--gpus-each": ("gave a task of Ray more or less than one GPU", "Leave it out, or set --device cpu"),
+    "--keep-fp32": (
+        "left some layers of an export in int8 in fp32",
+        "Leave it out, and say with --tolerance how many points int8 may lose, or leave out --int8",
+    ),
     "--level": (
         "was the share of false alarms where a new file was compared with the dev rows of a run",
         "Predict the file: finetune predict RUN FILE has a note where it is clearly unlike these rows",
@@ -83,6 +92,7 @@ GONE: dict[str, tuple[str, str]] = {
     "--live": ("wrote a page while runs trained", "Leave it out: the terminal shows progress, and --track sends it"),
     ".html": ("wrote tables as pages", "Write .md or .csv"),
     ".tex": ("wrote tables for LaTeX", "Write .md or .csv: `pandoc TABLE.md -o TABLE.tex` makes LaTeX of it"),
+    "--log-texts": ("printed the rows of requests", "Leave it out, and print them where they are sent"),
     "--machines": (
         "trained each run on several machines",
         "Start it on each of them with torchrun --nnodes 2 --nproc_per_node 4 -m finetune run",
@@ -92,6 +102,10 @@ GONE: dict[str, tuple[str, str]] = {
     "--processes": (
         "started several processes for each run",
         "Start them with torchrun --standalone --nproc_per_node 2 -m finetune run",
+    ),
+    "--null-odds": (
+        "chose a threshold for answers to SQuAD 2.0",
+        "Leave it out: in predictions.json of a run an empty text is no answer",
     ),
     "--prune": ("stopped trials of a search early", "Give fewer --trials, or fewer train.epochs"),
     "--replicas": ("answered from several replicas of Ray", "Start `finetune serve` on each machine"),
@@ -114,6 +128,7 @@ GONE: dict[str, tuple[str, str]] = {
 # Settings that are gone, with the value that they had when nobody set them: recipes in records hold every setting.
 DEFAULTS: dict[str, Any] = {
     "options.generator_size": 0.25,
+    "options.replace": [0.8, 0.1, 0.1],
     "together": {"tasks": [], "sampling": "proportion", "weights": {}},
     "train.momentum": 0.9,
     "train.slant_ratio": 32.0,

@@ -34,11 +34,6 @@ class Form:
         """The headings without that of the groups' titles."""
         return self.header[1:] if self.grouped else self.header
 
-    @property
-    def words(self) -> int:
-        """How many of `headings` are not of numbers."""
-        return self.left - 1 if self.grouped else self.left
-
     def groups(self) -> list[tuple[str, list[Sequence[str]]]]:
         """(title, rows) of rows that belong together, without the cell that is their title; else all under no title."""
         if not self.grouped:

@@ -159,7 +159,7 @@ def _board(groups: Sequence[Sequence[RunRecord]]) -> Board:
 
 
 def _settings(groups: Sequence[Sequence[RunRecord]]) -> list[str]:
-    """In what the settings of the groups differ, in words; what else tells them apart, where that is not enough."""
+    """In what the settings of the groups differ, in words."""
     firsts = [group[0] for group in groups]
     trained = [record for record in firsts if record.lineage is not None]
     earlier = dict(zip(map(id, trained), differing_settings(trained), strict=True))
@@ -167,10 +167,7 @@ def _settings(groups: Sequence[Sequence[RunRecord]]) -> list[str]:
     for record, given in zip(firsts, differing_settings(firsts), strict=True):
         own = {key: value for key, value in given.items() if not key.startswith(PREFIX)}
         words.append(", ".join([*_encoder(record, earlier.get(id(record), {})), *short_settings(names_only(own))]))
-    return [
-        ", ".join(filter(None, [text, _facts(record, firsts, words)]))
-        for text, record in zip(words, firsts, strict=True)
-    ]
+    return words
 
 
 def _encoder(record: RunRecord, differing: Mapping[str, object]) -> list[str]:
@@ -189,21 +186,6 @@ def _common(lines: Sequence[BoardLine]) -> str:
     same = {key: value for key, value in every[0].items() if all(one.get(key) == value for one in every)}
     kept = {key: value for key, value in same.items() if key not in SEEDS and not key.startswith((PREFIX, "options."))}
     return ", ".join(short_settings(names_only(kept)))
-
-
-def _facts(record: RunRecord, others: Sequence[RunRecord], words: Sequence[str]) -> str:
-    """Precision, weights and scored splits, where a line of the same model and settings has others."""
-    mine = words[next(index for index, other in enumerate(others) if other is record)]
-    model = names_only(record.model)
-    alike = [one for one, text in zip(others, words, strict=True) if (names_only(one.model), text) == (model, mine)]
-    facts = {
-        "": [one.precision for one in alike],
-        "weights ": [one.weights[:8] for one in alike],
-        "data ": [one.data[:8] for one in alike],
-        "scored on ": ["+".join(one.scores) for one in alike],
-    }
-    at = next(index for index, other in enumerate(alike) if other is record)
-    return ", ".join(f"{name}{values[at]}" for name, values in facts.items() if len(set(values)) > 1)
 
 
 def _line(group: Sequence[RunRecord], settings: str, metric: Metric) -> BoardLine:

@@ -20,14 +20,12 @@ class Evaluation:
     Attributes:
         task: The task.
         scores: For each split the score of each metric, as computed: 0.843 is 84.3 points.
-        thresholds: Thresholds that were used (SQuAD 2.0).
         answered: For each split what was answered, if a risk, a coverage, a precision or label sets were asked for.
         notes: What to take into account, such as that these are rows of the training data.
     """
 
     task: Task
     scores: Scores
-    thresholds: Mapping[str, float] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     answered: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 

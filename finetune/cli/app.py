@@ -13,7 +13,6 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from finetune.cli.commands import COMMANDS, FIRST, GROUPS, MEANT, command_function, command_module
-from finetune.cli.first_line import say_first
 from finetune.cli.options import set_options
 from finetune.cli.terminal import echo, flowed, let_first_print, print_error, print_warnings, say
 from finetune.errors import UserError, nearest, without_training
@@ -33,8 +32,6 @@ class OnDemand(TyperCommand):
     def make_context(self, info_name: str | None, args: list[str], *given: Any, **extra: Any) -> Any:
         """The context of the real command, which then runs."""
         assert self.name is not None
-        if (begins := COMMANDS[self.name].begins) and not extra.get("resilient_parsing"):
-            say_first(begins, args)
         module = import_module(command_module(self.name))
         alone = typer.Typer(add_completion=False, rich_markup_mode=None)
         alone.command(cls=WithExamples, help=self.help)(getattr(module, command_function(self.name)))

@@ -11,8 +11,7 @@ class Listed:
     """A command's line in the list of commands, its place in its group, and its examples (what is typed, what it does).
 
     `settings` are those that most users need first (how one is typed, what it means), `also` the names that the command
-    has elsewhere; `takes_settings` says whether it takes those of a recipe, as key=value. `begins` is what it says at
-    once that it does with its data, such as `reading`.
+    has elsewhere; `takes_settings` says whether it takes those of a recipe, as key=value.
     """
 
     group: Group
@@ -22,4 +21,3 @@ class Listed:
     settings: tuple[tuple[str, str], ...] = ()
     also: tuple[str, ...] = ()
     takes_settings: bool = False
-    begins: str = ""

@@ -8,9 +8,8 @@ from contextlib import contextmanager
 from functools import partial
 from types import TracebackType
 
-from rich.cells import cell_len
-from rich.progress import BarColumn, Progress, ProgressColumn, Task
-from rich.text import Text
+from rich.progress import BarColumn, Progress, TextColumn
+from rich.table import Column
 
 from finetune.cli.console import Terminal, standard_error
 from finetune.cli.options import note_line
@@ -153,14 +152,15 @@ class ProgressDisplay:
         every: float = 0.0,
     ) -> None:  # fmt: skip
         """Shows a step in the live line, or in a line of its own if the last one is `every` seconds ago."""
-        if self.console.is_terminal:
+        live = self.console.is_terminal
+        count = [f"{done:,}{'/' if live else ' of '}{total:,}"] * bool(total)
+        ends = [] if left is None or done == total else [f"{duration(left)} left"]
+        words = [what, *count, *ends, *(facts or ())] if live else [what, *count, *(facts or ()), *ends]
+        if live:
             self.live = self.live or LiveLine(self.console)
-            self.live.show(what, done=done, total=total, left=left, facts=facts or ())
+            self.live.show(words, done=done, total=total)
         elif time.monotonic() - self.line_at > every:
             self.line_at = time.monotonic()
-            words = [what, *[f"{done:,} of {total:,}"] * bool(total), *(facts or ())]
-            if left is not None and done < total:
-                words.append(f"{duration(left)} left")
             self.console.print_line("  ".join(words))
 
     def _end(self) -> None:
@@ -171,41 +171,19 @@ class ProgressDisplay:
 
 
 class LiveLine:
-    """A bar and what is being done, which moves during long steps too. `show` starts it; `stop` removes it."""
+    """A bar and what is being done, which moves during long steps too; `stop` removes it."""
 
     def __init__(self, console: Terminal) -> None:
-        room = console.width - BAR - 2
-        self.progress = Progress(BarColumn(BAR), _Words(room), console=console, transient=True)
-        self.task = self.progress.add_task("", total=None, facts=(), ends=None)
+        line = TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis"))
+        self.progress = Progress(BarColumn(BAR), line, console=console, transient=True)
+        self.task = self.progress.add_task("", total=None)
         self.progress.start()
 
-    def show(
-        self, what: str, *, done: int = 0, total: int = 0, left: float | None = None, facts: Sequence[str] = ()
-    ) -> None:
-        """Shows a step. Without a `total` the bar only moves; `left` are seconds, which are counted down."""
-        ends = None if left is None else time.monotonic() + left
+    def show(self, words: Sequence[str], *, done: int, total: int) -> None:
+        """Shows a step: from left to right as many words as fit. Without a `total` the bar only moves."""
         self.progress.tasks[0].total = total or None  # which `update` takes for no change
-        self.progress.update(self.task, description=what, completed=done, ends=ends, facts=tuple(facts))
+        self.progress.update(self.task, description="  ".join(words), completed=done)
 
     def stop(self) -> None:
         """Removes the line."""
         self.progress.stop()
-
-
-class _Words(ProgressColumn):
-    """`epoch 1/3  12/345  2:05 left  loss 0.693`: from left to right as many words as fit."""
-
-    def __init__(self, room: int) -> None:
-        self.room = room
-        super().__init__()
-
-    def render(self, task: Task) -> Text:
-        """The words of a step."""
-        words = [] if task.total is None else [f"{int(task.completed):,}/{int(task.total):,}"]
-        if (ends := task.fields["ends"]) is not None:
-            words.append(f"{duration(ends - time.monotonic())} left")
-        line = task.description
-        for word in (*words, *task.fields["facts"]):
-            if cell_len(f"{line}  {word}") <= self.room:
-                line = f"{line}  {word}"
-        return Text(line, no_wrap=True)

@@ -19,7 +19,7 @@ from finetune.runs.pace import duration
 from finetune.runs.recipe_diff import listed_differences
 from finetune.runs.record import ListedRun, RunRecord
 from finetune.runs.record_parts import OLD_DEV
-from finetune.runs.seeds import by_setting, differing_settings, failed, shared_encoders, spread_by_seed, summarised
+from finetune.runs.seeds import by_setting, differing_settings, failed, shared_encoders, summarised
 from finetune.runs.verdict import interval_of
 from finetune.task_types.tagging.intent.row import PREFIX
 
@@ -226,7 +226,7 @@ def _summaries(group: Sequence[RunRecord], split: str) -> Iterator[list[str]]:
 
 
 def summary_lines(records: Sequence[RunRecord], *, diverged: int = 0) -> list[str]:
-    """The best of several settings and the split it was chosen on; spread over head initialisations and data orders.
+    """The best of several settings and the split it was chosen on.
 
     `diverged` is the number of runs without a score.
     """
@@ -237,12 +237,7 @@ def summary_lines(records: Sequence[RunRecord], *, diverged: int = 0) -> list[st
     for task in tasks:
         mine = [group for group in found if group[0].task == task]
         split, name = mine[0][0].first_split, mine[0][0].headline
-        metric = mine[0][0].metric(name)
         for group in mine:
-            if (spread := spread_by_seed(group, name, split)) is not None:
-                by_init, by_order = map(metric.shown, spread)
-                what = f"sd of {split} {name} over head initialisations {by_init}, over data orders {by_order}"
-                lines.append(f"{task}: {what}")
             lines += [f"{task}: {note}"] if (note := shared_encoders(group)) else []
         if len(mine) > 1:
             best = best_group([record for group in mine for record in group])

@@ -63,10 +63,10 @@ def content_hash(path: Path) -> str:
     return sha256_of(require_file(path))
 
 
-def source_of(data: Path | None) -> Source:
+def source_of(data: str | Path | None) -> Source:
     """The source that `data_folder` names, else `$FINETUNE_DATA`, else only the Hub."""
     if data is not None:
-        return Source(folder=data, explicit=True)
+        return Source(folder=Path(data), explicit=True)
     folder = os.environ.get("FINETUNE_DATA")
     return Source(folder=Path(folder)) if folder else Source()
 

@@ -289,7 +289,7 @@ def _engine(found: SavedRun, task: Task, *, device: str | None, watch: Watcher) 
     if found.exported is not None:
         from finetune.inference.exported.load import load_exported
 
-        return load_exported(folder, found.exported, task=task, device=device, watch=watch)
+        return load_exported(folder, found.exported, device=device, watch=watch)
     from finetune.inference.on_torch import load_on_torch
 
     return load_on_torch(found.name, folder, found.settings, task=task, device=device, watch=watch)

@@ -177,20 +177,6 @@ def failed(record: RunRecord, split: str) -> bool | None:
     return not rank(score) > max(rank(constant[metric]), rank(one))
 
 
-def spread_by_seed(records: Sequence[RunRecord], metric: str, split: str) -> tuple[float, float] | None:
-    """Standard deviations over head initialisations and over data orders, each averaged over the other first.
-
-    None unless every one of several initialisations was run with every one of several orders (Dodge et al. 2020).
-    """
-    scores = {seeds_of(record): record.scores[split][metric] for record in records}
-    inits, orders = (sorted({pair[side] for pair in scores}) for side in (0, 1))
-    if len(inits) < 2 or len(orders) < 2 or len(scores) != len(inits) * len(orders):
-        return None
-    by_init = [statistics.fmean(scores[init, order] for order in orders) for init in inits]
-    by_order = [statistics.fmean(scores[init, order] for init in inits) for order in orders]
-    return statistics.stdev(by_init), statistics.stdev(by_order)
-
-
 def differing_settings(records: Sequence[RunRecord]) -> list[dict[str, Any]]:
     """For each record the settings (dotted keys) in which these records differ, seeds left out."""
     every = [

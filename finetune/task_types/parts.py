@@ -1,7 +1,7 @@
 """The parts of a task, each with one concern, of which general code asks: a type writes those in which it differs."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Protocol, TypeVar
@@ -11,7 +11,6 @@ import numpy as np
 from finetune.data.rows import Row
 from finetune.errors import UserError
 from finetune.metrics.metric import Metric
-from finetune.models.feature import LOGITS
 from finetune.task_types.explained import Asked, ExplainTarget, NamedText
 
 if TYPE_CHECKING:
@@ -68,12 +67,6 @@ class Codec(Part[AnyTask], ABC):
     @abstractmethod
     def decode(self, logits: Sequence[np.ndarray], features: "Sequence[Feature]", rows: Sequence[Row]) -> list[Answer]:
         """One prediction per row, in the order of the rows. `logits` has one array per feature, without padding."""
-
-    def reduced(self, outputs: Mapping[str, np.ndarray], feature: "Feature") -> np.ndarray:
-        """The logits that `decode` reads, from all that an exported graph returns of a feature, by name; of a head that
-        keeps less of them (`Head.reduced`) the same.
-        """
-        return outputs[LOGITS]
 
     def encode_together(self, before: Row, row: Row) -> bool:
         """Whether `encode` must get these neighbouring rows together. If not, many rows are encoded in parts, in little
@@ -148,10 +141,6 @@ class Scoring(Part[AnyTask], ABC):
     def apply_options(self, answers: Sequence[Answer]) -> list[Answer]:
         """The predictions, decided again from their probabilities with the task's current options: for `cross_fits`."""
         return list(answers)
-
-    def with_null_odds(self, values: Sequence[Any], odds: Sequence[float]) -> list[Answer]:
-        """Predictions with the null odds, for `calibrate`. Raises UserError where all rows have an answer."""
-        raise UserError(f"all rows of {self.task.name} have an answer", "Leave `null_odds` out")
 
     def _values(self, answers: Sequence[Answer], rows: Sequence[Row]) -> tuple[list[Any], list[Any]]:
         """The labels and the predictions of the rows."""

@@ -156,7 +156,8 @@ def _without_what_is_gone(run: dict[str, Any]) -> dict[str, Any]:
     if record["lineage"] and record["lineage"]["task"] == PRETRAINED_ON:
         record["id"], record["weights"] = "from a text", ""
     if record["headline"] == "perplexity":
-        record["options"].pop("generator_size", None)
+        for name in ("generator_size", "replace"):
+            record["options"].pop(name, None)
         record["baselines"] = {}
         record["margins"] = {split: margin["interval"] for split, margin in record["margins"].items()}
         for split in run["predictions"].values():

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from finetune.commands.check.run_checks import CheckReport, check_data
+from finetune.commands.check.run_checks import Findings, check_data
 
 
 def texts(count: int, *, words: int = 12, seed: int = 0) -> list[str]:
@@ -51,24 +51,24 @@ def reviews(path: Path, count: int = 60, **changed: dict[int, object]) -> Path:
     return write_csv(path, [["text", "label"], *rows])
 
 
-def found(report: CheckReport, *severities: str) -> dict[str, tuple[int, ...]]:
+def found(report: Findings, *severities: str) -> dict[str, tuple[int, ...]]:
     """The rows of each finding by its code."""
     wanted = severities or ("error", "warning", "note")
     return {finding.code: finding.rows for finding in report.findings if finding.severity in wanted}
 
 
 @pytest.fixture
-def check(tiny_bert: Path) -> Callable[..., CheckReport]:
-    def call(path: Path, **settings: object) -> CheckReport:
+def check(tiny_bert: Path) -> Callable[..., Findings]:
+    def call(path: Path, **settings: object) -> Findings:
         return check_data(str(path), {"model": str(tiny_bert), **settings})
 
     return call
 
 
-Check = Callable[..., CheckReport]
+Check = Callable[..., Findings]
 
 
-def severities(report: CheckReport) -> dict[str, str]:
+def severities(report: Findings) -> dict[str, str]:
     return {finding.code: finding.severity for finding in report.findings}
 
 

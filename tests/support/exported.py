@@ -2,12 +2,12 @@
 
 import shutil
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from filelock import FileLock
 
-from finetune.commands.export.graph import graph_inputs, graph_outputs, write_graph
+from finetune.commands.export.graph import graph_inputs, write_graph
 from finetune.data.checksums import write_checksums
 from finetune.inference.exported.export_facts import ExportedHead, ExportFacts, ExportSource, write_export_facts
 from finetune.inference.exported.this_machine import this_machine
@@ -57,11 +57,9 @@ def with_graph(model: EncoderWithHead, file: Path) -> dict[str, Any]:
     write_graph(model, file)
     return {
         "inputs": graph_inputs(model),
-        "outputs": cast(Any, graph_outputs(model)),
         "head": ExportedHead(
             labels=model.head.labels,
             by_position=model.by_position,
-            vocabulary=model.head.vocabulary,
             most_tokens=most_tokens(model.backbone.encoder),
         ),
     }

@@ -11,7 +11,8 @@ from finetune.errors import UserError
 from finetune.inference.predictor import load_predictor
 from finetune.models.building import build_model
 from finetune.models.pretrained import resolve
-from finetune.models.tokenizers.load import load_text_tokenizer, load_tokenizer
+from finetune.models.tokenizers.fast import load_fast_tokenizer
+from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.recipe import Recipe
 from support.fuzzing import Fuzzed, bounded, damaged, require_one_line
 from support.toys import cat_task
@@ -55,7 +56,7 @@ def _use_encoder(folder: Path) -> bool:
     """Whether the folder gives a model; asserts that an error is a UserError."""
     steps = (
         lambda: resolve(str(folder)),
-        lambda: load_text_tokenizer(folder),
+        lambda: load_fast_tokenizer(folder),
         lambda: load_tokenizer(folder),
         lambda: build_model(folder, cat_task().head, Recipe(task="any", seed=0), device=CPU),
     )

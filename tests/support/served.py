@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -48,22 +48,17 @@ class Served:
 @contextmanager
 def served(
     *runs: Path,
-    engine: str | None = None,
     limits: ServeLimits | None = None,
     token: str = "",
     examples: bool = True,
-    log_texts: bool = False,
 ) -> Iterator[Served]:
     """A server of these runs, which ends with the block."""
-    loaded = load_models([ModelSource(model=str(run), device="cpu") for run in runs], engine=engine, watch=unwatched)
+    loaded = load_models([ModelSource(model=str(run), device="cpu") for run in runs], watch=unwatched)
     models, lines = ServedModels(loaded, limits or ServeLimits()), list[str]()
-
-    def log_rows(rows: Sequence[Any]) -> None:
-        lines.extend(map(str, rows if log_texts else ()))
 
     with bound_socket("127.0.0.1", 0) as bound:
         access = Access(host="127.0.0.1", token=token)
-        app = build_app(models, access=access, examples=examples, log=lines.append, log_rows=log_rows)
+        app = build_app(models, access=access, examples=examples, log=lines.append)
         config = uvicorn.Config(app, log_config=None, lifespan="off", timeout_graceful_shutdown=5)
         server = ModelServer(config)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})

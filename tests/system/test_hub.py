@@ -24,7 +24,7 @@ MODEL, CASED = "google-bert/bert-base-uncased", "google-bert/bert-base-cased"
 DATA = "nyu-mll/glue"
 KEPT_MODEL = "models--google-bert--bert-base-uncased"  # its folder in the cache
 ROWS = {"train": 64, "validation": 32, "test": 16}
-STEPS = ("reading glue-mrpc", "finding the encoder's weights", "reading rows")  # that are told before an error
+STEPS = ("finding the encoder's weights", "reading rows")  # that are told before an error
 NOUNS = ("cat", "dog", "king", "river", "market", "ship", "garden", "judge")
 WORDS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "sees", "is", "seen", "by", *NOUNS)
 COLA = Features(sentence=Value("string"), label=ClassLabel(names=["unacceptable", "acceptable"]), idx=Value("int32"))

@@ -1,6 +1,5 @@
 """What a real browser makes of the page of `finetune serve`, with real models behind it."""
 
-import csv
 import json
 import os
 import re
@@ -288,35 +287,6 @@ def test_markup_in_a_text_is_shown_as_text(page: Page) -> None:
     assert page.script("return document.title.split(' ').at(-1)") == title.split()[-1]
     assert "<img src=x" in page.script("return at('explained').textContent")
     assert page.errors() == []
-
-
-def test_a_csv_is_given_back_with_predictions(page: Page, tmp_path: Path) -> None:
-    where = {"behavior": "allow", "downloadPath": str(tmp_path / "given back")}
-    page.browser.execute_cdp_cmd("Browser.setDownloadBehavior", where)
-    page.choose("sentence")
-    file = tmp_path / "new rows.csv"
-    file.write_text("review,kept\nthe dog sat 3,1\nthe cat sat 4,2\n,3\n", encoding="utf-8")
-    page.browser.find_element("id", "file-chosen").send_keys(str(file))
-    found = tmp_path / "given back" / "predicted-new rows.csv"
-    assert soon(found.is_file, 30)
-    with found.open(encoding="utf-8", newline="") as opened:
-        rows = list(csv.DictReader(opened))
-    assert [row["prediction"] for row in rows] == ["bad", "good", ""]
-    assert [row["kept"] for row in rows] == ["1", "2", "3"]
-    assert rows[2]["error"]
-    assert "new rows.csv is ready" in page.script("return at('file-state').textContent")
-
-
-def test_a_dropped_file_is_predicted_and_a_wrong_one_refused(page: Page) -> None:
-    page.choose("sentence")
-    drop = """const held = new DataTransfer(), file = new File([arguments[1]], arguments[0], {type: 'text/csv'});
-    held.items.add(file);
-    document.body.dispatchEvent(new DragEvent('drop', {bubbles: true, cancelable: true, dataTransfer: held}))"""
-    page.script(drop, "<b>new.csv", "review\nthe dog sat 3\n")
-    assert soon(lambda: page.script("return at('file-state').querySelector('a')?.download === 'predicted-<b>new.csv'"))
-    page.script(drop, "other.csv", "film,year\nthe dog sat,3\n")
-    assert soon(lambda: "review" in page.script("return at('file-state').textContent"))
-    assert page.script("return at('file-state').querySelector('a')") is None
 
 
 def test_no_request_leaves_the_server(page: Page, server: str) -> None:

@@ -3,91 +3,26 @@
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from finetune.api.inputs import in_memory, is_path, recipe_settings
 from finetune.api.quiet import plainly, without_hints
 from finetune.checks.finding import FileFinding
-from finetune.commands.check.corpus import CorpusFacts, corpus_facts
-from finetune.commands.check.fix import require_place_for_copy, write_fixed
-from finetune.commands.check.run_checks import CheckReport, check_data
-from finetune.commands.check.tokenization import NO_TOKENS
-from finetune.data.messages import so_many
+from finetune.commands.check.corpus import corpus_facts
+from finetune.commands.check.run_checks import Findings, check_data
 from finetune.data.source import source_of
-from finetune.errors import UserError
 from finetune.models.encoder_sizes import size_of
 from finetune.models.pretrained import resolve
-from finetune.models.tokenizers.load import TextTokenizer, load_text_tokenizer
+from finetune.models.tokenizers.fast import load_fast_tokenizer
+from finetune.models.tokenizers.load import TextTokenizer
 from finetune.models.tokenizers.own_vocabulary import trained_size
 from finetune.runs.recipe import Recipe
 from finetune.task_types.prepare import load_splits
 from finetune.task_types.pretraining.own import is_text, own_text
-from finetune.training.first_runs import recipe_named, with_run
+from finetune.training.first_runs import with_run
 from finetune.training.targets import expand_targets
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-ROWS_SHOWN = 5
-
-
-@dataclass(frozen=True, kw_only=True)
-class Findings(CheckReport):
-    """What `finetune.check` returns.
-
-    Example: `findings.counts["error"]`, `findings.frame`
-
-    Attributes:
-        layout: What each column was taken for, and why.
-        parts: The splits, with their tables; of unlabelled text none.
-        findings: What was found, the most severe first; each has `severity`, `code`, `what`, `remedy`, `rows`, `count`.
-        corpus: Of unlabelled text, what it holds: documents, lines, bytes, tokens; else None.
-    """
-
-    corpus: CorpusFacts | None = None
-
-    def as_json(self) -> dict[str, Any]:
-        """The findings as JSON values; of a text also what it holds."""
-        if self.corpus is None:
-            return super().as_json()
-        return {"corpus": asdict(self.corpus), "layout": asdict(self.layout)} | self.counted_findings()
-
-    @property
-    def frame(self) -> "pd.DataFrame":
-        """A row for each finding."""
-        import pandas as pd
-
-        names = ("severity", "code", "what", "count", "rows", "remedy", "file")
-        return pd.DataFrame([{name: getattr(one, name) for name in names} for one in self.findings], columns=names)
-
-    @plainly
-    def fix(self, file: str | Path, *, escape_formulas: bool = False, force: bool = False) -> dict[str, int]:
-        """Writes a copy of the training data in which what can be fixed is fixed.
-
-        Example: `findings.fix("fixed.csv")`
-
-        Args:
-            file: The file to write.
-            escape_formulas: Add an apostrophe to cells that a spreadsheet would run as formulas.
-            force: Replace a file that we did not write.
-
-        Returns:
-            The number of fixes of each kind.
-
-        Raises:
-            UserError: If the file is one of the user's, or its format cannot hold the columns.
-        """
-        if not self.parts:
-            raise UserError("unlabelled text has no cells to fix", "Leave the fixed copy out")
-        require_place_for_copy(Path(file), str(self.parts[0].table.path), force=force)
-        return write_fixed(self.parts[0], Path(file), escape=escape_formulas)
-
-    def __repr__(self) -> str:
-        rows = sum(len(part.table) for part in self.parts)
-        among = so_many(rows) if self.corpus is None else so_many(self.corpus.documents, "document")
-        return f"<Findings in {among}: {self.counted}>"
 
 
 @plainly
@@ -126,18 +61,7 @@ def findings_of(path: str, settings: dict[str, Any], out: Path) -> Findings:
     with without_hints():
         if is_text(path, options):
             return findings_of_text(path, with_run(settings, out))
-        found = check_data(path, with_run(settings, out))
-        if recipe_named(str(settings.get("model", ""))) is not None:
-            found = replace(found, findings=tuple(_before_its_run(one, settings["model"]) for one in found.findings))
-    return Findings(layout=found.layout, parts=found.parts, findings=found.findings)
-
-
-def _before_its_run(finding: FileFinding, model: str) -> FileFinding:
-    """What is found without a tokenizer, where a recipe as the model trains its vocabulary first."""
-    if finding.code != NO_TOKENS.code:
-        return finding
-    what = f"checks of tokens were skipped: {model} is run first, and trains its vocabulary"
-    return replace(finding, what=what, remedy="Run it, and check with model=RUN")
+        return check_data(path, with_run(settings, out))
 
 
 def findings_of_text(path: str, settings: Mapping[str, Any]) -> Findings:
@@ -156,7 +80,8 @@ def _tokenizer(recipe: Recipe) -> TextTokenizer | None:
     if trained_size(recipe):
         size_of(recipe.model)
         return None
-    return load_text_tokenizer(resolve(recipe.model, tokenizer=recipe.tokenizer_folder).folder)
+    found: TextTokenizer = load_fast_tokenizer(resolve(recipe.model, tokenizer=recipe.tokenizer_folder).folder)
+    return found
 
 
 def _without(path: Path, finding: FileFinding) -> FileFinding:

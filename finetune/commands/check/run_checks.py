@@ -4,31 +4,47 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from finetune.api.quiet import plainly
 from finetune.checks.all_checks import CHECKS, findings, worst_first
 from finetune.checks.finding import FileFinding
 from finetune.checks.split_data import SplitFile, part_of
+from finetune.commands.check.corpus import CorpusFacts
+from finetune.commands.check.fix import require_place_for_copy, write_fixed
 from finetune.commands.check.tokenization import tokens
 from finetune.data.files import split_files
 from finetune.data.issues import SEVERITIES
 from finetune.data.messages import so_many
+from finetune.errors import UserError
 from finetune.runs.recipe import Recipe, parse
 from finetune.task_types.columns import Layout
 from finetune.task_types.label_relations import with_relations
 from finetune.task_types.mistaken_labels import with_mistakes
 from finetune.task_types.own_data import OPTIONS, every_option, guessed, own_table, setting_texts, usable_labels
 from finetune.task_types.starting_recipe import MODEL, fitting_length
-from finetune.task_types.types import named_type
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, kw_only=True)
-class CheckReport:
-    """Layout, splits and findings of a file or folder, most severe finding first."""
+class Findings:
+    """What `finetune.check` returns.
+
+    Example: `findings.counts["error"]`, `findings.frame`
+
+    Attributes:
+        layout: What each column was taken for, and why.
+        parts: The splits, with their tables; of unlabelled text none.
+        findings: What was found, the most severe first; each has `severity`, `code`, `what`, `remedy`, `rows`, `count`.
+        corpus: Of unlabelled text, what it holds: documents, lines, bytes, tokens; else None.
+    """
 
     layout: Layout
     parts: tuple[SplitFile, ...]
     findings: tuple[FileFinding, ...]
+    corpus: CorpusFacts | None = None
 
     @property
     def counts(self) -> dict[str, int]:
@@ -46,21 +62,53 @@ class CheckReport:
         return ", ".join(so_many(count, severity) for severity, count in self.counts.items())
 
     def as_json(self) -> dict[str, Any]:
-        """The report as JSON values."""
-        return {
+        """The findings as JSON values; of a text also what it holds."""
+        files: dict[str, Any] = {
             "files": {part.split: part.file for part in self.parts},
             "format": {part.split: str(part.table.form) for part in self.parts},
             "rows": {part.split: len(part.table) + len(part.table.faults) for part in self.parts},
-            "layout": asdict(self.layout),
-            **self.counted_findings(),
         }
+        what = files if self.corpus is None else {"corpus": asdict(self.corpus)}
+        found = {"findings": [finding.as_json() for finding in self.findings], "counts": self.counts}
+        return what | {"layout": asdict(self.layout)} | found
 
-    def counted_findings(self) -> dict[str, Any]:
-        """The findings and their counts as JSON values."""
-        return {"findings": [finding.as_json() for finding in self.findings], "counts": self.counts}
+    @property
+    def frame(self) -> "pd.DataFrame":
+        """A row for each finding."""
+        import pandas as pd
+
+        names = ("severity", "code", "what", "count", "rows", "remedy", "file")
+        return pd.DataFrame([{name: getattr(one, name) for name in names} for one in self.findings], columns=names)
+
+    @plainly
+    def fix(self, file: str | Path, *, escape_formulas: bool = False, force: bool = False) -> dict[str, int]:
+        """Writes a copy of the training data in which what can be fixed is fixed.
+
+        Example: `findings.fix("fixed.csv")`
+
+        Args:
+            file: The file to write.
+            escape_formulas: Add an apostrophe to cells that a spreadsheet would run as formulas.
+            force: Replace a file that we did not write.
+
+        Returns:
+            The number of fixes of each kind.
+
+        Raises:
+            UserError: If the file is one of the user's, or its format cannot hold the columns.
+        """
+        if not self.parts:
+            raise UserError("unlabelled text has no cells to fix", "Leave the fixed copy out")
+        require_place_for_copy(Path(file), str(self.parts[0].table.path), force=force)
+        return write_fixed(self.parts[0], Path(file), escape=escape_formulas)
+
+    def __repr__(self) -> str:
+        rows = sum(len(part.table) for part in self.parts)
+        among = so_many(rows) if self.corpus is None else so_many(self.corpus.documents, "document")
+        return f"<Findings in {among}: {self.counted}>"
 
 
-def check_data(path: str, settings: Mapping[str, Any]) -> CheckReport:
+def check_data(path: str, settings: Mapping[str, Any]) -> Findings:
     """Runs every check on a file or folder; `settings` are those of a run. Raises UserError for an unreadable file."""
     recipe = _recipe(path, settings)
     given = setting_texts({key: v for key, v in recipe.options.items() if key in OPTIONS})
@@ -75,18 +123,8 @@ def check_data(path: str, settings: Mapping[str, Any]) -> CheckReport:
     parts = tuple(part_of(split, layout, table, by_column=by_column) for split, table in tables.items())
     fitting = fitting_length(layout, tables["train"].columns, recipe.model)
     length = recipe.max_length if "max_length" in settings else fitting
-    most = _capped(layout, recipe)
-    of_tokens = tokens([part for part in parts if part.has(layout.text)], recipe, length, most)
-    return CheckReport(layout=layout, parts=parts, findings=tuple(worst_first([*findings(parts, CHECKS), *of_tokens])))
-
-
-def _capped(layout: Layout, recipe: Recipe) -> int:
-    """Token limit of the first input, from the recipe or the task type; 0 for none."""
-    kind = named_type(layout.shape)
-    if not kind.capped:
-        return 0
-    given = recipe.options.get(kind.capped)
-    return given if isinstance(given, int) else int(getattr(kind.task_class, kind.capped))
+    of_tokens = tokens([part for part in parts if part.has(layout.text)], recipe, length)
+    return Findings(layout=layout, parts=parts, findings=tuple(worst_first([*findings(parts, CHECKS), *of_tokens])))
 
 
 def _recipe(path: str, settings: Mapping[str, Any]) -> Recipe:

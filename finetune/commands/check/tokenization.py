@@ -11,10 +11,10 @@ from finetune.checks.split_data import SplitFile
 from finetune.data.characters import text_slices
 from finetune.data.issues import Issue
 from finetune.data.messages import percent
-from finetune.data.values import as_text
 from finetune.errors import UserError
 from finetune.models import pretrained
-from finetune.models.tokenizers.load import TextTokenizer, load_text_tokenizer
+from finetune.models.tokenizers.fast import load_fast_tokenizer
+from finetune.models.tokenizers.load import TextTokenizer
 from finetune.runs.recipe import Recipe
 from finetune.task_types.text_inputs.markers import CUT_AROUND
 from finetune.task_types.vocabulary import MANY_UNKNOWN, SOME_UNKNOWN, misfit
@@ -44,12 +44,6 @@ WINDOWS = Issue(
     meaning="texts longer than max_length, which are split into overlapping windows",
     remedy="No action needed; a larger max_length gives longer windows",
 )
-QUESTION_TRUNCATED = Issue(
-    code="question-cut",
-    severity="warning",
-    meaning="questions longer than max_question_tokens: they are truncated",
-    remedy="Set max_question_tokens=N if the end matters",
-)
 UNKNOWN_TOKENS = Issue(
     code="unknown-tokens",
     severity="note",
@@ -63,7 +57,7 @@ VOCABULARY = Issue(
     meaning="a vocabulary that does not fit the language of the texts",
     remedy="Choose an encoder of that language: model=NAME",
 )
-ISSUES = (NO_TOKENS, TOKEN_LENGTHS, TRUNCATED, WINDOWS, QUESTION_TRUNCATED, UNKNOWN_TOKENS, VOCABULARY)
+ISSUES = (NO_TOKENS, TOKEN_LENGTHS, TRUNCATED, WINDOWS, UNKNOWN_TOKENS, VOCABULARY)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,13 +73,10 @@ class TokenCounted:
     sampled: str
 
 
-def tokens(parts: Sequence[SplitFile], recipe: Recipe, max_length: int, question_length: int) -> Iterator[FileFinding]:
-    """Findings about the tokens of each split; a note where the tokenizer cannot be loaded.
-
-    `question_length` is the limit of a question in tokens.
-    """
+def tokens(parts: Sequence[SplitFile], recipe: Recipe, max_length: int) -> Iterator[FileFinding]:
+    """Findings about the tokens of each split; a note where the tokenizer cannot be loaded."""
     try:
-        tokenizer = load_text_tokenizer(pretrained.resolve(recipe.model, tokenizer=recipe.tokenizer_folder).folder)
+        tokenizer = load_fast_tokenizer(pretrained.resolve(recipe.model, tokenizer=recipe.tokenizer_folder).folder)
     except UserError as error:
         what = f"checks of tokens were skipped: {error.what}"
         yield parts[0].found(NO_TOKENS, what=what, remedy=error.way_out)
@@ -94,7 +85,6 @@ def tokens(parts: Sequence[SplitFile], recipe: Recipe, max_length: int, question
         tokenized = _tokenized(part, tokenizer)
         if tokenized is not None:
             yield from _lengths(part, tokenized, max_length)
-            yield from _questions(part, tokenized, tokenizer, question_length)
             found = misfit([part.texts[row] for row in tokenized.rows], tokenizer, recipe.model)
             if found is not None:
                 rows = tokenized.rows[tokenized.unknown > 0]
@@ -117,19 +107,6 @@ def _lengths(part: SplitFile, tokenized: TokenCounted, max_length: int) -> Itera
         yield part.found(TRUNCATED, longer, what=f"{share}: {how}")
     else:
         yield part.found(WINDOWS, longer, what=f"{share}: they are split into overlapping windows")
-
-
-def _questions(part: SplitFile, tokenized: TokenCounted, tokenizer: TextTokenizer, most: int) -> Iterator[FileFinding]:
-    """Questions are truncated to their own limit, whatever max_length is."""
-    if not part.kind.capped:
-        return
-    texts = [as_text(part.table.columns[part.layout.text[0]][row]) for row in tokenized.rows]
-    encoded = tokenizer(texts, add_special_tokens=False, return_attention_mask=False, verbose=False)["input_ids"]
-    longer = tokenized.rows[np.fromiter(map(len, encoded), np.int64, len(encoded)) > most]
-    if len(longer):
-        share = f"{percent(len(longer) / len(tokenized.rows))} of the questions{tokenized.sampled}"
-        what = f"{share} exceed max_question_tokens {most}: they are truncated"
-        yield part.found(QUESTION_TRUNCATED, longer, what=what)
 
 
 def _unknown(part: SplitFile, tokenized: TokenCounted, model: str) -> Iterator[FileFinding]:

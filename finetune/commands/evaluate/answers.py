@@ -18,7 +18,6 @@ from finetune.data.source import Source
 from finetune.errors import UserError, first_line
 from finetune.runs.lookup import named_run
 from finetune.runs.predictions import OLDER, PREDICTION
-from finetune.task_types.options import configured, option_values
 from finetune.task_types.parts import Answer
 from finetune.task_types.prepare import load_splits
 from finetune.task_types.task import Task
@@ -37,23 +36,19 @@ def are_answers(given: Any, task: Any, out: Path) -> bool:
     return file and isinstance(task, str) and not is_data(task) and named_run(str(given), out) is None
 
 
-def score_answers(
-    task: Task, answers: Any, *, source: Source, split: str | None = None, null_odds: Any = None
-) -> Evaluation:
+def score_answers(task: Task, answers: Any, *, source: Source, split: str | None = None) -> Evaluation:
     """Scores of predictions on a split, its first dev split by default. They are given by row id: a dictionary, a JSON
     file, or a DataFrame with the columns `id` and `prediction`.
 
-    For question answering, a missing prediction counts 0, as in the official script for SQuAD 1.1. Thresholds exist
-    only with `null_odds` (SQuAD 2.0): the task's, else the one with the best F1, decides whether there is an answer;
-    `best em` is the exact match at the threshold that is best for it. Raises UserError for invalid predictions,
-    for missing ones of another task, and for rows without labels.
+    For question answering, a missing prediction counts 0, as in the official script for SQuAD 1.1. Raises UserError for
+    invalid predictions, for missing ones of another task, and for rows without labels.
     """
     split = split or task.dev_splits[0]
     loaded = load_splits(task, source, names=[split])[split]
     rows = loaded.rows
     if any(gold.value is None for gold in task.scoring.labels(rows)):
         raise UserError(f"{loaded.origin}: rows of the split '{split}' have no labels", "Choose another `split`")
-    name, given = _named(answers, split, "the predictions")
+    name, given = _named(answers, split)
     notes = _notes(task, name, given, rows)
     for row in rows:
         if row.id in given and not task.fits(given[row.id], row):
@@ -61,11 +56,7 @@ def score_answers(
                 f"{name}: the prediction for {row.id} is {given[row.id]!r}",
                 f"A valid one is {task.scoring.labels([row])[0].value!r}",
             )
-    scores, thresholds = _scores(task, given, rows), dict[str, float]()
-    if null_odds is not None:
-        odds = _odds(*_named(null_odds, split, "the odds of no answer"), given, rows)
-        scores, thresholds = _with_thresholds(task, given, odds, rows)
-    return Evaluation(task=task, scores={split: scores}, thresholds=thresholds, notes=tuple(notes))
+    return Evaluation(task=task, scores={split: _scores(task, given, rows)}, notes=tuple(notes))
 
 
 def _scores(task: Task, given: GivenValues, rows: Sequence[Row]) -> dict[str, float]:
@@ -77,21 +68,6 @@ def _scores(task: Task, given: GivenValues, rows: Sequence[Row]) -> dict[str, fl
     kept = np.column_stack([there, np.ones(len(rows))])  # (0 without a prediction, 1 for the row)
     sums = task.scoring.sums(answers, rows)
     return {name: replace(one, counts=one.counts * kept).score for name, one in sums.items()}
-
-
-def _with_thresholds(
-    task: Task, given: GivenValues, odds: Mapping[str, float], rows: Sequence[Row]
-) -> tuple[dict[str, float], dict[str, float]]:
-    answered = [row for row in rows if row.id in given]
-    answers = task.scoring.with_null_odds([given[row.id] for row in answered], [odds[row.id] for row in answered])
-    known = option_values(configured(task, task.scoring.calibrate(answers, answered)))
-
-    def at(threshold: float) -> dict[str, float]:
-        return _scores(task, {name: "" if odds[name] > threshold else given[name] for name in odds}, rows)
-
-    thresholds = {name: known[name] for name in ("threshold", "threshold_em") if known[name] is not None}
-    best = {"best em": at(thresholds["threshold_em"])["em"]} if "threshold_em" in thresholds else {}
-    return at(thresholds["threshold"]) | best, thresholds
 
 
 def _notes(task: Task, file: str, given: GivenValues, rows: Sequence[Row]) -> list[str]:
@@ -114,20 +90,11 @@ def _first(names: Sequence[str]) -> str:
     return ", ".join(names[:IDS_SHOWN]) + ", ..." * (len(names) > IDS_SHOWN)
 
 
-def _odds(file: str, found: GivenValues, given: GivenValues, rows: Sequence[Row]) -> dict[str, float]:
-    """The odds of no answer for each row that has a prediction."""
-    odds = {row.id: found.get(row.id) for row in rows if row.id in given}
-    for name, number in odds.items():
-        if type(number) not in (int, float) or number != number:
-            stated = f"are {number!r}" if name in found else "are missing"
-            raise UserError(f"{file}: the odds for {name} {stated}", "They must be a number")
-    return odds  # type: ignore[return-value]
-
-
-def _named(given: Any, split: str, name: str) -> tuple[str, GivenValues]:
+def _named(given: Any, split: str) -> tuple[str, GivenValues]:
     """A name for messages, and the values by row id; of a DataFrame with several splits those of one."""
     if is_path(given):
         return str(given), _read(Path(given))
+    name = "the predictions"
     if isinstance(given, Mapping):
         return name, {str(row): value for row, value in given.items()}
     columns = list(getattr(given, "columns", ()))

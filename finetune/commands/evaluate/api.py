@@ -12,8 +12,8 @@ from finetune.api.quiet import plainly, quiet_for
 from finetune.commands.evaluate.answers import are_answers, score_answers
 from finetune.data.source import source_of
 from finetune.errors import UserError
-from finetune.inference.asked import NOTHING, AskedAnswers, asked_answers
-from finetune.runs.events import Event, Note, Watcher, unwatched
+from finetune.inference.asked import asked_answers
+from finetune.runs.events import unwatched
 from finetune.task_types.options import configured
 from finetune.task_types.registry import find
 
@@ -37,7 +37,6 @@ def evaluate(
     risk: float | None = None,
     precision: Mapping[str, float] | None = None,
     label_sets: float | None = None,
-    null_odds: Any = None,
     **options: Any,
 ) -> Evaluation:
     """Scores a model on a task, or on rows with the columns that it was trained on; nothing is trained.
@@ -65,7 +64,6 @@ def evaluate(
         risk: Score what `model.predict(..., risk=0.05)` answers, and count the others.
         precision: The same for the share of a label's predictions that must be right, by label.
         label_sets: Count how many labels are in sets of this level, or in intervals.
-        null_odds: For predictions: the odds of no answer of each row id (SQuAD 2.0), a JSON file or a dictionary.
         **options: For predictions: options of the task.
 
     Returns:
@@ -76,57 +74,26 @@ def evaluate(
             predictions, and missing ones.
     """
     if are_answers(model, task, Path(out)):
-        return evaluate_answers(model, task, options, split=split, null_odds=null_odds, data=data_folder)
-    if name := next(iter(options), "null_odds" if null_odds is not None else ""):
+        return evaluate_answers(model, task, options, split=split, data=data_folder)
+    for name in options:
         raise UserError(f"{name}= is for predictions, and {model} is a model", "Leave it out")
     with ExitStack() as stack:
         if not is_path(task):
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
             task = stack.enter_context(in_memory(task, folder))
-        return evaluate_named(
-            model_name(model), str(task), split=split, device=device, out=Path(out), watch=unwatched,
-            data=None if data_folder is None else Path(data_folder),
-            predictions=None if predictions is None else Path(predictions),
+        stack.enter_context(quiet_for(model_name(model)))
+        from finetune.commands.evaluate.scoring import evaluate_model
+
+        return evaluate_model(
+            model_name(model), str(task), source=source_of(data_folder), out=Path(out), watch=unwatched, split=split,
+            device=device, predictions=None if predictions is None else Path(predictions),
             options=named_options(text=text, label=label, encoding=encoding, sheet=sheet), force=force,
             asked=asked_answers(coverage, risk, precision, label_sets),
         )  # fmt: skip
 
 
 def evaluate_answers(
-    answers: Any, task: str, options: Mapping[str, Any], *, split: str | None, null_odds: Any, data: str | Path | None
+    answers: Any, task: str, options: Mapping[str, Any], *, split: str | None, data: str | Path | None
 ) -> Evaluation:
     """`evaluate` of predictions, with the options of the task in a dictionary."""
-    source = source_of(None if data is None else Path(data))
-    return score_answers(configured(find(task), options), answers, source=source, split=split, null_odds=null_odds)
-
-
-def evaluate_named(
-    model: str,
-    task: str,
-    *,
-    split: str | None,
-    predictions: Path | None,
-    data: Path | None,
-    device: str | None,
-    out: Path,
-    watch: Watcher,
-    options: Mapping[str, str],
-    force: bool,
-    asked: AskedAnswers = NOTHING,
-) -> Evaluation:
-    """`evaluate` on what is named, with a watcher of progress; `options` are the columns and encoding of a file."""
-    notes: list[str] = []
-
-    def noting(event: Event) -> None:
-        watch(event)
-        if isinstance(event, Note):
-            notes.append(event.text)
-
-    with quiet_for(model):
-        from finetune.commands.evaluate import scoring as evaluating
-
-        found, scores, answered = evaluating.evaluate_model(
-            model, task, source=source_of(data), out=out, watch=noting, split=split, device=device,
-            predictions=predictions, options=options, force=force, asked=asked,
-        )  # fmt: skip
-    return Evaluation(task=found, scores=scores, notes=tuple(notes), answered=answered)
+    return score_answers(configured(find(task), options), answers, source=source_of(data), split=split)

@@ -26,10 +26,11 @@ from finetune.cli.options import note_line
 from finetune.cli.progress import watching
 from finetune.cli.terminal import echo, one_line, say
 from finetune.commands.evaluate.answers import are_answers
-from finetune.commands.evaluate.api import evaluate_answers, evaluate_named
+from finetune.commands.evaluate.api import evaluate_answers
 from finetune.data.files import is_data
 from finetune.data.outputs import require_replaceable_output
 from finetune.data.paths import require_here
+from finetune.data.source import source_of
 from finetune.errors import UserError, nearest
 from finetune.inference.asked import asked_answers
 from finetune.inference.unsure import answered_words
@@ -57,9 +58,6 @@ def evaluate_command(
     risk: Risk = None,
     precision: Precision = None,
     label_sets: LabelSets = None,
-    null_odds: Annotated[
-        Path | None, typer.Option(help="For predictions (SQuAD 2.0): JSON with the odds of no answer of each id.")
-    ] = None,
     force: Replace = False,
     data: Data = None,
     out: Out = RESULTS,
@@ -70,21 +68,22 @@ def evaluate_command(
     """Prints the scores of each split."""
     others, given = split_arguments(settings or [])
     if are_answers(model, task, out):
-        found = evaluate_answers(Path(model), task, given, split=split, null_odds=null_odds, data=data)
+        found = evaluate_answers(Path(model), task, given, split=split, data=data)
         _print_scores(found, as_json=as_json)
         return
-    if null_odds is not None:
-        raise UserError(f"--null-odds is for a file of predictions, and {model} is none", "Leave it out")
     asked = asked_answers(coverage, risk, precision, label_sets)
     _require_task(task, others)
     if predictions is not None:
         reads = [model, task, *given.values()]
         require_replaceable_output(predictions, endings=[".parquet"], reads=reads, force=force)
     load_for(model, "" if quiet else f"{task}: loading {model}", "finetune.commands.evaluate.scoring")
+    from finetune.commands.evaluate.scoring import evaluate_model
+
     with watching(quiet=quiet) as watch:
-        found = evaluate_named(
-            model, task, split=split, predictions=predictions, data=data, device=device, out=out, watch=watch,
-            options={name: str(value) for name, value in given.items()}, force=force, asked=asked,
+        found = evaluate_model(
+            model, task, source=source_of(data), out=out, watch=watch, split=split, device=device,
+            predictions=predictions, options={name: str(value) for name, value in given.items()}, force=force,
+            asked=asked,
         )  # fmt: skip
     if predictions is not None and not quiet:
         say(f"predictions: {predictions}", err=True)
@@ -99,15 +98,14 @@ def evaluate_command(
 
 
 def _print_scores(found: Evaluation, *, as_json: bool) -> None:
-    """Prints the scores of predictions, with three digits as official scripts do, and the thresholds."""
+    """Prints the scores of predictions, with three digits as official scripts do."""
     for note in found.notes:
         say(one_line(note_line(note)), err=True)
     if as_json:
-        echo(json.dumps(found.scores | ({"thresholds": found.thresholds} if found.thresholds else {})))
+        echo(json.dumps(found.scores))
         return
     for split, scores in found.scores.items():
         words = [f"{name} {found.task.metric(name).scaled(score):.3f}" for name, score in scores.items()]
-        words += [f"{name} {value:.6g}" for name, value in found.thresholds.items()]
         echo(f"{split} {', '.join(words)}")
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from finetune.api.evaluation import Evaluation
 from finetune.data.files import is_data, split_files
 from finetune.data.outputs import output_file, require_replaceable_output
 from finetune.data.paths import is_folder
@@ -16,9 +17,8 @@ from finetune.inference.asked import NOTHING, AskedAnswers
 from finetune.inference.predict_plan import NAMING, SAMPLE_ROWS, known_type, layout_for, shown_names
 from finetune.inference.predictor import load_predictor, saved
 from finetune.inference.thresholds import with_unsure
-from finetune.metrics.scores import Scores
 from finetune.runs.dev_choices import chosen_for_model
-from finetune.runs.events import Note, Watcher
+from finetune.runs.events import Event, Note, Watcher
 from finetune.runs.lookup import named_run
 from finetune.runs.predictions import write_predictions
 from finetune.runs.record import RunRecord
@@ -49,8 +49,8 @@ def evaluate_model(
     options: Mapping[str, str] | None = None,
     force: bool = False,
     asked: AskedAnswers = NOTHING,
-) -> tuple[Task, Scores, dict[str, dict[str, Any]]]:
-    """The task, scores by split (its dev splits, or `split`), and what was answered of each if something is `asked`.
+) -> Evaluation:
+    """Scores by split (the task's dev splits, or `split`), and what was answered of each if something is `asked`.
 
     With `predictions`, also writes all predictions. With `asked`, what is answered is scored.
 
@@ -63,17 +63,23 @@ def evaluate_model(
     outputs = [] if predictions is None else [predictions, *_official(predictions, wanted.codec.official_files([], []))]
     for file in outputs:
         require_replaceable_output(file, endings=OUTPUTS[file is not predictions], reads=reads, force=force)
-    predictor = load_predictor(model, task=wanted, out=out, watch=watch, device=device)
+    notes: list[str] = []
+
+    def noting(event: Event) -> None:
+        watch(event)
+        if isinstance(event, Note):
+            notes.append(event.text)
+
+    predictor = load_predictor(model, task=wanted, out=out, watch=noting, device=device)
     if asked:
         predictor = with_unsure(predictor, model, asked, out=out)
         for note in predictor.unsure.notes if predictor.unsure else ():
-            watch(Note(note))
+            noting(Note(note))
     task = predictor.task
     splits = load_splits(task, source, names=[split] if split else task.dev_splits)
-    for note in (note for loaded in splits.values() for note in loaded.notes):
-        watch(Note(note))
-    for note in _reuse(model, task_name, splits, source, out):
-        watch(Note(note))
+    of_data = [note for loaded in splits.values() for note in loaded.notes]
+    for note in (*of_data, *_reuse(model, task_name, splits, source, out)):
+        noting(Note(note))
     rows = {name: loaded.rows for name, loaded in splits.items()}
     labelled = [name for name in rows if all(answer.value is not None for answer in task.scoring.labels(rows[name]))]
     if not labelled and predictions is None:
@@ -96,8 +102,9 @@ def evaluate_model(
         scored = {name: unsure.answers(task, labels, *given) for name, given in scored.items()}
     for name, pair in scored.items():
         for note in task.scoring.notes(*pair):
-            watch(Note(f"{name}: {note}"))
-    return task, {name: task.scoring.score(*given) for name, given in scored.items() if given[1]}, counted
+            noting(Note(f"{name}: {note}"))
+    scores = {name: task.scoring.score(*given) for name, given in scored.items() if given[1]}
+    return Evaluation(task=task, scores=scores, notes=tuple(notes), answered=counted)
 
 
 def _official(predictions: Path, files: Mapping[str, Any]) -> dict[Path, Any]:

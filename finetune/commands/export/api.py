@@ -1,6 +1,5 @@
 """`finetune.export`: a trained model as a graph that predicts without torch, checked against its run."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from finetune.api.inputs import model_name
@@ -8,10 +7,9 @@ from finetune.api.model import Model
 from finetune.api.quiet import plainly, quiet
 from finetune.api.run import Run
 from finetune.commands.export.result import Export
-from finetune.commands.export.wanted import TOLERANCE, WantedExport, wanted_export
+from finetune.commands.export.wanted import TOLERANCE, wanted_export
 from finetune.data.source import source_of
-from finetune.runs.events import Watcher, unwatched
-from finetune.task_types import registry
+from finetune.runs.events import unwatched
 
 
 @plainly
@@ -20,8 +18,6 @@ def export(
     path: str | Path,
     *,
     int8: bool = False,
-    bits: int | None = None,
-    keep_fp32: Sequence[str] = (),
     tolerance: float = TOLERANCE,
     task: str | None = None,
     data_folder: str | Path | None = None,
@@ -35,9 +31,7 @@ def export(
     Args:
         model: A run, a model, the name of a run, or any fine-tuned checkpoint (folder or Hub name).
         path: The folder to write.
-        int8: Keep the encoder's weights in 8 bits.
-        bits: 7 for processors without VNNI, where products of 8 bits saturate; default: what this one needs.
-        keep_fp32: Of `ends`, `feed-forward` and `embeddings` those that stay in fp32.
+        int8: Keep the encoder's weights in 8 bits; in 7 on x86 without VNNI, where products of 8 bits saturate.
         tolerance: The points of the headline that int8 may lose on dev.
         task: The task, if it is in a file (`FILE.py:NAME`), or of a checkpoint without a run.
         data_folder: The folder with the data sets of tasks; default: `$FINETUNE_DATA`, then the Hub.
@@ -51,19 +45,10 @@ def export(
         UserError: For a model without weights or graph, for answers that are not the run's, for int8 that loses more
             than is tolerated, and for a folder that may not be written.
     """
-    wanted = wanted_export(Path(path), int8=int8, bits=bits, keep=keep_fp32, tolerance=tolerance, force=force)
-    return export_named(
-        model_name(model), wanted, task=task, data=None if data_folder is None else Path(data_folder), out=Path(out),
-        watch=unwatched,
-    )  # fmt: skip
-
-
-def export_named(
-    model: str, wanted: WantedExport, *, task: str | None, data: Path | None, out: Path, watch: Watcher
-) -> Export:
-    """`export` of what is named, with a watcher of progress."""
+    wanted = wanted_export(Path(path), int8=int8, tolerance=tolerance, force=force)
     with quiet():
         from finetune.commands.export.exporting import export_model
 
-        named = None if task is None else registry.find(task)
-        return export_model(model, wanted, task=named, source=source_of(data), out=out, watch=watch)
+        return export_model(
+            model_name(model), wanted, task=task, source=source_of(data_folder), out=Path(out), watch=unwatched
+        )

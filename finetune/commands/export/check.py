@@ -1,14 +1,12 @@
 """The check of an export: the run's dev rows are answered by both, and what differs is counted, shown and tested."""
 
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 
 from finetune.commands.export.result import ChangedAnswer
-from finetune.data.messages import so_many
 from finetune.data.rows import Row
 from finetune.inference.exported.export_facts import ExportCheck, ScoresOfBoth
 from finetune.inference.predictor import Predictor
@@ -16,7 +14,6 @@ from finetune.metrics.metric import Metric
 from finetune.metrics.significance import RESAMPLES, Difference
 from finetune.metrics.sums import Counted
 from finetune.models.device import build_accelerator
-from finetune.runs.events import Event, Predicted, RowsPredicted, Watcher, Working
 from finetune.runs.record import RunRecord
 from finetune.task_types.parts import Answer
 from finetune.task_types.resampling import difference_of, resampled_metrics
@@ -24,7 +21,6 @@ from finetune.task_types.task import Task
 from finetune.training.evaluation import decided_as_dev
 
 CLOSE = 1e-4  # of the largest logit, or of 1: more is not from the order of additions
-FULL = ("no", "fp32")  # precisions of an engine
 ALIKE = 0.01  # standard deviations of a run's numbers: numbers that are closer are one answer
 
 
@@ -34,8 +30,6 @@ class CheckedExport:
     and whether the logits are those of the run but for rounding. Where the score of either is undefined, `lost` are
     the percent of answers that changed.
 
-    `in_half` are the rows that the run itself answers differently in the half precision that it predicts in here.
-
     Where they are, an answer that changed is a tie: the run's logits are not further from another answer than rounding.
     """
 
@@ -44,46 +38,21 @@ class CheckedExport:
     metric: Metric
     lost: float
     close: bool
-    in_half: int = 0
-
-
-@dataclass
-class CheckProgress:
-    """Turns the progress of both engines into that of one check of so many rows."""
-
-    rows: int
-    watch: Watcher
-    begun: float = field(default_factory=time.perf_counter)
-    before: int = 0  # rows that the first engine has answered
-
-    def __call__(self, event: Event) -> None:
-        """Passes an event on; of features, as rows of the check, each of which is answered twice."""
-        if not isinstance(event, Predicted):
-            self.watch(event)
-            return
-        done = self.before + event.done * self.rows // event.total
-        rate = done / max(time.perf_counter() - self.begun, 1e-9)
-        self.watch(RowsPredicted(done=done, total=2 * self.rows, rate=max(rate, 1e-9)))
-        self.before = self.rows if event.done == event.total else self.before
 
 
 def checked_export(
-    run: Predictor, export: Predictor, rows: Sequence[Row], watch: Watcher, *, record: RunRecord | None
+    run: Predictor, export: Predictor, rows: Sequence[Row], *, record: RunRecord | None
 ) -> CheckedExport:
     """Answers rows by a run, in fp32, and by its export; both are scored as the run's dev was by its record.
 
     Where that chose options, such as thresholds, those of each row are chosen on others.
     """
-    watch(Working(f"checking {so_many(len(rows))}"))
-    progress = CheckProgress(rows=len(rows), watch=watch)
     accelerator = build_accelerator(torch.device("cpu"), "fp32")
-    first = replace(run, engine=replace(run.torch_engine, accelerator=accelerator, watch=progress))
-    second = replace(export, engine=replace(export.engine, watch=progress))  # type: ignore[type-var]
-    sides = [_answered(each, rows) for each in (first, second)]
-    largest, most = _differences(*(logits for logits, _ in sides), words=run.engine.pretrains)
+    first = replace(run, engine=replace(run.torch_engine, accelerator=accelerator))
+    sides = [_answered(each, rows) for each in (first, export)]
+    largest, most = _differences(*(logits for logits, _ in sides))
     answers = [given for _, given in sides]
     changed = _changed(run.task, rows, *answers)
-    halved = [] if run.engine.computes_in[1] in FULL else _changed(run.task, rows, answers[0], run.answers(rows))
     metric = run.task.metrics[0]
     judged = [decided_as_dev(run.task, record, given, rows) for given in answers]
     found = _difference(run.task, rows, *judged)
@@ -92,7 +61,7 @@ def checked_export(
         changed=tuple(one.id for one in changed), score=_scores(metric, found),
     )  # fmt: skip
     return CheckedExport(
-        facts=facts, changed=changed, metric=metric, close=largest <= CLOSE * max(1.0, most), in_half=len(halved),
+        facts=facts, changed=changed, metric=metric, close=largest <= CLOSE * max(1.0, most),
         lost=100 * len(changed) / max(1, len(rows)) if facts.score is None else _lost(metric, found),
     )  # fmt: skip
 
@@ -104,16 +73,12 @@ def _answered(predictor: Predictor, rows: Sequence[Row]) -> tuple[list[np.ndarra
     return logits, predictor.task.codec.decode(logits, features, rows)
 
 
-def _differences(ours: Sequence[np.ndarray], theirs: Sequence[np.ndarray], *, words: bool) -> tuple[float, float]:
-    """The largest difference of logits, and the largest logit of the run; infinite where their shapes differ.
-
-    Of words their losses are compared: next to them is a token's id.
-    """
+def _differences(ours: Sequence[np.ndarray], theirs: Sequence[np.ndarray]) -> tuple[float, float]:
+    """The largest difference of logits, and the largest logit of the run; infinite where their shapes differ."""
     largest = most = 0.0
     if [each.shape for each in ours] != [each.shape for each in theirs]:
         return float("inf"), 1.0
-    for own, other in zip(ours, theirs, strict=True):
-        a, b = (np.delete(own, 1, -1), np.delete(other, 1, -1)) if words else (own, other)
+    for a, b in zip(ours, theirs, strict=True):
         there = np.isfinite(a)
         if (there != np.isfinite(b)).any():
             return float("inf"), 1.0
@@ -159,6 +124,6 @@ def _scores(metric: Metric, found: Difference) -> ScoresOfBoth | None:
 
 
 def _lost(metric: Metric, found: Difference) -> float:
-    """The points that the export lost; of scores that may differ by orders of magnitude the percent."""
-    lost = 100 * (found.b / found.a - 1) if metric.magnitudes else metric.scaled(found.value)
+    """The points that the export lost."""
+    lost = metric.scaled(found.value)
     return -lost if metric.greater_is_better else lost

@@ -13,10 +13,10 @@ from finetune.cli.next_commands import GivenOptions
 from finetune.cli.progress import watching
 from finetune.cli.tables import Column, FittedTable, columns
 from finetune.cli.terminal import echo, one_line
-from finetune.commands.export.api import export_named
 from finetune.commands.export.result import Export
-from finetune.commands.export.wanted import KEPT, TOLERANCE, wanted_export
+from finetune.commands.export.wanted import TOLERANCE, wanted_export
 from finetune.data.messages import shown, size_words, so_many
+from finetune.data.source import source_of
 
 MOST_CHANGED = 10  # rows that are printed
 
@@ -27,13 +27,6 @@ def export_command(
     ],
     folder: Annotated[Path, typer.Option("-o", "--output", help="The folder to write.")] = Path("exported"),
     int8: Annotated[bool, typer.Option("--int8", help="Keep the encoder's weights in 8 bits.")] = False,
-    bits: Annotated[
-        int | None, typer.Option(help="7 for processors without VNNI; default: what this one needs.")
-    ] = None,
-    keep_fp32: Annotated[
-        list[str] | None,
-        typer.Option("--keep-fp32", help=f"In int8 keep in fp32: {'; '.join(f'{k}, {v}' for k, v in KEPT.items())}."),
-    ] = None,
     tolerance: Annotated[float, typer.Option(help="Points of the headline that int8 may lose on dev.")] = TOLERANCE,
     task: TaskOf = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an export.")] = False,
@@ -43,11 +36,13 @@ def export_command(
     quiet: Quiet = False,
 ) -> None:
     """Prints the size before and after, and how the export answers the run's dev rows."""
-    wanted = wanted_export(folder, int8=int8, bits=bits, keep=keep_fp32 or (), tolerance=tolerance, force=force)
+    wanted = wanted_export(folder, int8=int8, tolerance=tolerance, force=force)
     silent = quiet or as_json
     load_libraries("" if silent else f"{folder}: loading {model}", "finetune.commands.export.exporting")
+    from finetune.commands.export.exporting import export_model
+
     with watching(quiet=silent) as watch:
-        found = export_named(model, wanted, task=task, data=data, out=out, watch=watch)
+        found = export_model(model, wanted, task=task, source=source_of(data), out=out, watch=watch)
     if as_json:
         echo(json.dumps(found.as_json(), default=str))
         return

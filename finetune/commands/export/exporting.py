@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import cast
 
 from finetune.analysis.card import model_card
-from finetune.commands.export.check import FULL, CheckedExport, checked_export
-from finetune.commands.export.graph import graph_inputs, graph_outputs, write_graph
+from finetune.commands.export.check import CheckedExport, checked_export
+from finetune.commands.export.graph import graph_inputs, write_graph
 from finetune.commands.export.int8 import quantize
 from finetune.commands.export.result import Export
 from finetune.commands.export.rows import checked_rows, run_to_export
-from finetune.commands.export.wanted import KEPT, MAKES_GRAPHS, MOST_TOLERANCE, WantedExport, require_new_folder
+from finetune.commands.export.wanted import MAKES_GRAPHS, MOST_TOLERANCE, WantedExport, require_new_folder
 from finetune.data.atomic import replace_folder, settle, temporary_folder
 from finetune.data.checksums import ABOUT, CHECKSUMS, NAME, write_checksums
 from finetune.data.messages import so_many
@@ -39,9 +39,10 @@ from finetune.models.model import EncoderWithHead
 from finetune.runs.environment import versions
 from finetune.runs.events import Note, Watcher, Working
 from finetune.runs.folder import RunFolder
-from finetune.task_types.task import Task
+from finetune.task_types.registry import find
 
 FEW = 200  # rows, of which one answer is 0.5 % and more
+FULL = ("no", "fp32")  # precisions of an engine
 ROUNDING = 1e-9  # points: 85.0 to 84.5 is a loss of 0.5 and a bit in binary numbers
 LEFT_OUT = ("*.safetensors", "*.index.json", "adapter*", CHECKSUMS, ".*")  # weights, and what is written again
 
@@ -49,16 +50,18 @@ WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
 
 
 def export_model(
-    model: str, wanted: WantedExport, *, task: Task | None, source: Source, out: Path, watch: Watcher
+    model: str, wanted: WantedExport, *, task: str | None, source: Source, out: Path, watch: Watcher
 ) -> Export:
     """Writes the folder of an export. Raises UserError where it does not answer as the run does, and writes nothing."""
-    notes: list[str] = []
-    predictor = load_predictor(model, task=task, out=out, watch=watch, device="cpu")
+    named = None if task is None else find(task)
+    predictor = load_predictor(model, task=named, out=out, watch=watch, device="cpu")
     trained = predictor.folder
     assert trained is not None
     engine = predictor.torch_engine  # of a run, not of an export
+    if engine.pretrains:
+        raise UserError(f"{model} predicts words of a text, and is not exported", "Fine-tune it first, with model=RUN")
     run = run_to_export(model, out)
-    rows = checked_rows(predictor, run, source, named=task)
+    rows = checked_rows(predictor, run, source, named=named)
     with _written_export(wanted) as scratch:
         _copy_settings(trained, scratch)
         graph = load_trained(trained, predictor.task.head)
@@ -68,10 +71,11 @@ def export_model(
         facts = replace(facts, source=_source(predictor, run, model, out))
         if wanted.bits:
             watch(Working("weights to int8"))
-            facts = replace(facts, kept_fp32=_in_int8(scratch, wanted, graph))
+            _in_int8(scratch, wanted.bits)
         _describe(scratch, facts)
-        export = load_predictor(scratch, task=task, watch=lambda _: None)
-        checked = checked_export(predictor, export, rows, watch, record=None if run is None else run.record())
+        export = load_predictor(scratch, task=named)
+        watch(Working(f"checking {so_many(len(rows))}"))
+        checked = checked_export(predictor, export, rows, record=None if run is None else run.record())
         _require_as_good(checked, wanted, predictor)
         facts = replace(facts, check=checked.facts, tolerance=wanted.tolerance if wanted.bits else None)
         _describe(scratch, facts)
@@ -79,11 +83,9 @@ def export_model(
             card = model_card(run, exports={wanted.folder.absolute().name: facts})
             (scratch / ABOUT).write_text(card, encoding="utf-8")
         size = sum(file.stat().st_size for file in scratch.glob("model.*"))
-    if (computes_in := engine.computes_in[1]) not in FULL:
-        apart = f"{checked.in_half:,} of {so_many(len(rows))} it then answers differently"
-        notes.append(
-            f"the export is compared with the run in fp32; here the run predicts in {computes_in}, and {apart}"
-        )
+    computes_in = engine.computes_in[1]
+    notes = [f"the export is compared with the run in fp32; here the run predicts in {computes_in}"]
+    notes = [] if computes_in in FULL else notes
     for note in notes:
         watch(Note(note))
     before = sum(file.stat().st_size for pattern in WEIGHTS for file in trained.glob(pattern))
@@ -149,11 +151,9 @@ def _facts(model: EncoderWithHead, wanted: WantedExport, *, padded_up_to: int | 
         precision="int8" if wanted.bits else "fp32",
         bits=wanted.bits,  # type: ignore[arg-type]
         inputs=cast(tuple[Input, ...], graph_inputs(model)),
-        outputs=graph_outputs(model),  # type: ignore[arg-type]
         head=ExportedHead(
             labels=model.head.labels,
             by_position=model.by_position,
-            vocabulary=model.head.vocabulary,
             most_tokens=most_tokens(model.backbone.encoder),
             padded_up_to=padded_up_to,
         ),
@@ -172,14 +172,13 @@ def _source(predictor: Predictor, run: RunFolder | None, model: str, out: Path) 
     return ExportSource(task=predictor.task.name, run=name, fingerprint=predictor.fingerprint, temperature=temperature)
 
 
-def _in_int8(folder: Path, wanted: WantedExport, model: EncoderWithHead) -> tuple[str, ...]:
-    """Makes the weights of a folder's graph int8; the names of the products that stay in fp32."""
+def _in_int8(folder: Path, bits: int) -> None:
+    """Makes the weights of a folder's graph int8."""
     small = folder / "small.onnx"
-    kept = quantize(folder / GRAPH, small, wanted, layers=int(model.backbone.config.num_hidden_layers))
+    quantize(folder / GRAPH, small, bits=bits)
     for file in folder.glob(f"{GRAPH}*"):  # weights may be in a file next to it
         file.unlink()
     small.rename(folder / GRAPH)
-    return kept
 
 
 def _require_as_good(checked: CheckedExport, wanted: WantedExport, run: Predictor) -> None:
@@ -196,7 +195,7 @@ def _require_as_good(checked: CheckedExport, wanted: WantedExport, run: Predicto
 
 
 def lost_too_much(checked: CheckedExport, wanted: WantedExport) -> UserError:
-    """The error, with the score of both, the interval of their difference, and what was not tried yet."""
+    """The error, with the score of both, and the interval of their difference."""
     facts, metric = checked.facts, checked.metric
     changed = f"{len(checked.changed):,} of {facts.rows:,} answers changed"
     if facts.rows < FEW:
@@ -205,17 +204,9 @@ def lost_too_much(checked: CheckedExport, wanted: WantedExport) -> UserError:
         what = f"int8 has {metric.name} undefined, and {changed}, where `tolerance` is {wanted.tolerance:g} % of them"
     else:
         low, high = facts.score.interval or (facts.score.difference, facts.score.difference)
-        unit = "%" if metric.magnitudes else "points"
         what = (
-            f"int8 loses {checked.lost:.2f} {unit} of {metric.name}, and `tolerance` is {wanted.tolerance:g}: "
+            f"int8 loses {checked.lost:.2f} points of {metric.name}, and `tolerance` is {wanted.tolerance:g}: "
             f"{facts.score.run:.2f} became {facts.score.export:.2f} (95 %: {low:+.2f} to {high:+.2f}), {changed}"
         )
-    return UserError(what, f"Try in this order: {', '.join(_ways_out(checked, wanted))}")
-
-
-def _ways_out(checked: CheckedExport, wanted: WantedExport) -> list[str]:
-    """What may lose less. Weights have a scale by column in any case."""
-    ways = ["`bits` 7"] if wanted.bits == 8 else []
-    ways += [f"`keep_fp32` {name}" for name in KEPT if name not in wanted.keep]
-    ways += [f"`tolerance` {math.ceil(10 * checked.lost) / 10:g}"] if checked.lost <= MOST_TOLERANCE else []
-    return [*ways, "no `int8`"]
+    more = f"`tolerance` {math.ceil(10 * checked.lost) / 10:g}, or " * (checked.lost <= MOST_TOLERANCE)
+    return UserError(what, f"Give {more}no `int8`" if more else "Leave `int8` out")

@@ -19,7 +19,6 @@ from finetune.inference.exported.export_facts import IDS, MASK, POSITIONS, SEGME
 from finetune.models.families import takes_segments
 from finetune.models.feature import LOGITS
 from finetune.models.model import EncoderWithHead
-from finetune.task_types.pretraining.objectives import NEXT
 
 EXAMPLE = (3, 7)  # texts and tokens that are traced; any other numbers would do, but 0 and 1
 MARKERS = 2  # positions that a head joins
@@ -36,23 +35,17 @@ class Graph(nn.Module):
         self.inputs = inputs
 
     def forward(self, *given: Tensor) -> Any:
-        """The logits, of a head with several in their order."""
+        """The logits."""
         named = dict(zip(self.inputs, given, strict=True))
-        logits = self.model(named[IDS], named[MASK], named.get(SEGMENTS), None, named.get(POSITIONS))
-        return tuple(logits.values()) if isinstance(logits, dict) else logits
+        return self.model(named[IDS], named[MASK], named.get(SEGMENTS), None, named.get(POSITIONS))
 
 
 def graph_inputs(model: EncoderWithHead) -> tuple[str, ...]:
     """The names of a graph's inputs; with positions where the head reads those of each text and no others."""
     head = model.head
     segments = [SEGMENTS] if takes_segments(model.backbone.config) else []
-    positions = [POSITIONS] if head.reads_words or head.joins or head.vocabulary else []
+    positions = [POSITIONS] if head.reads_words or head.joins else []
     return (IDS, MASK, *segments, *positions)
-
-
-def graph_outputs(model: EncoderWithHead) -> tuple[str, ...]:
-    """The names of a graph's outputs: the logits, and those of the next sentence where the head has them."""
-    return (LOGITS, NEXT) if model.reads_both and model.head.pretrains else (LOGITS,)
 
 
 def write_graph(model: EncoderWithHead, file: Path) -> None:
@@ -67,7 +60,7 @@ def write_graph(model: EncoderWithHead, file: Path) -> None:
             program = torch.onnx.export(
                 Graph(model.eval(), inputs), _example(model, inputs), dynamo=True, verbose=False,
                 dynamic_shapes=(tuple(_axes(model, name) for name in inputs),), input_names=list(inputs),
-                output_names=list(graph_outputs(model)),
+                output_names=[LOGITS],
             )  # fmt: skip
             assert program is not None  # with dynamo
             _name_layers(program.model)

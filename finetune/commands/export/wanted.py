@@ -1,32 +1,23 @@
 """What an export is to be, before anything is loaded. Needs no torch."""
 
 import json
-from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal, cast
 
 from finetune.data.atomic import require_no_link
 from finetune.data.checksums import ABOUT, CHECKSUMS
 from finetune.data.messages import first_of
 from finetune.data.paths import exists, is_folder, require_place
-from finetune.errors import UserError, nearest, shown_value
+from finetune.errors import UserError
 from finetune.inference.exported.export_facts import is_export
 from finetune.inference.exported.this_machine import saturates, this_machine
 from finetune.runs.folder import EXPORT
 
 TOLERANCE = 0.5  # points of the headline that int8 may lose
 MOST_TOLERANCE = 100  # points
-BITS = (8, 7)
 MAKES_GRAPHS = ("onnx", "onnxscript", "onnxruntime")  # packages of the extra `export`
-Kept = Literal["ends", "feed-forward", "embeddings"]
-KEPT: Mapping[Kept, str] = {  # layers that may stay in fp32 where the others are in int8
-    "ends": "the first and the last layer of the encoder",
-    "feed-forward": "the second product of each feed-forward layer",
-    "embeddings": "the vectors of words",
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,34 +28,22 @@ class WantedExport:
 
     folder: Path
     bits: int | None
-    keep: tuple[Kept, ...]
     tolerance: float
     force: bool
 
 
-def wanted_export(
-    folder: Path, *, int8: bool, bits: int | None, keep: Sequence[str], tolerance: float, force: bool
-) -> WantedExport:
+def wanted_export(folder: Path, *, int8: bool, tolerance: float, force: bool) -> WantedExport:
     """Settings that fit together. Raises UserError for others, for packages that are not installed, and for a folder
     that may not be written.
     """
-    if unknown := [name for name in keep if name not in KEPT]:
-        raise UserError(
-            f"`keep_fp32` is {shown_value(unknown[0])}", f"{nearest(unknown[0], [*KEPT])}Give {' or '.join(KEPT)}"
-        )
-    given = {"keep_fp32": bool(keep), "bits": bits is not None, "tolerance": tolerance != TOLERANCE}
-    if not int8 and (names := [name for name, is_given in given.items() if is_given]):
-        raise UserError(f"`{names[0]}` is of int8 weights", "Give `int8` too, or leave it out")
-    if bits not in (None, *BITS):
-        raise UserError(f"`bits` is {shown_value(bits)}", "Give 8 or 7")
+    if not int8 and tolerance != TOLERANCE:
+        raise UserError("`tolerance` is of int8 weights", "Give `int8` too, or leave it out")
     if not 0 <= tolerance <= MOST_TOLERANCE:
         raise UserError(f"`tolerance` is {tolerance}", f"Give a number of points, 0 to {MOST_TOLERANCE}")
     _require_packages()
     require_new_folder(folder, force=force)
-    weights = (bits or (7 if saturates(this_machine()) else 8)) if int8 else None
-    return WantedExport(
-        folder=folder, bits=weights, keep=tuple(cast(Sequence[Kept], keep)), tolerance=tolerance, force=force
-    )
+    bits = (7 if saturates(this_machine()) else 8) if int8 else None
+    return WantedExport(folder=folder, bits=bits, tolerance=tolerance, force=force)
 
 
 def require_new_folder(folder: Path, *, force: bool) -> None:

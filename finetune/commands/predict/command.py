@@ -36,7 +36,6 @@ from finetune.data.messages import noun, percent, so_many
 from finetune.data.paths import is_folder, require_own_folder
 from finetune.errors import UserError
 from finetune.inference.asked import asked_answers
-from finetune.inference.exported.find import model_for_engine
 from finetune.inference.predict_plan import require_predictable
 from finetune.metrics.scores import plain_metrics
 from finetune.runs.events import unwatched
@@ -69,10 +68,6 @@ def predict_command(
     precision: Precision = None,
     label_sets: LabelSets = None,
     escape: Escape = False,
-    engine: Annotated[
-        str | None,
-        typer.Option(help="torch, or onnx with an export in the run's folder; default: torch."),
-    ] = None,
     force: Replace = False,
     task: TaskOf = None,
     out: Out = RESULTS,
@@ -94,7 +89,6 @@ def predict_command(
         raise UserError("`on` is for a folder of Parquet", "Leave it out, or name a folder")
     if task is not None:
         find(task)
-    model = model_for_engine(model, engine, out=out)
     asked = asked_answers(coverage, risk, precision, label_sets)
     source = {"model": model, "task": task, "out": str(out), "device": device, "asked": asked}
     source["temperature"] = given.get("temperature")

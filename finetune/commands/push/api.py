@@ -43,14 +43,12 @@ def push(
             Hub refuses or cannot be reached.
     """
     token = require_token()
-    found = prepared(model_name(run), name, exports=exports, with_examples=with_examples, out=out, token=token)
+    found = prepared(model_name(run), name, exports=exports, with_examples=with_examples, out=out)
     with without_bars():
         return send(found, token=token, private=private)
 
 
-def prepared(
-    run: str, name: str, *, exports: Sequence[str | Path], with_examples: bool, out: str | Path, token: str
-) -> Outgoing:
+def prepared(run: str, name: str, *, exports: Sequence[str | Path], with_examples: bool, out: str | Path) -> Outgoing:
     """What a push would send. Raises UserError as `push` does before it speaks to the Hub."""
     folder = require_run(run, Path(out))
-    return outgoing(folder, name, exports=[Path(one) for one in exports], with_examples=with_examples, token=token)
+    return outgoing(folder, name, exports=[Path(one) for one in exports], with_examples=with_examples)

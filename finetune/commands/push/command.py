@@ -34,7 +34,7 @@ def push_command(
 ) -> None:
     """Prints the files, their sizes and the card's head, and sends them in one commit."""
     token = require_token()
-    found = prepared(run, name, exports=export or (), with_examples=with_examples, out=out, token=token)
+    found = prepared(run, name, exports=export or (), with_examples=with_examples, out=out)
     say_which([run], out)
     echo(_summary(found), err=True)
     if not yes:

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from fnmatch import fnmatch
-from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from finetune.commands.push.outgoing import Outgoing
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
     from huggingface_hub import HfApi
 
 LOGIN = "Log in with `hf auth login`, or set HF_TOKEN"
-OWNER = "Choose a name under your own, OWNER/NAME, and a token that may write"
+AGAIN = "Check the network, the name (OWNER/NAME) and that `hf auth login` was by one who may write, and push again"
 
 
 def require_token() -> str:
@@ -77,42 +76,11 @@ def without_bars() -> Iterator[None]:
 @contextmanager
 def _told_plainly(name: str, token: str) -> Iterator[None]:
     """Raises what the client raises as a UserError, in which the token is not."""
-    from huggingface_hub.errors import HfHubHTTPError
-
     try:
         yield
     except (UserError, *THEIRS):
         raise
-    except Exception as error:
-        cause = error.__cause__ if isinstance(error.__cause__, HfHubHTTPError) else error
-        why = _why(cause, token)
-        if isinstance(cause, HfHubHTTPError):
-            raise _refusal(name, cause.response.status_code, why) from None
-        if _is_of_the_network(cause):
-            raise UserError(
-                f"{name}: was not pushed, since the Hub cannot be reached ({why})",
-                "Push again with a network, and HF_HUB_OFFLINE unset",
-            ) from None
-        raise UserError(f"{name}: was not pushed ({why})", "Correct that, and push again") from None
-
-
-def _is_of_the_network(error: BaseException) -> bool:
-    """Whether there was no answer; the client's HTTP library, whose error is a base of its own, differs by version."""
-    from huggingface_hub.errors import HfHubHTTPError
-
-    no_answer = (*HfHubHTTPError.__bases__, OSError)
-    return isinstance(error, no_answer) or isinstance(error.__cause__, no_answer)
-
-
-def _refusal(name: str, status: int, why: str) -> UserError:
-    if status == HTTPStatus.UNAUTHORIZED:
-        return UserError(f"{name}: the Hub does not know the token ({why})", LOGIN)
-    if status in (HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND):
-        return UserError(f"{name}: may not be written with this token ({why})", OWNER)
-    return UserError(f"{name}: the Hub refused the commit ({status}: {why})", "Push again, or look at its page")
-
-
-def _why(error: BaseException, token: str) -> str:
-    """What the Hub says of an error, else its first line; without the token."""
-    said = str(getattr(error, "server_message", None) or "").strip().splitlines()
-    return (said[0] if said else first_line(error)).replace(token, "***")
+    except Exception as error:  # the client's own, of its HTTP library, or of a name that it does not take
+        said = str(getattr(error, "server_message", None) or "") or first_line(error)
+        why = (said.strip().splitlines() or [""])[0].replace(token, "***")
+        raise UserError(f"{name}: was not pushed ({why})", AGAIN) from None

@@ -14,8 +14,6 @@ from finetune.errors import UserError
 from finetune.runs.folder import RunFolder
 
 NEVER = ("predictions*", "*.parquet", "*.jsonl", "*.csv", "*.tsv", "*.xlsx", "*.log", "*.env", ".*")
-TOKEN = re.compile(rb"\bhf_[A-Za-z0-9]{30,}\b")  # of the Hub
-TEXTS = (".json", ".txt", ".md", ".xml")
 NAME = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
 AGAIN = "Train the run again with `force`, or export it again"
 
@@ -34,9 +32,7 @@ class Outgoing:
         return {ABOUT: len(self.card.encode())} | {path: file.stat().st_size for path, file in self.files.items()}
 
 
-def outgoing(
-    folder: RunFolder, name: str, *, exports: Sequence[Path], with_examples: bool = False, token: str
-) -> Outgoing:
+def outgoing(folder: RunFolder, name: str, *, exports: Sequence[Path], with_examples: bool = False) -> Outgoing:
     """What of a run goes out. Raises UserError for damaged files, and for any that must not go out.
 
     A README.md that somebody wrote into the model's folder goes as it is; else the card is made.
@@ -50,7 +46,7 @@ def outgoing(
     files = {file.name: file for file in _saved_files(model)}
     for export in exports:
         files |= {f"{export.resolve().name}/{file.name}": file for file in _saved_files(export)}
-    _require_none_is_secret(files, card, token)
+    _require_no_texts(files)
     return Outgoing(name=name, card=card, files=files)
 
 
@@ -66,16 +62,8 @@ def _saved_files(folder: Path) -> Iterator[Path]:
         yield folder / name
 
 
-def _require_none_is_secret(files: Mapping[str, Path], card: str, token: str) -> None:
-    """Raises UserError for a file of predictions, and for one that holds a token of the Hub."""
+def _require_no_texts(files: Mapping[str, Path]) -> None:
+    """Raises UserError for a file of predictions."""
     for path, file in files.items():
         if any(fnmatch(file.name, pattern) for pattern in NEVER):
             raise UserError(f"{path}: is not part of a model, and may have texts of the data", f"Remove {file}")
-        if file.suffix in TEXTS and _has_token(file.read_bytes(), token):
-            raise UserError(f"{path}: holds a token of the Hub", f"Remove it from {file}")
-    if _has_token(card.encode(), token):
-        raise UserError(f"{ABOUT}: holds a token of the Hub", "Remove it")
-
-
-def _has_token(content: bytes, token: str) -> bool:
-    return token.encode() in content or TOKEN.search(content) is not None

@@ -26,5 +26,4 @@ LISTED = Listed(
     ),
     also=("train", "fit", "fine-tune", "finetune", "pretrain", "start"),
     takes_settings=True,
-    begins="reading",
 )

@@ -93,7 +93,7 @@ def train(
         KeyboardInterrupt: After Ctrl-C, once a checkpoint is saved: the same call resumes there.
     """
     options = RunOptions(
-        source=source_of(None if data_folder is None else Path(data_folder)), out=Path(out), device=device,
+        source=source_of(data_folder), out=Path(out), device=device,
         force=force, wait=wait, track=tracker_names(track),
         saving=Saving(minutes=checkpoint_minutes, updates=checkpoint_updates),
     )  # fmt: skip

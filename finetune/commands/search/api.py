@@ -64,9 +64,7 @@ def search(
         UserError: Whatever the caller can fix: data, space, settings; and where no trial has a score.
         KeyboardInterrupt: After Ctrl-C, once a checkpoint is saved: the same call resumes there.
     """
-    options = RunOptions(
-        source=source_of(None if data_folder is None else Path(data_folder)), out=Path(out), device=device
-    )
+    options = RunOptions(source=source_of(data_folder), out=Path(out), device=device)
     wanted = recipe_settings(settings, text=text, label=label, model=model)
     watch = watcher_of(progress, callbacks)
     with quiet():

@@ -6,19 +6,17 @@ With one model its paths are also without its name (`/predict` and `/NAME/predic
   -> `{"predictions": [{"prediction": ..., "p(LABEL)": ...} | {"error": "..."}, ...], "model": NAME}`, in order: the
   cells of `finetune predict`; a row without a prediction has `error` alone.
 - `POST /explain`, `{"row": {...}}` -> what each word adds (`finetune explain --json`); 501 where that cannot be.
-- `POST /file`, CSV with the content type text/csv -> the same CSV with the predictions' columns, as `finetune predict`
-  writes it.
 - `GET /about` -> `{"models": [{"name", "task", "shape", "columns", "labels", "scores": {metric: {"value", "low",
   "high", "rows", "shown"}}, "fingerprint", "max_length", "engine", "calibrated", "examples": [{"row", "prediction",
   "label", "right"}], "limits": {"rows", "characters", "body_bytes"}, "explain", "choices"}]}`; the scores of an
   export are its run's, and its own are in "check": {"rows", "equal", "score"}.
-- `GET /health`, `/ready`, `/metrics`, `/openapi.json`, and `/`, the page.
+- `GET /health`, `/ready`, `/openapi.json`, and `/`, the page.
 
 Whatever is refused is `{"error": "what is wrong. How to fix it"}` with a status of 400 or more. With a token every
 request but `GET` of `/`, `/health` and `/ready` needs `Authorization: Bearer TOKEN`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from fastapi import FastAPI
@@ -48,19 +46,18 @@ def build_app(
     access: Access,
     examples: bool = True,
     log: Callable[[str], None] = unlogged,
-    log_rows: Callable[[Sequence[Any]], None] = unlogged,
 ) -> Guard:
     """The application of these models; with `examples`, `/about` has rows of dev.
 
-    `log` gets a line for each request, without any of its text; `log_rows` the rows of one.
+    `log` gets a line for each request, without any of its text.
     """
     app = FastAPI(title="finetune", version=__version__, docs_url=None, redoc_url=None)
     server = ServerPaths(models, examples=examples)
     for path, endpoint in server.endpoints().items():
         app.add_api_route(path, endpoint, methods=["GET"], include_in_schema=path != "/")
     bodies = Bodies(models.limits)
-    for name in models.by_name:
-        paths = ModelPaths(models, name, bodies=bodies, log_rows=log_rows)
+    for name, model in models.by_name.items():
+        paths = ModelPaths(models, model, bodies=bodies)
         for prefix in ["", f"/{name}"] if len(models.by_name) == 1 else [f"/{name}"]:
             for path in PATHS:
                 endpoint, described = paths.endpoint(path), paths.described(path)
@@ -68,7 +65,7 @@ def build_app(
     app.add_exception_handler(Refused, _refused)
     app.add_exception_handler(HTTPException, _unknown_path(list(models.by_name)))
     app.add_exception_handler(Exception, _fault)
-    return Guard(app, access=access, meters=models.meters, log=log)
+    return Guard(app, access=access, log=log)
 
 
 async def _refused(_: Request, error: Exception) -> Response:

@@ -12,6 +12,7 @@ from finetune.commands.serve.limits import ServeLimits
 from finetune.commands.serve.refused import Refused
 from finetune.errors import first_line
 
+JSON = "application/json"
 DEEPEST = 16  # levels of lists and objects in a row
 CHARACTERS_OF_TOKEN = 3  # an estimate: about 4 in English, 1 to 2 in Korean
 ANSWER_TOKENS = 4  # of a row without characters
@@ -25,19 +26,19 @@ class Bodies:
         self._held = 0
 
     @asynccontextmanager
-    async def read(self, request: Request, kind: str) -> AsyncIterator[bytes]:
-        """The body of a request of that content type, which counts as held until the end of the block.
+    async def read(self, request: Request) -> AsyncIterator[dict[str, Any]]:
+        """The JSON object of a request's body, which counts as held until the end of the block.
 
         Raises Refused for another type, for a body that is too large or too slow, and where too many are held.
         """
         given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if given != kind:
-            raise Refused(415, f"the content type is '{given}'", f"Send {kind}, as with -H 'Content-Type: {kind}'")
+        if given != JSON:
+            raise Refused(415, f"the content type is '{given}'", f"Send {JSON}, as with -H 'Content-Type: {JSON}'")
         parts = list[bytes]()
         try:
             async with asyncio.timeout(self.limits.seconds):
                 await self._collect(request, parts)
-            yield b"".join(parts)
+            yield _json_object(b"".join(parts))
         except TimeoutError:
             raise Refused(408, "the body did not arrive in time", "Send it again") from None
         finally:
@@ -62,7 +63,7 @@ class Bodies:
         raise Refused(413, f"the body is larger than {most}", "Send less at once", headers={"Connection": "close"})
 
 
-def json_object(body: bytes) -> dict[str, Any]:
+def _json_object(body: bytes) -> dict[str, Any]:
     """The JSON object of a body. Raises Refused for anything else."""
     try:
         found = json.loads(body.decode("utf-8"), parse_constant=_no_number)

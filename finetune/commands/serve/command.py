@@ -16,7 +16,6 @@ from finetune.cli.options import note_line
 from finetune.cli.progress import watching
 from finetune.cli.terminal import echo, one_line, say
 from finetune.errors import UserError
-from finetune.inference.exported.find import model_for_engine
 from finetune.inference.model_source import ModelSource
 from finetune.training.targets import split_arguments
 
@@ -34,16 +33,11 @@ def serve_command(
     ],
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes one that is free.")] = 8000,
     host: Annotated[str, typer.Option(help="Where to listen; 0.0.0.0: other machines reach it, too.")] = "127.0.0.1",
-    engine: Annotated[
-        str | None,
-        typer.Option(help="torch, or onnx with an export in the run's folder; default: torch."),
-    ] = None,
     token_env: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="The environment variable with the token that requests must have."),
     ] = None,
     examples: Annotated[bool, typer.Option(help="Show rows of dev on the page.")] = True,
-    log_texts: Annotated[bool, typer.Option("--log-texts", help="Print the rows of requests, too.")] = False,
     task: TaskOf = None,
     out: Out = RESULTS,
     device: Device = None,
@@ -59,44 +53,38 @@ def serve_command(
 
     with bound_socket(host, port) as bound:
         for name in names:
-            load_for(
-                model_for_engine(name, engine, out=out),
-                "" if quiet else f"loading {name}",
-                "finetune.inference.predictor",
-            )
+            load_for(name, "" if quiet else f"loading {name}", "finetune.inference.predictor")
         from finetune.commands.serve.guard import Access
 
         how: dict[str, Any] = {"task": task, "out": str(out), "temperature": settings.get("temperature")}
         sources = [ModelSource(model=name, device=device, **how) for name in names]
         access = Access(host=host, token=token)
-        _serve(sources, engine, access, bound, token_env, examples=examples, log_texts=log_texts, quiet=quiet)
+        _serve(sources, access, bound, token_env, examples=examples, quiet=quiet)
 
 
 def _serve(
     sources: Sequence[ModelSource],
-    engine: str | None,
     access: "Access",
     bound: socket.socket,
     token_env: str | None,
     *,
     examples: bool,
-    log_texts: bool,
     quiet: bool,
 ) -> None:
-    """Answers from this process; `examples`: `/about` has rows of dev, `log_texts`: the log the rows of requests."""
+    """Answers from this process; `examples`: `/about` has rows of dev."""
     from finetune.commands.serve.app import build_app, unlogged
     from finetune.commands.serve.limits import ServeLimits
     from finetune.commands.serve.loading import load_models
-    from finetune.commands.serve.running import ServerRun
+    from finetune.commands.serve.running import serve_until_stopped
     from finetune.commands.serve.served_models import ServedModels
 
     with watching(quiet=quiet) as watch:
-        loaded = load_models(sources, engine=engine, watch=watch)
+        loaded = load_models(sources, watch=watch)
     served = ServedModels(loaded, ServeLimits())
-    log, log_rows = unlogged if quiet else _log, _log_rows if log_texts else unlogged
-    app = build_app(served, access=access, examples=examples, log=log, log_rows=log_rows)
+    log = unlogged if quiet else _log
+    app = build_app(served, access=access, examples=examples, log=log)
     _greet(loaded, access, bound.getsockname()[1], token_env)
-    ServerRun(app, served, log=_log).until_stopped(bound)
+    serve_until_stopped(app, served, bound, log=_log)
 
 
 def _token(name: str | None) -> str:
@@ -117,7 +105,6 @@ def _require_serve() -> None:
     """Raises UserError where the packages of a server are not installed."""
     try:
         import fastapi  # noqa: F401
-        import prometheus_client  # noqa: F401
         import uvicorn  # noqa: F401
     except ImportError as error:
         raise UserError(
@@ -146,8 +133,3 @@ def _greet(models: Sequence["ServedModel"], access: "Access", port: int, token_e
 
 def _log(line: str) -> None:
     echo(one_line(line), err=True)
-
-
-def _log_rows(rows: Sequence[Any]) -> None:
-    for row in rows:
-        echo(one_line(f"  {row}"), err=True)

@@ -1,18 +1,16 @@
-"""Around the application: who may ask, what went wrong, and what is counted and logged of a request."""
+"""Around the application: who may ask, what went wrong, and what is logged of a request."""
 
 import hmac
 import time
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from finetune.commands.serve.meters import Meters
 from finetune.commands.serve.refused import Refused
 from finetune.commands.serve.served_models import GONE
 
@@ -61,10 +59,10 @@ class Access:
 
 
 class Guard:
-    """The application with access, one line of log a request, counts, and an answer to whatever goes wrong."""
+    """The application with access, one line of log a request, and an answer to whatever goes wrong."""
 
-    def __init__(self, app: ASGIApp, *, access: Access, meters: Meters, log: Callable[[str], None]) -> None:
-        self.app, self.access, self.meters, self.log = app, access, meters, log
+    def __init__(self, app: ASGIApp, *, access: Access, log: Callable[[str], None]) -> None:
+        self.app, self.access, self.log = app, access, log
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers a request."""
@@ -89,8 +87,6 @@ class Guard:
             self.log(_fault(error))
         finally:
             seconds = time.perf_counter() - began
-            route: Any = scope.get("route")
-            self.meters.request(getattr(route, "path", "other"), status[0], seconds)
             self.log(f"{scope['method']} {scope['path'][:LONGEST_PATH]} {status[0]} {1_000 * seconds:.1f} ms")
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from finetune.commands.serve.served_model import PATHS, ServedModel
 from finetune.errors import UserError
-from finetune.inference.exported.find import model_for_engine
 from finetune.inference.model_source import ModelSource
 from finetune.inference.predict_plan import known_type
 from finetune.inference.predictor import Predictor
@@ -20,13 +19,13 @@ OF_A_FILE = re.compile(r"(\.[a-z][a-z0-9]*)+$")  # the end of a data file's name
 NOT_IN_A_PATH = re.compile(r"[^\w.-]+")
 
 
-def load_models(sources: Sequence[ModelSource], *, engine: str | None = None, watch: Watcher) -> list[ServedModel]:
+def load_models(sources: Sequence[ModelSource], *, watch: Watcher) -> list[ServedModel]:
     """The models, named by their task, and where several have the same, by their folder; one that would be called as
     a path of the server, such as `predict`, is `predict-model`.
 
     Raises UserError for one that cannot be loaded, and for two of the same name.
     """
-    loaded = [load_one(source, "", engine=engine, watch=watch) for source in sources]
+    loaded = [load_one(source, "", watch=watch) for source in sources]
     tasks = Counter(_task_name(one.predictor) for one in loaded)
     names = [name if tasks[name := _task_name(one.predictor)] == 1 else _folder_name(one.predictor) for one in loaded]
     names = list(map(served_name, names))
@@ -35,13 +34,10 @@ def load_models(sources: Sequence[ModelSource], *, engine: str | None = None, wa
     return [replace(one, name=name) for name, one in zip(names, loaded, strict=True)]
 
 
-def load_one(source: ModelSource, name: str, *, engine: str | None = None, watch: Watcher = unwatched) -> ServedModel:
-    """A model under that name; of a run with an `engine` other than torch its export for that.
-
-    Raises UserError where it cannot be loaded, or its rows are of no known type.
-    """
+def load_one(source: ModelSource, name: str, *, watch: Watcher = unwatched) -> ServedModel:
+    """A model under that name. Raises UserError where it cannot be loaded, or its rows are of no known type."""
     out = Path(source.out)
-    found = replace(source, model=model_for_engine(source.model, engine, out=out)).load(watch=watch)
+    found = source.load(watch=watch)
     unseen = replace(found.engine, watch=unwatched)  # type: ignore[type-var]  # progress is of loading alone
     predictor = replace(found, engine=unseen)
     known_type(predictor.task)
@@ -49,7 +45,7 @@ def load_one(source: ModelSource, name: str, *, engine: str | None = None, watch
     run = None
     with suppress(UserError):  # of an export whose run is elsewhere
         run = named_run(source.model, out) or named_run(named, out)
-    return ServedModel(name=name, source=source, predictor=predictor, run=run, wanted=engine)
+    return ServedModel(name=name, source=source, predictor=predictor, run=run)
 
 
 def served_name(name: str) -> str:

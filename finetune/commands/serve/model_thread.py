@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from finetune.commands.serve.limits import ServeLimits
-from finetune.commands.serve.meters import Meters
 from finetune.commands.serve.refused import Refused
 
 SECONDS_TO_GATHER = 0.002  # in which none came: then no more are expected
@@ -66,26 +65,23 @@ class ModelThread:
     ever. A request of more rows than the budget is computed in parts, between which others have theirs.
     """
 
-    def __init__(self, limits: ServeLimits, *, name: str, meters: Meters) -> None:
-        self.limits, self.name, self.meters = limits, name, meters
+    def __init__(self, limits: ServeLimits, *, name: str) -> None:
+        self.limits = limits
         self._waiting = deque[WaitingRequest]()
         self._changed = threading.Condition()
         self._closed = False
         self._thread = threading.Thread(target=self._work, name=f"model {name}", daemon=True)
         self._thread.start()
-        meters.watch_waiting(name, self.__len__)
 
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def submit(
-        self, compute: Compute, rows: Sequence[Any], tokens: Sequence[int], *, seconds: float | None = None
-    ) -> "Future[list[Any]]":
-        """The answers of `compute` for the rows, once they are there; dropped after so many seconds.
+    def submit(self, compute: Compute, rows: Sequence[Any], tokens: Sequence[int]) -> "Future[list[Any]]":
+        """The answers of `compute` for the rows, once they are there; dropped after `limits.seconds`.
 
         Cancel it where nobody waits for them any more. Raises Refused where too many requests wait.
         """
-        until = time.monotonic() + (self.limits.seconds if seconds is None else seconds)
+        until = time.monotonic() + self.limits.seconds
         one = WaitingRequest(rows=rows, tokens=tokens, compute=compute, until=until)
         if not rows:
             one.add([])
@@ -125,7 +121,6 @@ class ModelThread:
                 taken = self._gathered()
             if not taken:  # all that waited were dropped
                 continue
-            self.meters.together(self.name, sum(len(some) for _, some in taken))
             _compute(taken)
             with self._changed:
                 expected = len(self._waiting) + len(taken)

@@ -1,5 +1,4 @@
-"""Runs the server until a signal: SIGTERM and Ctrl-C end it once the waiting requests are answered; SIGHUP loads the
-models again."""
+"""Runs the server until a signal: SIGTERM and Ctrl-C end it once the waiting requests are answered."""
 
 import asyncio
 import gc
@@ -13,7 +12,6 @@ from typing import Any
 import uvicorn
 
 from finetune.commands.serve.guard import Guard
-from finetune.commands.serve.loading import load_one
 from finetune.commands.serve.served_models import ServedModels
 from finetune.errors import UserError, first_line
 
@@ -31,72 +29,45 @@ class ModelServer(uvicorn.Server):
         yield
 
 
-class ServerRun:
-    """One run of the server on a socket; `log` gets what happens to it."""
+def serve_until_stopped(app: Guard, models: ServedModels, bound: socket.socket, *, log: Callable[[str], None]) -> None:
+    """Answers on a socket until a signal; `log` gets what happens to the server.
 
-    def __init__(self, app: Guard, models: ServedModels, *, log: Callable[[str], None]) -> None:
-        self.models, self.log = models, log
-        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # which prints tracebacks
-        config = uvicorn.Config(
-            app,
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            ws="none",
-            lifespan="off",
-            backlog=CONNECTIONS,
-            timeout_graceful_shutdown=SECONDS_TO_END,
-        )
-        self._server = ModelServer(config)
-        self._loading: asyncio.Task[None] | None = None
+    Raises UserError where another program listens on the port by now.
+    """
+    logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # which prints tracebacks
+    config = uvicorn.Config(
+        app, log_config=None, access_log=False, server_header=False, ws="none", lifespan="off", backlog=CONNECTIONS,
+        timeout_graceful_shutdown=SECONDS_TO_END,
+    )  # fmt: skip
+    server = ModelServer(config)
 
-    def until_stopped(self, bound: socket.socket) -> None:
-        """Answers until a signal. Raises UserError where another program listens on the port by now."""
-        try:
-            asyncio.run(self._serve(bound))
-        except OSError as error:
-            raise UserError(f"the port cannot be listened on ({first_line(error)})", "Choose another `port`") from error
-        self.models.close(1.0)
-        gc.freeze()  # else Python walks through all of torch as it ends, which takes seconds on a busy machine
+    def stop() -> None:
+        """Ends the server; a second signal does not wait for requests."""
+        if models.stopping:
+            models.drop_waiting()
+            return
+        log("stopping: the requests that wait are answered")
+        models.stopping = server.should_exit = True
+        asyncio.get_running_loop().call_later(SECONDS_TO_ANSWER, models.drop_waiting)
 
-    async def _serve(self, bound: socket.socket) -> None:
-        loop = asyncio.get_running_loop()
-        loop.set_exception_handler(self._fault)
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self._stop)
-        loop.add_signal_handler(signal.SIGHUP, self._reload)
-        await self._server.serve(sockets=[bound])
-
-    def _fault(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    def fault(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """Logs what fails outside of a request, such as connections beyond those that the process may have open."""
         error = context.get("exception")
-        self.log(f"fault: {context['message']}" + (f" ({first_line(error)})" if error else ""))
+        log(f"fault: {context['message']}" + (f" ({first_line(error)})" if error else ""))
 
-    def _stop(self) -> None:
-        """Ends the server; a second signal does not wait for requests."""
-        if self.models.stopping:
-            self.models.drop_waiting()
-            return
-        self.log("stopping: the requests that wait are answered")
-        self.models.stopping = self._server.should_exit = True
-        asyncio.get_running_loop().call_later(SECONDS_TO_ANSWER, self.models.drop_waiting)
+    async def serve() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(fault)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, stop)
+        await server.serve(sockets=[bound])
 
-    def _reload(self) -> None:
-        if self._loading is None or self._loading.done():
-            self._loading = asyncio.create_task(self._loaded_again())
-
-    async def _loaded_again(self) -> None:
-        """Replaces each model by what its name means now; one that cannot be loaded stays."""
-        for model in list(self.models.by_name.values()):
-            try:
-                new = await asyncio.to_thread(load_one, model.source, model.name, engine=model.wanted)
-            except Exception as error:
-                why = str(error) if isinstance(error, UserError) else first_line(error)
-                self.log(f"{model.name}: cannot be loaded again, the model before it stays: {why}")
-                continue
-            self.models.replace(new)
-            same = new.predictor.fingerprint == model.predictor.fingerprint
-            self.log(f"{model.name}: loaded again, {'the same weights' if same else 'replaced'}")
+    try:
+        asyncio.run(serve())
+    except OSError as error:
+        raise UserError(f"the port cannot be listened on ({first_line(error)})", "Choose another `port`") from error
+    models.close(1.0)
+    gc.freeze()  # else Python walks through all of torch as it ends, which takes seconds on a busy machine
 
 
 def bound_socket(host: str, port: int) -> socket.socket:

@@ -13,20 +13,18 @@ from finetune.inference.python_rows import names_read, window_values, with_ranks
 from finetune.runs.folder import RunFolder
 from finetune.task_types.data_type import DataType
 
-PATHS = ("/predict", "/explain", "/file")  # behind a model's name; of a single model also without it
+PATHS = ("/predict", "/explain")  # behind a model's name; of a single model also without it
 CONTEXT_AND_LIST = 2  # columns of a choice whose choices are one column, with a list
 
 
 @dataclass(frozen=True, kw_only=True)
 class ServedModel:
-    """A loaded model under the name that paths have; `run` is that of its files, if there is one, and `wanted` the
-    engine that was asked for."""
+    """A loaded model under the name that paths have; `run` is that of its files, if there is one."""
 
     name: str
     source: ModelSource
     predictor: Predictor
     run: RunFolder | None = None
-    wanted: str | None = None
 
     @property
     def kind(self) -> DataType:

@@ -1,4 +1,4 @@
-"""All models of a server, each with its thread; a model can be replaced while requests arrive."""
+"""All models of a server, each with its thread."""
 
 import asyncio
 from collections.abc import Sequence
@@ -8,7 +8,6 @@ from typing import Any
 from starlette.requests import Request
 
 from finetune.commands.serve.limits import ServeLimits
-from finetune.commands.serve.meters import Meters
 from finetune.commands.serve.model_thread import Compute, ModelThread
 from finetune.commands.serve.refused import Refused
 from finetune.commands.serve.served_model import ServedModel
@@ -22,9 +21,9 @@ class ServedModels:
     """The models by name, and the threads that own them."""
 
     def __init__(self, models: Sequence[ServedModel], limits: ServeLimits) -> None:
-        self.limits, self.meters = limits, Meters()
+        self.limits = limits
         self.by_name = {model.name: model for model in models}
-        self._threads = {name: ModelThread(limits, name=name, meters=self.meters) for name in self.by_name}
+        self._threads = {name: ModelThread(limits, name=name) for name in self.by_name}
         self.stopping = False
 
     @property
@@ -32,25 +31,14 @@ class ServedModels:
         """Whether a request would be taken: the server does not stop, and no queue is full."""
         return not self.stopping and all(len(thread) < self.limits.waiting for thread in self._threads.values())
 
-    def replace(self, model: ServedModel) -> None:
-        """Takes a model for the requests to come; those that wait are answered by the one before."""
-        self.by_name[model.name] = model
-
     async def compute(
-        self,
-        request: Request,
-        name: str,
-        work: Compute,
-        rows: Sequence[Any],
-        tokens: Sequence[int],
-        *,
-        seconds: float | None = None,
+        self, request: Request, name: str, work: Compute, rows: Sequence[Any], tokens: Sequence[int]
     ) -> list[Any]:
-        """The answers of a model's thread, within so many seconds, by default those of the limits.
+        """The answers of a model's thread.
 
         Raises Refused where there are none in time, and where the client has left.
         """
-        given: Future[list[Any]] = self._threads[name].submit(work, rows, tokens, seconds=seconds)
+        given: Future[list[Any]] = self._threads[name].submit(work, rows, tokens)
         future = asyncio.wrap_future(given)
         try:
             while not (await asyncio.wait([future], timeout=SECONDS_TO_LOOK))[0]:

@@ -8,7 +8,6 @@ from starlette.responses import HTMLResponse, Response
 from finetune.commands.serve.about import MOST_EXAMPLES, about_model
 from finetune.commands.serve.page.build import served_page
 from finetune.commands.serve.refused import Refused, json_response
-from finetune.commands.serve.served_model import ServedModel
 from finetune.commands.serve.served_models import ServedModels
 
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -21,7 +20,7 @@ class ServerPaths:
     def __init__(self, models: ServedModels, *, examples: bool) -> None:
         self.models, self.examples = models, MOST_EXAMPLES if examples else 0
         self._page = served_page()
-        self._facts: dict[int, tuple[ServedModel, dict[str, object]]] = {}
+        self._about: list[dict[str, object]] = []
 
     def endpoints(self) -> dict[str, Endpoint]:
         """What each path answers to GET."""
@@ -30,7 +29,6 @@ class ServerPaths:
             "/about": self.about,
             "/health": self.health,
             "/ready": self.ready,
-            "/metrics": self.metrics,
         }
 
     async def page(self, request: Request) -> Response:
@@ -38,8 +36,10 @@ class ServerPaths:
         return HTMLResponse(self._page.html, headers={**SAFE, "Content-Security-Policy": self._page.policy})
 
     async def about(self, request: Request) -> Response:
-        """What each model reads, its labels, scores and limits."""
-        return json_response({"models": [self._about(one) for one in self.models.by_name.values()]})
+        """What each model reads, its labels, scores and limits; read from its run once."""
+        limits, models = self.models.limits, self.models.by_name.values()
+        self._about = self._about or [about_model(one, limits, examples=self.examples) for one in models]
+        return json_response({"models": self._about})
 
     async def health(self, request: Request) -> Response:
         """Whether the process answers."""
@@ -51,14 +51,3 @@ class ServerPaths:
             headers = {"Retry-After": "1"}
             raise Refused(503, "the server stops, or its queue is full", "Try again later", headers=headers)
         return json_response({"status": "ready"})
-
-    async def metrics(self, request: Request) -> Response:
-        """Counts for Prometheus."""
-        return Response(self.models.meters.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
-
-    def _about(self, model: ServedModel) -> dict[str, object]:
-        """The facts of a model, which are read once."""
-        kept = self._facts.get(id(model))
-        if kept is None or kept[0] is not model:
-            kept = self._facts[id(model)] = model, about_model(model, self.models.limits, examples=self.examples)
-        return kept[1]

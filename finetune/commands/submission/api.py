@@ -1,13 +1,12 @@
 """`finetune.submission`: the zip for the GLUE server."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from finetune.api.inputs import run_names
 from finetune.api.quiet import plainly, quiet
 from finetune.api.run import Run
 from finetune.data.source import source_of
-from finetune.runs.events import Watcher, unwatched
+from finetune.runs.events import unwatched
 
 
 @plainly
@@ -39,29 +38,10 @@ def submission(
     Raises:
         UserError: For a task without a run, two runs of one, and test files without exactly the official rows.
     """
-    folder = None if data_folder is None else Path(data_folder)
-    return submitted(
-        run_names(runs), Path(path), fill_missing=fill_missing, data=folder, out=Path(out), device=device,
-        watch=unwatched, force=force,
-    )  # fmt: skip
-
-
-def submitted(
-    runs: Sequence[str],
-    file: Path,
-    *,
-    fill_missing: bool,
-    data: Path | None,
-    out: Path,
-    device: str | None,
-    watch: Watcher,
-    force: bool,
-) -> dict[str, str | None]:
-    """`submission` of named runs, with a watcher of its progress."""
     with quiet():
         from finetune.commands.submission.glue import submit
 
         return submit(
-            runs, file, source=source_of(data), out=out, watch=watch, device=device, fill_missing=fill_missing,
-            force=force,
+            run_names(runs), Path(path), source=source_of(data_folder), out=Path(out), watch=unwatched, device=device,
+            fill_missing=fill_missing, force=force,
         )  # fmt: skip

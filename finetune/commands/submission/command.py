@@ -9,8 +9,8 @@ from finetune.cli.arguments import RESULTS, Data, Device, Out, Quiet, Replace
 from finetune.cli.console import facts_table, standard_output
 from finetune.cli.libraries import load_libraries
 from finetune.cli.progress import watching
-from finetune.commands.submission.api import submitted
 from finetune.data.outputs import require_replaceable_output
+from finetune.data.source import source_of
 
 
 def submission_command(
@@ -29,10 +29,13 @@ def submission_command(
     require_replaceable_output(output, endings=[".zip"], reads=runs, force=force)
     models = f"{len(runs)} models" if len(runs) > 1 else runs[0]
     load_libraries("" if quiet else f"{output}: loading {models}")
+    from finetune.commands.submission.glue import submit
+
     with watching(quiet=quiet) as watch:
-        predicted = submitted(
-            runs, output, fill_missing=fill_missing, data=data, out=out, device=device, watch=watch, force=force
-        )
+        predicted = submit(
+            runs, output, source=source_of(data), out=out, watch=watch, device=device, fill_missing=fill_missing,
+            force=force,
+        )  # fmt: skip
     facts = {
         name: f"predicted by {run}" if run else "constant baseline (no run given)" for name, run in predicted.items()
     }

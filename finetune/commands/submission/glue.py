@@ -135,10 +135,6 @@ def _entry(name: str) -> zipfile.ZipInfo:
     return entry
 
 
-def _unwritable(file: Path, error: OSError) -> UserError:
-    return UserError(f"{file}: cannot be written ({error.strerror})", OTHER_FILE)
-
-
 def _by_number(task: SentenceTask, value: str) -> str:
     return str(task.labels.index(value))
 

@@ -1,7 +1,7 @@
 """Logits of features by an exported graph, as `inference/engine.py` gives them by the model. No torch.
 
 A graph holds what is the same for every batch. Outside of it are the batches by tokens, the positions that are read,
-the choices of a row, and for a head with a vocabulary what is kept of its logits.
+and the choices of a row.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from finetune.inference.exported.export_facts import IDS, MASK, POSITIONS, SEGMENTS, ExportFacts
-from finetune.inference.feature_batches import BATCH_TOKENS, feature_sizes, require_numbers_only, stepped, token_batches
-from finetune.models.feature import LOGITS, Feature, Ids
+from finetune.inference.feature_batches import BATCH_TOKENS, require_numbers_only, token_batches
+from finetune.models.feature import Feature, Ids
 from finetune.models.feature_arrays import lengths, read_positions
 from finetune.models.padding import padded
 from finetune.models.plain_numpy import plain_numpy
@@ -21,23 +21,17 @@ from finetune.runs.events import Predicted, Watcher
 
 NO_POSITION = -1
 
-# From the graph's inputs by name to its outputs by name.
-Session = Callable[[Mapping[str, np.ndarray]], dict[str, np.ndarray]]
-# From a text's outputs by name, at the positions that are read, and its feature: the logits that are decoded.
-Reduce = Callable[[Mapping[str, np.ndarray], Feature], np.ndarray]
+Session = Callable[[Mapping[str, np.ndarray]], np.ndarray]  # from the graph's inputs by name to its logits
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExportedEngine:
-    """A graph that is loaded, what its folder says of it, the id of the padding token, and what its task's codec keeps
-    of the outputs (`Codec.reduced`).
-    """
+    """A graph that is loaded, what its folder says of it, and the id of the padding token."""
 
     session: Session
     exported: ExportFacts
     pad_id: int
     watch: Watcher
-    reduce: Reduce
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -61,8 +55,8 @@ class ExportedEngine:
 
     @property
     def pretrains(self) -> bool:
-        """Whether the model predicts words of a text."""
-        return bool(self.exported.head.vocabulary)
+        """Whether the model predicts words of a text: such a model is not exported."""
+        return False
 
     def undisturbed(self) -> AbstractContextManager[None]:
         """Leaves what the calling program has set in numpy."""
@@ -70,12 +64,9 @@ class ExportedEngine:
 
     def logits(self, features: Sequence[Feature]) -> list[np.ndarray]:
         """Logits of every feature, without padding, in order; shapes and errors are those of `Engine.logits`."""
-        tokens = lengths(features)
-        reads = read_positions(features) if POSITIONS in self.exported.inputs else tokens
-        sizes = feature_sizes(tokens, reads, vocabulary=self.exported.head.vocabulary)
         found: list[np.ndarray] = [np.zeros(0)] * len(features)
         done = 0
-        for indices in token_batches(sizes, tokens=BATCH_TOKENS["cpu"]):
+        for indices in token_batches(lengths(features), tokens=BATCH_TOKENS["cpu"]):
             if interrupts.asked():
                 raise interrupts.Stopping
             for index, logits in zip(indices, self._logits([features[i] for i in indices]), strict=True):
@@ -88,32 +79,29 @@ class ExportedEngine:
     def _logits(self, features: Sequence[Feature]) -> list[np.ndarray]:
         """The logits of a batch."""
         sequences = [sequence for feature in features for sequence in feature.choices or (feature,)]
-        each = self._outputs(sequences)
-        if sequences[0] is not features[0]:
-            scores = iter([outputs[LOGITS] for outputs in each])
-            return [np.concatenate([next(scores) for _ in feature.choices]) for feature in features]
-        return [self.reduce(outputs, feature) for outputs, feature in zip(each, features, strict=True)]
+        each = self._of_sequences(sequences)
+        if sequences[0] is features[0]:
+            return each
+        scores = iter(each)
+        return [np.concatenate([next(scores) for _ in feature.choices]) for feature in features]
 
-    def _outputs(self, sequences: Sequence[Feature]) -> list[dict[str, np.ndarray]]:
-        """The graph's outputs for each sequence, without padding; long ones among their own length where they must."""
+    def _of_sequences(self, sequences: Sequence[Feature]) -> list[np.ndarray]:
+        """The logits of each sequence, without padding; long ones among their own length where they must."""
         above = self.exported.head.padded_up_to
         sizes = lengths(sequences)
         if above is None or sizes.max() <= above:
             return self._of_batch(sequences)
-        found: list[dict[str, np.ndarray]] = [{}] * len(sequences)
+        found: list[np.ndarray] = [np.zeros(0)] * len(sequences)
         kinds = sizes * (sizes > above)
         for kind in np.unique(kinds):
             places = np.flatnonzero(kinds == kind).tolist()
-            for place, outputs in zip(places, self._of_batch([sequences[i] for i in places]), strict=True):
-                found[place] = outputs
+            for place, logits in zip(places, self._of_batch([sequences[i] for i in places]), strict=True):
+                found[place] = logits
         return found
 
-    def _of_batch(self, sequences: Sequence[Feature]) -> list[dict[str, np.ndarray]]:
-        outputs = self.session(self._inputs(sequences))
-        logits = outputs[LOGITS]
-        each = list(map(self._at_reads, logits, sequences)) if self.exported.head.by_position else list(logits)
-        others = [name for name in self.exported.outputs if name != LOGITS]
-        return [{LOGITS: one, **{name: outputs[name][index] for name in others}} for index, one in enumerate(each)]
+    def _of_batch(self, sequences: Sequence[Feature]) -> list[np.ndarray]:
+        logits = self.session(self._inputs(sequences))
+        return list(map(self._at_reads, logits, sequences)) if self.exported.head.by_position else list(logits)
 
     def _at_reads(self, logits: np.ndarray, feature: Feature) -> np.ndarray:
         """The logits of a sequence at the positions that are read, `(positions, labels)`."""
@@ -124,8 +112,6 @@ class ExportedEngine:
     def _inputs(self, sequences: Sequence[Feature]) -> dict[str, np.ndarray]:
         """The tensors of some sequences by the names of the graph's inputs, padded."""
         longest = int(lengths(sequences).max())
-        if self.exported.head.vocabulary:
-            longest = stepped(longest, most=self.most_tokens)
         given: dict[str, Callable[[Feature], Ids]] = {
             IDS: lambda one: one.input_ids,
             MASK: lambda one: [1] * len(one),

@@ -13,7 +13,6 @@ from finetune.data.checksums import CHECKSUMS, verify_folder
 from finetune.data.paths import is_file, read_small
 from finetune.errors import UserError
 from finetune.gone import gone
-from finetune.models.feature import LOGITS
 from finetune.runs.folder import EXPORT
 
 FORMAT = 1
@@ -29,14 +28,12 @@ Input = Literal["input_ids", "attention_mask", "token_type_ids", "positions"]
 class ExportedHead:
     """What prediction needs of a head and its encoder: the names of the logits, and the shape that they have.
 
-    With `by_position` each token has logits `(batch, length, labels)`, else a text `(batch, labels)`. `vocabulary` is
-    the number of tokens of a head for words, whose logits are reduced to what scoring needs. `most_tokens` is the
-    longest sequence; those of more than `padded_up_to` tokens are computed with others of their own length alone.
+    With `by_position` each token has logits `(batch, length, labels)`, else a text `(batch, labels)`. `most_tokens` is
+    the longest sequence; those of more than `padded_up_to` tokens are computed with others of their own length alone.
     """
 
     labels: tuple[str, ...] = ()
     by_position: bool = False
-    vocabulary: Annotated[int, Field(ge=0)] = 0
     most_tokens: Annotated[int, Field(ge=1)]
     padded_up_to: Annotated[int, Field(ge=1)] | None = None
 
@@ -89,16 +86,14 @@ class ExportCheck:
 class ExportFacts:
     """What export.json says. `positions` among the inputs are those that are read, -1 for padding, `(batch, n)`.
 
-    `bits` are those of int8 weights, `kept_fp32` the layers that are not int8. `tolerance` is in points.
+    `bits` are those of int8 weights. `tolerance` is in points.
     """
 
     format: Literal[1] = 1
     engine: Literal["onnx"] = "onnx"
     precision: Literal["fp32", "int8"] = "fp32"
     bits: Literal[8, 7] | None = None
-    kept_fp32: tuple[str, ...] = ()
     inputs: tuple[Input, ...]
-    outputs: tuple[Literal["logits", "next"], ...] = ("logits",)
     head: ExportedHead
     source: ExportSource
     made_for: MachineKind
@@ -146,6 +141,8 @@ def _facts(file: Path, content: bytes) -> ExportFacts:
     except ValidationError as error:
         first = error.errors()[0]
         raise UserError(f"{file}: {'.'.join(map(str, first['loc']))}: {first['msg']}", AGAIN) from error
-    if not {IDS, MASK} <= set(found.inputs) or LOGITS not in found.outputs:
-        raise UserError(f"{file}: the graph has no {IDS}, {MASK} or {LOGITS}", AGAIN)
+    if not {IDS, MASK} <= set(found.inputs):
+        raise UserError(f"{file}: the graph has no {IDS} or {MASK}", AGAIN)
+    if table["head"].get("vocabulary"):
+        raise UserError(f"{file}: exports that predict words were taken out", "Load the run itself")
     return found

@@ -3,22 +3,17 @@
 from pathlib import Path
 from typing import Any
 
-from finetune.data.messages import first_of
 from finetune.errors import UserError
 from finetune.inference.exported.engine import ExportedEngine
 from finetune.inference.exported.export_facts import GRAPH, ExportFacts
 from finetune.inference.exported.sessions import open_session
 from finetune.inference.exported.this_machine import saturates, this_machine
 from finetune.models.tokenizers.fast import load_fast_tokenizer
-from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.events import Note, Watcher
-from finetune.task_types.task import Task
-
-LACKING_SHOWN = 4  # instruction sets in a message
 
 
 def load_exported(
-    folder: Path, facts: ExportFacts, *, task: Task, device: str | None, watch: Watcher
+    folder: Path, facts: ExportFacts, *, device: str | None, watch: Watcher
 ) -> tuple[ExportedEngine, Any]:
     """The engine of an export's folder, and its tokenizer, with a note where it was made for another machine.
 
@@ -26,28 +21,16 @@ def load_exported(
     """
     if device not in (None, "cpu"):
         raise UserError(f"{folder} is an export, which predicts on a CPU and not on {device}", "Leave `device` out")
-    session = open_session(folder / GRAPH, facts)
-    load = load_tokenizer if facts.head.vocabulary else load_fast_tokenizer  # masks and decodes words
-    tokenizer = load(folder)
+    session = open_session(folder / GRAPH)
+    tokenizer = load_fast_tokenizer(folder)
     if note := machine_note(folder, facts):
         watch(Note(note))
-    engine = ExportedEngine(
-        session=session, exported=facts, pad_id=tokenizer.pad_token_id, watch=watch, reduce=task.codec.reduced
-    )
-    return engine, tokenizer
+    return ExportedEngine(session=session, exported=facts, pad_id=tokenizer.pad_token_id, watch=watch), tokenizer
 
 
 def machine_note(folder: Path, facts: ExportFacts) -> str:
-    """What to know where an int8 export was made for another machine than this; empty where nothing."""
-    if facts.precision != "int8":
+    """What to know where products of an int8 export saturate here, and not where it was made; empty where nothing."""
+    if facts.bits != 8 or saturates(facts.made_for) or not saturates(this_machine()):
         return ""
-    made, here = facts.made_for, this_machine()
-    if facts.bits != 7 and saturates(here) and not saturates(made):
-        why = "this processor has no VNNI, where products of 8 bits saturate: answers may differ from those checked"
-        return f"{folder} was made with weights of 8 bits on a machine with VNNI; {why}. Export it here"
-    if made.machine != here.machine:
-        return f"{folder} was made and checked on {made.machine}, and this machine is {here.machine}"
-    if lacking := [name for name in made.instructions if name not in here.instructions]:
-        shown = first_of(lacking, LACKING_SHOWN)
-        return f"{folder} was made and checked on a machine with {shown}, which this one lacks: it may be slower here"
-    return ""
+    why = "this processor has no VNNI, where products of 8 bits saturate: answers may differ from those checked"
+    return f"{folder} was made with weights of 8 bits on a machine with VNNI; {why}. Export it here"

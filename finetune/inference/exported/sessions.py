@@ -1,4 +1,4 @@
-"""An exported graph in onnxruntime: arrays by name in, arrays by name out."""
+"""An exported graph in onnxruntime: arrays by name in, logits out."""
 
 from collections.abc import Mapping
 from importlib.util import find_spec
@@ -8,37 +8,38 @@ from typing import Any
 import numpy as np
 
 from finetune.errors import THEIRS, UserError, first_line
-from finetune.inference.exported.export_facts import AGAIN, ExportFacts
+from finetune.inference.exported.export_facts import AGAIN
 from finetune.inference.exported.this_machine import usable_cores
+from finetune.models.feature import LOGITS
 
 
 class OnnxSession:
     """A graph that is loaded, on the CPU."""
 
-    def __init__(self, graph: Path, facts: ExportFacts) -> None:
+    def __init__(self, graph: Path) -> None:
         import onnxruntime
 
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = usable_cores()
         options.log_severity_level = 3  # errors, which are raised too
-        self.graph, self.facts = graph, facts
+        self.graph = graph
         self.session = onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
 
-    def __call__(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """The outputs by name; ids, mask, segments and positions are int64 `(sequences, n)`."""
-        names = list(self.facts.outputs)
-        return dict(zip(names, self.session.run(names, dict(inputs)), strict=True))
+    def __call__(self, inputs: Mapping[str, np.ndarray]) -> np.ndarray:
+        """The logits; ids, mask, segments and positions are int64 `(sequences, n)`."""
+        found: np.ndarray = self.session.run([LOGITS], dict(inputs))[0]
+        return found
 
     def __reduce__(self) -> tuple[Any, ...]:
         """For pickle and copy: the graph is loaded again."""
-        return type(self), (self.graph, self.facts)
+        return type(self), (self.graph,)
 
 
-def open_session(graph: Path, facts: ExportFacts) -> OnnxSession:
+def open_session(graph: Path) -> OnnxSession:
     """A graph, loaded. Raises UserError where onnxruntime is not installed, and for a graph that it cannot load."""
     require_onnxruntime()
     try:
-        return OnnxSession(graph, facts)
+        return OnnxSession(graph)
     except THEIRS:
         raise
     except Exception as error:  # onnxruntime's own class, for an operator that it lacks as for a damaged graph

@@ -2,9 +2,7 @@
 
 import os
 import platform
-from collections.abc import Callable, Iterator
 from contextlib import suppress
-from math import ceil
 from pathlib import Path
 
 from finetune.inference.exported.export_facts import MachineKind
@@ -13,7 +11,7 @@ from finetune.inference.exported.export_facts import MachineKind
 DECISIVE = ("avx2", "avx512f", "avx_vnni", "avx512_vnni", "amx_int8", "asimddp", "i8mm")
 ADDS_PRODUCTS = {"avx_vnni", "avx512_vnni", "amx_int8", "asimddp", "i8mm"}  # of 8 bits, without saturation
 X86 = ("x86_64", "AMD64", "i386", "i686")
-CPU_INFO, CGROUPS, OF_PROCESS = Path("/proc/cpuinfo"), Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
+CPU_INFO = Path("/proc/cpuinfo")
 
 
 def this_machine() -> MachineKind:
@@ -31,44 +29,7 @@ def saturates(machine: MachineKind) -> bool:
 
 
 def usable_cores() -> int:
-    """The cores that this process may use: of its affinity, within its control group's quota, and at most
-    OMP_NUM_THREADS, as torch takes it.
-    """
+    """The cores that this process may use: of its affinity, and at most OMP_NUM_THREADS, as torch takes it."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     asked = os.environ.get("OMP_NUM_THREADS", "")
-    limits = [*_quotas(), *([int(asked)] if asked.isdecimal() else [])]
-    return max(1, min([cores, *limits]))
-
-
-def _quotas() -> Iterator[int]:
-    """The cores that each control group of this process allows, its own and those above it."""
-    groups = []
-    with suppress(OSError):
-        groups = OF_PROCESS.read_text(encoding="utf-8").splitlines()
-    for number, controllers, path in (line.split(":", 2) for line in groups if line.count(":") >= 2):
-        if number == "0":  # version 2
-            yield from _up(CGROUPS, path, _of_version_2)
-        elif "cpu" in controllers.split(","):
-            yield from _up(CGROUPS / "cpu", path, _of_version_1)
-
-
-def _up(root: Path, path: str, quota: Callable[[Path], int | None]) -> Iterator[int]:
-    """The quotas of a control group and of those above it, of which the least counts."""
-    own = root / path.strip("/")
-    for folder in (own, *own.parents):
-        with suppress(OSError, ValueError, ZeroDivisionError):
-            if (found := quota(folder)) is not None:
-                yield found
-        if folder == root:
-            return
-
-
-def _of_version_2(folder: Path) -> int | None:
-    most, period = (folder / "cpu.max").read_text(encoding="utf-8").split()
-    return None if most == "max" else ceil(int(most) / int(period))
-
-
-def _of_version_1(folder: Path) -> int | None:
-    most = int((folder / "cpu.cfs_quota_us").read_text(encoding="utf-8"))
-    period = int((folder / "cpu.cfs_period_us").read_text(encoding="utf-8"))
-    return None if most < 0 else ceil(most / period)
+    return max(1, min(cores, int(asked))) if asked.isdecimal() else cores

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from finetune.errors import THEIRS
 from finetune.models.config_bounds import require_config
-from finetune.models.tokenizers.load import JsonTokenizer, content_of, load_tokenizer, tokenizer_fault
+from finetune.models.tokenizers.load import content_of, json_table, load_tokenizer, tokenizer_fault
 
 if TYPE_CHECKING:
     from tokenizers import Encoding
@@ -16,6 +16,9 @@ NO_LIMIT = 10**30  # tokens, where the settings name none; transformers' number
 IDS, SEGMENTS, MASK = "input_ids", "token_type_ids", "attention_mask"
 OFTEN = (IDS, SEGMENTS, MASK)
 WITHOUT_SEGMENTS = ("RobertaTokenizer", "DistilBertTokenizer")  # classes, also with `Fast`
+AS_THEY_ARE = ("PreTrainedTokenizerFast", "TokenizersBackend")  # classes that use tokenizer.json unchanged
+OTHERWISE = {"add_bos_token", "add_eos_token", "split_special_tokens", "auto_map"}  # settings that change the ids
+SPECIAL_TOKENS = {"WordPiece": (2, 3), "BPE": (2, 4)}  # around one text and around a pair, of BERT's and RoBERTa's
 NAMES = {  # of special tokens by model type, where tokenizer_config.json names none
     "WordPiece": {"cls": "[CLS]", "sep": "[SEP]", "pad": "[PAD]", "mask": "[MASK]", "unk": "[UNK]"},
     "BPE": {"cls": "<s>", "sep": "</s>", "pad": "<pad>", "mask": "<mask>", "unk": "<unk>"},
@@ -34,19 +37,33 @@ class EncodedBatch(dict[str, Any]):
         return list(self.encodings[index].sequence_ids)
 
 
-class FastTokenizer(JsonTokenizer):
-    """As transformers' tokenizers where they encode, for those whose tokenizer.json alone gives the same ids."""
+class FastTokenizer:
+    """As transformers' tokenizers where they encode, for those whose tokenizer.json alone gives the same ids.
 
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
-        self.lock = Lock()  # what is truncated is a state of the library's object
-        for name in ("cls", "sep", "pad", "mask"):
-            setattr(self, f"{name}_token_id", self._special_id(name))
+    Raises whatever the library does for files that it cannot read.
+    """
 
     cls_token_id: int | None
     sep_token_id: int | None
     pad_token_id: int | None
     mask_token_id: int | None
+    unk_token_id: int | None
+
+    def __init__(self, folder: Path) -> None:
+        from tokenizers import Tokenizer
+
+        self._settings = json_table(folder / "tokenizer_config.json")
+        self._file = json_table(folder / "tokenizer.json")
+        self._kind = str(self._file["model"].get("type"))
+        self._is_unchanged = self._settings.get("tokenizer_class") in AS_THEY_ARE
+        self._backend = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        self._backend.no_truncation()
+        self._backend.no_padding()
+        self._lock = Lock()  # what is truncated is a state of the library's object
+        names = {} if self._is_unchanged else NAMES.get(self._kind, {})
+        for name in ("cls", "sep", "pad", "mask", "unk"):
+            token = content_of(self._settings.get(f"{name}_token", names.get(name)))
+            setattr(self, f"{name}_token_id", None if token is None else self._backend.token_to_id(token))
 
     @property
     def model_max_length(self) -> Any:
@@ -68,7 +85,11 @@ class FastTokenizer(JsonTokenizer):
         """The tokens that are found in a text before it is split, with their ids."""
         return {token.content: number for number, token in self._backend.get_added_tokens_decoder().items()}
 
-    def __call__(  # type: ignore[override]
+    def convert_ids_to_tokens(self, number: int) -> str:
+        """The token of an id."""
+        return self._backend.id_to_token(number) or ""
+
+    def __call__(
         self,
         text: str | Sequence[str],
         text_pair: str | Sequence[str] | None = None,
@@ -78,14 +99,14 @@ class FastTokenizer(JsonTokenizer):
         max_length: int | None = None,
         return_special_tokens_mask: bool = False,
         return_offsets_mapping: bool = False,
-        verbose: bool = True,
+        **_: Any,
     ) -> EncodedBatch:
         """Of each text or pair what transformers returns; of a pair the longer is truncated first."""
         one = isinstance(text, str)
         texts: Any = [text] if one else text
         pairs: Any = text_pair if text_pair is None or not one else [text_pair]
         inputs: list[Any] = list(texts) if pairs is None else list(zip(texts, pairs, strict=True))
-        with self.lock:
+        with self._lock:
             if truncation and max_length is not None:
                 side = self._settings.get("truncation_side", "right")
                 self._backend.enable_truncation(max_length, strategy="longest_first", direction=side)
@@ -101,10 +122,44 @@ class FastTokenizer(JsonTokenizer):
             values["offset_mapping"] = [each.offsets for each in encodings]
         return EncodedBatch({name: each[0] for name, each in values.items()} if one else values, encodings)
 
-    def _special_id(self, name: str) -> int | None:
-        otherwise = None if self._is_unchanged else NAMES.get(self._kind, {}).get(name)
-        token = content_of(self._settings.get(f"{name}_token", otherwise))
-        return None if token is None else self._backend.token_to_id(token)
+    def is_faithful(self) -> bool:
+        """Whether transformers, which builds most tokenizers from tokenizer_config.json, gives the same ids."""
+        added = {token["content"] for token in self._file["added_tokens"]}
+        if not self._settings or not self._named_tokens() <= added or OTHERWISE & set(self._settings):
+            return False
+        return self._is_unchanged or (self._is_built_alike() and self._special_tokens() == SPECIAL_TOKENS[self._kind])
+
+    def _is_built_alike(self) -> bool:
+        """Whether the file equals what transformers' classes for BERT and RoBERTa build from the settings."""
+        given, model, settings = self._file, self._file["model"], self._settings
+        if self._kind == "WordPiece":
+            normalizer = {
+                "type": "BertNormalizer",
+                "clean_text": True,
+                "handle_chinese_chars": settings.get("tokenize_chinese_chars", True),
+                "strip_accents": settings.get("strip_accents"),
+                "lowercase": settings.get("do_lower_case", True),
+            }
+            plain = (model["continuing_subword_prefix"], model["max_input_chars_per_word"]) == ("##", 100)
+            return (
+                plain and given["normalizer"] == normalizer and given["pre_tokenizer"] == {"type": "BertPreTokenizer"}
+            )
+        if self._kind == "BPE":
+            cut = given["pre_tokenizer"] or {}
+            plain = not (model["continuing_subword_prefix"] or model["end_of_word_suffix"] or model["fuse_unk"])
+            spaces = cut.get("add_prefix_space") == settings.get("add_prefix_space", False)
+            return plain and spaces and given["normalizer"] is None and cut.get("type") == "ByteLevel"
+        return False
+
+    def _special_tokens(self) -> tuple[int, int]:
+        one, pair = (self._backend.num_special_tokens_to_add(is_pair) for is_pair in (False, True))
+        return one, pair
+
+    def _named_tokens(self) -> set[str]:
+        """The tokens that transformers adds where the file lacks them."""
+        named = [value for key, value in self._settings.items() if key.endswith("_token")]
+        named += self._settings.get("added_tokens_decoder", {}).values()
+        return {name for token in named if (name := content_of(token)) is not None}
 
 
 def load_fast_tokenizer(folder: Path) -> Any:

@@ -2,16 +2,16 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from finetune.data.documents.document import Document
-from finetune.models.feature import IGNORED, LOGITS, Feature
+from finetune.models.feature import Feature
 from finetune.task_types.pretraining.chosen_words import ChosenWord, chosen_words
 from finetune.task_types.pretraining.dev import DevPiece, pairs_of
-from finetune.task_types.pretraining.objectives import NEXT, WORDS
+from finetune.task_types.pretraining.objectives import WORDS
 from finetune.task_types.pretraining.pairs import IS_NEXT
 
 CHARACTER = math.log(150_000)  # nats for each character of a word that the vocabulary lacks: any that there is
@@ -72,18 +72,3 @@ def _word(word: ChosenWord, scored: ScoredWord | None, vocabulary: Any) -> tuple
         return "", round(nats + CHARACTER * len(word.text), DIGITS)
     text = word.text if labels == given else vocabulary.tokenizer.decode(given).strip()
     return text, round(nats, DIGITS)
-
-
-def reduced_outputs(outputs: Mapping[str, np.ndarray], feature: Feature) -> np.ndarray:
-    """What `Head.reduced` gives, from what an exported head returns: `(positions, 2)`, or with the logits of the next
-    sentence `(positions, 4)`, from `logits` `(positions, vocabulary)` and `next` `(2,)`.
-    """
-    logits, labels = outputs[LOGITS], np.asarray(feature.label[WORDS])
-    most = logits.max(-1, keepdims=True)
-    totals = np.log(np.exp(logits - most).sum(-1)) + most[:, 0]
-    there = labels != IGNORED
-    nats = np.where(there, totals - logits[np.arange(len(labels)), np.where(there, labels, 0)], 0)
-    reduced = np.stack([nats, logits.argmax(-1).astype(nats.dtype)], axis=-1)
-    if NEXT not in outputs:
-        return reduced
-    return np.concatenate([reduced, np.tile(outputs[NEXT], (len(labels), 1))], axis=-1)

@@ -15,16 +15,14 @@ from finetune.task_types.pretraining.objectives import WORDS
 from finetune.task_types.pretraining.pieces import SPECIAL, STARTS, Piece
 
 MaskUnit = Literal["tokens", "words"]
+AS_MASK, AS_RANDOM = 0.8, 0.1  # shares of the predicted tokens that become [MASK] or a random token; others stay
 
 
 @dataclass(frozen=True, kw_only=True)
 class Masking:
-    """The `share` of tokens that is predicted, alone or as whole words, and the shares of these that become [MASK], a
-    random token, and stay.
-    """
+    """The `share` of tokens that is predicted, alone or as whole words."""
 
     share: float
-    replace: Sequence[float]
     unit: MaskUnit
 
     def masked(self, features: Sequence[Feature], generator: np.random.Generator) -> list[Feature]:
@@ -50,9 +48,8 @@ class Masking:
         """The ids of the batch with the predicted tokens replaced."""
         vocabulary, ids, draw = batch.pieces[0].vocabulary, batch.ids.copy(), generator.random(len(positions))
         random = vocabulary.ordinary[generator.integers(len(vocabulary.ordinary), size=len(positions))]
-        as_mask, as_random, _ = self.replace
-        stays = np.where(draw < as_mask + as_random, random, ids[positions])
-        ids[positions] = np.where(draw < as_mask, vocabulary.mask_id, stays)
+        stays = np.where(draw < AS_MASK + AS_RANDOM, random, ids[positions])
+        ids[positions] = np.where(draw < AS_MASK, vocabulary.mask_id, stays)
         return ids
 
 

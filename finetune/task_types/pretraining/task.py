@@ -1,6 +1,6 @@
 """Unlabelled text: an encoder is trained to predict words, and which text follows another."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
@@ -28,14 +28,14 @@ from finetune.runs.events import Watcher
 from finetune.task_types.declared_options import option
 from finetune.task_types.explained import NamedText
 from finetune.task_types.parts import Answer, Codec, Explainer, Scoring, Stream
-from finetune.task_types.pretraining.decode import labels_of_document, predictions_of, reduced_outputs
+from finetune.task_types.pretraining.decode import labels_of_document, predictions_of
 from finetune.task_types.pretraining.dev import dev_tokens, pair_features, word_features
 from finetune.task_types.pretraining.masks import Masking, MaskUnit, next_words
 from finetune.task_types.pretraining.objectives import LISTED, OBJECTIVES, Objective, ObjectiveName
 from finetune.task_types.pretraining.pairs import with_next_sentence
 from finetune.task_types.pretraining.pieces import PieceFeatures, pieces
 from finetune.task_types.pretraining.reader import require_pairs, require_words
-from finetune.task_types.pretraining.tokens import cached_tokens, tokens_of
+from finetune.task_types.pretraining.tokens import tokens_of
 from finetune.task_types.pretraining.vocabulary import piece_size, vocabulary_for
 from finetune.task_types.task import Task
 
@@ -45,8 +45,6 @@ if TYPE_CHECKING:
     from finetune.models.backbone import Backbone
     from finetune.models.head import Head
 
-Share = Annotated[float, Field(ge=0, le=1)]
-REPLACE = (0.8, 0.1, 0.1)
 METRICS = (perplexity, probability, masked_accuracy)
 
 
@@ -66,9 +64,6 @@ class TextCodec(Codec["TextTask"]):
         self, logits: Sequence[np.ndarray], features: Sequence[Feature], rows: Sequence[Document]
     ) -> list[Answer]:
         return [Answer(value=found) for found in predictions_of(logits, features, rows, paired=self.task.paired)]
-
-    def reduced(self, outputs: Mapping[str, np.ndarray], feature: Feature) -> np.ndarray:
-        return reduced_outputs(outputs, feature)
 
     def cells(self, answer: Answer, row: Document) -> dict[str, Any]:
         """The predicted words, and the perplexity of a word."""
@@ -119,9 +114,9 @@ class TextStream(Stream["TextTask"]):
     def train_features(
         self, rows: Sequence[Document], tokenizer: "PreTrainedTokenizerBase", max_length: int, watch: Watcher
     ) -> Sequence[Feature]:
-        """Pieces of the documents, whose tokens are kept in the cache unless the documents are in memory."""
+        """Pieces of the documents."""
         vocabulary = vocabulary_for(self.task.objective, tokenizer)
-        tokens = cached_tokens(rows, tokenizer, watch) if isinstance(rows, Documents) else tokens_of(rows, tokenizer)
+        tokens = tokens_of(rows, tokenizer, watch)
         found = pieces(tokens, piece_size(self.task.objective, vocabulary, max_length))
         return PieceFeatures(tokens, found, vocabulary)
 
@@ -139,13 +134,13 @@ class TextStream(Stream["TextTask"]):
             features = with_next_sentence(features, generator, size=size)
         if not self.task.objective_type.masked:
             return next_words(features)
-        masking = Masking(share=self.task.mask_share, replace=self.task.replace, unit=self.task.mask)
+        masking = Masking(share=self.task.mask_share, unit=self.task.mask)
         return masking.masked(features, generator)
 
 
 @dataclass(frozen=True, kw_only=True)
 class TextTask(Task):
-    """Pre-training on a text (Devlin et al. 2019, section 3.1; Table 5 for `ltr`; Table 8 for `replace`).
+    """Pre-training on a text (Devlin et al. 2019, section 3.1; Table 5 for `ltr`).
 
     A row is a document. It is scored on words of dev that its text alone chose: the perplexity of a word, its inverse
     `probability`, and the share of words that was predicted; with pairs also whether they follow each other.
@@ -156,9 +151,6 @@ class TextTask(Task):
     objective: ObjectiveName = option("mlm", LISTED)
     mask: MaskUnit = option("tokens", "what is masked: tokens or whole words")
     mask_share: Annotated[float, Field(gt=0, le=0.9)] = option(0.15, "share of the tokens that is predicted")
-    replace: Annotated[tuple[Share, ...], Field(min_length=3, max_length=3)] = option(
-        REPLACE, "shares of these that become [MASK], a random token, and stay"
-    )
     row_type = Document
     codec_class = TextCodec
     scoring_class = TextScoring
@@ -166,17 +158,12 @@ class TextTask(Task):
     stream_class = TextStream
 
     def __post_init__(self) -> None:
-        """Raises UserError for shares that do not add up to 1, and for masks where nothing is masked."""
+        """Raises UserError for masks where nothing is masked."""
         object.__setattr__(self, "metrics", (*METRICS, next_accuracy) if self.paired else METRICS)
         object.__setattr__(self, "version", self.objective_type.version)
         super().__post_init__()
-        if abs(sum(self.replace) - 1) > 1e-9:
-            raise UserError(
-                f"replace is {list(self.replace)}, whose sum is not 1", "Give three shares: replace=[0.8,0.1,0.1]"
-            )
-        if not self.objective_type.masked and (self.mask != "tokens" or tuple(self.replace) != REPLACE):
-            setting = "mask" if self.mask != "tokens" else "replace"
-            raise UserError(f"objective={self.objective} masks nothing, and {setting} is set", f"Leave {setting} out")
+        if not self.objective_type.masked and self.mask != "tokens":
+            raise UserError(f"objective={self.objective} masks nothing, and mask is set", "Leave mask out")
 
     @property
     def paired(self) -> bool:

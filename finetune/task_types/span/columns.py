@@ -147,7 +147,6 @@ class Span(DataType):
     units_are = "contexts"
     max_length = 384
     empty_is_label = True
-    capped = "max_question_tokens"
 
     def find(self, evidence: Evidence) -> Layout | None:
         """Finds columns named like a question and its context."""

@@ -141,11 +141,6 @@ class SpanScoring(Scoring["SpanTask"]):
             found[name] = min(odds) - 1 if threshold is None else threshold  # predicts no answer for every question
         return found if self.task.threshold_em is None else {"threshold": found["threshold"]}
 
-    def with_null_odds(self, values: Sequence[str], odds: Sequence[float]) -> list[Answer]:
-        if not self.task.unanswerable:
-            return super().with_null_odds(values, odds)
-        return [SpanAnswer(value=value, null_odds=odd) for value, odd in zip(values, odds, strict=True)]
-
     def _scores(self, texts: Sequence[str], rows: Sequence[SpanRow]) -> list[tuple[float, float]]:
         score = self.task.scored or (score_v2 if self.task.unanswerable else score_v1)
         return [score(row.answers or (), text) for row, text in zip(rows, texts, strict=True)]

@@ -2,9 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from support.cli import InProcess, assert_error
@@ -12,13 +10,11 @@ from support.corpora import TINY_RUN, sentence
 from support.reports import read
 from support.training import StopsAfter
 
-from finetune.data.documents import Document, documents, read_documents
 from finetune.data.source import source_of
 from finetune.models.fingerprint import OWN_WEIGHTS
 from finetune.runs.interrupts import Interrupted
 from finetune.runs.lookup import find_run
 from finetune.runs.record_files import all_records
-from finetune.task_types import vocabulary
 from finetune.training.run import run
 from finetune.training.run_options import RunOptions
 from finetune.training.targets import load_target, split_arguments
@@ -56,23 +52,6 @@ def test_a_vocabulary_whose_training_was_killed_or_that_is_damaged_is_trained_ag
     code, _, err = in_process("run", "corpus.txt", *TINY_RUN, "seed=1", data="")
     assert code == 0, err
     assert {name: (folder / name).read_bytes() for name in before} == before
-
-
-def test_a_second_run_does_not_read_the_text_again(
-    corpus: Path, in_process: InProcess, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert in_process("run", "corpus.txt", *TINY_RUN, data="")[0] == 0
-    read = []
-
-    def counted(*given: Any, **named: Any) -> Iterator[Document]:
-        for document in read_documents(*given, **named):
-            read.append(document)
-            yield document
-
-    monkeypatch.setattr(documents, "read_documents", counted)
-    monkeypatch.setattr(vocabulary, "FIRST_TEXTS", 5)
-    assert in_process("run", "corpus.txt", *TINY_RUN, "seed=1", data="")[0] == 0
-    assert 0 < len(read) < 20  # those that are shown, and a few to see whether the vocabulary fits
 
 
 def test_a_text_of_unknown_words_has_a_record(corpus: Path, in_process: InProcess) -> None:
@@ -114,7 +93,7 @@ def test_objectives_that_see_different_words_do_not_compare(corpus: Path, in_pro
 def test_what_follows_a_run(corpus: Path, in_process: InProcess) -> None:
     """Other text is scored and predicted; what makes no sense of text is one line."""
     folder = corpus.parent
-    assert in_process("run", "corpus.txt", *TINY_RUN, "replace=[1,0,0]", data="")[0] == 0
+    assert in_process("run", "corpus.txt", *TINY_RUN, "mask=words", data="")[0] == 0
     (record,) = all_records(folder / "results")
     code, _, err = in_process("run", "corpus.txt", f"model={record.id}", "frozen=true", *TINY_RUN[1:], data="")
     assert code == 2

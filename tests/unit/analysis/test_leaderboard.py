@@ -99,15 +99,6 @@ def test_few_rows_other_devices_and_undefined_scores() -> None:
     assert "different devices" in notes
 
 
-def test_lines_that_settings_do_not_tell_apart_are_told_apart() -> None:
-    records = [known(0.8), known(0.81, seed=2).model_copy(update={"precision": "bf16"})]
-    records += [known(0.82, seed=3).model_copy(update={"weights": "0123456789"})]
-    (board,) = leaderboards(records)
-    words = {line.settings for line in board.lines}
-    assert len(words) == 3
-    assert any("bf16" in one for one in words) and any("weights 01234567" in one for one in words)
-
-
 def test_folds_are_one_line_without_a_test() -> None:
     records = [known(0.8 + fold / 100, data=f"d{fold}", options={"fold": fold}) for fold in range(3)]
     records += [known(0.7 + fold / 100, data=f"d{fold}", options={"fold": fold}, frozen=True) for fold in range(3)]

@@ -2,7 +2,6 @@
 
 import io
 import re
-import time
 from pathlib import Path
 
 import pytest
@@ -108,7 +107,7 @@ def test_a_terminal_shows_time_left_from_the_first_update_on_and_every_step(
         assert words in text
     assert re.search(r"epoch 1/2  1/40  (19|20) s left", text)
     assert not re.search(r"(scoring dev|saving the model)  \d", text), "a step without parts shows no count"
-    assert ("examples/s" in text) == (width >= 80)
+    assert ("examples/s" in text) == (width >= 60)
 
 
 def test_without_a_terminal_each_step_before_the_first_update_has_a_line() -> None:
@@ -121,17 +120,6 @@ def test_without_a_terminal_each_step_before_the_first_update_has_a_line() -> No
     told = console.file.getvalue()
     assert "reading rows\nloading the encoder\n" in told
     assert "scoring dev" not in told
-
-
-def test_time_left_counts_down_between_updates(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    console = Terminal()
-    console.file, console.width = io.StringIO(), 80
-    with ProgressDisplay(console) as display:
-        for event in (PLAN, updates(1, 0.5)):
-            display(event)
-        time.sleep(1.2)
-    assert {"19 s left", "18 s left"} <= set(re.findall(r"\d+ s left", str(console.file.getvalue())))
 
 
 def test_rows_of_a_file_are_not_replaced_by_those_of_a_window(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,7 +174,7 @@ def test_python_and_the_terminal_tell_the_same_time_left(monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize(
-    ("command", "trains"), [("run", "run.command.execute"), ("search", "search.command.execute_search")]
+    ("command", "trains"), [("run", "run.command.execute"), ("search", "search.study.execute_search")]
 )
 def test_the_live_line_of_a_sweep_is_removed_before_anything_is_printed(
     command: str, trains: str, in_process: InProcess, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

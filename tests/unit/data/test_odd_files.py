@@ -141,7 +141,7 @@ FUZZ: dict[str, Any] = {
 @pytest.fixture
 def one_tokenizer(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keeps the tokenizer from being loaded for each file."""
-    monkeypatch.setattr(tokens, "load_text_tokenizer", lru_cache(maxsize=1)(tokens.load_text_tokenizer))
+    monkeypatch.setattr(tokens, "load_fast_tokenizer", lru_cache(maxsize=1)(tokens.load_fast_tokenizer))
 
 
 @pytest.mark.slow

@@ -21,7 +21,8 @@ from finetune.inference.predictor import load_predictor
 from finetune.models.building import build_model
 from finetune.models.loading import load_encoder, load_trained
 from finetune.models.pretrained import resolve
-from finetune.models.tokenizers.load import load_text_tokenizer, load_tokenizer
+from finetune.models.tokenizers.fast import load_fast_tokenizer
+from finetune.models.tokenizers.load import load_tokenizer
 from finetune.models.weight_files import load_config
 from finetune.runs.recipe import Recipe
 
@@ -174,7 +175,7 @@ def test_an_odd_tokenizer_is_refused_in_one_line(change: Change, tiny_bert: Path
     folder = shutil.copytree(tiny_bert, tmp_path / "encoder")
     change(folder)
     assert_refused(lambda: load_tokenizer(folder))
-    assert_refused(lambda: load_text_tokenizer(folder))
+    assert_refused(lambda: load_fast_tokenizer(folder))
 
 
 def test_what_a_config_sets_for_other_uses_changes_nothing(tiny_bert: Path, tmp_path: Path) -> None:

@@ -8,7 +8,8 @@ from support.published import KOBERTS, PUBLISHED, TEXTS
 
 from finetune.models.loading import load_encoder
 from finetune.models.pretrained import resolve
-from finetune.models.tokenizers.load import load_text_tokenizer, load_tokenizer
+from finetune.models.tokenizers.fast import load_fast_tokenizer
+from finetune.models.tokenizers.load import load_tokenizer
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
@@ -22,7 +23,7 @@ def test_a_published_folder_is_read(name: str, tmp_path: Path) -> None:
     encoded = tokenizer(list(TEXTS), return_tensors="pt", padding=True)
     assert encoded["input_ids"].max() < encoder.config.vocab_size
     assert (encoded["input_ids"] == tokenizer.unk_token_id).float().mean() < 0.05
-    assert load_text_tokenizer(found.folder)(list(TEXTS))["input_ids"] == tokenizer(list(TEXTS))["input_ids"]
+    assert load_fast_tokenizer(found.folder)(list(TEXTS))["input_ids"] == tokenizer(list(TEXTS))["input_ids"]
     torch.manual_seed(0)  # the weights that `write` drew
     shell = published.kind(encoder.config).to(published.dtype).float().eval()
     inputs = {name: encoded[name] for name in ("input_ids", "attention_mask")}

@@ -14,7 +14,8 @@ from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from finetune.errors import UserError
 from finetune.models.pretrained import resolve
-from finetune.models.tokenizers.load import load_text_tokenizer, load_tokenizer, read_tokenizer
+from finetune.models.tokenizers.fast import load_fast_tokenizer
+from finetune.models.tokenizers.load import load_tokenizer, read_tokenizer
 
 NAMES = {"deberta": "spm.model", "albert": "spiece.model", "kobert": "tokenizer_78b3253a26.model"}
 TYPES = {"deberta": "deberta-v2", "albert": "big_bird", "kobert": "bert"}
@@ -78,7 +79,7 @@ def test_saved_it_is_the_same_in_transformers(like: str, kind: str, tmp_path: Pa
     tokenizer.save_pretrained(saved)
     (saved / "config.json").write_text((folder / "config.json").read_text())
     expected = tokenizer(list(PROBES), list(reversed(PROBES)))
-    for again in (AutoTokenizer.from_pretrained(saved), read_tokenizer(saved), load_text_tokenizer(saved)):
+    for again in (AutoTokenizer.from_pretrained(saved), read_tokenizer(saved), load_fast_tokenizer(saved)):
         assert again(list(PROBES), list(reversed(PROBES)))["input_ids"] == expected["input_ids"]
     assert AutoTokenizer.from_pretrained(saved)("가", "나").keys() == tokenizer("가", "나").keys()
 

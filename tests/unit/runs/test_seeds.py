@@ -16,7 +16,7 @@ from finetune.metrics.words import perplexity
 from finetune.runs.lineage import Lineage
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import all_records
-from finetune.runs.seeds import differing_settings, failed, groups, paired, same_seeds, spread_by_seed, summarised
+from finetune.runs.seeds import differing_settings, failed, groups, paired, same_seeds, summarised
 
 
 def test_a_summary_has_students_interval() -> None:
@@ -127,16 +127,6 @@ def test_an_option_that_a_record_does_not_know_is_as_the_others_have_it() -> Non
     assert differing_settings([before, other]) == [{}, {"options.class_weight": "balanced"}]
     newer = after.model_copy(update={"task_version": 2})
     assert len(groups([before, newer])) == 2
-
-
-def test_spread_is_told_by_head_initialisation_and_by_data_order() -> None:
-    scores = {(1, 1): 0.80, (1, 2): 0.82, (2, 1): 0.90, (2, 2): 0.92}
-    records = [run(score, init_seed=init, data_seed=order) for (init, order), score in scores.items()]
-    assert spread_by_seed(records, "accuracy", "dev") == (pytest.approx(0.0707107), pytest.approx(0.0141421, rel=1e-4))
-    assert spread_by_seed(records[:3], "accuracy", "dev") is None
-    assert spread_by_seed([run(0.8), run(0.9, seed=2)], "accuracy", "dev") is None
-    (line,) = summary_lines(records)
-    assert "head initialisations 7.1, over data orders 1.4" in line
 
 
 def test_every_dev_split_is_summarised() -> None:

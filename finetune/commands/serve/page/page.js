@@ -122,29 +122,6 @@ function showAbout() {
                      [words("fingerprint"), model.fingerprint?.slice(0, SHORT)]]);
 }
 
-let given = "";  // the address of the file that was given back last
-
-async function answerFile(file) {
-  const state = at("file-state"), most = model.limits?.body_bytes;
-  state.classList.remove("problem-text");
-  at("file").scrollIntoView({block: "nearest"});
-  if (most && file.size > most) return fail(new Refused(words("tooLarge", file.name, file.size.toLocaleString(LANGUAGE), most.toLocaleString(LANGUAGE))), state);
-  state.textContent = words("fileWaiting", file.name);
-  try {
-    const body = await file.arrayBuffer().catch(() => { throw new Refused(words("notText", file.name)); });
-    const found = await (await call(path("file"), {body, type: "text/csv"})).blob();
-    URL.revokeObjectURL(given);
-    given = URL.createObjectURL(found);
-    const name = `predicted-${file.name.replace(/\.[^.]*$/, "")}.csv`, link = own("a", "", words("download", name));
-    link.href = given;
-    link.download = name;
-    state.replaceChildren(words("fileDone", file.name), link);
-    link.click();
-  } catch (error) {
-    fail(error, state);
-  }
-}
-
 function listen() {
   at("model").addEventListener("change", () => choose(at("model").value));
   at("row").addEventListener("submit", event => { event.preventDefault(); predict(); });
@@ -156,20 +133,6 @@ function listen() {
     at("state").textContent = words("outdated");
   });
   at("why").querySelector("button").addEventListener("click", explain);
-  at("file-chosen").addEventListener("change", () => {
-    const [file] = at("file-chosen").files;
-    at("file-chosen").value = "";
-    if (file) answerFile(file);
-  });
-  const holdsFile = event => [...event.dataTransfer?.types ?? []].includes("Files");
-  addEventListener("dragover", event => { if (holdsFile(event)) { event.preventDefault(); at("drop").classList.add("over"); } });
-  addEventListener("dragleave", event => { if (!event.relatedTarget) at("drop").classList.remove("over"); });
-  addEventListener("drop", event => {
-    at("drop").classList.remove("over");
-    if (!holdsFile(event)) return;
-    event.preventDefault();
-    answerFile(event.dataTransfer.files[0]);
-  });
 }
 
 async function open() {

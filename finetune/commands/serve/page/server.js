@@ -10,8 +10,8 @@ const reason = given => {  // an error of the server in words
   return [detail?.what ?? detail?.message ?? detail?.msg, detail?.way_out ?? detail?.fix].filter(Boolean).join(". ");
 };
 
-async function call(path, {body, type = "application/json", signal} = {}) {
-  const headers = {...body === undefined ? {} : {"Content-Type": type}, ...token ? {Authorization: `Bearer ${token}`} : {}};
+async function call(path, {body, signal} = {}) {
+  const headers = {...body === undefined ? {} : {"Content-Type": "application/json"}, ...token ? {Authorization: `Bearer ${token}`} : {}};
   let response;
   try {
     response = await fetch(path, {method: body === undefined ? "GET" : "POST", headers, body, signal, cache: "no-store"});
@@ -21,7 +21,7 @@ async function call(path, {body, type = "application/json", signal} = {}) {
   }
   if (response.ok) return response;
   if (response.status === 401) await askForToken();
-  if (response.status === 401) return call(path, {body, type, signal});
+  if (response.status === 401) return call(path, {body, signal});
   const text = await response.text();
   let why = "";
   try { why = reason(JSON.parse(text)); } catch { why = text.slice(0, 300); }

@@ -9,11 +9,9 @@ from support.checked_files import (
     korean,
     korean_encoder,
     labels,
-    questions,
     reviews,
     texts,
     write_csv,
-    write_jsonl,
 )
 
 
@@ -51,14 +49,6 @@ def test_lengths_and_unknown_tokens_are_told(tmp_path: Path, check: Check) -> No
     path = write_csv(tmp_path / "b.csv", [["sentence1", "sentence2", "label"], *pairs])
     assert found(check(path, max_length=256), "warning").get("cut") is None
     assert 9 in found(check(path, max_length=80), "warning")["cut"]
-
-
-def test_questions_that_are_cut_are_found_whatever_max_length_is(tmp_path: Path, check: Check) -> None:
-    rows = questions(30)
-    rows[6]["question"] = "the cat " * 40
-    path = write_jsonl(tmp_path / "a.jsonl", rows)
-    assert found(check(path, max_length=400), "warning")["question-cut"] == (7,)
-    assert "question-cut" not in found(check(path, max_length=400, max_question_tokens=90))
 
 
 def test_the_tokens_of_every_file_are_looked_at(tmp_path: Path, check: Check) -> None:

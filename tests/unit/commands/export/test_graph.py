@@ -9,11 +9,11 @@ import pytest
 import torch
 from support.pairs import each_task_and_family
 from support.relations import marked_task
-from support.toys import cat_task, every_shape, tag_task
+from support.toys import cat_task, labelled_shapes, tag_task
 from support.training import CPU
 from transformers import AutoTokenizer
 
-from finetune.commands.export.graph import graph_inputs, graph_outputs, write_graph
+from finetune.commands.export.graph import graph_inputs, write_graph
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.models.batch import Batch, collate
@@ -32,12 +32,12 @@ pytestmark = pytest.mark.slow  # tracing a graph takes seconds; inference/export
 LENGTH = 24
 NAMES = ("input_ids", "attention_mask", "token_type_ids", "positions")
 CLOSE = 1e-5  # of the largest logit, or of 1
-TASKS: list[Task] = [*every_shape(), marked_task(name="toy-markers", read_at="markers")]
+TASKS: list[Task] = [*labelled_shapes(), marked_task(name="toy-markers", read_at="markers")]
 
 TRACED = {
     "toy-cats": "modernbert",
     "toy-tags-sentence": "albert",
-    "toy-spans-1": "longformer",
+    "toy-spans-1": "electra",
 }
 """Heads on one vector, on words and on positions, in families that are built in other ways; `make nightly` has all."""
 
@@ -70,10 +70,14 @@ def assert_exported(task: Task, encoder: Path, folder: Path, recipe: Recipe) -> 
     save_checkpoint(model, folder / "model", tokenizer, settings)
     file = folder / "model.onnx"
     again = load_trained(folder / "model", task.head)
+    if again.backbone.config.model_type == "longformer":
+        with pytest.raises(UserError, match="longformer"):
+            write_graph(again, file)
+        return
     write_graph(again, file)
     session = onnxruntime.InferenceSession(file, providers=["CPUExecutionProvider"])
     assert [one.name for one in session.get_inputs()] == list(graph_inputs(again))
-    assert [one.name for one in session.get_outputs()] == list(graph_outputs(again))
+    assert [one.name for one in session.get_outputs()] == ["logits"]
     features = task.codec.encode(rows, tokenizer, LENGTH)
     pad = tokenizer.pad_token_id
     whole = collate(features, pad_id=pad)

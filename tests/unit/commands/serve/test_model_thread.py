@@ -2,13 +2,13 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from finetune.commands.serve import model_thread
 from finetune.commands.serve.limits import ServeLimits
-from finetune.commands.serve.meters import Meters
 from finetune.commands.serve.model_thread import ModelThread
 from finetune.commands.serve.refused import Refused
 
@@ -39,7 +39,7 @@ def model() -> Model:
 
 @pytest.fixture
 def thread(model: Model) -> Iterator[ModelThread]:
-    made = ModelThread(LIMITS, name="m", meters=Meters())
+    made = ModelThread(LIMITS, name="m")
     yield made
     model.may.set()
     made.close(10)
@@ -131,7 +131,8 @@ def test_a_full_queue_refuses(thread: ModelThread, model: Model) -> None:
 
 def test_a_request_is_dropped_after_its_time_before_it_is_computed(thread: ModelThread, model: Model) -> None:
     busy(thread, model)
-    late = thread.submit(model.answer, ["late"], [1], seconds=0.01)
+    thread.limits = replace(LIMITS, seconds=0.01)
+    late = thread.submit(model.answer, ["late"], [1])
     time.sleep(0.05)
     model.may.set()
     with pytest.raises(Refused) as refused:
@@ -150,7 +151,7 @@ def test_a_request_whose_client_left_is_not_computed(thread: ModelThread, model:
 
 
 def test_a_thread_that_closes_answers_those_that_wait_and_takes_no_more(model: Model) -> None:
-    thread = ModelThread(LIMITS, name="m", meters=Meters())
+    thread = ModelThread(LIMITS, name="m")
     busy(thread, model)
     waits = thread.submit(model.answer, ["waits"], [1])
     model.may.set()

@@ -48,7 +48,7 @@ def test_it_names_no_other_place_and_writes_no_markup() -> None:
 
 def test_every_text_is_there_in_both_languages_and_used() -> None:
     english, korean = table_of("en"), table_of("ko")
-    assert len(english) > 70
+    assert len(english) > 60
     assert english.keys() == korean.keys()
     for name, text in english.items():
         assert sorted(re.findall(r"\{\d\}", text)) == sorted(re.findall(r"\{\d\}", korean[name])), name
@@ -87,6 +87,6 @@ def test_choices_are_counted_as_predictions_count_them(finished_run: FinishedRun
 
 
 def test_a_model_is_not_called_as_a_path_of_the_server() -> None:
-    assert [served_name(name) for name in ("predict", "file", "explain", "predictions")] == [
-        *("predict-model", "file-model", "explain-model", "predictions"),
+    assert [served_name(name) for name in ("predict", "explain", "predictions")] == [
+        *("predict-model", "explain-model", "predictions"),
     ]  # fmt: skip

@@ -6,14 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.exported import exported_facts, with_graph
-from support.toys import cat_task, choice_task, every_shape, late_task
+from support.toys import cat_task, choice_task, labelled_shapes, late_task
 from support.training import CPU
 
 from finetune.data.source import Source
 from finetune.inference import feature_batches
 from finetune.inference.engine import Engine
 from finetune.inference.exported.engine import ExportedEngine
-from finetune.inference.exported.export_facts import GRAPH, ExportFacts
+from finetune.inference.exported.export_facts import GRAPH
 from finetune.inference.exported.sessions import OnnxSession
 from finetune.inference.feature_batches import Diverged
 from finetune.models.building import build_model
@@ -26,7 +26,7 @@ from finetune.runs.events import unwatched
 from finetune.runs.recipe import Recipe
 from finetune.task_types.task import Task
 
-EVERY = [*every_shape(), late_task()]
+EVERY = [*labelled_shapes(), late_task()]
 
 
 def both_engines(task: Task, encoder: Path, folder: Path) -> tuple[Engine, ExportedEngine, list[Feature]]:
@@ -36,10 +36,10 @@ def both_engines(task: Task, encoder: Path, folder: Path) -> tuple[Engine, Expor
     add_tokens(tokenizer, tokens)
     model, _ = build_model(encoder, task.head, Recipe(task="any", seed=0), device=CPU, tokens=tokens)
     facts = exported_facts(with_graph(model.eval(), folder / "model.onnx"))
-    pad, reduce = tokenizer.pad_token_id, task.codec.reduced
+    pad = tokenizer.pad_token_id
     own = Engine(model=model, accelerator=build_accelerator(CPU, "fp32"), pad_id=pad, watch=unwatched)
-    session = OnnxSession(folder / GRAPH, facts)
-    exported = ExportedEngine(session=session, exported=facts, pad_id=pad, watch=unwatched, reduce=reduce)
+    session = OnnxSession(folder / GRAPH)
+    exported = ExportedEngine(session=session, exported=facts, pad_id=pad, watch=unwatched)
     return own, exported, task.codec.encode(rows, tokenizer, 32)
 
 
@@ -81,15 +81,15 @@ class Recorded:
     def __init__(self) -> None:
         self.shapes: list[tuple[int, ...]] = []
 
-    def __call__(self, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:  # type: ignore[override]
+    def __call__(self, inputs: dict[str, np.ndarray]) -> np.ndarray:
         self.shapes.append(inputs["input_ids"].shape)
-        return {"logits": inputs["attention_mask"].sum(1, keepdims=True).astype(np.float32)}
+        return np.asarray(inputs["attention_mask"].sum(1, keepdims=True).astype(np.float32))
 
 
 def engine_on(session: Recorded, **head: int) -> ExportedEngine:
     facts = exported_facts({})
     facts = replace(facts, head=replace(facts.head, **head))  # type: ignore[arg-type]
-    return ExportedEngine(session=session, exported=facts, pad_id=0, watch=unwatched, reduce=cat_task().codec.reduced)
+    return ExportedEngine(session=session, exported=facts, pad_id=0, watch=unwatched)
 
 
 def texts(*sizes: int) -> list[Feature]:
@@ -104,23 +104,11 @@ def test_long_texts_are_not_padded_where_the_encoder_forbids_it() -> None:
 
 
 def test_nan_is_refused_and_a_signal_stops(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        return {"logits": np.full((len(inputs["input_ids"]), 1), np.nan, np.float32)}
+    def broken(inputs: dict[str, np.ndarray]) -> np.ndarray:
+        return np.full((len(inputs["input_ids"]), 1), np.nan, np.float32)
 
     with pytest.raises(Diverged, match="nan"):
         engine_on(broken).logits(texts(3))  # type: ignore[arg-type]
     monkeypatch.setattr(interrupts, "asked", lambda: True)
     with pytest.raises(interrupts.Stopping):
         engine_on(Recorded()).logits(texts(3))
-
-
-def test_sizes_are_of_all_positions_without_those_that_are_read() -> None:
-    """A graph of a head for words that computes all positions gets smaller batches than one that is told which."""
-    (feature,) = texts(20)
-    features = [replace(feature, row=row, reads=[1]) for row in range(64)]
-    every, some = Recorded(), Recorded()
-    engine_on(every, vocabulary=60_000).logits(features)
-    engine = engine_on(some, vocabulary=60_000)
-    facts: ExportFacts = replace(engine.exported, inputs=(*engine.exported.inputs, "positions"))
-    replace(engine, exported=facts).logits(features)
-    assert len(every.shapes) > len(some.shapes)

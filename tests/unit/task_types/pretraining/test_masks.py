@@ -44,8 +44,8 @@ def folder(request: pytest.FixtureRequest) -> Path:
     return request.getfixturevalue(request.param)  # type: ignore[no-any-return]
 
 
-def masking(unit: str, share: float = 0.15, replace: Sequence[float] = PAPER) -> Masking:
-    return Masking(share=share, replace=replace, unit=unit)  # type: ignore[arg-type]
+def masking(unit: str, share: float = 0.15) -> Masking:
+    return Masking(share=share, unit=unit)  # type: ignore[arg-type]
 
 
 def drawn(way: Masking, features: Sequence[Feature], times: int) -> list[tuple[Feature, Feature]]:
@@ -154,21 +154,11 @@ def test_a_short_piece_has_one_predicted_token_or_word(folder: Path) -> None:
     assert all(len(after.reads) >= 1 for _, after in drawn(masking("words", 0.01), features, 3))
 
 
-def test_the_share_and_what_replaces_are_settings(folder: Path) -> None:
-    vocabulary, features = vocabulary_for("mlm", load_tokenizer(folder)), some_pieces(folder)
-    every = {
-        replace: [
-            (int(was), int(now))
-            for _, after in drawn(masking("tokens", 0.5, replace), features, 2)
-            for was, now in zip(after.label[WORDS], after.input_ids[after.reads], strict=True)
-        ]
-        for replace in ((1, 0, 0), (0, 0, 1), (0, 1, 0))
-    }
+def test_the_share_is_a_setting(folder: Path) -> None:
+    features = some_pieces(folder)
+    found = sum(len(after.reads) for _, after in drawn(masking("tokens", 0.5), features, 2))
     half = sum(int(np.count_nonzero(feature.note.units)) for feature in features)  # of two draws
-    assert all(abs(len(found) - half) < 0.01 * half for found in every.values())
-    assert {now for _, now in every[1, 0, 0]} == {vocabulary.mask_id}
-    assert all(was == now for was, now in every[0, 0, 1])
-    assert {now for _, now in every[0, 1, 0]} <= set(vocabulary.ordinary.tolist())
+    assert abs(found - half) < 0.01 * half
 
 
 def test_masks_are_a_function_of_the_generator(tiny_bert: Path) -> None:

@@ -1,10 +1,6 @@
-"""The tokens of a corpus: equal to the tokenizer's calls, kept in the cache where they fit; their pieces."""
+"""The tokens of a corpus: equal to the tokenizer's calls; their pieces."""
 
-import errno
-import os
 import random
-import shutil
-import threading
 from itertools import pairwise
 from pathlib import Path
 
@@ -18,20 +14,17 @@ from finetune.data.documents import Documents
 from finetune.errors import UserError
 from finetune.models.batch import collate
 from finetune.models.tokenizers.load import load_tokenizer
-from finetune.runs.events import Event, Working
+from finetune.runs.events import Event
 from finetune.task_types.pretraining import dev, tokens
 from finetune.task_types.pretraining.pieces import SPECIAL, PieceFeatures, pieces
 from finetune.task_types.pretraining.reader import open_corpus
-from finetune.task_types.pretraining.tokens import Tokens, cached_tokens
+from finetune.task_types.pretraining.tokens import Tokens, tokens_of
 from finetune.task_types.pretraining.vocabulary import vocabulary_for
 
 
 @pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty cache, and batches of few lines."""
-    monkeypatch.setenv("FINETUNE_CACHE", str(tmp_path / "cache"))
+def few_characters_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tokens, "CHARS_AT_ONCE", 300)
-    return tmp_path / "cache" / "tokens"
 
 
 def sentence(drawn: random.Random) -> str:
@@ -52,17 +45,12 @@ def ignore(event: Event) -> None:
     pass
 
 
-def files_of(cache: Path) -> dict[str, bytes]:
-    (folder,) = cache.iterdir()
-    return {file.name: file.read_bytes() for file in folder.iterdir() if file.name != ".lock"}
-
-
 @pytest.mark.parametrize("family", ["bert", "roberta", "albert", "xlm_roberta"])
 def test_tokens_are_those_of_a_call_for_each_line(
     family: str, corpus: Documents, request: pytest.FixtureRequest
 ) -> None:
     tokenizer = load_tokenizer(request.getfixturevalue(f"tiny_{family}"))
-    found = cached_tokens(corpus, tokenizer, ignore)
+    found = tokens_of(corpus, tokenizer)
     lines = [line for document in corpus for line in document.lines]
     expected = [tokenizer(line, add_special_tokens=False) for line in lines]
     assert found.ids.dtype == np.uint16
@@ -74,73 +62,18 @@ def test_tokens_are_those_of_a_call_for_each_line(
         assert found.starts[begin:end].tolist() == starts
 
 
-def test_the_second_call_reads_the_file(corpus: Documents, tiny_bert: Path, cache: Path) -> None:
-    steps: list[Event] = []
-    first = cached_tokens(corpus, load_tokenizer(tiny_bert), steps.append)
-    assert [type(step) for step in steps] == [Working] * len(steps)
-    assert len(steps) > 5
-    assert set(files_of(cache)) == {"facts.json", "ids.npy", "starts.npy", "lines.npy", "documents.npy"}
-    second = cached_tokens(corpus, load_tokenizer(tiny_bert), lambda event: pytest.fail("tokenizes again"))
-    assert second.ids.tolist() == first.ids.tolist()
-
-
-def test_a_damaged_file_is_written_again(corpus: Documents, tiny_bert: Path, cache: Path) -> None:
-    cached_tokens(corpus, load_tokenizer(tiny_bert), ignore)
-    before = files_of(cache)
-    file = next(cache.iterdir()) / "ids.npy"
-    file.write_bytes(b"\0\0" + file.read_bytes()[2:])
-    cached_tokens(corpus, load_tokenizer(tiny_bert), ignore)
-    assert files_of(cache) == before
-
-
-def test_processes_that_start_together_write_once(corpus: Documents, tiny_bert: Path) -> None:
-    found: list[Tokens] = []
-    steps: list[list[Event]] = [[], [], []]
-
-    def start(number: int) -> None:
-        found.append(cached_tokens(corpus, load_tokenizer(tiny_bert), steps[number].append))
-
-    threads = [threading.Thread(target=start, args=[number]) for number in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(found) == 3
-    assert sum(map(bool, steps)) == 1
-
-
-@pytest.mark.parametrize("fault", ["0.000001", "no space"])
-def test_without_room_the_tokens_stay_in_memory(
-    fault: str, corpus: Documents, tiny_bert: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(*_: object) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    whole = cached_tokens(corpus, load_tokenizer(tiny_bert), ignore)
-    shutil.rmtree(cache)
-    if fault == "no space":
-        monkeypatch.setattr(np, "save", full)
-    else:
-        monkeypatch.setenv("FINETUNE_CACHE_GB", fault)
-    steps: list[Event] = []
-    found = cached_tokens(corpus, load_tokenizer(tiny_bert), steps.append)
-    assert found.ids.tolist() == whole.ids.tolist()
-    assert steps.count(steps[0]) == 1  # tokenized once
-    assert not list(cache.glob("*/ids.npy"))
-
-
 def test_a_text_that_changes(corpus: Documents, tiny_bert: Path) -> None:
     path = corpus.paths[0]
     path.write_text(path.read_text(encoding="utf-8") + " more", encoding="utf-8")
     with pytest.raises(UserError, match="has changed"):
-        cached_tokens(corpus, load_tokenizer(tiny_bert), ignore)
-    assert len(cached_tokens(open_corpus(path), load_tokenizer(tiny_bert), ignore).ids)
+        tokens_of(corpus, load_tokenizer(tiny_bert))
+    assert len(tokens_of(open_corpus(path), load_tokenizer(tiny_bert)).ids)
 
 
 def test_a_text_without_tokens(tmp_path: Path, tiny_bert: Path) -> None:
     (tmp_path / "a.txt").write_text("\u200b\n\u200b\n", encoding="utf-8")
     with pytest.raises(UserError, match="finds no token"):
-        cached_tokens(Documents(tmp_path / "a.txt"), load_tokenizer(tiny_bert), ignore)
+        tokens_of(Documents(tmp_path / "a.txt"), load_tokenizer(tiny_bert))
 
 
 @pytest.mark.parametrize("name", TOKENIZERS)
@@ -192,7 +125,7 @@ def test_pieces(documents: list[list[list[int]]], expected: list[tuple[int, int]
 
 
 def test_pieces_of_any_corpus(tiny_bert: Path, corpus: Documents) -> None:
-    found = cached_tokens(corpus, load_tokenizer(tiny_bert), ignore)
+    found = tokens_of(corpus, load_tokenizer(tiny_bert))
     for size in (5, 16, 1_000):
         some = pieces(found, size)
         covered = np.concatenate([np.arange(a, b) for a, b in zip(some.start, some.end, strict=True)])
@@ -207,7 +140,7 @@ def test_pieces_of_any_corpus(tiny_bert: Path, corpus: Documents) -> None:
 
 def test_features_of_pieces(tiny_vocabulary: Path, corpus: Documents) -> None:
     tokenizer = load_tokenizer(tiny_vocabulary)
-    found = cached_tokens(corpus, tokenizer, ignore)
+    found = tokens_of(corpus, tokenizer)
     vocabulary = vocabulary_for("mlm", tokenizer)
     before, after = vocabulary.single.before, vocabulary.single.after
     features = PieceFeatures(found, pieces(found, 1_000), vocabulary)
