@@ -10,6 +10,7 @@ import typer
 
 from finetune.checks.finding import FileFinding
 from finetune.cli.arguments import RESULTS, Data, Device, Escape, Json, Out, Quiet, Replace, complete
+from finetune.cli.asking import asking
 from finetune.cli.console import facts_table, standard_output
 from finetune.cli.libraries import load_libraries, loading
 from finetune.cli.next_commands import GivenOptions
@@ -116,7 +117,7 @@ def _check_data(
         require_place_for_copy(fix, target, force=force)
         if is_text(target, {key.removeprefix("options."): value for key, value in settings.items()}):
             raise UserError(f"{target}: unlabelled text has no cells to fix", "Leave --fix out")
-    report = _with_options(findings_of(target, settings, out))
+    report = _with_options(asking(lambda given: findings_of(target, given, out), settings))
     fixes = {} if fix is None else report.fix(fix, escape_formulas=escape, force=force)
     if as_json:
         echo(json.dumps(report.as_json() | ({} if fix is None else {"fixed": str(fix), "fixes": fixes})))

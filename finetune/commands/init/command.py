@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from finetune.cli.arguments import RESULTS
+from finetune.cli.asking import asking
 from finetune.cli.terminal import echo
 from finetune.data.paths import read_small_text
 from finetune.errors import UserError
@@ -28,6 +29,6 @@ def init_command(
         echo(read_small_text(recipe_file, most=MOST_BYTES), nl=False)
         return
     checkpoint = checkpoint_of(given, RESULTS)
-    recipe, task = starting_recipe(data, given, checkpoint=checkpoint)
+    recipe, task = asking(lambda settings: starting_recipe(data, settings, checkpoint=checkpoint), given)
     require_sound_data([task])
     echo(commented(recipe, task), nl=False)

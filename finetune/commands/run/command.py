@@ -9,6 +9,7 @@ from finetune.analysis.data_sizes import LearningCurve
 from finetune.api.planning import execute, plan, require_on
 from finetune.api.run import runs_of_records
 from finetune.cli.arguments import RESULTS, Data, Device, Json, Out, Quiet, complete
+from finetune.cli.asking import asking
 from finetune.cli.console import Terminal, as_plain_text, standard_error, standard_output
 from finetune.cli.diagnosis_card import print_diagnoses
 from finetune.cli.libraries import load_libraries, loading
@@ -78,7 +79,7 @@ def run_command(
     settings |= {key: value for key, value in (("seed", seed), ("limit", limit)) if value is not None}
     shares = () if sizes is None else shares_of(sizes)
     silent = quiet or as_json or not first_process()
-    planned = plan(names, settings, seeds=seeds, shares=shares, out=out)
+    planned = asking(lambda given: plan(names, given, seeds=seeds, shares=shares, out=out), settings)
     if not silent:
         _print_guesses(names, planned)
     load_libraries("" if silent else loading(planned), "finetune.training.run_many")

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from finetune.cli.arguments import RESULTS, Data, Device, Json, Out, Quiet, complete
+from finetune.cli.asking import asking
 from finetune.cli.console import standard_error, standard_output
 from finetune.cli.libraries import load_libraries, loading
 from finetune.cli.next_commands import GivenOptions
@@ -63,7 +64,7 @@ def search_command(
             "Name another file with -o, or replace it with --force",
         )
     silent = quiet or as_json
-    plan = plan_search(names[0], settings, *names[1:], out=out)
+    plan = asking(lambda given: plan_search(names[0], given, *names[1:], out=out), settings)
     load_libraries("" if silent else loading([plan.base]), "finetune.commands.search.study")
     from finetune.commands.search.study import execute_search
 
