@@ -78,7 +78,7 @@ def read(path: Path, form: FileFormat) -> Iterator[Record]:
             yield of_object(question.cells, row=row, line=row)
 
 
-def read_lines(path: Path, form: FileFormat) -> Iterator[Record]:
+def read_json_lines(path: Path, form: FileFormat) -> Iterator[Record]:
     """Yields a record for each line that is not blank."""
     for row, line, text in form.filled_lines(path):
         try:
@@ -195,7 +195,7 @@ LINES = Format(
     corpus=(".jsonl", ".ndjson"),
     cells="lists",
     sniff=sniff_lines,
-    read=read_lines,
+    read=read_json_lines,
     write=_write_lines,
 )
 FORMAT = Format(
