@@ -18,14 +18,11 @@ import pyarrow.parquet as pq
 import torch
 from safetensors.torch import load_file
 
-from finetune.gone import DEFAULTS
-
 # What differs each time that the same command is typed, or with the machine; and sums over files of the folder.
 VOLATILE = (
     "finished", "versions", "git_commit", "device", "seconds", "examples_per_second", "peak_memory_bytes", "cost",
     "rows_per_second", "files", "checksum",
 )  # fmt: skip
-NOT_COMPARED = ("training rows",)  # what runs wrote when the cases were kept, and write no more
 SHOWN = ("id", "label", "prediction", "probabilities", "score", "no_answer")  # of a row; the hash is over everything
 DIGITS = 6  # of probabilities and losses that are kept
 
@@ -35,7 +32,6 @@ DIGITS = 6  # of probabilities and losses that are kept
 NEAR = 0.001
 Same = Callable[[str, Any, Any], bool]
 NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
-PRETRAINED_ON = "corpus.txt"  # the task of the runs that pre-train an encoder
 LINE, LONGEST = 120, 100  # characters of a line of kept JSON, and of a value of a difference
 
 
@@ -135,34 +131,12 @@ def arithmetic() -> str:
 
 def differences(kept: Sequence[Any], found: Sequence[Any], *, exact: bool) -> list[str]:
     """Where runs differ from the kept ones, a line each: in any bit, or by more than other machines may."""
-    kept, found = (list(map(_without_what_is_gone, json.loads(json.dumps(runs)))) for runs in (kept, found))
     if exact:
         return list(_differing("", kept, found, _equal))
     one, other = _on_any_machine(kept), _on_any_machine(found)
     for mine, yours in zip(one, other, strict=False):
         _forgive(mine, yours)
     return list(_differing("", one, other, _near))
-
-
-def _without_what_is_gone(run: dict[str, Any]) -> dict[str, Any]:
-    """A run without what records no longer have: of pre-training the generator's size and the baselines, which were
-    columns of the predictions too. The id of a run from such an encoder has a hash of its settings in it.
-    """
-    record = run["record"]
-    record.pop("together", None)  # which task of several a run was of
-    for name in DEFAULTS:
-        section, _, key = name.rpartition(".")
-        (record["recipe"].get(section, {}) if section else record["recipe"]).pop(key, None)
-    if record["lineage"] and record["lineage"]["task"] == PRETRAINED_ON:
-        record["id"], record["weights"] = "from a text", ""
-    if record["headline"] == "perplexity":
-        for name in ("generator_size", "replace"):
-            record["options"].pop(name, None)
-        record["baselines"] = {}
-        record["margins"] = {split: margin["interval"] for split, margin in record["margins"].items()}
-        for split in run["predictions"].values():
-            del split["sha256"]
-    return run
 
 
 def _on_any_machine(runs: Sequence[Any]) -> list[Any]:
@@ -210,8 +184,6 @@ def _differing(path: str, kept: Any, found: Any, same: Same) -> Iterator[str]:
     """Each value that is not the `same`, with its path."""
     if isinstance(kept, dict) and isinstance(found, dict):
         for key in [*kept, *(key for key in found if key not in kept)]:
-            if key in NOT_COMPARED:
-                continue
             if key in kept and key in found:
                 yield from _differing(f"{path}/{key}", kept[key], found[key], same)
             else:
