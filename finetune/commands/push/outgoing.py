@@ -14,6 +14,8 @@ from finetune.errors import UserError
 from finetune.runs.folder import RunFolder
 
 NEVER = ("predictions*", "*.parquet", "*.jsonl", "*.csv", "*.tsv", "*.xlsx", "*.log", "*.env", ".*")
+TOKEN = re.compile(rb"\bhf_[A-Za-z0-9]{30,}\b")  # of the Hub
+TEXTS = (".json", ".txt", ".md")
 NAME = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
 AGAIN = "Train the run again with `force`, or export it again"
 
@@ -46,7 +48,7 @@ def outgoing(folder: RunFolder, name: str, *, exports: Sequence[Path], with_exam
     files = {file.name: file for file in _saved_files(model)}
     for export in exports:
         files |= {f"{export.resolve().name}/{file.name}": file for file in _saved_files(export)}
-    _require_no_texts(files)
+    _require_none_is_secret(files, card)
     return Outgoing(name=name, card=card, files=files)
 
 
@@ -62,8 +64,12 @@ def _saved_files(folder: Path) -> Iterator[Path]:
         yield folder / name
 
 
-def _require_no_texts(files: Mapping[str, Path]) -> None:
-    """Raises UserError for a file of predictions."""
+def _require_none_is_secret(files: Mapping[str, Path], card: str) -> None:
+    """Raises UserError for a file of predictions, and for what holds a token of the Hub."""
+    if TOKEN.search(card.encode()):
+        raise UserError(f"{ABOUT}: holds a token of the Hub", "Remove it")
     for path, file in files.items():
         if any(fnmatch(file.name, pattern) for pattern in NEVER):
             raise UserError(f"{path}: is not part of a model, and may have texts of the data", f"Remove {file}")
+        if file.suffix in TEXTS and TOKEN.search(file.read_bytes()):
+            raise UserError(f"{path}: holds a token of the Hub", f"Remove it from {file}")

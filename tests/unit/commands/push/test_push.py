@@ -131,7 +131,10 @@ def test_a_refused_commit_and_a_hub_that_is_gone_are_one_line(
 
 def test_what_must_not_go_out_stops_the_push(run: Path, hub: HubServer) -> None:
     model = run / "model"
-    for name, content, word in (("predictions-dev.parquet", b"PAR1", "predictions-dev.parquet"),):
+    for name, content, word in (
+        ("predictions-dev.parquet", b"PAR1", "predictions-dev.parquet"),
+        ("vocab.txt", f"login hf_{'a' * 34}".encode(), "token"),
+    ):
         (model / name).write_bytes(content)
         write_checksums(model)
         record = load_record(run / "record.json")
