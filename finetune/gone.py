@@ -105,7 +105,7 @@ GONE: dict[str, tuple[str, str]] = {
     ),
     "--null-odds": (
         "chose a threshold for answers to SQuAD 2.0",
-        "Leave it out: in predictions.json of a run an empty text is no answer",
+        "Leave it out: in predictions.json of a run an empty text means that there is no answer",
     ),
     "--prune": ("stopped trials of a search early", "Give fewer --trials, or fewer train.epochs"),
     "--replicas": ("answered from several replicas of Ray", "Start `finetune serve` on each machine"),

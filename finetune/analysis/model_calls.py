@@ -69,7 +69,7 @@ def transformers_code(folder: str, kind: str, inputs: str) -> str:
 
 def usage(record: RunRecord, name: str, inputs: str, *, out: str = "") -> tuple[str, str]:
     """How the model of a run is used on the command line and in Python, by its `name`; of a pre-training run as the
-    start of others. `out` is the folder of runs, where that has to be said.
+    start of others. `out` is the folder of runs, where it is not `results`.
     """
     named = quoted(name) + f", out={quoted(out)}" * bool(out)  # `"5f0c2d6e1a", out="my runs"`
     if record.is_pretraining:

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -139,7 +140,7 @@ def test_a_moved_model_keeps_its_claims_and_older_runs_have_their_predictions(
         (model / FILE).unlink()
         write_checksums(model)
     read = claims_with(str(older), older / "model", out=tmp_path)
-    assert json.loads(json.dumps(read.as_json())) == saved
+    assert json.loads(json.dumps(asdict(read))) == saved
     given = ("predict", "moved", "new.csv", "--coverage", "0.5", "-o", "out.jsonl", "--quiet")
     code, _, err = in_process(*given, data=tmp_path)
     assert (code, "no dev predictions with it" in err) == (2, True)
