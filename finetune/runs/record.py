@@ -17,6 +17,7 @@ from finetune.runs.whole_record import (
     MOST_LABELS,
     Id,
     RecordedTrain,
+    Score,
     SplitScores,
     Whole,
     epoch_is_whole,
@@ -79,7 +80,7 @@ class RunRecord(BaseModel):
     selected_epoch: Whole = Field(description="the epoch whose weights were saved, counted from 1")
     headline: str = Field(description="the name of the first metric")
     scores: SplitScores = Field(description="split, metric, score; null is a score that is not defined")
-    baselines: dict[str, SplitScores] = Field(description="split, baseline, metric, score")
+    baselines: dict[str, dict[str, dict[str, Score]]] = Field(description="split, baseline, metric, score")
     new_weights: TextList = Field(description="weights that were not in the checkpoint, and began at random")
     options: dict[str, Any] = Field({}, description="options of the task, those chosen on dev included")
     chosen: TextList = Field([], description="options that were chosen on dev")

@@ -179,28 +179,6 @@ def test_the_page_of_a_run_marks_words_and_has_its_curve(corpus: Path, in_proces
     assert f"finetune run YOURS.csv model={record.id}" in page and "finetune predict" not in page
 
 
-@pytest.mark.slow
-def test_a_text_that_changed_since_its_run_began_is_one_line(
-    corpus: Path, in_process: InProcess, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    settings = (*TINY_RUN[::2], "train.updates=10")
-    planned = load_target("corpus.txt", split_arguments(list(settings))[1])
-    with pytest.raises(Interrupted):
-        run(planned, RunOptions(source=source_of(None), out=Path("results")), watch=StopsAfter(2))
-    (folder,) = (corpus.parent / "results" / "corpus.txt").iterdir()
-    assert not (folder / "record.json").exists()
-    before = corpus.read_text()
-    corpus.write_text(before + "\nOne more document.\n")
-    code, _, err = in_process("run", "corpus.txt", *settings, data="")
-    assert code == 2
-    assert_error(err, "corpus.txt: the text has changed", folder.name, "--force")
-    assert in_process("run", "corpus.txt", *settings, "--force", data="")[0] == 0
-    corpus.write_text(before)
-    assert in_process("run", "corpus.txt", *settings, data="")[0] == 0
-    assert (folder / "record.json").exists()
-
-
 def test_another_precision_is_no_change_of_the_text(
     corpus: Path, in_process: InProcess, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -36,6 +36,5 @@ def test_a_recipe_for_a_text_is_shown_with_one_length_and_no_warning(in_process:
         assert (code, err) == (0, "")
         shown = json.loads(out) if as_json else tomllib.loads(out)
         assert shown["train"]["updates"] and "epochs" not in shown["train"]
-        assert shown["options"]["replace"] == [0.8, 0.1, 0.1]
     (tmp_path / "again.toml").write_text(in_process("show", "pretrain", data=tmp_path)[1])
     assert in_process("show", "again.toml", data=tmp_path)[0] == 0
