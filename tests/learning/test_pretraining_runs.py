@@ -94,7 +94,7 @@ def test_parts_of_a_batch_have_the_masks_of_the_whole(corpus: Path, tiny_bert: P
     assert losses(accumulation=3) == pytest.approx(losses(), rel=1e-4)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_fewer_documents_can_be_trained_on(corpus: Path, tiny_bert: Path, tmp_path: Path) -> None:
     def rows(**given: Any) -> int:
         record = trained(recipe_of(corpus, tiny_bert, updates=1, options={}, **given), tmp_path)

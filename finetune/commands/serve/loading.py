@@ -41,10 +41,10 @@ def load_one(source: ModelSource, name: str, *, watch: Watcher = unwatched) -> S
     unseen = replace(found.engine, watch=unwatched)  # type: ignore[type-var]  # progress is of loading alone
     predictor = replace(found, engine=unseen)
     known_type(predictor.task)
-    named = source.model if predictor.exported is None else predictor.exported.source.run
+    of_export = () if predictor.exported is None else (str(Path(source.model).parent), predictor.exported.source.run)
     run = None
     with suppress(UserError):  # of an export whose run is elsewhere
-        run = named_run(source.model, out) or named_run(named, out)
+        run = next(filter(None, (named_run(name, out) for name in (source.model, *of_export))), None)
     return ServedModel(name=name, source=source, predictor=predictor, run=run)
 
 

@@ -29,18 +29,8 @@ NOT_OURS = (
     "finetune ",
 )
 IN_COMMANDS = {  # commands that are shown
-    *(
-        "board.py",
-        "card.py",
-        "files.py",
-        "find.py",
-        "folder.py",
-        "forms.py",
-        "gone.py",
-        "on_ray.py",
-        "facts.py",
-    ),
-    *("cause.py", "commands.py", "data_causes.py"),
+    *("board.py", "card.py", "diagnosis.py", "files.py", "folder.py", "forms.py", "gone.py", "model_calls.py"),
+    "on_ray.py",
 }
 
 
