@@ -145,12 +145,12 @@ def gone(name: str) -> UserError | None:
 
 
 def gone_setting(key: str) -> tuple[str, str] | None:
-    """What is wrong and what to do for a dotted key of which a part is gone: `together` of `together.tasks`."""
+    """What is wrong and what to do for a key that is gone: `train.momentum`, by its last word too, `together.tasks`."""
     parts = key.split(".")
-    for length in range(1, len(parts) + 1):
-        if error := gone(".".join(parts[:length])):
-            return error.what, error.way_out
-    return None
+    names = [".".join(parts[:length]) for length in range(1, len(parts) + 1)]
+    names += [name for name in DEFAULTS if name.endswith(f".{key}")]
+    error = next(filter(None, map(gone, names)), None)
+    return None if error is None else (error.what, error.way_out)
 
 
 def without_defaults(table: dict[str, Any]) -> dict[str, Any]:

@@ -37,3 +37,6 @@ def test_a_setting_at_its_default_is_dropped_and_another_value_is_refused(name: 
     assert parse(recipe(DEFAULTS[name]), origin="recipe.toml") == parse({"task": "paraphrase"}, origin="recipe.toml")
     with pytest.raises(UserError, match="was taken out"):
         parse(recipe("another"), origin="recipe.toml")
+    if not name.startswith("options."):
+        with pytest.raises(UserError, match="was taken out"):  # by its last word, which people type
+            parse({"task": "paraphrase", name.rpartition(".")[2]: 1}, origin="recipe.toml")

@@ -7,8 +7,8 @@ import typer
 from finetune.cli.arguments import RESULTS
 from finetune.cli.asking import asking
 from finetune.cli.terminal import echo
-from finetune.data.paths import read_small_text
-from finetune.errors import UserError
+from finetune.data.paths import exists, read_small_text
+from finetune.errors import UserError, nearest
 from finetune.runs.toml import MOST_BYTES
 from finetune.task_types.starting_recipe import commented, starting_recipe
 from finetune.training.first_runs import checkpoint_of
@@ -28,6 +28,8 @@ def init_command(
             raise UserError(f"{data} is a recipe, which is printed without settings", "Edit the file that you write")
         echo(read_small_text(recipe_file, most=MOST_BYTES), nl=False)
         return
+    if not exists(data) and (near := nearest(data, list(recipe_files()))):
+        raise UserError(f"there is no file and no recipe '{data}'", f"{near}`finetune ls` lists the recipes")
     checkpoint = checkpoint_of(given, RESULTS)
     recipe, task = asking(lambda settings: starting_recipe(data, settings, checkpoint=checkpoint), given)
     require_sound_data([task])
