@@ -13,7 +13,7 @@ from finetune.errors import UserError
 from finetune.models.encoder_sizes import size_of
 from finetune.models.tokenizers.files import given_tokenizer, tokenizer_files
 from finetune.runs.recipe import Recipe
-from finetune.storage.cache import cache_folder, entry, hash_of
+from finetune.storage.cache import FACTS, LOCK, cache_folder, entry, hash_of
 
 if TYPE_CHECKING:
     from torch import nn
@@ -46,11 +46,15 @@ def untrained_folder(name: str, tokenizer: str) -> tuple[Path, str]:
     fingerprint = hash_of(facts)
     kept = entry("untrained", fingerprint)
     folder = kept.folder
-    found = None if (folder / CONFIG).is_file() else given_tokenizer(files[0].parent, tokenizer)
-    with kept.required(), kept.locked():
-        if found is not None:
-            found.save_pretrained(folder)
-            write_atomically(folder / CONFIG, size.config(found).to_json_string(use_diff=False))
+
+    def make() -> None:
+        made = given_tokenizer(files[0].parent, tokenizer)
+        made.save_pretrained(folder)
+        write_atomically(folder / CONFIG, size.config(made).to_json_string(use_diff=False))
+        kept.seal([file.name for file in folder.iterdir() if file.is_file() and file.name not in (FACTS, LOCK)])
+
+    with kept.required():
+        kept.read_or_make(lambda facts: facts, make)
     return folder, fingerprint
 
 

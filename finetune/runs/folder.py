@@ -43,11 +43,12 @@ class RunFolder:
     """`<out>/<task>/<id>`: recipe, events, predictions, model, and record.json, which exists once the run is done."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        self.record_file = path / RECORD
-        self.events = path / "events.jsonl"
-        self.checkpoints = path / "checkpoints"
-        self.model = path / "model"
+        # A path of one word has no parents, and those of one with `..` are not the folders above it.
+        self.path = path if len(path.parents) > 1 and ".." not in path.parts else Path(os.path.abspath(path))
+        self.record_file = self.path / RECORD
+        self.events = self.path / "events.jsonl"
+        self.checkpoints = self.path / "checkpoints"
+        self.model = self.path / "model"
         self.locked_file = 0  # the inode of the lock while this process has it
 
     @classmethod

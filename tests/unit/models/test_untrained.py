@@ -132,6 +132,18 @@ def test_the_fingerprint_is_of_size_and_vocabulary_wherever_it_is(tiny_bert: Pat
     assert pretrained.resolve("new:mini", tokenizer=str(copy)).fingerprint != one.fingerprint
 
 
+@pytest.mark.parametrize("name", ["config.json", "tokenizer.json"])
+@pytest.mark.parametrize("damage", [b"", b"{", None])
+def test_a_damaged_entry_of_the_cache_is_made_again(tiny_bert: Path, name: str, damage: bytes | None) -> None:
+    resolved = pretrained.resolve("new:1x64", tokenizer=str(tiny_bert))
+    file = resolved.folder / name
+    content = file.read_bytes()
+    file.write_bytes(content.replace(b"64", b"32").replace(b"[MASK]", b"[MUSK]") if damage is None else damage)
+    again = pretrained.resolve("new:1x64", tokenizer=str(tiny_bert))
+    assert again.fingerprint == resolved.fingerprint
+    assert file.read_bytes() == content
+
+
 def test_a_run_s_id_leaves_out_where_the_vocabulary_is() -> None:
     facts = {"task": "any", "version": 1, "data": "d", "weights": "w", "precision": "fp32"}
     ids = {run_id(Recipe(task="any", model="new:mini", tokenizer=given, seed=1), **facts) for given in ("", "a", "b")}
