@@ -14,6 +14,7 @@ from finetune.runs import recipe
 from finetune.runs.grid import expand, full_name, require_different, require_set_once, set_by
 from finetune.runs.lookup import near_files
 from finetune.runs.recipe import Recipe
+from finetune.runs.recipe_faults import unread
 from finetune.runs.toml import flat, override_value, read_toml, typed_settings
 from finetune.task_types.options import data_options, option_names
 from finetune.task_types.resolved_run import ResolvedRun, resolved_run
@@ -155,7 +156,8 @@ def _with_preset(settings: dict[str, Any]) -> dict[str, Any]:
     table = read_toml(known[name])
     given = {full_name(key) for key in (*own, *flat(own))}
     grid = {key: values for key, values in flat(table.pop("grid", {})).items() if full_name(key) not in given}
-    return flat(table) | {f"{GRID}{key}": values for key, values in grid.items()} | own
+    table = {key: value for key, value in flat(table).items() if key not in unread(flat(own))}
+    return table | {f"{GRID}{key}": values for key, values in grid.items()} | own
 
 
 def load_target(target: str, settings: dict[str, Any], *, checkpoint: str = "") -> ResolvedRun:
