@@ -2,10 +2,14 @@
 
 import math
 import re
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, time
+from decimal import Decimal
+from pathlib import PurePath
 from typing import Any
+from uuid import UUID
 
 from finetune.data.files import NAMES, WORD
 from finetune.errors import UserError, shown_value
@@ -14,6 +18,10 @@ PLAIN = frozenset((str, bool, type(None)))
 MISSING = ("NAType", "NaTType")  # of pandas, which is not imported here
 LARGEST = 2**63 - 1  # a whole number that a column of numbers holds
 KINDS = "a DataFrame, a datasets.Dataset or DatasetDict, a list of dictionaries, or a dictionary of lists"
+
+
+class ColumnLeftOut(UserWarning):
+    """A column of rows in memory has a value that no file can hold."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +39,8 @@ class Columns:
 def splits_in(given: Any) -> dict[str, Columns]:
     """The columns of each split (train, dev, test); rows without splits are train.
 
-    Raises UserError for what is not rows, and for rows that have no columns or cells of an unknown kind.
+    Raises UserError for what is not rows, and for rows that have no columns. A column of objects of unknown kinds is
+    left out with a warning.
     """
     if not _has_splits(given):
         return {"train": columns_in(given)}
@@ -66,7 +75,15 @@ def columns_in(given: Any) -> Columns:
         raise UserError(f"{kind} is not rows", f"Give {KINDS}, a path, or a recipe's name")
     else:
         raw, names = _of_rows(list(given)), {}
-    cells = {name: _plain_column(name, cells, unknown=name in names) for name, cells in _by_text(raw).items()}
+    cells = {}
+    for name, column in _by_text(raw).items():
+        try:
+            cells[name] = _plain_column(name, column, unknown=name in names)
+        except UserError as error:
+            # A column of images or other objects is hardly one to read; in one of texts or numbers a cell is wrong.
+            if len(raw) == 1 or any(type(cell) in (str, bool, int, float) for cell in column):
+                raise
+            warnings.warn(f"{error}; the column is left out", ColumnLeftOut, stacklevel=2)
     if not any(cells.values()):
         raise UserError("the data has no rows", "Give it at least one")
     return Columns(cells=cells, names=names)
@@ -171,6 +188,8 @@ def plain_cell(cell: Any) -> Any:
         return None
     if isinstance(cell, date | time):
         return cell.isoformat()
+    if isinstance(cell, Decimal | UUID | PurePath):
+        return str(cell)
     if isinstance(cell, Mapping):
         return {str(key): plain_cell(value) for key, value in cell.items()}
     if isinstance(cell, list | tuple):

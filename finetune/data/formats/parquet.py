@@ -200,10 +200,21 @@ def _kind(before: Any, cells: list[Any]) -> Any:
         kind = pa.infer_type(cells)
         if pa.types.is_nested(kind):
             kind = pa.array(cells).type  # which fails for lists of numbers and texts
+            _require_fields(kind)
         fields = [pa.schema([("", before)]), pa.schema([("", kind)])]
         return pa.unify_schemas(fields, promote_options="permissive").field(0).type
     except (pa.ArrowException, TypeError, ValueError):
         return pa.string()
+
+
+def _require_fields(kind: Any) -> None:
+    """Raises TypeError for a dictionary without keys, of which Parquet has no column."""
+    import pyarrow as pa
+
+    if pa.types.is_struct(kind) and kind.num_fields == 0:
+        raise TypeError("a struct without fields")
+    for number in range(kind.num_fields):
+        _require_fields(kind.field(number).type)
 
 
 def _fitting(cell: Any, kind: Any) -> Any:
