@@ -43,8 +43,9 @@ class RunFolder:
     """`<out>/<task>/<id>`: recipe, events, predictions, model, and record.json, which exists once the run is done."""
 
     def __init__(self, path: Path) -> None:
-        # A path of one word has no parents, and those of one with `..` are not the folders above it.
-        self.path = path if len(path.parents) > 1 and ".." not in path.parts else Path(os.path.abspath(path))
+        # A path of one word has no parents, and those of one with `..` are not the folders above it. Links stay links.
+        plain = len(path.parents) > 1 and ".." not in path.parts
+        self.path = path if plain else Path(os.path.abspath(path))  # noqa: PTH100
         self.record_file = self.path / RECORD
         self.events = self.path / "events.jsonl"
         self.checkpoints = self.path / "checkpoints"

@@ -177,6 +177,12 @@ class RunRecord(BaseModel):
         name = best_baseline(given, self.metric(metric))
         return None if name is None else given[name][metric]
 
+    @property
+    def beats_baselines(self) -> bool:
+        """Whether the headline score is better than that of the best baseline; True where there is none."""
+        best, metric = self.best_baseline(self.first_split, self.headline), self.metric(self.headline)
+        return best is None or metric.rank(self.score) > metric.rank(best)
+
     def metric(self, name: str) -> Metric:
         """How a score of that name is shown and compared."""
         return recorded_metric(name, self.metrics)
@@ -226,6 +232,12 @@ class ListedRun(BaseModel):
     def score(self) -> float:
         """The headline score on the first split, as computed; NaN where it is undefined."""
         return next(iter(self.scores.values()))[self.headline]
+
+    @property
+    def beats_baselines(self) -> bool:
+        """Whether the headline score is better than that of the best baseline; True where there is none."""
+        best, metric = self.best_baseline(self.first_split, self.headline), self.metric(self.headline)
+        return best is None or metric.rank(self.score) > metric.rank(best)
 
     def metric(self, name: str) -> Metric:
         """How a score of that name is shown and compared."""

@@ -15,7 +15,8 @@ class ResolvedRun:
 
     `first` is the run whose encoder it starts from, if its model is a recipe; once that is finished, `encoder` is its
     folder. `teachers` are the runs whose answers it learns, and `plain` is the same run without them, once finished.
-    `typed` are the words behind `finetune run` that give this run alone; empty where none are known.
+    `typed` are the words behind `finetune run` that give this run alone; empty where none are known. `notes` say which
+    run a name was taken for.
     """
 
     name: str
@@ -27,6 +28,7 @@ class ResolvedRun:
     teachers: tuple[Path, ...] = ()
     plain: Path | None = None
     typed: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def before(self) -> "list[ResolvedRun]":
@@ -45,7 +47,9 @@ class ResolvedRun:
 
     def with_recipe(self, recipe: Recipe) -> "ResolvedRun":
         """The run of a recipe with the same teachers and task before options, whose data is not read again."""
-        return replace(resolved_run(recipe, name=self.name, default=self.default), teachers=self.teachers)
+        return replace(
+            resolved_run(recipe, name=self.name, default=self.default), teachers=self.teachers, notes=self.notes
+        )
 
 
 def resolved_run(recipe: Recipe, *, name: str = "", default: Task | None = None) -> ResolvedRun:

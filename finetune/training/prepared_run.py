@@ -60,7 +60,8 @@ class PlannedRun:
 
     `data` is the fingerprint of all rows, `default` the task without options, `lineage` that of the encoder,
     `vocabulary` the folder of a new encoder's vocabulary, `pooling` the resolved one, `kept` what `keep_labels`
-    takes from another run, `lessons` what it learns besides labels, and `typed` what was typed for it.
+    takes from another run, `lessons` what it learns besides labels, `typed` what was typed for it, and `notes`
+    which runs its names mean.
     """
 
     recipe: Recipe
@@ -78,6 +79,7 @@ class PlannedRun:
     device: torch.device
     precision: str
     typed: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @cached_property
     def id(self) -> str:
@@ -177,7 +179,7 @@ def plan_run(
     return PlannedRun(
         recipe=recipe, default=default, task=task, source=source, splits=splits, data=data, weights=weights,
         vocabulary=vocabulary, pooling=pooling, lineage=lineage_at(weights.folder), kept=kept, lessons=lessons,
-        device=where, precision=precision, typed=resolved.typed,
+        device=where, precision=precision, typed=resolved.typed, notes=resolved.notes,
     )  # fmt: skip
 
 
@@ -213,8 +215,8 @@ def build_run(planned: PlannedRun, watch: Watcher) -> BuiltRun:
             drawn = array_features(task, rows, tokenizer, recipe.max_length, watch)
         features[split] = drawn
     watch(Working("looking at the rows' words"))
-    notes = vocabulary_notes(planned.train_rows, tokenizer, recipe.model) + family_notes(model.backbone.config)
-    notes += model.notes + ([] if planned.kept is None else [planned.kept.note])
+    notes = [*planned.notes, *vocabulary_notes(planned.train_rows, tokenizer, recipe.model)]
+    notes += family_notes(model.backbone.config) + model.notes + ([] if planned.kept is None else [planned.kept.note])
     notes += _schedule_notes(recipe, model, features[task.train_split])
     if size := trained_size(recipe):
         trained = Path(planned.vocabulary)

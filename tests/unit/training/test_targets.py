@@ -113,12 +113,12 @@ def test_a_task_in_a_file_is_named_as_in_a_recipe(tmp_path: Path, monkeypatch: p
     )
     (one,) = expand_targets(["own.py:mine"], {"train.epochs": 1})
     assert (one.task.name, one.recipe.train.epochs) == ("mine", 1)
-    with pytest.raises(UserError, match="has no task 'mone'. Did you mean 'mine'"):
+    with pytest.raises(UserError, match=r"has no task 'mone'. Did you mean 'mine'"):
         expand_targets(["own.py:mone"], {})
 
 
 def test_a_task_is_run_by_its_name_where_no_recipe_is_of_it() -> None:
     (one,) = expand_targets(["cola-text"], {})
     assert one.task.name == "cola-text"
-    with pytest.raises(UserError, match="whose recipes have other names. Run one: `finetune run quickstart`"):
+    with pytest.raises(UserError, match=r"whose recipes have other names. Run one: `finetune run quickstart`"):
         expand_targets(["paraphrase"], {})
