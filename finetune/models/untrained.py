@@ -12,6 +12,7 @@ from finetune.data.checksums import sha256_of
 from finetune.errors import UserError
 from finetune.models.encoder_sizes import size_of
 from finetune.models.tokenizers.files import given_tokenizer, tokenizer_files
+from finetune.runs.folder import RESULTS, with_results
 from finetune.runs.recipe import Recipe
 from finetune.storage.cache import FACTS, LOCK, cache_folder, entry, hash_of
 
@@ -29,12 +30,7 @@ def untrained_folder(name: str, tokenizer: str) -> tuple[Path, str]:
     Raises UserError for a bad size, and without a tokenizer that can be used.
     """
     size = size_of(name)
-    if not tokenizer:
-        raise UserError(
-            f"model '{name}' needs a vocabulary",
-            f"Train one from texts, `finetune tokenizer TEXTS -o vocabulary`, and use it: model={name} "
-            "tokenizer=vocabulary",
-        )
+    require_vocabulary(name, tokenizer)
     files = tokenizer_files(Path(tokenizer).expanduser())
     facts = [
         VERSION,
@@ -56,6 +52,16 @@ def untrained_folder(name: str, tokenizer: str) -> tuple[Path, str]:
     with kept.required():
         kept.read_or_make(lambda facts: facts, make)
     return folder, fingerprint
+
+
+def require_vocabulary(name: str, tokenizer: str, *, texts: str = "TEXTS") -> None:
+    """Raises UserError for an untrained encoder without a tokenizer, with the command that makes one of the texts."""
+    if not tokenizer:
+        train = with_results("tokenizer", texts, "-o", "vocabulary", out=RESULTS)
+        raise UserError(
+            f"model '{name}' needs a vocabulary",
+            f"Train one from texts, `{train}`, and use it: model={name} tokenizer=vocabulary",
+        )
 
 
 def is_untrained(folder: Path) -> bool:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from support.cli import Finetune, assert_error
 from support.toys import cat_task, tag_task
 from support.training import CPU
 from transformers import AutoTokenizer, BertModel
@@ -203,3 +204,10 @@ def test_random_weights_are_not_frozen(setting: dict[str, int], tiny_bert: Path)
     folder = pretrained.resolve(recipe.model, tokenizer=recipe.tokenizer).folder
     with pytest.raises(UserError, match=f"{next(iter(setting))} with model 'new:1x32x1'.*random"):
         build_model(folder, cat_task().head, recipe, device=CPU)
+
+
+def test_a_missing_vocabulary_is_found_before_the_data_is_read(here: Finetune, tmp_path: Path) -> None:
+    (tmp_path / "two.csv").write_text("text,first,second\n" + "a cat,a,b\na dog,b,a\nan owl,a,a\n" * 9)
+    assert_error(here("run", "two.csv").stderr, "two columns could be the label")
+    done = here("run", "two.csv", "model=new:2x64")
+    assert_error(done.stderr, "needs a vocabulary", "`finetune tokenizer two.csv -o vocabulary`")
