@@ -7,7 +7,7 @@ from typing import Any
 
 from finetune.data.file_format import FileFormat, Format
 from finetune.data.file_start import FileStart
-from finetune.data.formats.json_document import of_object, rows_in
+from finetune.data.formats.json_document import json_records, rows_in
 from finetune.data.records import Record
 from finetune.errors import UserError, first_line
 
@@ -38,10 +38,10 @@ def _read_xml(path: Path, form: FileFormat) -> Iterator[Record]:
         raise UserError(f"{path}: is XML without an element for each row", way)
     rows = [row if isinstance(row, dict) else {"text": row} for row in found]
     lists = {name for row in rows for name, cell in row.items() if isinstance(cell, list)}
-    for number, row in enumerate(rows, start=1):
-        others = {name: [] if row.get(name) is None else [row[name]] for name in lists}
-        cells = others | {name: cell for name, cell in row.items() if name not in lists or isinstance(cell, list)}
-        yield of_object(cells, row=number, line=number)
+    for row in rows:
+        single = {name: row.get(name) for name in lists if not isinstance(row.get(name), list)}
+        row.update({name: [] if cell is None else [cell] for name, cell in single.items()})
+    yield from json_records(enumerate(rows, start=1))
 
 
 def _rows(root: Any) -> list[Any]:
@@ -97,7 +97,7 @@ def _read_yaml(path: Path, form: FileFormat) -> Iterator[Record]:
         mark = getattr(error, "problem_mark", None)
         where = path if mark is None else f"{path}:{mark.line + 1}"
         raise UserError(f"{where}: is not YAML ({first_line(error)})", "Fix that place") from error
-    yield from (of_object(value, row=row, line=row) for row, value in enumerate(rows, start=1))
+    yield from json_records(enumerate(rows, start=1))
 
 
 XML = Format(name="xml", title="XML", lines=False, sniff=_is_xml, read=_read_xml)
