@@ -3,7 +3,7 @@
 import json
 import re
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import tee
 from pathlib import Path
 from typing import IO, Any
@@ -11,13 +11,14 @@ from typing import IO, Any
 from finetune.data.file_format import FileFormat, FileRow, Format, OutputFormat
 from finetune.data.file_start import SAMPLE_CHARS, FileStart
 from finetune.data.formats.labelling_tools import is_pair, tool_rows
-from finetune.data.formats.squad_json import SQUAD, is_squad, questions
 from finetune.data.issues import JSON, REJECTED, Finding
 from finetune.data.open_files import utf_8
 from finetune.data.records import Record, column_names, whole
 from finetune.data.written_cells import as_json
 from finetune.errors import UserError, first_line
 
+SQUAD = "in SQuAD's layout"
+QUESTION = ("id", "question", "answers", "context", "title")  # columns of a question
 LONGEST_NAME = 40  # characters of a column's name
 BEGINS = re.compile(r"""[\[{]\s*(["\[{\]}]|-?\d|true|false|null|$)""")
 SPLIT = re.compile(r"(oos_)?(train(ing)?|dev(elopment)?|val(id(ation)?)?|test|eval(uation)?)", re.IGNORECASE)
@@ -67,8 +68,9 @@ def load_json(path: Path, form: FileFormat) -> Any:
 def read(path: Path, form: FileFormat) -> Iterator[Record]:
     """Yields a record for each row of the content, in any known layout."""
     rows = rows_in(load_json(path, form), path)
-    if is_squad(rows):
-        rows = [Finding(JSON, question.fault) if question.fault else question.cells for question in questions(rows)]
+    if _is_squad(rows):
+        asked = (question for *_, question in questions(rows))
+        rows = [{name: q.get(name) for name in QUESTION} if isinstance(q, dict) else Finding(JSON, q) for q in asked]
     yield from json_records(enumerate(rows, start=1))
 
 
@@ -97,6 +99,35 @@ def json_records(values: Iterable[tuple[int, Any]]) -> Iterator[Record]:
         yield whole(Record(row=row, line=line, values=dict(zip(names, value.values(), strict=True))))
 
 
+def _is_squad(content: Any) -> bool:
+    """Whether JSON rows are articles."""
+    return bool(content) and all(isinstance(article, dict) and "paragraphs" in article for article in content)
+
+
+def questions(articles: Sequence[Any]) -> Iterator[tuple[str, str, dict[str, Any] | str]]:
+    """(its path, that of its paragraph, the question with `context` and `title`) for each question of SQuAD's layout.
+
+    A path is `data[0].paragraphs[2].qas[1]`. Where questions were expected, in place of one is what is missing.
+    """
+    fault = "is not in SQuAD's JSON layout: {} {}".format
+    for i, article in enumerate(articles):
+        where = f"data[{i}]"
+        paragraphs = article.get("paragraphs") if isinstance(article, dict) else None
+        if not isinstance(paragraphs, list):
+            yield where, "", fault(where, "has no list 'paragraphs'")
+        for j, paragraph in enumerate(paragraphs if isinstance(paragraphs, list) else ()):
+            place = f"{where}.paragraphs[{j}]"
+            asked = paragraph.get("qas") if isinstance(paragraph, dict) else None
+            if not isinstance(asked, list):
+                yield place, place, fault(place, "has no list 'qas'")
+            for k, question in enumerate(asked if isinstance(asked, list) else ()):
+                inner = f"{place}.qas[{k}]"
+                if not isinstance(question, dict):
+                    yield inner, place, fault(inner, "is not a JSON object")
+                    continue
+                yield inner, place, question | {"context": paragraph.get("context"), "title": article.get("title", "")}
+
+
 def rows_in(content: Any, path: Path, *, kind: str = "JSON") -> list[Any]:
     """The rows, mostly objects. Raises UserError where the content has no list of rows."""
     content = _rows_within(content)
@@ -104,7 +135,7 @@ def rows_in(content: Any, path: Path, *, kind: str = "JSON") -> list[Any]:
         content = [dict(zip(content, cells, strict=True)) for cells in zip(*content.values(), strict=True)]
     if not isinstance(content, list):
         raise _no_rows(path, content, kind)
-    return content if is_squad(content) or all(map(is_pair, content)) else _named_cells(content)
+    return content if _is_squad(content) or all(map(is_pair, content)) else _named_cells(content)
 
 
 def _named_cells(content: list[Any]) -> list[Any]:
