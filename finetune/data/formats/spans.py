@@ -224,8 +224,6 @@ def _in_unit(places: Sequence[tuple[int, int]], stated: Sequence[str], text: str
 
 def in_form(spans: Sequence[Span], form: Sequence[str], text: str, key: str = "text") -> list[Any]:
     """Spans in the notation of the training file, where their own text has this key."""
-    if tuple(form) == LISTS:
-        return [list(span) for span in spans]
     if form[0].isdecimal():
         own = OTHER_LISTS.get((form[0], form[1], form[2]), "")
         lists = ({form[0]: a, form[1]: b, form[2]: kind, own: text[a:b]} for a, b, kind in spans)

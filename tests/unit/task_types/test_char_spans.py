@@ -43,6 +43,8 @@ def test_words_of_any_script_have_their_places() -> None:
     [
         ([[0, 3, "PER"], [5, 13, "LOC"]], LISTS),
         ("[[0, 3, 'PER'], [5, 13, 'LOC']]", LISTS),
+        ([[0, 3, "김철수", "PER"], [5, 13, "New York", "LOC"]], ("0", "1", "3")),
+        ([["PER", 0, 3], ["LOC", 5, 13]], ("1", "2", "0")),
         (
             [
                 {"start_offset": 0, "end_offset": 3, "label": "PER"},
