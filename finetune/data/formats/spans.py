@@ -120,9 +120,8 @@ def _forms(item: Any) -> Iterator[tuple[str, str, str]]:
                 yield from ((start, end, name) for name in LABELS if name in item)
     elif isinstance(item, list | tuple):
         for form in (LISTS, *OTHER_LISTS):
-            start, end, label = map(int, form)
-            texts = len(item) > max(start, end, label) and isinstance(item[label], str) and bool(item[label])
-            if texts and is_place(item[start]) and is_place(item[end]):
+            first, after, name = (item[int(place)] if len(item) > int(place) else None for place in form)
+            if is_place(first) and is_place(after) and isinstance(name, str) and name:
                 yield form
 
 

@@ -90,7 +90,7 @@ def _read_yaml(path: Path, form: FileFormat) -> Iterator[Record]:
 XML_BEGINS = re.compile(r"[\ufeff\s]*<(\?xml)?", re.IGNORECASE)
 XML = Format(
     name="xml", title="XML", lines=False, read=_read_xml,
-    sniff=lambda start: bool(begins := XML_BEGINS.match(start.text)) and (start.suffix == ".xml" or begins[1]),
+    sniff=lambda start: (begins := XML_BEGINS.match(start.text)) and (begins[1] or start.suffix == ".xml"),
 )  # fmt: skip
 YAML = Format(
     name="yaml", title="YAML", lines=False, read=_read_yaml,
