@@ -12,6 +12,7 @@ from typing import Any
 from finetune.data.characters import same_text
 from finetune.data.files import split_files
 from finetune.data.formats.excel import MOST_NAMED, Sheet, hint_of, named_sheet
+from finetune.data.issues import REJECTED
 from finetune.data.messages import places, so_many
 from finetune.data.paths import is_file, read_small, require_utf_8
 from finetune.data.reading import forget_tables, table_of
@@ -316,8 +317,10 @@ def usable_rows(
     unknown = UnknownLabels(task=model, layout=layout) if model is not None else None
     rows, indexes = list[Row](), array("q")
     out: dict[str, list[tuple[int, int]]] = {}
-    if table.faults:
-        out["that could not be read"] = [(record.row, record.line) for record in table.faults]
+    for record in table.faults:
+        rejected = record.fault is not None and record.fault.issue is REJECTED
+        why = "that were rejected or skipped in the labelling tool" if rejected else "that could not be read"
+        out.setdefault(why, []).append((record.row, record.line))
     unusable: dict[str, str] = {}  # by the issue
     for index, row in rows_of(layout, table):
         if isinstance(row, NoRow):

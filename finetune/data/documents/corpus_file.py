@@ -158,7 +158,7 @@ def columns_of_lines(start: CorpusStart) -> list[str]:
     A sign that only ends or begins the lines (`word,`) divides nothing.
     """
     layout = delimited.sniff(start)
-    rows = list(split_rows(start.text, layout.delimiter, quoted=layout.quoted)) if layout.delimiter else []
+    rows = split_rows(start.text, layout.delimiter, quoted=layout.quoted) if layout.delimiter else []
     if len({place for row in rows for place, cell in enumerate(row) if cell.strip()}) < 2 or _is_prose(rows[0]):
         return []
     form = FileFormat(

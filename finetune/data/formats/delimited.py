@@ -12,8 +12,7 @@ from typing import IO
 
 from finetune.data.file_format import FileFormat, FileRow, Format, OutputFormat
 from finetune.data.file_start import FileStart
-from finetune.data.formats.dialect import Dialect, csv_reader, joined
-from finetune.data.formats.find_dialect import find_dialect
+from finetune.data.formats.dialect import Dialect, csv_reader, find_dialect, joined
 from finetune.data.issues import CELLS, QUOTE, UNREADABLE, Finding
 from finetune.data.open_files import utf_8
 from finetune.data.records import AROUND, Record, column_names, encoding_fault

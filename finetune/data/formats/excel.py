@@ -120,14 +120,16 @@ def read(path: Path, form: FileFormat) -> Iterator[Record]:
         sheet = next(one for one in book.worksheets if one.title == form.layout.name)
         claimed = sheet.max_column or 0
         sheet.reset_dimensions()  # else rows are padded to the size that the file claims
-        top = [(line, cells) for line, cells in islice(_rows(path, sheet), TOP) if _filled(cells)]
-        first = top[0] if top else (0, ())  # without titles
-        above, header = next((one for one in top if one[0] <= TITLES + 1 and _filled(one[1]) > 1), first)
-        names = _names(path, form, above, header, claimed)
-        below = ((line, cells) for line, cells in _rows(path, sheet, width=max(1, len(names))) if line > above)
-        filled = ((line, cells) for line, cells in below if any(cell is not None for cell in cells))
-        for row, (line, cells) in enumerate(filled, start=1):
-            yield Record(row=row, line=line, values=dict(zip(names, cells, strict=True)))
+        lines = _rows(path, sheet)
+        top = list(islice(lines, TOP))
+        filled = [(line, cells) for line, cells in top if _filled(cells)] or [(0, ())]  # without titles
+        above, header = next((one for one in filled if one[0] <= TITLES + 1 and _filled(one[1]) > 1), filled[0])
+        names, row = _names(path, form, above, header, claimed), 0
+        for line, cells in chain(top, lines):
+            cells = cells[: len(names)]
+            if line > above and any(cell is not None for cell in cells):
+                row += 1
+                yield Record(row=row, line=line, values=dict.fromkeys(names) | dict(zip(names, cells, strict=False)))
 
 
 def _names(path: Path, form: FileFormat, line: int, header: Sequence[Any], claimed: int) -> list[str]:
@@ -172,9 +174,9 @@ def _book(path: Path, form: FileFormat) -> Iterator[Any]:
         raise UserError(f"{path}: is not a valid Excel file ({first_line(error)})", "Save it again") from error
 
 
-def _rows(path: Path, sheet: Any, *, width: int = MOST_COLUMNS) -> Iterator[tuple[int, tuple[Any, ...]]]:
+def _rows(path: Path, sheet: Any) -> Iterator[tuple[int, tuple[Any, ...]]]:
     """(line, cells) of the sheet, empty lines too. Raises UserError for a line that no sheet has."""
-    for line, cells in enumerate(sheet.iter_rows(max_col=width, values_only=True), start=1):
+    for line, cells in enumerate(sheet.iter_rows(max_col=MOST_COLUMNS, values_only=True), start=1):
         if line > MOST_ROWS:
             raise UserError(f"{path}: has a row below {MOST_ROWS:,}, the last of a sheet", "Save it again")
         yield line, cells

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from finetune.data.file_format import FileFormat, Format
 from finetune.data.file_start import FileStart
-from finetune.data.formats.find_dialect import are_rows
+from finetune.data.formats.dialect import are_rows
 from finetune.data.issues import UNREADABLE, Finding
 from finetune.data.records import Record
 

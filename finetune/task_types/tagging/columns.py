@@ -8,11 +8,11 @@ from typing import Any
 
 from finetune.data.characters import same_text
 from finetune.data.formats.conll import TAG
+from finetune.data.formats.spans import in_form, items_in, span_labels, text_key
 from finetune.data.formats.tag_forms import form_of
 from finetune.data.issues import Finding
 from finetune.data.messages import short, shown, so_many
 from finetune.data.nested_fields import cell_at
-from finetune.data.span_form import items_in
 from finetune.data.table import Table
 from finetune.data.values import as_list, as_text, is_missing, tags_of
 from finetune.metrics.entities import to_iob2
@@ -22,16 +22,7 @@ from finetune.task_types.findings import SplitRows
 from finetune.task_types.parts import Answer
 from finetune.task_types.row_issues import MISSING_TEXT, NoRow, unusable
 from finetune.task_types.tagging import findings
-from finetune.task_types.tagging.char_spans import (
-    TEXT,
-    as_spans,
-    changed_spans,
-    in_form,
-    spans_of,
-    tags_for,
-    text_key,
-    types_in,
-)
+from finetune.task_types.tagging.char_spans import as_spans, changed_spans, spans_of, tags_for
 from finetune.task_types.tagging.guess import (
     ask_for_tags,
     only_words,
@@ -101,7 +92,7 @@ class Tagging(WordsType):
         if layout.spans:
             texts, cells = (columns[names[0]][:ROWS_LOOKED_AT] for names in (layout.text, layout.label))
             key = text_key(texts, cells, layout.spans)
-            return layout if key == TEXT else replace(layout, file={**layout.file, "span_text": key})
+            return layout if key == "text" else replace(layout, file={**layout.file, "span_text": key})
         cells = columns[layout.label[0]]
         tags = Counter(tag for cell in islice(cells, ROWS_LOOKED_AT) if not is_missing(cell) for tag in tags_of(cell))
         form = form_of(tags) if not layout.names and set(tags) != {"O"} else None
@@ -119,7 +110,7 @@ class Tagging(WordsType):
     def label_names(self, layout: Layout, cell: Any) -> Iterable[str]:
         """The types of the entities."""
         if layout.spans:
-            return types_in(cell, layout.spans)
+            return span_labels(cell, layout.spans)
         return (kind for tag in layout.tags(cell) if (kind := tag.partition("-")[2]))
 
     def labels_in(self, gold: Sequence[str] | None) -> tuple[str, ...]:
@@ -185,7 +176,7 @@ class Tagging(WordsType):
         if not layout.spans:
             return task.codec.cells(answer, row) | {"prediction": in_scheme(answer.value, layout)}
         spans = as_spans(answer.value, row.words, row.starts)
-        key = str(layout.file.get("span_text", TEXT))
+        key = str(layout.file.get("span_text", "text"))
         return {"prediction": in_form(spans, layout.spans, row.text, key), "entities": entities_of(answer, row)}
 
     def value(self, task: Task, layout: Layout, cell: Any, row: TaggingRow) -> Any:

@@ -9,16 +9,15 @@ from typing import Any
 
 from finetune.data.column_types import ColumnFacts
 from finetune.data.formats.find_words import are_characters
+from finetune.data.formats.spans import ELSEWHERE, OUTSIDE, items_in, read_spans, span_form
 from finetune.data.formats.tag_forms import TagForm, are_chunks, form_of, plain_form
 from finetune.data.messages import so_many
-from finetune.data.span_form import items_in, span_form
 from finetune.data.values import as_list, as_text, is_missing, tags_of
 from finetune.data.words.lists import word_list
 from finetune.errors import UserError
 from finetune.task_types.candidates import Ambiguous
 from finetune.task_types.column_names import is_about, is_id_name, named, text_tier
 from finetune.task_types.columns import Layout
-from finetune.task_types.tagging.char_spans import spans_of
 from finetune.task_types.words.columns import ROWS_LOOKED_AT, are_numbers, as_long, items_of, words_for
 
 STEP = 0.9  # share of the rows that have as many tags as words
@@ -229,8 +228,7 @@ def _within(cells: Sequence[Any], texts: Sequence[Any], form: Sequence[str]) -> 
     for cell, text in islice(zip(cells, texts, strict=True), ROWS_LOOKED_AT):
         if is_missing(text):
             continue
-        found = spans_of(cell, form, as_text(text))
-        lost = sum(count for why, count in found.changes.items() if why.startswith("outside"))
-        outside += lost
+        changes = read_spans(cell, form, as_text(text))[1]
+        outside += changes[OUTSIDE] + changes[ELSEWHERE]
         total += len(items_in(cell) or ())
     return total > 0 and outside <= (1 - INSIDE) * total

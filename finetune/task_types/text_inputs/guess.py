@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from finetune.data.column_types import ColumnFacts
 from finetune.data.formats.delimited import dialect_of, nameless_columns
+from finetune.data.formats.spans import unknown_names
 from finetune.data.messages import places, short
 from finetune.data.table import Table
 from finetune.data.values import as_text, is_missing, is_nested
@@ -20,9 +21,10 @@ from finetune.task_types.text_inputs.spans import ends_of
 from finetune.task_types.text_inputs.two_texts import require_label
 
 SELDOM = 0.05  # share of the rows in which an object among labels is a mistake
+OTHER = "or name another column: label=COLUMN"
 NESTED = (
     'Write labels as ["a", "b"], and entities as [[start, end, label]] or [{"start": 0, "end": 3, "label": "PER"}], '
-    "by characters of the text; or name another column: label=COLUMN"
+    f"by characters of the text; {OTHER}"
 )
 
 
@@ -137,6 +139,11 @@ def _require_plain(label: Sequence[str], facts: Mapping[str, ColumnFacts], table
             )
         nested = [index for index, cell in enumerate(table.columns[name]) if is_nested(cell)]
         if len(nested) > max(1, SELDOM * len(table)):
+            if offsets := unknown_names(table.columns[name][:1000]):
+                raise UserError(
+                    f"{table.path}: the column '{name}' has offsets by unknown names: {', '.join(offsets)}",
+                    f"Call them start and end (after the last character), and the label label; {OTHER}",
+                )
             cell, place = short(table.columns[name][nested[0]]), [(table.rows[nested[0]], table.lines[nested[0]])]
             raise UserError(f"{table.path}: {places(place, most=1)}: '{name}' holds {cell}, not labels", NESTED)
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from finetune.data.characters import same_text
+from finetune.data.formats.spans import span_form
 from finetune.data.issues import Finding
 from finetune.data.messages import shown
 from finetune.data.nested_fields import cell_at
-from finetune.data.span_form import span_form
 from finetune.data.table import Table
 from finetune.data.values import as_text
 from finetune.errors import UserError
