@@ -20,7 +20,7 @@ from finetune.analysis.data_sizes import (
     more_labels,
     worth_words,
 )
-from finetune.commands.report.all_runs import learning_curve
+from finetune.commands.report.compared import curve_block
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
 from finetune.task_types.parts import Answer
@@ -58,7 +58,7 @@ def test_runs_no_better_than_a_constant_are_counted() -> None:
 def test_runs_no_better_than_a_constant_are_marked_in_the_chart() -> None:
     every = [record(0.4, 0.1), record(0.3, 0.1, 2), record(0.6, 0.1, 3), record(0.7, 1.0)]
     (bad,), (good,) = learning_curves(every, {}), learning_curves(every[2:], {})
-    drawn, plain = (str(learning_curve(curve).chart) for curve in (bad, good))
+    drawn, plain = (str(curve_block(curve).chart) for curve in (bad, good))
     assert drawn.count("M-4.5 -4.5L4.5 4.5M4.5 -4.5L-4.5 4.5") == 2
     assert ">no better than constant<" in drawn and "2 of 3 runs no better than constant" in drawn
     assert "no better than constant" not in plain

@@ -15,8 +15,8 @@ from support.runs import FinishedRun
 from support.toys import labels_task, span_task
 
 from finetune.analysis.compare import compare_runs
-from finetune.commands.report.facts import limits_block
-from finetune.commands.report.run_files import read_run_files
+from finetune.commands.report.run import limits_block
+from finetune.commands.report.content import read_run_files
 from finetune.data.source import Source
 from finetune.runs.folder import RunFolder
 from finetune.runs.predictions import read_lines

@@ -26,7 +26,7 @@ from finetune.analysis.pages.svg import (
 )
 from finetune.commands.report.api import write_report
 from finetune.commands.report.blocks import WordWeight
-from finetune.commands.report.run_files import read_run_files
+from finetune.commands.report.content import read_run_files
 from finetune.runs.folder import RunFolder
 from finetune.runs.record_files import load_record
 from finetune.runs.verdict import WORDS, verdict_of

@@ -16,7 +16,7 @@ from finetune.analysis.limits import about_classes
 from finetune.commands.report.blocks import Block, TableBlock
 from finetune.commands.report.calibration import calibration_block
 from finetune.commands.report.classes import class_block
-from finetune.commands.report.run_files import SplitView
+from finetune.commands.report.content import SplitView
 from finetune.metrics.calibration import brier, log_loss
 from finetune.task_types.types import view_of
 

@@ -18,7 +18,7 @@ from finetune.analysis.label_errors import beliefs, suspects
 from finetune.analysis.temperature import Temperature, temperature_of
 from finetune.commands.report.calibration import temperature_words
 from finetune.commands.report.rows import row_order
-from finetune.commands.report.run_files import read_losses
+from finetune.commands.report.content import read_losses
 from finetune.data.source import Source
 from finetune.runs.recipe_diff import settings_of
 from finetune.task_types import SentenceRow

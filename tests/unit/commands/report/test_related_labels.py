@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from finetune.commands.report.classes import by_support, confusion_block
-from finetune.commands.report.run_files import SplitView
+from finetune.commands.report.content import SplitView
 from finetune.task_types.sentence.view import LabelView
 
 
