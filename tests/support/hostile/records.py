@@ -14,8 +14,8 @@ from finetune.cli.console import Terminal
 from finetune.cli.run_tables import print_record, runs_table, summary_lines, summary_table
 from finetune.cli.terminal import printable
 from finetune.commands.compare.api import compare
-from finetune.commands.report.page import render_report
 from finetune.commands.report.content import read_runs
+from finetune.commands.report.page import render_report
 from finetune.commands.table.command import as_table
 from finetune.commands.table.declaration import load_table
 from finetune.commands.table.files import as_csv, as_markdown
