@@ -91,7 +91,7 @@ def test_all_rows_are_on_the_page_with_what_they_are_found_by(tmp_path: Path) ->
     assert {row[1] for row in data["rows"]} == {row.id for row in rows}
     assert page.count("data-label=") == 3  # cells of the confusion that have rows
     assert page.count("possible label errors (") == 1
-    assert "A label may be wrong where the model contradicts it with a confidence of 9" in page
+    assert "A label may be wrong where the model contradicts it with a confidence of " in page
     assert page.count("<h3>Rows</h3>") == 1
 
 
@@ -180,7 +180,7 @@ def test_the_confusion_has_the_order_of_the_classes(tmp_path: Path) -> None:
     page = report(tmp_path, folder)
     for title in ("By class", "Confusion"):
         body = page.partition(f"<h3>{title}</h3>")[2].partition("<tbody>")[2].partition("</tbody>")[0]
-        assert re.findall(r'<th scope="row">(\w+)<', body) == ["common", "usual", "rare"], title
+        assert re.findall(r'<th scope="row"[^>]*>(\w+)<', body) == ["common", "usual", "rare"], title
 
 
 def test_a_logarithmic_axis_has_round_numbers_at_equal_ratios() -> None:
