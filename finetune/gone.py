@@ -18,6 +18,10 @@ GONE: dict[str, tuple[str, str]] = {
     "objective=mlm-sop": ("learned the order of two texts", "Set objective=mlm-nsp"),
     "objective=rtd": ("told which tokens a generator had replaced", "Set objective=mlm"),
     "openvino": ("was an engine of exports", "Export the run again, as an ONNX graph: finetune export RUN -o FOLDER"),
+    "report --explain": (
+        "showed what words add to predictions",
+        "Leave it out: finetune explain RUN --row ID explains a row, by its id on the page",
+    ),
     "search --on": ("trained the runs of a trial at once", "Leave it out: the search finds the same settings"),
     "serve --on": ("answered from replicas of Ray", "Leave it out, and start `finetune serve` on each machine"),
     "sgd": ("was stochastic gradient descent with momentum", "Train with train.solver=adam or train.solver=radam"),

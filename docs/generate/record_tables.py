@@ -12,7 +12,6 @@ from finetune.analysis.form import Cells, Form, markdown_table
 from finetune.cli.console import Terminal
 from finetune.cli.run_facts import print_verdicts
 from finetune.cli.run_tables import print_record
-from finetune.commands.report.text import score_text
 from finetune.commands.table.columns import score_words
 from finetune.commands.table.declaration import load_table
 from finetune.commands.table.lines import lines_of
@@ -138,7 +137,7 @@ def own_data_table(records: list[RunRecord], check: dict[str, Any], predict: lis
             metric = run.metric(run.headline)
             ours, best = metric.shown(run.scores["dev"][metric.name]), run.best_baseline("dev", metric.name)
             rows = sum(run.rows.values())
-            lines.append([name, f"{rows:,}", metric.name, ours, score_text(best, metric)])
+            lines.append([name, f"{rows:,}", metric.name, ours, "" if best is None else metric.shown(best)])
     scores, lines = markdown_table(head, lines), []
     speeds = [("check", check["rows"], check["seconds"], check["peak_gigabytes"])]
     speeds += [

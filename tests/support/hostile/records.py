@@ -14,8 +14,8 @@ from finetune.cli.console import Terminal
 from finetune.cli.run_tables import print_record, runs_table, summary_lines, summary_table
 from finetune.cli.terminal import printable
 from finetune.commands.compare.api import compare
+from finetune.commands.report.content import read_runs
 from finetune.commands.report.page import render_report
-from finetune.commands.report.run_files import find_folders, read_run_files
 from finetune.commands.table.command import as_table
 from finetune.commands.table.declaration import load_table
 from finetune.commands.table.files import as_csv, as_markdown
@@ -133,6 +133,6 @@ def use_all(out: Path, file: Path, others: list[Path], draws_report: bool) -> No
         record = load_record(file)  # a command that names this very run: UserError, or all of what follows
         print_record(console, record)
         if draws_report:
-            assert render_report([read_run_files(one) for one in find_folders([str(folder.path), task], out)])
+            assert render_report(read_runs([str(folder.path), task], out))
             with suppress(UserError):
                 compare(str(folder.path), str(others[0].parent), out=out, seeds=True)
