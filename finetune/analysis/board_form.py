@@ -35,9 +35,9 @@ def board_form(boards: Sequence[Board]) -> Form:
     filled = [at for at in range(len(header)) if at < len(WORDS) or any(row[at] for row in rows)]
     return Form(
         title=f"{boards[0].task}: {_counted(boards)}",
-        header=[header[at] for at in filled],
-        rows=[[row[at] for at in filled] for row in rows],
+        cells=[{header[at]: row[at] for at in filled} for row in rows],
         notes=list(_notes(boards)),
+        numbers=board_numbers(boards),
         behind=[f"{_named(line)}: {_runs(line)}" for board in boards for line in board.lines],
         left=len(WORDS),
         grouped=True,

@@ -221,7 +221,7 @@ def as_table(form: "Form") -> FittedTable:
     rows: list[CellRow | str] = list(form.rows)
     if form.grouped:
         headings = headings[1:]
-        rows = [line for title, some in form.groups() for line in (title, *some)]
+        rows = [line for title, some in form.groups for line in (title, *some)]
     return FittedTable(title=form.title, columns=headings, rows=rows, notes=form.notes)
 
 

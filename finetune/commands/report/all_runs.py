@@ -107,8 +107,7 @@ def settings_compared_blocks(page: PageRuns) -> Iterator[Block]:
 def _board_block(board: Board) -> Block:
     """The place, model and settings of each line as one cell, then its numbers."""
     form = board_form([board])
-    lines = [dict(zip(form.headings, row[1:], strict=True)) for row in form.rows]
-    numbers = [name for name in NUMBERS if name in form.headings]
+    numbers = [name for name in NUMBERS if name in form.header]
     notes = [f"{note[:1].upper()}{note[1:]}." for note in (board.title, *board.notes)]
     return Block(
         title=f"Settings of {board.task} compared",
@@ -119,7 +118,7 @@ def _board_block(board: Board) -> Block:
             rows=[
                 [f"{each['']} {', '.join(filter(None, [each['model'], each['settings']]))}"]
                 + [each[name] for name in numbers]
-                for each in lines
+                for each in form.cells
             ],
             strong=[0],
             sorts=True,
