@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from finetune.analysis.board_form import board_form, board_numbers
 from finetune.analysis.form import Form
-from finetune.analysis.leaderboard import Board, leaderboards
+from finetune.analysis.leaderboard import Board, board_form, leaderboards
 from finetune.api.quiet import plainly
 from finetune.data.files import is_data
 from finetune.data.messages import noun, so_many
@@ -46,7 +45,7 @@ class Leaderboard:
         """A row for each line; scores and differences as computed, 0.843 for 84.3 points."""
         import pandas as pd
 
-        return pd.DataFrame(board_numbers(self.boards))
+        return pd.DataFrame(self.form.numbers)
 
     @plainly
     def write(self, file: str | Path, *, force: bool = False) -> Path:

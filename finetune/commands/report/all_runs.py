@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from finetune.analysis.board_form import board_form
 from finetune.analysis.data_sizes import FAILED, LearningCurve, ShareOfRows
-from finetune.analysis.leaderboard import Board, leaderboards
+from finetune.analysis.leaderboard import Board, board_form, leaderboards
 from finetune.analysis.pages.svg import Axis, Coordinates, chart, dots, intervals, line
 from finetune.commands.report.blocks import Block, TableBlock
 from finetune.commands.report.run_files import PageRuns
@@ -110,7 +109,7 @@ def _board_block(board: Board) -> Block:
     numbers = [name for name in NUMBERS if name in form.header]
     notes = [f"{note[:1].upper()}{note[1:]}." for note in (board.title, *board.notes)]
     return Block(
-        title=f"Settings of {board.task} compared",
+        title=f"Settings of {board.records[0].task} compared",
         note=" ".join(notes),
         hint="A click on a column's name sorts by it.",
         table=TableBlock(

@@ -21,14 +21,14 @@ class TableRow(Settings):
     name: str
     task: str
     metric: str
-    split: str = Field("dev", description="split of our runs, on which settings are selected")
-    server: str = Field("server", description="split of published scores on hidden labels")
-    limit: int | None = Field(None, description="rows of each split that a run used; default: all")
-    settings: dict[str, Any] = Field({}, description="dotted keys that a run must have")
-    column: str = Field("", description="heading in the paper's form, where rows of one heading share a column")
-    over: list[str] = Field([], description="dotted keys that are averaged over like seeds, such as options.fold")
-    published_as: str = Field("", description="the task of the published scores, where it has another name")
-    published: dict[str, float] = Field({}, description="published scores of models, where they are of no task here")
+    split: str = "dev"  # split of our runs, on which settings are selected
+    server: str = "server"  # split of published scores on hidden labels
+    limit: int | None = None  # rows of each split that a run used; default: all
+    settings: dict[str, Any] = {}  # dotted keys that a run must have
+    column: str = ""  # heading in the paper's form, where rows of one heading share a column
+    over: list[str] = []  # dotted keys that are averaged over like seeds, such as options.fold
+    published_as: str = ""  # the task of the published scores, where it has another name
+    published: dict[str, float] = {}  # published scores of models, where they are of no task here
 
     @property
     def key(self) -> tuple[str, str]:
@@ -40,11 +40,9 @@ class System(Settings):
     """A row of the paper in a table of a recipe; the others are compared with the first."""
 
     name: str
-    settings: dict[str, Any] = Field(
-        {}, description="dotted keys that select runs of the recipe, with a value or a list of them; default: none"
-    )
-    paper: str = Field("", description="its name among the published scores")
-    columns: dict[str, str] = Field({}, description="cells shown in place of the name, by heading")
+    settings: dict[str, Any] = {}  # dotted keys that select runs of the recipe, with a value or a list; default: none
+    paper: str = ""  # its name among the published scores
+    columns: dict[str, str] = {}  # cells shown in place of the name, by heading
 
 
 class PaperTable(Settings):
@@ -58,9 +56,9 @@ class PaperTable(Settings):
     source: str = ""
     margin: float = Field(1.0, gt=0)
     recipe: str = ""
-    heading: str = Field("system", description="heading of the systems' names")
+    heading: str = "system"  # heading of the systems' names
     system: list[System] = Field([])
-    control: str = Field("", description="a system that the others are compared with too")
+    control: str = ""  # a system that the others are compared with too
     row: list[TableRow]
 
     @property

@@ -25,7 +25,8 @@ from finetune.runs.seeds import Summary
 OURS, OUR_TEST, DEV, TEST = "ours, on dev", "ours, on test", "published, on dev", "published, on test"
 BASELINES = "baselines of our runs, on dev"
 GROUPS = (OURS, BASELINES, OUR_TEST, DEV, TEST)
-SIMPLE = "majority or mean"  # a constant prediction, for labels or numbers
+SIMPLE = "majority or mean"
+CONSTANT = {"majority": SIMPLE, "mean": SIMPLE}  # predictions, of labels and of numbers
 HIDDEN = "†"  # marks a published score on labels that a server hides
 
 
@@ -58,7 +59,6 @@ def runs_form(table: PaperTable, lines: Sequence[TableLine], *, cost: bool = Fal
         f"{HIDDEN} scored by a server on hidden labels; not comparable with dev." * any(a.hidden for a in published),
         "(rows) or (first version) after a score: it is of an older version of the data set."
         * any(anchor.outdated for anchor in published),
-        *(f"[{number}] {source}" for source, number in sources.items()),
         "Cost: device time (seconds times devices) is the mean of a run, memory is the most of any run. Blank without "
         "a GPU, and where a record has none." * cost,
     ]
@@ -112,14 +112,19 @@ def paper_form(table: PaperTable, lines: Sequence[TableLine]) -> Form:
         raise UserError(f"the table '{table.title}' has no form with tasks as columns", "Leave `form` out")
     lines = [line for line in lines if line.row.key in columns]
     metrics, sources = {line.row.key: line.metric for line in lines}, _sources(lines)
-    systems: dict[tuple[str, str], dict[Any, float]] = {}
+    groups: dict[tuple[str, str], dict[Any, list[float]]] = {}
     for line in lines:
-        scores = [(group, line.model, found.mean) for group, found in ((OURS, line.dev), (OUR_TEST, line.test)) if found]
-        scores += [(BASELINES, name, score) for name, score in _baselines(line).items()]
+        scores = [(group, line.model, own.mean) for group, own in ((OURS, line.dev), (OUR_TEST, line.test)) if own]
+        scores += [
+            (BASELINES, "TF-IDF" if name.startswith("tfidf") else CONSTANT.get(name, name), found[line.metric.name])
+            for run in line.runs
+            for name, found in run.baselines[line.row.split].items()
+        ]
         for group, anchors in ((DEV, line.published_dev), (TEST, line.published_test)):
             scores += [(group, f"{line.model} [{sources[one.source]}]", one.score) for one in anchors]
         for group, name, score in scores:
-            systems.setdefault((group, name), {})[line.row.key] = score
+            groups.setdefault((group, name), {}).setdefault(line.row.key, []).append(score)
+    systems = {system: {key: fmean(some) for key, some in scores.items()} for system, scores in groups.items()}
     ours = {name: scores for (group, name), scores in systems.items() if group == OURS}
     common = [key for key in columns if ours and all(key in scores for scores in ours.values())]
     averages = {"Avg": [*columns]} | ({f"Avg of {len(common)}": common} if 1 < len(common) < len(columns) else {})
@@ -157,7 +162,6 @@ def paper_form(table: PaperTable, lines: Sequence[TableLine]) -> Form:
         *_caveats(lines),
         "On test: scored by a server on hidden labels; not comparable with dev." * any(a.hidden for _, a in published),
         f"Published scores of {outdated} may be of an older version of the data set." * bool(outdated),
-        *(f"[{number}] {source}" for source, number in sources.items()),
     ]
     return _form(table, lines, cells, notes, left=2, grouped=True)
 
@@ -172,17 +176,8 @@ def _form(
         runs = f"{noun(len(line.runs), 'run')} {', '.join(run.id for run in line.runs)}"
         behind.append(f"{line.row.name}, {line.model}: {settings or 'defaults'}; {runs}")
     behind = list(dict.fromkeys(behind))  # two metrics of the same runs are one line
-    return Form(title=table.title, cells=cells, notes=[*filter(None, notes)], behind=behind, **facts)
-
-
-def _baselines(line: TableLine) -> dict[str, float]:
-    """The mean of each baseline over a line's runs."""
-    scores: dict[str, list[float]] = {}
-    for run in line.runs:
-        for method, found in run.baselines[line.row.split].items():
-            name = "TF-IDF" if method.startswith("tfidf") else SIMPLE if method in ("majority", "mean") else method
-            scores.setdefault(name, []).append(found[line.metric.name])
-    return {name: fmean(some) for name, some in scores.items()}
+    listed = [f"[{number}] {source}" for source, number in _sources(lines).items()]
+    return Form(title=table.title, cells=cells, notes=[*filter(None, notes), *listed], behind=behind, **facts)
 
 
 def _caveats(lines: Sequence[TableLine]) -> list[str]:

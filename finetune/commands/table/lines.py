@@ -5,6 +5,7 @@ the paper is a *system*, such as an objective of pre-training. Runs of one seed 
 the same seed, whose encoders were pre-trained with that seed too.
 """
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,9 +14,7 @@ from finetune.analysis.published import DEFAULTS as STRUCTURE
 from finetune.analysis.published import Anchor, anchors
 from finetune.commands.table.declaration import PaperTable, System, TableRow
 from finetune.data.messages import so_many
-from finetune.errors import UserError
 from finetune.metrics.metric import Metric
-from finetune.metrics.scores import plain_metrics
 from finetune.runs.lineage import SEEDS, Lineage
 from finetune.runs.lookup import NOT_SETTINGS, lineage_of
 from finetune.runs.recipe_diff import DEFAULTS, applied
@@ -32,8 +31,7 @@ class TableLine:
     """One model, or one system of a recipe, on one row: our runs, if there are any, and published scores.
 
     A row without runs and published scores has no model. `choices` is the number of settings, `runs` are those of the
-    best one on the row's split, of which `failed` failed; `dev` is their score on that split. `verdicts` compare it
-    with each published one on dev.
+    best one on the row's split, of which `failed` failed. A published score within `margin` points of ours is equal.
 
     Of a table of a recipe: `names` are cells shown in place of the system's name, by heading; `planned` is the number
     of the recipe's runs; `difference` and `from_control` are those to the first system and to the table's control over
@@ -44,13 +42,11 @@ class TableLine:
     metric: Metric
     model: str
     runs: Sequence[RunRecord]
-    dev: Summary | None
-    test: Summary | None = None
     choices: int = 1
     failed: int | None = None
     published_dev: Sequence[Anchor] = ()
     published_test: Sequence[Anchor] = ()
-    verdicts: Sequence[str] = ()
+    margin: float = 1.0
     names: Mapping[str, str] = field(default_factory=dict)
     planned: int = 0
     difference: Summary | None = None
@@ -68,11 +64,33 @@ class TableLine:
         """How many settings there were to choose from, in words; empty of a single one."""
         return f", best of {self.choices} settings on {self.row.split}" * (self.choices > 1)
 
+    @property
+    def dev(self) -> Summary | None:
+        """Our scores on the row's split; None without runs."""
+        return self._scores(self.row.split)
 
-def summary_of(runs: Sequence[RunRecord], split: str, metric: Metric) -> Summary | None:
-    """The scores of the runs that have the split; None without any."""
-    scores = [run.scores[split][metric.name] for run in runs if split in run.scores]
-    return summarised(scores, metric) if scores else None
+    @property
+    def test(self) -> Summary | None:
+        """Our scores on test, of the runs that have them."""
+        return self._scores("test")
+
+    def _scores(self, split: str) -> Summary | None:
+        scores = [run.scores[split][self.metric.name] for run in self.runs if split in run.scores]
+        return summarised(scores, self.metric) if scores else None
+
+    @property
+    def verdicts(self) -> list[str]:
+        """How our scores compare with each published one on dev; none without runs."""
+        return [self._verdict(anchor) for anchor in self.published_dev if self.runs]
+
+    def _verdict(self, anchor: Anchor) -> str:
+        if not anchor.is_of(anchor.split, self.runs[0].rows[self.row.split]):
+            return "other rows"
+        ends = (self.dev and self.dev.interval) or (-math.inf, math.inf)
+        low, high = (self.metric.scaled(end - anchor.score) for end in ends)
+        if -self.margin <= low and high <= self.margin:
+            return "equal"
+        return "lower" if high < -self.margin else "higher" if low > self.margin else "undecided"
 
 
 def lines_of(table: PaperTable, records: Sequence[RunRecord]) -> list[TableLine]:
@@ -80,77 +98,23 @@ def lines_of(table: PaperTable, records: Sequence[RunRecord]) -> list[TableLine]
 
     If a model was run with several settings, the best on dev are shown.
     """
-    return [line for row in table.row for line in _lines(row, table, records)]
+    settings = list(zip(records, applied(records), strict=True))
+    return [
+        line for row in table.row
+        for line in _lines(row, table, [run for run, own in settings if run.task == row.task and not _unlike(run, own, row)])
+    ]  # fmt: skip
 
 
 def left_out(table: PaperTable, records: Sequence[RunRecord]) -> list[str]:
     """For each task whose runs fit no row, how many they are and why: `1 run of rte left out: limit=200`."""
-    notes = []
+    notes, settings = [], list(zip(records, applied(records), strict=True))
     for task in dict.fromkeys(row.task for row in table.row):
-        rows, mine = [row for row in table.row if row.task == task], [run for run in records if run.task == task]
-        why = [min((_unlike(*pair, row) for row in rows), key=len) for pair in zip(mine, applied(mine), strict=True)]
+        rows = [row for row in table.row if row.task == task]
+        why = [min((_unlike(*run, row) for row in rows), key=len) for run in settings if run[0].task == task]
         if why and all(why):
             reasons = ", ".join(dict.fromkeys(reason for reasons in why for reason in reasons))
-            notes.append(f"{so_many(len(mine), 'run')} of {task} left out: {reasons}")
+            notes.append(f"{so_many(len(why), 'run')} of {task} left out: {reasons}")
     return notes
-
-
-def _lines(row: TableRow, table: PaperTable, records: Sequence[RunRecord]) -> list[TableLine]:
-    mine, published = _fitting(row, records), _published(row, table.source)
-    metric = mine[0].metric(row.metric) if mine else Metric(row.metric)
-
-    def score(runs: Sequence[RunRecord]) -> float:
-        return metric.rank(metric.spacing.mean([run.scores[row.split][row.metric] for run in runs]))
-
-    lines = []
-    for model in dict.fromkeys([*(run.model for run in mine), *(anchor.model for anchor in published)]) or [""]:
-        choices = groups((run for run in mine if run.model == model), over=row.over)
-        runs = max(choices, key=score, default=[])
-        failures, dev = [failed(run, row.split) for run in runs], summary_of(runs, row.split, metric)
-        theirs = [anchor for anchor in published if anchor.model == model]
-        on_dev = [anchor for anchor in theirs if anchor.split == row.split]
-        line = TableLine(
-            row=row, metric=metric, model=model, runs=runs, choices=len(choices), dev=dev,
-            test=summary_of(runs, "test", metric),
-            failed=None if not runs or None in failures else sum(map(bool, failures)), published_dev=on_dev,
-            published_test=sorted((one for one in theirs if one.split != row.split), key=lambda one: one.hidden),
-            verdicts=[
-                _verdict(dev, anchor, metric, table.margin) if anchor.is_of(row.split, runs[0].rows[row.split])
-                else "other rows"
-                for anchor in on_dev if runs
-            ],
-        )  # fmt: skip
-        lines.append(line)
-    return lines
-
-
-def _verdict(dev: Summary | None, anchor: Anchor, metric: Metric, margin: float) -> str:
-    if dev is None or dev.interval is None:
-        return "undecided"
-    low, high = (metric.scaled(edge - anchor.score) for edge in dev.interval)
-    if -margin <= low and high <= margin:
-        return "equal"
-    return "lower" if high < -margin else "higher" if low > margin else "undecided"
-
-
-def _published(row: TableRow, source: str) -> list[Anchor]:
-    if row.limit is not None:
-        return []
-    return [
-        anchor
-        for anchor in anchors(task=row.task, settings=row.settings)
-        if anchor.metric == row.metric
-        and anchor.split in (row.split, "test", row.server)
-        and (anchor.source.startswith(source) if source else "/" in anchor.model)
-    ]
-
-
-def _fitting(row: TableRow, records: Sequence[RunRecord]) -> list[RunRecord]:
-    mine = [record for record in records if record.task == row.task and row.split in record.scores]
-    metrics = dict.fromkeys(name for record in mine for name in plain_metrics(record.scores[row.split]))
-    if mine and row.metric not in metrics:
-        raise UserError(f"row '{row.name}': {row.task} has no metric '{row.metric}'", f"It has {', '.join(metrics)}")
-    return [run for run, settings in zip(mine, applied(mine), strict=True) if not _unlike(run, settings, row)]
 
 
 def _unlike(record: RunRecord, settings: Mapping[str, Any], row: TableRow) -> list[str]:
@@ -162,75 +126,96 @@ def _unlike(record: RunRecord, settings: Mapping[str, Any], row: TableRow) -> li
     return reasons + [f"no {row.metric}"] * (row.metric not in record.scores[row.split])
 
 
+def _lines(row: TableRow, table: PaperTable, fitting: Sequence[RunRecord]) -> Iterator[TableLine]:
+    metric = fitting[0].metric(row.metric) if fitting else Metric(row.metric)
+    published = [
+        anchor
+        for anchor in anchors(task=row.task, settings=row.settings)
+        if row.limit is None
+        and (anchor.metric, anchor.split in (row.split, "test", row.server)) == (row.metric, True)
+        and (anchor.source.startswith(table.source) if table.source else "/" in anchor.model)
+    ]
+
+    def score(runs: Sequence[RunRecord]) -> float:
+        return metric.rank(metric.spacing.mean([run.scores[row.split][row.metric] for run in runs]))
+
+    for model in dict.fromkeys([*(run.model for run in fitting), *(anchor.model for anchor in published)]) or [""]:
+        choices = groups((run for run in fitting if run.model == model), over=row.over)
+        runs = max(choices, key=score, default=[])
+        failures = [failed(run, row.split) for run in runs]
+        theirs = sorted((one for one in published if one.model == model), key=lambda one: one.hidden)
+        yield TableLine(
+            row=row, metric=metric, model=model, runs=runs, choices=len(choices), margin=table.margin,
+            failed=None if not runs or None in failures else sum(map(bool, failures)),
+            published_dev=[anchor for anchor in theirs if anchor.split == row.split],
+            published_test=[anchor for anchor in theirs if anchor.split != row.split],
+        )  # fmt: skip
+
+
 def paired_lines(table: PaperTable, records: Sequence[RunRecord], plan: Sequence[ResolvedRun]) -> list[TableLine]:
     """For each row of the table a line a system that has planned runs or a score in the paper."""
     tasks = {row.task for row in table.row}
-    latest = sorted((run for run in records if run.task in tasks), key=lambda run: run.finished)
-    mine = [run for run in latest if run.lineage is None or run.lineage.seed == run.recipe["seed"]]
-    points = [(_point(lineage_of(run)), run) for run in mine]
-    return [line for row in table.row for line in _of_row(row, table, points, plan)]
+    latest = sorted((run for run in records if run.task in tasks), key=lambda run: (run.recipe["seed"], run.finished))
+    mine = [(_point(lineage_of(run)), run) for run in latest if not run.lineage or run.lineage.seed == run.recipe["seed"]]
+    return [line for row in table.row for line in _systems(row, table, mine, plan)]
 
 
-def _of_row(
+def _systems(
     row: TableRow, table: PaperTable, records: Sequence[tuple[Point, RunRecord]], plan: Sequence[ResolvedRun]
 ) -> Iterator[TableLine]:
     metric = next((run.metric(row.metric) for _, run in records if run.task == row.task), Metric(row.metric))
-    planned = {system.name: _planned(system, row, plan) for system in table.system}
+    seeds: dict[str, set[int]] = {}
     runs: dict[str, dict[int, RunRecord]] = {}
-    for name, of_system in planned.items():
-        wanted = [_planned_point(run) for run in of_system]
-        scored = [run for point, run in records if row.split in run.scores and point in wanted]
-        runs[name] = dict(sorted({run.recipe["seed"]: run for run in scored}.items()))
-    first = next((name for name, of_system in planned.items() if of_system), "")
-    papers = {system.name: _in_paper(system, row, table) for system in table.system}
-    first_paper = next((paper for paper in papers.values() if paper is not None), 0.0)
+    for system in table.system:
+        planned = _planned(system, row, plan)
+        points = [_planned_point(run) for run in planned]
+        seeds[system.name] = {run.recipe.seed for run in planned}
+        scored = (run for point, run in records if row.split in run.scores and point in points)
+        runs[system.name] = {run.recipe["seed"]: run for run in scored}  # the latest of each seed
+    first = next((name for name in seeds if seeds[name]), "")
 
-    def difference(name: str, other: str) -> Summary | None:
+    def difference(system: System, other: str) -> Summary | None:
         """Over the seeds of both systems whose runs have the same data and precision."""
-        pairs = [(runs[other][seed], run) for seed, run in runs[name].items() if seed in runs.get(other, {})]
+        pairs = [(runs[other][seed], run) for seed, run in runs[system.name].items() if seed in runs.get(other, {})]
         scores = [
             (before.scores[row.split][row.metric], after.scores[row.split][row.metric])
             for before, after in pairs
             if (before.data, before.precision) == (after.data, after.precision)
         ]
-        return paired(scores, metric) if scores and name != other else None
+        return paired(scores, metric) if scores and system.name != other else None
 
+    first_paper = None
     for system in table.system:
-        name, paper = system.name, papers[system.name]
-        if planned[name] or paper is not None:
+        paper = _in_paper(system, row, table)
+        if seeds[system.name] or paper is not None:
+            first_paper = first_paper or paper
             yield TableLine(
-                row=row, metric=metric, model=name, runs=list(runs[name].values()),
-                dev=summary_of([*runs[name].values()], row.split, metric),
-                test=summary_of([*runs[name].values()], "test", metric),
-                names=system.columns or {table.heading: name},
-                planned=len({run.recipe.seed for run in planned[name]}),
-                difference=difference(name, first), from_control=difference(name, table.control), paper=paper,
-                paper_difference=None if paper is None or paper == first_paper else paper - first_paper,
+                row=row, metric=metric, model=system.name, runs=list(runs[system.name].values()),
+                names=system.columns or {table.heading: system.name}, planned=len(seeds[system.name]),
+                difference=difference(system, first), from_control=difference(system, table.control),
+                paper=paper, paper_difference=(paper - first_paper or None) if paper and first_paper else None,
             )  # fmt: skip
 
 
 def _planned(system: System, row: TableRow, plan: Sequence[ResolvedRun]) -> list[ResolvedRun]:
     """The runs of a system on the row's task; for a task of pre-training the runs that its other runs start from."""
-    wanted = {key: [*value, value] if isinstance(value, list) else [value] for key, value in system.settings.items()}
-    mine = []
-    for run in plan if wanted else ():
+    runs: list[ResolvedRun | None] = []
+    for run in plan if system.settings else ():
         settings = flat(run.recipe.model_dump())
-        if all(settings.get(key) in values for key, values in wanted.items()):
-            mine += [run, *[run.first] * (run.first is not None)]
-    return [run for run in mine if run is not None and run.task.name == row.task]
+        if all(settings.get(key) in (some if isinstance(some, list) else [some]) for key, some in system.settings.items()):
+            runs += [run, run.first]
+    return [run for run in runs if run is not None and run.task.name == row.task]
 
 
 def _in_paper(system: System, row: TableRow, table: PaperTable) -> float | None:
     """The paper's score as it is shown there."""
-    if system.paper in row.published:
-        return row.published[system.paper]
+    wanted = system.paper, row.metric, "dev"
     scores = [
-        100 * anchor.score
-        for anchor in anchors(task=row.published_as or row.task)
-        if (anchor.model, anchor.metric, anchor.split) == (system.paper, row.metric, "dev")
-        and anchor.source.startswith(table.source)
+        100 * one.score
+        for one in anchors(task=row.published_as or row.task)
+        if (one.model, one.metric, one.split) == wanted and one.source.startswith(table.source)
     ]
-    return next(iter(scores), None)
+    return row.published.get(system.paper, next(iter(scores), None))
 
 
 def _point(run: Lineage) -> Point:
@@ -239,9 +224,7 @@ def _point(run: Lineage) -> Point:
 
 
 def _planned_point(run: ResolvedRun) -> Point:
-    settings = {
-        key: value
-        for key, value in flat(run.recipe.model_dump(exclude={"grid"})).items()
-        if value != DEFAULTS.get(key) and key not in (*SEEDS, *NOT_SETTINGS)
-    }
+    every = flat(run.recipe.model_dump(exclude={"grid"}))
+    changed = {key: value for key, value in every.items() if value != DEFAULTS.get(key)}
+    settings = {key: changed[key] for key in changed.keys() - {*SEEDS, *NOT_SETTINGS}}
     return run.task.name, settings, run.recipe.model if run.first is None else _planned_point(run.first)
