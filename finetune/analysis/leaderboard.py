@@ -229,7 +229,9 @@ def _compared(lines: Sequence[BoardLine], metric: Metric) -> tuple[Sequence[Boar
 def board_form(boards: Sequence[Board]) -> Form:
     """The lines below the data that they were scored on, the best first. Splits other than the first are columns."""
     every = [(board, line) for board in boards for line in board.lines]
-    splits = list(dict.fromkeys(name for board, line in every for name in line.records[0].scores if name != board.split))
+    splits = list(
+        dict.fromkeys(name for board, line in every for name in line.records[0].scores if name != board.split)
+    )
     numbers = [_numbers(line, board, splits) for board, line in every]
     titles = [board.title for board in boards]
     cells = []

@@ -24,11 +24,11 @@ class TableRow(Settings):
     split: str = "dev"  # split of our runs, on which settings are selected
     server: str = "server"  # split of published scores on hidden labels
     limit: int | None = None  # rows of each split that a run used; default: all
-    settings: dict[str, Any] = {}  # dotted keys that a run must have
+    settings: dict[str, Any] = Field({})  # dotted keys that a run must have
     column: str = ""  # heading in the paper's form, where rows of one heading share a column
-    over: list[str] = []  # dotted keys that are averaged over like seeds, such as options.fold
+    over: list[str] = Field([])  # dotted keys that are averaged over like seeds, such as options.fold
     published_as: str = ""  # the task of the published scores, where it has another name
-    published: dict[str, float] = {}  # published scores of models, where they are of no task here
+    published: dict[str, float] = Field({})  # published scores of models, where they are of no task here
 
     @property
     def key(self) -> tuple[str, str]:
@@ -40,9 +40,9 @@ class System(Settings):
     """A row of the paper in a table of a recipe; the others are compared with the first."""
 
     name: str
-    settings: dict[str, Any] = {}  # dotted keys that select runs of the recipe, with a value or a list; default: none
+    settings: dict[str, Any] = Field({})  # dotted keys of its runs, with a value or a list of them
     paper: str = ""  # its name among the published scores
-    columns: dict[str, str] = {}  # cells shown in place of the name, by heading
+    columns: dict[str, str] = Field({})  # cells shown in place of the name, by heading
 
 
 class PaperTable(Settings):

@@ -167,7 +167,11 @@ def paper_form(table: PaperTable, lines: Sequence[TableLine]) -> Form:
 
 
 def _form(
-    table: PaperTable, lines: Sequence[TableLine], cells: Sequence[Mapping[str, str]], notes: Sequence[str], **facts: Any
+    table: PaperTable,
+    lines: Sequence[TableLine],
+    cells: Sequence[Mapping[str, str]],
+    notes: Sequence[str],
+    **facts: Any,
 ) -> Form:
     behind = []
     for line in filter(lambda line: line.runs, lines):
@@ -177,7 +181,7 @@ def _form(
         behind.append(f"{line.row.name}, {line.model}: {settings or 'defaults'}; {runs}")
     behind = list(dict.fromkeys(behind))  # two metrics of the same runs are one line
     listed = [f"[{number}] {source}" for source, number in _sources(lines).items()]
-    return Form(title=table.title, cells=cells, notes=[*filter(None, notes), *listed], behind=behind, **facts)
+    return Form(title=table.title, cells=cells, notes=[*filter(None, notes), *listed], behind=behind, **form)
 
 
 def _caveats(lines: Sequence[TableLine]) -> list[str]:

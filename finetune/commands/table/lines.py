@@ -98,11 +98,12 @@ def lines_of(table: PaperTable, records: Sequence[RunRecord]) -> list[TableLine]
 
     If a model was run with several settings, the best on dev are shown.
     """
-    settings = list(zip(records, applied(records), strict=True))
-    return [
-        line for row in table.row
-        for line in _lines(row, table, [run for run, own in settings if run.task == row.task and not _unlike(run, own, row)])
-    ]  # fmt: skip
+    lines, settings = [], list(zip(records, applied(records), strict=True))
+    for row in table.row:
+        lines += _lines(
+            row, table, [pair[0] for pair in settings if pair[0].task == row.task and not _unlike(*pair, row)]
+        )
+    return lines
 
 
 def left_out(table: PaperTable, records: Sequence[RunRecord]) -> list[str]:
@@ -156,7 +157,9 @@ def paired_lines(table: PaperTable, records: Sequence[RunRecord], plan: Sequence
     """For each row of the table a line a system that has planned runs or a score in the paper."""
     tasks = {row.task for row in table.row}
     latest = sorted((run for run in records if run.task in tasks), key=lambda run: (run.recipe["seed"], run.finished))
-    mine = [(_point(lineage_of(run)), run) for run in latest if not run.lineage or run.lineage.seed == run.recipe["seed"]]
+    mine = [
+        (_point(lineage_of(run)), run) for run in latest if not run.lineage or run.lineage.seed == run.recipe["seed"]
+    ]
     return [line for row in table.row for line in _systems(row, table, mine, plan)]
 
 
@@ -202,7 +205,9 @@ def _planned(system: System, row: TableRow, plan: Sequence[ResolvedRun]) -> list
     runs: list[ResolvedRun | None] = []
     for run in plan if system.settings else ():
         settings = flat(run.recipe.model_dump())
-        if all(settings.get(key) in (some if isinstance(some, list) else [some]) for key, some in system.settings.items()):
+        if all(
+            settings.get(key) in (some if isinstance(some, list) else [some]) for key, some in system.settings.items()
+        ):
             runs += [run, run.first]
     return [run for run in runs if run is not None and run.task.name == row.task]
 

@@ -12,13 +12,13 @@ from typing import Any
 
 from finetune.cli.console import Terminal
 from finetune.cli.run_tables import print_record, runs_table, summary_lines, summary_table
+from finetune.cli.tables import as_table
 from finetune.cli.terminal import printable
 from finetune.commands.compare.api import compare
 from finetune.commands.report.page import render_report
 from finetune.commands.report.run_files import find_folders, read_run_files
-from finetune.cli.tables import as_table
-from finetune.commands.table.declaration import load_table
 from finetune.commands.table.api import ResultTable
+from finetune.commands.table.declaration import load_table
 from finetune.commands.table.lines import lines_of
 from finetune.errors import UserError
 from finetune.runs.lookup import find_run, runs_of

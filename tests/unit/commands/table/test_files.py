@@ -8,8 +8,8 @@ from support.cli import Finetune, assert_error
 from support.records import BASE, run
 
 from finetune.analysis.form import markdown_table
-from finetune.commands.table.declaration import PaperTable, load_table
 from finetune.commands.table.api import ResultTable
+from finetune.commands.table.declaration import PaperTable, load_table
 from finetune.commands.table.lines import lines_of
 
 MRPC = PaperTable.model_validate({"title": "T", "row": [{"name": "MRPC", "task": "mrpc", "metric": "accuracy"}]})
