@@ -181,7 +181,7 @@ def _form(
         behind.append(f"{line.row.name}, {line.model}: {settings or 'defaults'}; {runs}")
     behind = list(dict.fromkeys(behind))  # two metrics of the same runs are one line
     listed = [f"[{number}] {source}" for source, number in _sources(lines).items()]
-    return Form(title=table.title, cells=cells, notes=[*filter(None, notes), *listed], behind=behind, **form)
+    return Form(title=table.title, cells=cells, notes=[*filter(None, notes), *listed], behind=behind, **facts)
 
 
 def _caveats(lines: Sequence[TableLine]) -> list[str]:
