@@ -8,7 +8,7 @@ from finetune.analysis.published import published_for
 from finetune.analysis.recorded_models import COLUMNS, SIZE, OldAndNew, compared_cells, old_and_new
 from finetune.cli.console import Terminal, as_plain_text
 from finetune.cli.options import note_line
-from finetune.cli.tables import Column, FittedTable, columns, table_of, to_the_minute
+from finetune.cli.tables import Column, FittedTable, columns, table_from_cells, to_the_minute
 from finetune.cli.terminal import one_line
 from finetune.data.messages import noun, so_many
 from finetune.metrics.scores import plain_metrics
@@ -54,7 +54,7 @@ def record_table(record: RunRecord) -> FittedTable:
             bold = {name: Text(text, "bold" if given is scores else "") for name, text in shown.items()}
             rows.append({"split": split, "method": method, **bold})
     title = one_line(f"{record.task}, run {record.id} ({record.model})")
-    return table_of(title, rows, right=metrics, words=["method"])
+    return table_from_cells(title, rows, right=metrics, words=["method"])
 
 
 def labels_table(record: RunRecord) -> FittedTable | None:
@@ -75,7 +75,7 @@ def labels_table(record: RunRecord) -> FittedTable | None:
                 for metric, score in given.items()
             }
             rows.append({"split": split, kind: label, **shown})
-    return table_of(f"by {kind}", rows, right=metrics) if labels else None
+    return table_from_cells(f"by {kind}", rows, right=metrics) if labels else None
 
 
 def compared_table(record: RunRecord) -> FittedTable:
@@ -104,7 +104,7 @@ def latest_table(runs: Sequence[ListedRun]) -> FittedTable:
         for run in sorted(latest.values(), key=lambda run: run.finished)
     ]  # fmt: skip
     note = "all runs of a task: `finetune ls TASK`; its models and settings compared: `finetune ls TASK --board`"
-    return table_of("runs by task", rows, right=["runs"], notes=[note])
+    return table_from_cells("runs by task", rows, right=["runs"], notes=[note])
 
 
 def runs_table(runs: Sequence[ListedRun], *, title: str = "runs") -> FittedTable:
@@ -117,7 +117,7 @@ def runs_table(runs: Sequence[ListedRun], *, title: str = "runs") -> FittedTable
         }
         for run, settings in zip(runs, listed_differences(runs), strict=True)
     ]  # fmt: skip
-    return table_of(title, rows)
+    return table_from_cells(title, rows)
 
 
 def _headline_score(run: ListedRun) -> str:
@@ -136,7 +136,7 @@ def interrupted_table(runs: Iterable[InterruptedRun]) -> FittedTable:
         for run in runs
     ]  # fmt: skip
     note = "the same command as before resumes such a run at its checkpoint, or starts it again where it has none"
-    return table_of("interrupted runs", rows, notes=[note])
+    return table_from_cells("interrupted runs", rows, notes=[note])
 
 
 def running_table(runs: Iterable[InterruptedRun]) -> FittedTable:
@@ -150,7 +150,7 @@ def running_table(runs: Iterable[InterruptedRun]) -> FittedTable:
         }
         for run in runs
     ]  # fmt: skip
-    return table_of("running", rows)
+    return table_from_cells("running", rows)
 
 
 def _of(count: int, of: int) -> str:
@@ -179,7 +179,7 @@ def summary_table(records: Sequence[RunRecord]) -> FittedTable:
                     "95 % interval": " to ".join(map(shown, interval_of(group, split, name) or ())),
                     "best": shown(each.best), "best baseline": shown(metric.spacing.mean(bases)) if bases else "",
                 })  # fmt: skip
-    return table_of("all runs", rows, right=[CONSTANT, "mean", "sd", "95 % interval", "best", "best baseline"])
+    return table_from_cells("all runs", rows, right=[CONSTANT, "mean", "sd", "95 % interval", "best", "best baseline"])
 
 
 def summary_lines(records: Sequence[RunRecord], *, diverged: int = 0) -> list[str]:

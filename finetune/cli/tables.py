@@ -211,7 +211,7 @@ def wrapped(text: str, width: int) -> list[str]:
     return lines
 
 
-def table_of(
+def table_from_cells(
     title: str,
     rows: Sequence[Mapping[str, TextCell]],
     *,
@@ -229,7 +229,7 @@ def table_of(
 
 def as_table(form: "Form") -> FittedTable:
     """A form of results; groups of rows are below their titles."""
-    table = table_of(form.title, form.cells, right=form.header[form.left :], notes=form.notes)
+    table = table_from_cells(form.title, form.cells, right=form.header[form.left :], notes=form.notes)
     if not form.grouped:
         return table
     rows: list[CellRow | str] = [line for title, some in form.groups for line in (title, *some)]

@@ -88,7 +88,9 @@ def load_table(name: str) -> PaperTable:
     tables = table_files()
     file = Path(name) if is_file(name) else tables.get(name)
     if file is None:
-        raise UserError(f"no table or file is called '{name}'", f"{nearest(name, tables)}There are {', '.join(tables)}")
+        raise UserError(
+            f"no table or file is called '{name}'", f"{nearest(name, [*tables])}There are {', '.join(tables)}"
+        )
     try:
         return PaperTable.model_validate(read_toml(file))
     except ValidationError as error:
