@@ -204,7 +204,7 @@ def _compared(lines: Sequence[BoardLine], metric: Metric) -> tuple[Sequence[Boar
     for line in lines:
         margins = [record.margins.get(record.first_split) for record in line.records]
         sides.append(SketchedScores(
-            scores=[record.score for record in line.records], intervals=[one and one.interval for one in margins],
+            scores=[record.score for record in line.records], intervals=[one.interval if one else None for one in margins],
             sketches=[one.sketch if one else "" for one in margins], spacing=metric.spacing,
         ))  # fmt: skip
     first = lines[0].records[0]
@@ -298,7 +298,7 @@ def _cells(line: BoardLine, board: Board, numbers: dict[str, Any], splits: Seque
     def ends(interval: Interval | None, shown: Callable[[float], str]) -> str:
         return " to ".join(map(shown, interval or ()))
 
-    between = ends(found and found.interval, metric.signed)
+    between = ends(found.interval if found else None, metric.signed)
     difference = cell("difference", metric.signed) + f" ({between})" * bool(between)
     against = "equal to" if verdict.difference == 0 else UNTESTED if line.untested else AGAINST[verdict.level]
     return {

@@ -1,6 +1,6 @@
 """Tables of runs: one run's scores, a list of runs, groups of seeds, the best of several settings."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from rich.text import Text
 
@@ -8,7 +8,7 @@ from finetune.analysis.published import published_for
 from finetune.analysis.recorded_models import COLUMNS, SIZE, OldAndNew, compared_cells, old_and_new
 from finetune.cli.console import Terminal, as_plain_text
 from finetune.cli.options import note_line
-from finetune.cli.tables import Column, FittedTable, columns, table_from_cells, to_the_minute
+from finetune.cli.tables import Column, FittedTable, TextCell, columns, table_from_cells, to_the_minute
 from finetune.cli.terminal import one_line
 from finetune.data.messages import noun, so_many
 from finetune.metrics.scores import plain_metrics
@@ -46,7 +46,7 @@ def print_record(console: Terminal, record: RunRecord, *, printed: set[str] | No
 def record_table(record: RunRecord) -> FittedTable:
     """A run's scores next to its baselines and published scores of the same model and split."""
     metrics = plain_metrics(record.scores[record.first_split])
-    rows = []
+    rows: list[Mapping[str, TextCell]] = []
     for split, scores in record.scores.items():
         anchors = [(f"published: {one.source}", {one.metric: one.score}) for one in published_for(record, split)]
         for method, given in [("this run", scores), *record.baselines[split].items(), *anchors]:

@@ -114,15 +114,15 @@ def paper_form(table: PaperTable, lines: Sequence[TableLine]) -> Form:
     metrics, sources = {line.row.key: line.metric for line in lines}, _sources(lines)
     groups: dict[tuple[str, str], dict[Any, list[float]]] = {}
     for line in lines:
-        scores = [(group, line.model, own.mean) for group, own in ((OURS, line.dev), (OUR_TEST, line.test)) if own]
-        scores += [
-            (BASELINES, "TF-IDF" if name.startswith("tfidf") else CONSTANT.get(name, name), found[line.metric.name])
+        found = [(group, line.model, own.mean) for group, own in ((OURS, line.dev), (OUR_TEST, line.test)) if own]
+        found += [
+            (BASELINES, "TF-IDF" if name.startswith("tfidf") else CONSTANT.get(name, name), own[line.metric.name])
             for run in line.runs
-            for name, found in run.baselines[line.row.split].items()
+            for name, own in run.baselines[line.row.split].items()
         ]
         for group, anchors in ((DEV, line.published_dev), (TEST, line.published_test)):
-            scores += [(group, f"{line.model} [{sources[one.source]}]", one.score) for one in anchors]
-        for group, name, score in scores:
+            found += [(group, f"{line.model} [{sources[one.source]}]", one.score) for one in anchors]
+        for group, name, score in found:
             groups.setdefault((group, name), {}).setdefault(line.row.key, []).append(score)
     systems = {system: {key: fmean(some) for key, some in scores.items()} for system, scores in groups.items()}
     ours = {name: scores for (group, name), scores in systems.items() if group == OURS}
@@ -246,7 +246,7 @@ def _cost(line: TableLine) -> list[float | None]:
     """The mean time of the runs whose cost is known, their most memory, and that of GPUs."""
     costs = [run.cost for run in line.runs if run.cost is not None]
     known = [[value for cost in costs if (value := getattr(cost, name)) is not None] for name in Cost.model_fields]
-    return [reduced(values) if values else None for reduced, values in zip((fmean, max, max), known, strict=True)]
+    return [None if not values else max(values) if number else fmean(values) for number, values in enumerate(known)]
 
 
 def _time(seconds: float) -> str:
