@@ -204,7 +204,8 @@ def _compared(lines: Sequence[BoardLine], metric: Metric) -> tuple[Sequence[Boar
     for line in lines:
         margins = [record.margins.get(record.first_split) for record in line.records]
         sides.append(SketchedScores(
-            scores=[record.score for record in line.records], intervals=[one.interval if one else None for one in margins],
+            scores=[record.score for record in line.records],
+            intervals=[one.interval if one else None for one in margins],
             sketches=[one.sketch if one else "" for one in margins], spacing=metric.spacing,
         ))  # fmt: skip
     first = lines[0].records[0]

@@ -98,11 +98,11 @@ def lines_of(table: PaperTable, records: Sequence[RunRecord]) -> list[TableLine]
 
     If a model was run with several settings, the best on dev are shown.
     """
-    lines, settings = [], list(zip(records, applied(records), strict=True))
+    lines: list[TableLine] = []
+    settings = list(zip(records, applied(records), strict=True))
     for row in table.row:
-        lines += _lines(
-            row, table, [pair[0] for pair in settings if pair[0].task == row.task and not _unlike(*pair, row)]
-        )
+        fitting = [run for run, own in settings if run.task == row.task and not _unlike(run, own, row)]
+        lines += _lines(row, table, fitting)
     return lines
 
 
