@@ -4,11 +4,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from finetune.analysis.board_form import board_form
 from finetune.analysis.compare import compare_runs
 from finetune.analysis.comparison import Changed, Comparison
 from finetune.analysis.data_sizes import LearningCurve, learning_curves
-from finetune.analysis.leaderboard import leaderboards
+from finetune.analysis.leaderboard import board_form, leaderboards
 from finetune.analysis.pages.svg import Axis, chart, line
 from finetune.commands.report.content import NAME, Block, RunFiles, score_text
 from finetune.commands.report.split import parts_of
@@ -138,7 +137,7 @@ def _boards(page: PageRuns) -> Iterator[Block]:
                     title=f"Settings of {task} compared",
                     note=f"{board.title}. " + " ".join(f"{note[:1].upper()}{note[1:]}." for note in form.notes),
                     hint="A click on a column's name sorts by it.",
-                    columns=form.headings,
+                    columns=form.header[1:],
                     cells=[row[1:] for row in form.rows],
                     left=form.left - 1,
                     sorts=True,
