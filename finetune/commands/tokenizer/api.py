@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from finetune.api.quiet import plainly, quiet
 from finetune.data.atomic import replace_folder, require_no_link, settle, temporary_folder
 from finetune.data.checksums import CHECKSUMS, write_checksums
-from finetune.data.documents import Documents, split_documents
+from finetune.data.documents import Documents, read_documents, split_documents
 from finetune.data.messages import percent, so_many
 from finetune.data.paths import exists, is_folder
 from finetune.errors import THEIRS, UserError, first_line, nearest, shown_value
@@ -105,7 +105,7 @@ def tokenizer(
     Raises:
         UserError: For a corpus without text, a size that does not fit it, and a folder that holds anything else.
     """
-    documents = Documents(corpus, column=text, encoding=encoding)
+    documents = read_documents(corpus, column=text, encoding=encoding)
     return write_vocabulary(documents, Path(path), size=size, kind=kind, cased=cased, watch=unwatched)
 
 
@@ -126,12 +126,9 @@ def write_vocabulary(
     with quiet():
         from finetune.models.tokenizers.train import train_tokenizer
 
-        watch(Working("reading the corpus"))
         train, held_out = split_documents(corpus)
-        lower = False if cased else None
-        trained = train_tokenizer(
-            lambda: (document.text for document in train), size=tokens, kind=kind, lower=lower, watch=seen
-        )
+        lines = [line for document in train for line in document.lines]
+        trained = train_tokenizer(lines, size=tokens, kind=kind, lower=False if cased else None, watch=seen)
         about = {"text": train.fingerprint, "documents": len(train), "held_out": len(held_out)}
         _write(trained, path, about | {"kind": kind, "size": tokens, "cased": cased})
         watch(Working("splitting held-out documents"))

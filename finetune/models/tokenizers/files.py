@@ -46,12 +46,12 @@ def given_tokenizer(folder: Path, given: str) -> "PreTrainedTokenizerBase":
             f"{given}: the tokenizer cannot be loaded ({first_line(error)})",
             "`finetune tokenizer TEXTS -o FOLDER` makes one",
         ) from error
-    special = next((kind.special for kind in KINDS.values() if set(kind.special.tokens) <= known), None)
+    special = next((kind.special for kind in KINDS.values() if {*kind.special.values()} <= known), None)
     if special is None:
-        families = dict.fromkeys(" ".join(kind.special.tokens) for kind in KINDS.values())
+        families = dict.fromkeys(" ".join(kind.special.values()) for kind in KINDS.values())
         raise UserError(
             f"{given}: has neither {' nor '.join(families)}",
             "`finetune tokenizer TEXTS -o FOLDER` makes a tokenizer that has them",
         )
-    found.add_special_tokens(special.names)
+    found.add_special_tokens(dict(special))
     return found

@@ -48,7 +48,6 @@ class WordHead(Head):
         self.vocabulary, width = self._embeddings.shape
         own = names.own_matrix and not config.tie_word_embeddings
         width = getattr(config, "output_embedding_size", width) if own else width
-        self.output_width = width
         self.checkpoint_names = {"decoder" if own else "": names.output}
         if names.dense is not None:
             self.dense = dense_layer(config, backbone.width, width)
@@ -68,10 +67,6 @@ class WordHead(Head):
         """`(batch, positions, width)` to `(batch, positions, vocabulary)`."""
         if hasattr(self, "dense"):
             hidden = self.norm(self.activation(self.dense(hidden)))
-        return self.words(hidden)
-
-    def words(self, hidden: Tensor) -> Any:
-        """The output layer alone: `(batch, positions, output_width)` to `(batch, positions, vocabulary)`."""
         if self.decoder is not None:
             return self.decoder(hidden)
         return functional.linear(hidden, self._embeddings, self.bias)

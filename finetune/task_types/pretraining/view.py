@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from finetune.data.documents.document import Document
+from finetune.data.documents import Document
 from finetune.data.messages import so_many
 from finetune.task_types.marked_text import AROUND, Segment, TextPart, clean, cut, unmarked, without_middle
 from finetune.task_types.pretraining.chosen_words import chosen_words
