@@ -1,7 +1,7 @@
 """Documents of unlabelled text, in memory: read from files, and divided into train and dev."""
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from os import PathLike
@@ -66,20 +66,14 @@ class Documents(list[Document]):
     documents of a `corpus` on its fingerprint and on their `numbers` in it.
     """
 
+    column = ""
+
     def __init__(
-        self,
-        documents: list[Document],
-        hashes: np.ndarray,
-        *,
-        corpus: str,
-        numbers: np.ndarray | None = None,
-        path: Path = Path(),
-        column: str = "",
+        self, documents: Iterable[Document], path: Path, hashes: np.ndarray, corpus: str, numbers: np.ndarray | None
     ) -> None:
         super().__init__(documents)
-        self.hashes, self.path, self.column = hashes, path, column
-        self.corpus = self.fingerprint = corpus
-        self.numbers = np.arange(len(documents)) if numbers is None else numbers
+        self.path, self.hashes, self.corpus, self.fingerprint = path, hashes, corpus, corpus
+        self.numbers = np.arange(len(self)) if numbers is None else numbers
         if numbers is not None:
             self.fingerprint = hashlib.sha256(corpus.encode() + numbers.astype("<i8").tobytes()).hexdigest()
 
@@ -91,8 +85,8 @@ class Documents(list[Document]):
     def choose(self, which: np.ndarray) -> "Documents":
         """Those documents, by index or by a mask `(documents,)`."""
         places = np.arange(len(self))[which]
-        chosen = [self[place] for place in places]
-        return Documents(chosen, self.hashes[places], corpus=self.corpus, numbers=self.numbers[places], path=self.path)
+        documents = (self[place] for place in places)
+        return Documents(documents, self.path, self.hashes[places], self.corpus, self.numbers[places])
 
 
 def read_documents(paths: Paths, *, column: str = "", encoding: str = "") -> Documents:
@@ -106,21 +100,19 @@ def read_documents(paths: Paths, *, column: str = "", encoding: str = "") -> Doc
     does not end, and where there is no document.
     """
     files = corpus_files(paths, LINES_OF_TEXT, encoding=encoding, column=column)
-    texts, columns = list[list[tuple[str, ...]]](), list[str]()
-    for path, form in files:
-        columns.append("" if form.format is LINES_OF_TEXT else column_of(path, form, column))
-        texts.append(_paragraphs(path, form) if not columns[-1] else list(_cells(path, form, columns[-1])))
-    if all(name or len(some) < 2 for name, some in zip(columns, texts, strict=True)):  # no blank line between lines
-        texts = [
-            some if name else [(line,) for lines in some for line in lines]
-            for name, some in zip(columns, texts, strict=True)
-        ]
-    named = [path for path, _ in files]
-    folder = commonpath([path.absolute().parent for path in named])
-    names = [f"{path.absolute().relative_to(folder).as_posix()}:" for path in named] if len(named) > 1 else [""]
+    tables = {path: column_of(path, form, column) for path, form in files if form.format is not LINES_OF_TEXT}
+    texts = {
+        path: list(_cells(path, form, tables[path])) if path in tables else _paragraphs(path, form)
+        for path, form in files
+    }
+    lined = texts.keys() - tables.keys()
+    if all(len(texts[path]) < 2 for path in lined):  # no blank line between lines
+        texts |= {path: [(line,) for lines in texts[path] for line in lines] for path in lined}
+    folder = commonpath([path.absolute().parent for path, _ in files])
     documents = list[Document]()
-    for path, name, some in zip(named, names, texts, strict=True):
-        for number, lines in enumerate(filter(None, some), start=1):
+    for path, text in texts.items():
+        name = f"{path.absolute().relative_to(folder).as_posix()}:" if len(files) > 1 else ""
+        for number, lines in enumerate(filter(None, text), start=1):
             if max(map(len, lines)) >= LONGEST_LINE:
                 raise UserError(
                     f"{path}: a line of document {number:,} has {LONGEST_LINE >> 20} million characters or more",
@@ -128,13 +120,14 @@ def read_documents(paths: Paths, *, column: str = "", encoding: str = "") -> Doc
                 )
             documents.append(Document(f"{name}{number}", lines))
     if not documents:
-        more = f" and {len(named) - 1} more" if len(named) > 1 else ""
-        raise UserError(f"{named[0]}{more}: has no text", "Name a file with text in it")
+        more = f" and {len(files) - 1} more" if len(files) > 1 else ""
+        raise UserError(f"{files[0][0]}{more}: has no text", "Name a file with text in it")
     digests = b"".join(hashlib.sha256(document.text.encode()).digest() for document in documents)
     hashes = np.frombuffer(digests, "<u8")[::4].astype(np.uint64)  # the first 8 bytes of each
-    first = Path(paths) if isinstance(paths, str | PathLike) else Path(paths[0])
-    corpus = hashlib.sha256(digests).hexdigest()
-    return Documents(documents, hashes, corpus=corpus, path=first, column=columns[0])
+    path = Path(paths if isinstance(paths, str | PathLike) else paths[0])
+    read = Documents(documents, path, hashes, hashlib.sha256(digests).hexdigest(), None)
+    read.column = tables.get(files[0][0], "")
+    return read
 
 
 def split_documents(documents: Documents) -> tuple[Documents, Documents]:

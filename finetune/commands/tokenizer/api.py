@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 ABOUT = "tokenizer_training.json"  # how the tokenizer was made, and what marks the folder as one of ours
 FILES = {ABOUT, CHECKSUMS, "tokenizer.json", "tokenizer_config.json"}
 MOST_TOKENS = 10_000_000  # tokens of a vocabulary
-MOST_CHARS = 10_000_000  # characters of the held-out documents that are split
 MANY_TOKENS = 3  # tokens of a word that is split in many
 WORDS = r"[\p{L}\p{M}\p{N}]+|[^\p{L}\p{M}\p{N}\s]"  # a sign is a word, as in BERT
 COLUMNS = ("vocabulary", "tokens", "tokens per word", "bytes per token", "unknown tokens", "words in 3 or more")
@@ -132,13 +131,13 @@ def write_vocabulary(
         about = {"text": train.fingerprint, "documents": len(train), "held_out": len(held_out)}
         _write(trained, path, about | {"kind": kind, "size": tokens, "cased": cased})
         watch(Working("splitting held-out documents"))
-        texts = _first_texts(document.text for document in held_out)
+        texts = [document.text for document in held_out]
         splits = {"trained": _splits(trained, texts)}
         try:
             splits[MINILM] = _splits(load_tokenizer(resolve(MINILM).folder), texts)
         except UserError as error:
             seen(Note(f"not compared with minilm: {error}"))
-    return Vocabulary(path=path, documents=(len(train), len(texts)), splits=splits, notes=notes)
+    return Vocabulary(path=path, documents=(len(train), len(held_out)), splits=splits, notes=notes)
 
 
 def _size(given: int | str | None) -> int:
@@ -182,18 +181,6 @@ def _write(trained: "PreTrainedTokenizerBase", folder: Path, about: dict[str, An
         raise
     except Exception as error:  # tokenizers raises nothing more specific where it cannot write
         raise UserError(f"{folder}: cannot be written ({first_line(error)})", "Choose another folder") from error
-
-
-def _first_texts(texts: Iterable[str]) -> list[str]:
-    """The first texts, of at most MOST_CHARS characters together, but always one."""
-    kept: list[str] = []
-    length = 0
-    for text in texts:
-        length += len(text)
-        if kept and length > MOST_CHARS:
-            break
-        kept.append(text)
-    return kept
 
 
 def _splits(tokenizer: "PreTrainedTokenizerBase", texts: list[str]) -> tuple[int, float, float, float, float]:

@@ -30,16 +30,11 @@ class EncodedBatch(dict[str, Any]):
 
 
 class FastTokenizer:
-    """As transformers' tokenizers where they encode, for those whose tokenizer.json alone gives the same ids.
+    """As transformers' tokenizers where they encode, for those whose tokenizer.json alone gives the same ids; with the
+    ids of special tokens, such as `pad_token_id`.
 
     Raises whatever the library does for files that it cannot read.
     """
-
-    cls_token_id: int | None
-    sep_token_id: int | None
-    pad_token_id: int | None
-    mask_token_id: int | None
-    unk_token_id: int | None
 
     def __init__(self, folder: Path) -> None:
         from tokenizers import Tokenizer
@@ -52,9 +47,9 @@ class FastTokenizer:
         self._backend = Tokenizer.from_file(str(folder / "tokenizer.json"))
         self._backend.no_padding()
         self._lock = Lock()  # what is truncated is a state of the library's object
-        for key, token in OF_BERT.items():
-            token = None if self._is_unchanged else NAMES.get(self._kind, {}).get(key)
-            token = content_of(settings.get(key, token))
+        names = {} if self._is_unchanged else NAMES.get(self._kind, {})
+        for key in OF_BERT:
+            token = content_of(settings.get(key, names.get(key)))
             setattr(self, f"{key}_id", None if token is None else self._backend.token_to_id(token))
         segments = [SEGMENTS] * (name.removesuffix("Fast") not in WITHOUT_SEGMENTS)
         self.model_input_names = settings.get("model_input_names", ["input_ids", *segments, "attention_mask"])

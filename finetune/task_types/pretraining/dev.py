@@ -7,8 +7,6 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -88,30 +86,28 @@ def predictions_of(
     `logits` are `Head.reduced`: nats and predicted ids, and logits of pairs. Where the vocabulary lacks a part of a
     word, it is not predicted, and costs CHARACTER nats for each character beyond those of the unknown token.
     """
-    nats, follows = defaultdict[tuple[int, int], float](float), dict[tuple[int, int], bool]()
-    tokens = defaultdict[tuple[int, int], list[tuple[int, int]]](list)  # labels and predicted ids of a word
+    tokens, follows = defaultdict[Any, list[tuple[float, int, int]]](list), dict[Any, bool]()
     for reduced, feature in zip(logits, features, strict=True):
         note: DevPiece = feature.note
         if note.pair is not None:
             follows[feature.row, note.pair] = bool(reduced[0, 2 + IS_NEXT] >= reduced[0, 2 + IS_RANDOM])
             continue
-        owners = zip(note.words.tolist(), note.shared.tolist(), feature.label[WORDS], reduced[:, :2], strict=True)
-        for (first, last), divided, label, (cost, best) in owners:
+        owners = zip(note.words.tolist(), note.shared, feature.label[WORDS], reduced[:, :2].tolist(), strict=True)
+        for (first, last), divided, label, (nats, best) in owners:
             for word in range(first, last + 1):  # of a token of several words, chosen or not, each costs its part
-                nats[feature.row, word] += float(cost) / divided
-                tokens[feature.row, word].append((int(label), int(best)))
+                tokens[feature.row, word].append((nats / int(divided), int(label), int(best)))
     answers = list[dict[str, Any]]()
     for row, document in enumerate(rows):
-        answers.append({"words": [], "nats": []})
+        answer: dict[str, Any] = {"words": [], "nats": []}
         for index, word in enumerate(chosen_words(document)):
-            labels, best = map(list, zip(*tokens[row, index], strict=True)) if tokens[row, index] else ([], [])
+            costs, labels, best = map(list, zip(*tokens[row, index], strict=True) if tokens[row, index] else ([],) * 3)
             vocabulary = features[0].note.vocabulary if labels else None
             lacking = not labels or vocabulary.unknown_id in labels
             text = "" if lacking else word.text if labels == best else vocabulary.tokenizer.decode(best).strip()
-            answers[-1]["words"].append(text)
-            answers[-1]["nats"].append(round(nats[row, index] + lacking * CHARACTER * len(word.text), DIGITS))
-        if paired:
-            answers[-1]["next"] = [follows[row, pair] for pair in range(len(pairs_of(document)))]
+            answer["words"].append(text)
+            answer["nats"].append(round(sum(costs) + lacking * CHARACTER * len(word.text), DIGITS))
+        pairs = {"next": [follows[row, pair] for pair in range(len(pairs_of(document)))]} if paired else {}
+        answers.append(answer | pairs)
     return answers
 
 
@@ -121,23 +117,19 @@ def _owners(
     """The first and the last chosen word (or NONE) that each token is of, `(tokens, 2)`, which special tokens are never
     of, and how many words of the text it is of, `(tokens,)`: of several, as of ideographs.
     """
-    owners, shared = np.full((len(tokens.ids), 2), NONE, np.int64), np.zeros(len(tokens.ids), np.int64)
-    for row, document in enumerate(documents):
-        numbers = {word: index for index, word in enumerate(chosen_words(document))}
-        for line, group in groupby(words_of(document), attrgetter("line")):
-            words = list(group)
-            begin, end = tokens.lines[tokens.documents[row] + line :][:2]
-            starts, ends = tokens.offsets[begin:end].T
-            own = owners[begin:end]
-            for word in words:
-                if (index := numbers.get(word)) is not None:
-                    inside = (starts < word.end) & (ends > word.start)
-                    own[inside & (own[:, 0] == NONE), 0] = index
-                    own[inside, 1] = index
-            before = np.searchsorted([word.end for word in words], starts, side="right")
-            shared[begin:end] = np.searchsorted([word.start for word in words], ends) - before
-    owners[vocabulary.special[tokens.ids]] = NONE
-    return owners, shared
+    lines = np.cumsum([0, *(len(line) + 1 for document in documents for line in document.lines)])
+    words = [(row, word) for row, document in enumerate(documents) for word in words_of(document)]
+    chosen = [set(chosen_words(document)) for document in documents]
+    begins = np.array([lines[tokens.documents[row] + word.line] + word.start for row, word in words], np.int64)
+    ends = begins + np.array([len(word.text) for _, word in words], np.int64)
+    before = np.cumsum([0, *(word in chosen[row] for row, word in words)])  # chosen words before each word
+    places = tokens.offsets + np.repeat(lines[:-1], np.diff(tokens.lines))[:, None]
+    first, last = np.searchsorted(ends, places[:, 0], side="right"), np.searchsorted(begins, places[:, 1])
+    others = np.cumsum([0, *map(len, chosen)])[:-1]  # chosen words of the documents before
+    owners = np.stack([before[first], before[last] - 1], axis=1)
+    owners -= np.repeat(others, np.diff(tokens.bounds))[:, None]
+    owners[(before[first] >= before[last]) | vocabulary.special[tokens.ids]] = NONE
+    return owners, last - first
 
 
 def _pair_features(
@@ -146,20 +138,20 @@ def _pair_features(
     """A feature for each pair of texts, read at its first position, which has no label: a text and what follows it, or
     what another document has in its second half.
     """
-
-    def ids_of(number: int, begin: int, end: int | None = None) -> np.ndarray:
-        lines = tokens.lines[tokens.documents[number] : tokens.documents[number + 1] + 1]
-        return tokens.ids[lines[begin] : lines[len(lines) - 1 if end is None else end]]
-
     several = [number for number, document in enumerate(documents) if len(document.lines) > 1]
+    ends, ids_of = tokens.bounds[1:], tokens.ids
     features = list[Feature]()
     for row in several:
-        others = [number for number in several if number != row] or [row]
+        others, lines = [number for number in several if number != row] or [row], tokens.lines[tokens.documents[row] :]
         for pair, (cut, is_next) in enumerate(pairs_of(documents[row])):
             bits = random_bits(documents[row], pair) >> 1  # the lowest bit is the label
             source = others[bits % len(others)]
-            first, own = ids_of(row, 0, cut), ids_of(row, cut)
-            other = ids_of(source, max(1, len(documents[source].lines) // 2))
+            half = tokens.lines[tokens.documents[source] + max(1, len(documents[source].lines) // 2)]
+            first, own, other = (
+                ids_of[lines[0] : lines[cut]],
+                ids_of[lines[cut] : ends[row]],
+                ids_of[half : ends[source]],
+            )
             left, right = pair_lengths(len(first), len(own), len(other), size=size, share=(bits >> 32) / 2**31)
             ids, segments = vocabulary.pair.fill(first[-left:], (own if is_next else other)[:right])
             note = DevPiece(words=np.array([[NONE, NONE]]), shared=np.array([0]), vocabulary=vocabulary, pair=pair)

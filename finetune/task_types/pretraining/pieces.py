@@ -3,7 +3,7 @@
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +17,7 @@ from finetune.task_types.pretraining.vocabulary import PieceVocabulary
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-LINES_AT_ONCE, CHARS_AT_ONCE = 1 << 12, 1 << 20  # that are tokenized together
+CHARS_AT_ONCE, LEAST_CHARS = 1 << 20, 100  # characters that are tokenized together, and those that any line counts
 SPECIAL, STARTS, INSIDE = 0, 1, 2  # units: a special token, the first token of a word, another one of it
 WASTED = 8  # a piece ends with a line if that wastes at most this part of it
 TAIL = 4  # what exceeds a piece by less than this part of it does not become a piece by itself
@@ -51,31 +51,27 @@ def tokens_of(
     with_offsets: bool = False,
 ) -> Tokens:
     """The tokens of each line of documents, by a fast tokenizer."""
-    lines = list(chain.from_iterable(document.lines for document in documents))
-    ends = np.cumsum([0, *map(len, lines)])
-    parts = [(np.zeros(0, bool), np.zeros(0, np.int64), np.zeros((0, 2), np.int32))]
-    ids = [np.zeros(0, np.uint32 if len(tokenizer) > 1 << 16 else np.uint16)]
-    begin = 0
-    while begin < len(lines):
-        watch(Working("tokenizing text", begin, len(lines)))
-        end = int(np.searchsorted(ends, ends[begin] + CHARS_AT_ONCE, side="right")) - 1
-        end = max(begin + 1, min(end, begin + LINES_AT_ONCE))
-        encoded = tokenizer.backend_tokenizer.encode_batch(lines[begin:end], add_special_tokens=False)
-        lengths = np.array([len(line) for line in encoded])
-        words = np.fromiter(chain.from_iterable(line.word_ids for line in encoded), np.int64)
-        starts = np.diff(words, prepend=-1) != 0
-        starts[(np.cumsum(lengths) - lengths)[lengths > 0]] = True
-        offsets = [line.offsets for line in encoded if with_offsets and len(line)]
-        ids.append(np.fromiter(chain.from_iterable(line.ids for line in encoded), ids[0].dtype))
-        parts.append((starts, lengths, np.concatenate(offsets).astype(np.int32) if offsets else parts[0][2]))
-        begin = end
-    starts, lengths, offsets = (np.concatenate(part) for part in zip(*parts, strict=True))
+    lines = [line for document in documents for line in document.lines]
+    batches = np.cumsum([len(line) + LEAST_CHARS for line in lines]) // CHARS_AT_ONCE
+    ids, kind = list[np.ndarray](), np.uint32 if len(tokenizer) > 1 << 16 else np.uint16
+    starts, lengths, offsets = list[np.ndarray](), [0], list[np.ndarray]()
+    for _, group in groupby(range(len(lines)), batches.__getitem__):
+        numbers = list(group)
+        watch(Working("tokenizing text", numbers[0], len(lines)))
+        batch = [lines[number] for number in numbers]
+        encoded = tokenizer.backend_tokenizer.encode_batch(batch, add_special_tokens=False)
+        lengths += map(len, encoded)
+        ids.append(np.array([number for line in encoded for number in line.ids], kind))
+        words = [(place, word) for place, line in enumerate(encoded) for word in line.word_ids]
+        starts.append(np.diff(np.array(words, np.int64).reshape(-1, 2), axis=0, prepend=-1).any(axis=1))
+        if with_offsets:
+            offsets.append(np.array([pair for line in encoded for pair in line.offsets], np.int32).reshape(-1, 2))
     return Tokens(
-        ids=np.concatenate(ids),
-        starts=starts,
-        lines=np.cumsum([0, *lengths]),
+        ids=np.concatenate(ids) if ids else np.zeros(0, kind),
+        starts=np.concatenate(starts) if starts else np.zeros(0, bool),
+        lines=np.cumsum(lengths),
         documents=np.cumsum([0, *(len(document.lines) for document in documents)]),
-        offsets=offsets,
+        offsets=np.concatenate(offsets) if offsets else np.zeros((0, 2), np.int32),
     )
 
 
