@@ -79,6 +79,7 @@ def train_tokenizer(
             f"`size` is {size:,}: the bytes and the special tokens alone need {need:,}", f"Give `size` {need} or more"
         )
     watch(Working("counting words and merging pairs"))
+    prefix: dict[str, Any] = {"continuing_subword_prefix": rules.mark} if rules.mark else {}
     trainer = trainers.BpeTrainer(
         vocab_size=size,
         min_frequency=LEAST_COUNT,
@@ -86,7 +87,7 @@ def train_tokenizer(
         initial_alphabet=characters,
         limit_alphabet=len(characters),
         show_progress=False,
-        **({"continuing_subword_prefix": rules.mark} if rules.mark else {}),
+        **prefix,
     )
     trained.train_from_iterator(lines, trainer)
     learned = trained.get_vocab_size()

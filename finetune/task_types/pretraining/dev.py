@@ -94,14 +94,14 @@ def predictions_of(
             continue
         owners = zip(note.words.tolist(), note.shared, feature.label[WORDS], reduced[:, :2].tolist(), strict=True)
         for (first, last), divided, label, (nats, best) in owners:
-            for word in range(first, last + 1):  # of a token of several words, chosen or not, each costs its part
-                tokens[feature.row, word].append((nats / int(divided), int(label), int(best)))
+            for number in range(first, last + 1):  # of a token of several words, chosen or not, each costs its part
+                tokens[feature.row, number].append((nats / int(divided), int(label), int(best)))
     answers = list[dict[str, Any]]()
     for row, document in enumerate(rows):
         answer: dict[str, Any] = {"words": [], "nats": []}
         for index, word in enumerate(chosen_words(document)):
             costs, labels, best = map(list, zip(*tokens[row, index], strict=True) if tokens[row, index] else ([],) * 3)
-            vocabulary = features[0].note.vocabulary if labels else None
+            vocabulary: Any = features[0].note.vocabulary if labels else None
             lacking = not labels or vocabulary.unknown_id in labels
             text = "" if lacking else word.text if labels == best else vocabulary.tokenizer.decode(best).strip()
             answer["words"].append(text)

@@ -109,7 +109,8 @@ class CorpusReader:
     @cached_property
     def splits(self) -> dict[str, Rows]:
         """Train and dev; of a named dev, train has no document more than half of which are lines of it."""
-        documents, notes, origin = self.documents, little_text(self.documents), self.dev or str(self.path)
+        documents, origin, rule = self.documents, self.dev or str(self.path), tuple[str, ...]()
+        notes = little_text(documents)
         if self.dev:
             train, dev = documents, read_documents(self.dev, column=self.column, encoding=self.encoding)
             lines = {line for document in dev for line in document.lines}
@@ -119,7 +120,6 @@ class CorpusReader:
                 train = documents.choose(~known)
                 there = f"{so_many(count, 'document')} of {self.path.name} {noun(count, 'is', 'are')} in {self.dev} too"
                 notes = (f"{there}, and left out of train", *notes)
-            rule = ()
         else:
             train, dev = split_documents(documents)
             rule = (f"{self.path.name}: {len(dev):,} documents are dev, selected by their text; dev=FILE names others",)
