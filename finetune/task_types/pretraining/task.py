@@ -24,7 +24,8 @@ from finetune.models.feature import Feature
 from finetune.models.tokenizers.own_vocabulary import own_vocabulary
 from finetune.runs.events import Watcher
 from finetune.task_types.declared_options import option
-from finetune.task_types.parts import Answer, Codec, Scoring, Stream
+from finetune.task_types.explained import NamedText
+from finetune.task_types.parts import Answer, Codec, Explainer, Scoring, Stream
 from finetune.task_types.pretraining.chosen_words import WORD_CHARS, chosen_words
 from finetune.task_types.pretraining.dev import dev_features, labels_of_document, predictions_of
 from finetune.task_types.pretraining.masks import MaskUnit, next_words, with_masks
@@ -75,6 +76,17 @@ class TextScoring(Scoring["TextTask"]):
 
     def labels(self, rows: Sequence[Document]) -> list[Answer]:
         return [Answer(value=labels_of_document(document, paired=self.task.paired)) for document in rows]
+
+
+class TextExplainer(Explainer["TextTask"]):
+    """Nothing: there is no one prediction."""
+
+    def texts(self, row: Document) -> list[list[NamedText]]:
+        """Raises UserError: there is no one prediction to explain."""
+        raise UserError(
+            "an encoder that was pre-trained on text predicts masked words, which are not explained",
+            "Fine-tune it on a task, model=RUN, and explain that run",
+        )
 
 
 class TextStream(Stream["TextTask"]):
@@ -132,6 +144,7 @@ class TextTask(Task):
     row_type = Document
     codec_class = TextCodec
     scoring_class = TextScoring
+    explainer_class = TextExplainer
     stream_class = TextStream
 
     def __post_init__(self) -> None:
