@@ -24,7 +24,7 @@ from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
 from finetune.runs.record_parts import OLD_DEV
 from finetune.task_types.columns import Layout
-from finetune.task_types.pretraining.columns import Text
+from finetune.task_types.pretraining.own import Text
 from finetune.task_types.row_builder import row_of
 from finetune.task_types.row_issues import NoRow
 from finetune.task_types.task import Task
