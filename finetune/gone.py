@@ -118,6 +118,10 @@ GONE: dict[str, tuple[str, str]] = {
         "Leave it out; texts that you change yourself are predicted by finetune predict RUN FILE",
     ),
     "--sbatch": ("was for `--on slurm`", "Write the options into an sbatch script that starts the same command"),
+    "label-next --random": (
+        "chose a share of the rows at random",
+        "Leave it out, or draw rows with pandas: df.sample(200)",
+    ),
     "label-next --to": ("wrote rows for a labelling tool", "Write .csv or .jsonl, which labelling tools import"),
     "--together": (
         "trained several tasks on one encoder",
