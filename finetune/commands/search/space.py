@@ -152,7 +152,7 @@ def _distribution(key: str, dimension: Any, origin: str) -> "BaseDistribution":
         raise UserError(f"{origin}: {key} cannot be drawn: {error}", WRITE_RANGE) from error
 
 
-def size_of(space: Space) -> float:
+def count_points(space: Space) -> float:
     """The number of points of a space."""
     sizes: list[float] = []
     for bounds in map(vars, space.values()):
@@ -164,7 +164,7 @@ def size_of(space: Space) -> float:
     return math.prod(sizes)
 
 
-def settings_of(space: Space, point: Mapping[str, Any]) -> dict[str, Any]:
+def settings_at(space: Space, point: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of a point; numbers have four digits, which are shown and written."""
     settings = {}
     for key, bounds in ((key, vars(dimension)) for key, dimension in space.items()):

@@ -16,7 +16,7 @@ import pandas as pd
 
 from finetune.api.run import runs_of_records
 from finetune.commands.search.result import Search, plain_settings
-from finetune.commands.search.space import SearchPlan, Space, optuna_package, settings_of, size_of, with_point
+from finetune.commands.search.space import SearchPlan, Space, count_points, optuna_package, settings_at, with_point
 from finetune.data.messages import so_many
 from finetune.errors import UserError
 from finetune.inference.feature_batches import Diverged
@@ -123,7 +123,7 @@ def _tried(study: "optuna.Study", plan: SearchPlan, most: int, trained: Trained,
 
     Raises UserError where the first ones all fail.
     """
-    optuna, metric, size = optuna_package(), plan.base.task.metrics[0], size_of(plan.space)
+    optuna, metric, size = optuna_package(), plan.base.task.metrics[0], count_points(plan.space)
     most, states = int(min(size, most)), optuna.trial.TrialState
     failed: dict[str, Trial] = {}  # not in the journal: memory or a disk may have room next time
     lost = 0  # proposals of settings that failed
@@ -142,7 +142,7 @@ def _tried(study: "optuna.Study", plan: SearchPlan, most: int, trained: Trained,
         else:  # every point is tried
             study.sampler = optuna.samplers.RandomSampler(seed=seed)
         proposed = study.ask(dict(plan.space))
-        settings = settings_of(plan.space, proposed.params)
+        settings = settings_at(plan.space, proposed.params)
         trial = tried.get(key := _key(settings))
         if trial is None:
             watch(Note(f"trial {len(tried) + 1} of {most}: {plain_settings(settings)}"))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from finetune.commands.search.space import Space, parse_space, settings_of, size_of
+from finetune.commands.search.space import Space, count_points, parse_space, settings_at
 from finetune.errors import UserError
 from finetune.training.targets import load_target, space_files
 
@@ -30,14 +30,14 @@ def test_ranges_and_choices_are_read_with_dotted_keys_and_sections() -> None:
     }
     point = {"train.learning_rate": 1.23456e-4, "layers": "[1, 2]", "options.fold": "2", "train.epochs": 4}
     settings = {"train.learning_rate": 1.235e-4, "layers": [1, 2], "options.fold": 2, "train.epochs": 4}
-    assert settings_of(found, point) == settings
-    assert size_of(found) == math.inf
+    assert settings_at(found, point) == settings
+    assert count_points(found) == math.inf
 
 
 def test_a_finite_space_has_a_size() -> None:
-    assert size_of(space("train.epochs = { low = 2, high = 5, step = 2 }\ntrain.batch_size = [16, 32, 16]")) == 4
-    assert size_of(space("train.warmup = { low = 0.0, high = 0.3, step = 0.1 }\nfrozen = [true, false]")) == 8
-    assert size_of(space("train.warmup = { low = 0.1, high = 0.1 }")) == 1
+    assert count_points(space("train.epochs = { low = 2, high = 5, step = 2 }\ntrain.batch_size = [16, 32, 16]")) == 4
+    assert count_points(space("train.warmup = { low = 0.0, high = 0.3, step = 0.1 }\nfrozen = [true, false]")) == 8
+    assert count_points(space("train.warmup = { low = 0.1, high = 0.1 }")) == 1
 
 
 @pytest.mark.parametrize(
