@@ -138,7 +138,8 @@ def choose_rows(
     from finetune.inference.predictor import load_predictor
 
     predictor = load_predictor(str(folder.path), out=out, watch=watch, device=device)
-    return write_next_rows(
+    found = write_next_rows(
         predictor, load_record(folder.record_file), pool, output, rows=rows, options=options, source=source_of(data),
         watch=watch,
     )  # fmt: skip
+    return NextRows(**found)

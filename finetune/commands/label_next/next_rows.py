@@ -10,7 +10,6 @@ from typing import Any
 
 import pandas as pd
 
-from finetune.commands.label_next.api import NextRows
 from finetune.data.characters import same_text
 from finetune.data.messages import noun, so_many
 from finetune.data.reading import first_rows, read_table, reading_notes, records, survey
@@ -39,8 +38,9 @@ def write_next_rows(
     options: Mapping[str, str],
     source: Source,
     watch: Watcher,
-) -> NextRows:
-    """Writes rows of a pool with an empty column of labels and the predictions, the least sure ones first.
+) -> dict[str, Any]:
+    """Writes rows of a pool with an empty column of labels and the predictions, the least sure ones first; returns what
+    `NextRows` has.
 
     Raises UserError for a pool that cannot be read or has no row to label, and for an output that cannot be written.
     """
@@ -93,11 +93,16 @@ def write_next_rows(
     written = [*dict.fromkeys(name for row in chosen for name in row)]
     if output is not None:
         write_rows(output, chosen, written, escaped=[suggested])
-    return NextRows(
-        path=output, rows=counts["rows"], known=counts["known"], failed=len(failures), chosen=len(chosen),
-        settings={"shape": kind.name, "text": ",".join(layout.text), "label": ",".join(labels)},
-        notes=[*reading_notes(pool, form), *notes], frame=pd.DataFrame(chosen, columns=written),
-    )  # fmt: skip
+    return {
+        "path": output,
+        "rows": counts["rows"],
+        "known": counts["known"],
+        "failed": len(failures),
+        "chosen": len(chosen),
+        "settings": {"shape": kind.name, "text": ",".join(layout.text), "label": ",".join(labels)},
+        "notes": [*reading_notes(pool, form), *notes],
+        "frame": pd.DataFrame(chosen, columns=written),
+    }
 
 
 def row_key(text: str) -> int:
