@@ -1,7 +1,7 @@
 // Every text of the page, in English and Korean; {0} and {1} are filled in.
 const WORDS = {
   en: {
-    model: "Model", task: "task", engine: "engine", longest: "tokens read", fingerprint: "fingerprint", kind: "task type",
+    task: "task", engine: "engine", longest: "tokens read", fingerprint: "fingerprint", kind: "task type",
     calibrated: "confidence", isCalibrated: "calibrated on dev", notCalibrated: "not calibrated",
     alike: "answers as the run's", alikeOf: "{0} of {1} rows of dev", bothScores: "{0} {1}, the run in fp32 {2}",
     ask: "Try it", answerIt: "Predict", empty: "Clear", shortcut: "or Ctrl+Enter",
@@ -29,7 +29,7 @@ const WORDS = {
     failed: "The server answered with an error ({0}).",
   },
   ko: {
-    model: "모델", task: "과제", engine: "엔진", longest: "읽는 토큰 수", fingerprint: "핑거프린트", kind: "과제 유형",
+    task: "과제", engine: "엔진", longest: "읽는 토큰 수", fingerprint: "핑거프린트", kind: "과제 유형",
     calibrated: "확신도", isCalibrated: "dev로 보정함", notCalibrated: "보정하지 않음",
     alike: "실행과 같은 답", alikeOf: "dev 샘플 {1}개 가운데 {0}개", bothScores: "{0} {1}, 실행은 fp32에서 {2}",
     ask: "직접 해 보기", answerIt: "예측", empty: "지우기", shortcut: "또는 Ctrl+Enter",
