@@ -3,12 +3,11 @@
 - `POST /predict`, `{"rows": [{"COLUMN": value, ...}, ...]}` by the model's own columns, or `{"rows": ["a text", ...]}`
   -> `{"predictions": [{"prediction": ..., "p(LABEL)": ...} | {"error": "..."}, ...], "model": NAME}`, in order: the
   cells of `finetune predict`; a row without a prediction has `error` alone.
-- `POST /explain`, `{"row": {...}}` -> what each word adds (`finetune explain --json`); 501 where that cannot be.
 - `GET /about` -> `{"models": [...]}`, with what `ServedModel.about` says and `limits`.
-- `GET /health`, `/ready`, `/openapi.json`, and `/`, the page.
+- `GET /health`, `/openapi.json`, and `/`, the page.
 
 Whatever is refused is `{"error": "what is wrong. How to fix it"}` with a status of 400 or more. With a token every
-request but `GET` of `/`, `/health` and `/ready` needs `Authorization: Bearer TOKEN`.
+request but `GET` of `/` and `/health` needs `Authorization: Bearer TOKEN`.
 """
 
 import asyncio
@@ -31,14 +30,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from finetune.commands.serve.model import ServedModel
 from finetune.commands.serve.page import served_page
-from finetune.commands.serve.worker import Compute, Worker
+from finetune.commands.serve.worker import Worker
 from finetune.errors import UserError, first_line
 from finetune.inference.python_rows import with_ranks
 from finetune.version import __version__
 
 JSON = "application/json"
 HERE = {"localhost", "127.0.0.1", "[::1]"}  # names of this machine in the header `Host`
-OPEN_PATHS = {"/", "/health", "/ready"}  # the page has nothing of the model, and asks for the token
+OPEN_PATHS = {"/", "/health"}  # the page has nothing of the model, and asks for the token
 SAFE = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer"}
 CLIENT_LEFT = 499  # the status, for the log alone
 CHARACTERS_OF_TOKEN = 3  # an estimate: about 4 in English, 1 to 2 in Korean
@@ -50,17 +49,16 @@ LOGGED_CHARACTERS = 200  # of a path
 class ServeLimits:
     """Bounds of a request (its body, the values in it, rows, and of a row characters and levels of lists and objects),
     of all bodies that are held, of requests that wait, and the seconds after which one is dropped. `tokens` are
-    computed together, by estimate. `explanations` wait at once: while one is computed, all others wait.
+    computed together, by estimate.
     """
 
     body_bytes: int = 8_000_000
     held_bytes: int = 128_000_000
-    values: int = 400_000
+    values: int = 200_000
     rows: int = 1_000
     characters: int = 100_000
     levels: int = 16
     waiting: int = 256
-    explanations: int = 2
     seconds: float = 30.0
     tokens: int = 4_096
 
@@ -88,26 +86,17 @@ class Endpoints:
 
     def __init__(self, model: ServedModel, limits: ServeLimits, *, examples: bool) -> None:
         self.model, self.limits = model, limits
-        self.worker = Worker(limits.tokens)
+        self.worker = Worker(model.predict, limits.tokens)
         self._about = model.about(examples=examples) | {"limits": asdict(limits)}
         self._page, self._policy = served_page()
         self._waiting = asyncio.Semaphore(limits.waiting)
-        self._explanations = asyncio.Semaphore(limits.explanations)
         self._held = 0  # bytes
 
     async def predict(self, request: Request) -> Response:
         """A prediction for each row, or its error."""
-        rows, cells = await self._answers(request, "rows", self.model.predict, self._waiting)
+        rows, cells = await self._predicted(request)
         found = with_ranks(self.model.predictor, rows, cells)  # among the rows of this request
         return json_response({"predictions": found, "model": self.model.name})
-
-    async def explain(self, request: Request) -> Response:
-        """What each word of a row adds to its prediction."""
-        if not self.model.explains:
-            way_out = "Install it, pip install 'bert-finetune[explain]', and serve a run: finetune serve RUN"
-            raise Refused(501, "an explanation needs captum, and the run of an export or a pre-training", way_out)
-        _, (found,) = await self._answers(request, "row", self.model.explain, self._explanations)
-        return json_response(found)
 
     async def about(self) -> Response:
         """What the model reads, its labels, scores and limits."""
@@ -117,20 +106,12 @@ class Endpoints:
         """Whether the process answers."""
         return json_response({"status": "ok"})
 
-    async def ready(self) -> Response:
-        """Whether a request would be taken."""
-        if self._waiting.locked():
-            raise busy("too many requests wait")
-        return json_response({"status": "ready"})
-
     async def page(self) -> Response:
         """The page to try the model."""
         return HTMLResponse(self._page, headers=SAFE | {"Content-Security-Policy": self._policy})
 
-    async def _answers(
-        self, request: Request, name: str, compute: Compute, places: asyncio.Semaphore
-    ) -> tuple[list[Any], list[Any]]:
-        """The rows of a body, and what is computed for them. Raises Refused where a bound is met."""
+    async def _predicted(self, request: Request) -> tuple[list[Any], list[Any]]:
+        """The rows of a body, and what is predicted for them. Raises Refused where a bound is met."""
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != JSON:
             raise Refused(415, f"the content type is '{kind:.100}'", f"Send {JSON}, as with -H 'Content-Type: {JSON}'")
@@ -145,11 +126,11 @@ class Endpoints:
                         raise Refused(413, what, "Send less at once", {"Connection": "close"})
                     if self._held > self.limits.held_bytes:
                         raise busy("the server holds too many large requests")
-                rows, tokens = await asyncio.to_thread(rows_of_body, bytes(body), name, self.limits)
-                if places.locked():
-                    raise busy(f"too many requests of {request.url.path} wait")
-                async with places:
-                    return rows, await self._unless_left(request, self._in_parts(compute, rows, tokens))
+                rows, tokens = await asyncio.to_thread(rows_of_body, bytes(body), self.limits)
+                if self._waiting.locked():
+                    raise busy("too many requests wait")
+                async with self._waiting:
+                    return rows, await self._unless_left(request, self._in_parts(rows, tokens))
         except TimeoutError:
             what = f"the request was not answered in {self.limits.seconds:g} seconds"
             raise Refused(504, what, "Send fewer rows, or try again later") from None
@@ -160,13 +141,13 @@ class Endpoints:
         finally:
             self._held -= len(body)
 
-    async def _in_parts(self, compute: Compute, rows: Sequence[Any], tokens: Sequence[int]) -> list[Any]:
+    async def _in_parts(self, rows: Sequence[Any], tokens: Sequence[int]) -> list[Any]:
         """The worker's answers, part by part, so that others have theirs between the parts of a large request."""
         found, ends = list[Any](), accumulate(tokens)
         numbered = zip(rows, tokens, ends, strict=True)
         for _, part in groupby(numbered, key=lambda row: row[2] // self.limits.tokens):
             some, sizes, _ = zip(*part, strict=True)
-            found += await asyncio.wrap_future(self.worker.submit(compute, some, sum(sizes)))
+            found += await asyncio.wrap_future(self.worker.submit(some, sum(sizes)))
         return found
 
     async def _unless_left(self, request: Request, work: Coroutine[Any, Any, list[Any]]) -> list[Any]:
@@ -183,14 +164,14 @@ class Endpoints:
             left.cancel()
 
 
-def rows_of_body(body: bytes, name: str, limits: ServeLimits) -> tuple[list[Any], list[int]]:
-    """The rows of a JSON object, whose only value is `rows`, or one `row`; and about how many tokens each has.
+def rows_of_body(body: bytes, limits: ServeLimits) -> tuple[list[Any], list[int]]:
+    """The rows of a JSON object, whose only value is `rows`; and about how many tokens each has.
 
     Needs no event loop. Raises Refused for anything else, and for more or larger rows than may be sent.
     """
+    way_out = 'Send {"rows": [...]}: objects by column, or texts'
     if sum(map(body.count, (b",", b"[", b"{"))) > limits.values:  # before any is made
         raise Refused(413, f"the body has more than {limits.values:,} values", "Send less at once")
-    way_out = 'Send {"rows": [...]}: objects by column, or texts' if name == "rows" else 'Send {"row": {...}}'
     try:
         value = json.loads(body, parse_constant=int)  # which refuses NaN
         deepest = levels_of(value)
@@ -198,11 +179,9 @@ def rows_of_body(body: bytes, name: str, limits: ServeLimits) -> tuple[list[Any]
         raise Refused(400, f"the body is not JSON ({first_line(error)})", way_out) from None
     if deepest > limits.levels:
         raise Refused(400, f"the body has {deepest} levels", "Send texts, numbers and lists of them")
-    if not isinstance(value, dict) or set(value) != {name}:
-        raise Refused(400, f"the body is not an object of `{name}` alone", way_out)
-    rows = value[name] if name == "rows" else [value[name]]
-    if not isinstance(rows, list):
-        raise Refused(400, "`rows` is not a list", way_out)
+    if not isinstance(value, dict) or set(value) != {"rows"} or not isinstance(value["rows"], list):
+        raise Refused(400, "the body is not an object of `rows` alone, a list", way_out)
+    rows = value["rows"]
     if len(rows) > limits.rows:
         raise Refused(413, f"the request has {len(rows):,} rows", f"Send at most {limits.rows:,} a request")
     characters = [len(json.dumps(row, ensure_ascii=False)) for row in rows]
@@ -224,12 +203,10 @@ def build_app(endpoints: Endpoints, *, local: bool, token: str, log: Callable[[s
     `log` gets a line for each request and each fault, without any text of a request.
     """
     app = FastAPI(title="finetune", version=__version__, docs_url=None, redoc_url=None)
-    row = endpoints.model.example()
-    app.post("/predict", openapi_extra=_described({"rows": [row]}))(endpoints.predict)
-    app.post("/explain", openapi_extra=_described({"row": row}))(endpoints.explain)
+    body = {JSON: {"schema": {"type": "object"}, "example": {"rows": [endpoints.model.example()]}}}
+    app.post("/predict", openapi_extra={"requestBody": {"required": True, "content": body}})(endpoints.predict)
     app.get("/about")(endpoints.about)
     app.get("/health")(endpoints.health)
-    app.get("/ready")(endpoints.ready)
     app.get("/", include_in_schema=False)(endpoints.page)
 
     async def refused(_: Request, error: Any) -> Response:
@@ -262,11 +239,6 @@ def build_app(endpoints: Endpoints, *, local: bool, token: str, log: Callable[[s
         log(f"{scope['method']} {scope['path'][:LOGGED_CHARACTERS]} {status} {milliseconds:.1f} ms")
 
     return guarded
-
-
-def _described(example: Any) -> dict[str, Any]:
-    """A body in OpenAPI."""
-    return {"requestBody": {"required": True, "content": {JSON: {"schema": {"type": "object"}, "example": example}}}}
 
 
 def require_access(scope: Scope, *, local: bool, token: str) -> None:

@@ -1,12 +1,10 @@
 """The served model: what it computes for rows, and what `/about` says of it."""
 
-import json
 import math
 import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from importlib.util import find_spec
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -28,7 +26,6 @@ from finetune.runs.predictions import read_lines
 from finetune.runs.record import RunRecord
 from finetune.task_types.choice.task import ChoiceTask
 from finetune.task_types.columns import Layout
-from finetune.task_types.explained import Asked
 from finetune.task_types.options import option_values
 from finetune.task_types.run_view import split_view_of
 
@@ -63,11 +60,6 @@ class ServedModel:
         return "torch" if exported is None else f"{exported.engine} {exported.precision}"
 
     @property
-    def explains(self) -> bool:
-        """Whether it says what each word adds: captum is installed, and torch computes its labels."""
-        return find_spec("captum") is not None and self.engine == "torch" and not self.predictor.engine.pretrains
-
-    @property
     def layout(self) -> Layout:
         """The columns that it was trained on; of a task without columns those under which it reads a row's inputs."""
         return self.predictor.layout or Layout(shape=self.shape, text=names_read(self.predictor)[0])
@@ -85,17 +77,6 @@ class ServedModel:
     def predict(self, rows: Sequence[Any]) -> list[dict[str, Any]]:
         """The cells of `finetune predict` for each row; for one without a prediction its `error`."""
         return window_values(self.predictor, rows)
-
-    def explain(self, rows: Sequence[Any]) -> list[dict[str, Any]]:
-        """The explanation of each row, as `finetune explain --json` prints it. Raises UserError for anything but rows."""
-        from finetune.inference.explain.explain import explain_row
-
-        try:
-            read = [self.predictor.row(tuple(row) if isinstance(row, list) else row) for row in rows]
-        except UserError as error:
-            way_out = "Send one such as " + json.dumps({"row": self.example()}, ensure_ascii=False)
-            raise UserError(error.what, way_out) from error
-        return [explain_row(self.predictor, row, Asked()).facts() for row in read]
 
     def example(self) -> dict[str, Any]:
         """A row that it can read, by its columns."""
@@ -130,7 +111,6 @@ class ServedModel:
             "calibrated": predictor.temperature != 1,
             "calibration": self._calibration(),
             "examples": self._examples(self.run, record) if examples and self.run and record else [],
-            "explain": self.explains,
             "choices": self.has_choices,
             "options": option_values(task),
             "contexts": self.layout.contexts,

@@ -10,35 +10,33 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 SECONDS_TO_GATHER = 0.002  # in which none came: then no more are expected
-Compute = Callable[[Sequence[Any]], list[Any]]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class WaitingRows:
-    """Rows of a request, about how many tokens they have, and what computes the answers of `future`."""
+    """Rows of a request, about how many tokens they have, and their answers."""
 
-    compute: Compute
     rows: Sequence[Any]
     tokens: int
     future: "Future[list[Any]]" = field(default_factory=Future)
 
 
 class Worker:
-    """Computes rows in the order in which they came, those of several requests together, up to `tokens`.
+    """Computes rows in the order in which they came, those of several requests together, up to about `tokens`.
 
     It waits for no more requests than there are, except for as many as were computed together just before: clients that
     were answered send their next ones, and without a wait they would be split into one and all others for ever.
     """
 
-    def __init__(self, tokens: int) -> None:
-        self.tokens = tokens
+    def __init__(self, compute: Callable[[Sequence[Any]], list[Any]], tokens: int) -> None:
+        self.compute, self.tokens = compute, tokens
         self._queue = SimpleQueue[WaitingRows | None]()
         self._thread = threading.Thread(target=self._work, name="model", daemon=True)
         self._thread.start()
 
-    def submit(self, compute: Compute, rows: Sequence[Any], tokens: int) -> "Future[list[Any]]":
-        """The answers of `compute` for the rows; cancel it where nobody waits for them any more."""
-        waiting = WaitingRows(compute=compute, rows=rows, tokens=tokens)
+    def submit(self, rows: Sequence[Any], tokens: int) -> "Future[list[Any]]":
+        """The answers for the rows; cancel it where nobody waits for them any more."""
+        waiting = WaitingRows(rows=rows, tokens=tokens)
         self._queue.put(waiting)
         return waiting.future
 
@@ -57,21 +55,19 @@ class Worker:
                     together.append(waiting)
                     room -= waiting.tokens
             expected = len(together)
-            _compute([waiting for waiting in together if waiting.future.set_running_or_notify_cancel()])
-            del first, together  # else the last rows stay in memory
+            if asked := [waiting for waiting in together if waiting.future.set_running_or_notify_cancel()]:
+                self._answer(asked)
+            del first, together, asked  # else the last rows stay in memory
 
-
-def _compute(together: Sequence[WaitingRows]) -> None:
-    """Answers requests of one kind together; where that fails, each alone, so that a bad one spoils no other."""
-    for compute in dict.fromkeys(waiting.compute for waiting in together):
-        same = [waiting for waiting in together if waiting.compute == compute]
+    def _answer(self, together: Sequence[WaitingRows]) -> None:
+        """Answers requests together; where that fails, each alone, so that a bad one spoils no other."""
         try:
-            answers = iter(compute([row for waiting in same for row in waiting.rows]))
-            for waiting in same:
+            answers = iter(self.compute([row for waiting in together for row in waiting.rows]))
+            for waiting in together:
                 waiting.future.set_result(list(islice(answers, len(waiting.rows))))
         except Exception as error:
-            if len(same) == 1:
-                same[0].future.set_exception(error)
+            if len(together) == 1:
+                together[0].future.set_exception(error)
             else:
-                for waiting in same:
-                    _compute([waiting])
+                for waiting in together:
+                    self._answer([waiting])

@@ -5,7 +5,7 @@ import hashlib
 from importlib.resources import files
 
 STYLES = ("analysis/pages/colours.css", "analysis/pages/base.css", "commands/serve/page/style.css")
-SCRIPTS = ("words.js", "elements.js", "server.js", "forms.js", "answers.js", "explained.js", "page.js")
+SCRIPTS = ("words.js", "elements.js", "server.js", "forms.js", "answers.js", "page.js")
 POLICY = (
     "default-src 'none'; style-src '{style}'; script-src '{script}'; connect-src 'self'; img-src data:; "
     "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'"

@@ -11,7 +11,7 @@ const OTHER = {form: model => textsForm(model, [4]), draw: cellsAnswer};
 const SHORT = 12;  // digits of a fingerprint
 const EXCERPT = 160;  // characters of a row of dev that are shown of each text
 
-let model, shape, form, row = null, running = null;
+let model, shape, form, running = null;
 
 function choose(given) {
   model = given;
@@ -32,8 +32,6 @@ function start(state, ...found) {  // the place of the prediction, empty or with
   at("state").textContent = state;
   at("state").classList.remove("problem-text");
   at("found").replaceChildren(...found);
-  at("explained").replaceChildren();
-  at("why").hidden = true;
   at("answer").classList.remove("old");
   at("answer").ariaBusy = "false";
 }
@@ -49,27 +47,15 @@ async function predict() {
   start(fault || words("waiting"));
   at("state").classList.toggle("problem-text", Boolean(fault));
   if (fault) return;
-  const mine = running = new AbortController(), given = row = form.read();
+  const mine = running = new AbortController(), given = form.read();
   at("answer").ariaBusy = "true";
   try {
     const [found] = (await asked("/predict", {rows: [given]}, mine.signal)).predictions;
     start("", ...found.error ? [] : shape.draw(found, model, given, form));
     if (found.error) fail(new Refused(found.error));
     at("answer").scrollIntoView({block: "nearest"});
-    at("why").hidden = !model.explain || Boolean(found.error);
   } catch (error) {
     if (mine === running) { start(""); fail(error); }
-  }
-}
-
-async function explain() {
-  const given = row, place = at("explained"), waiting = make("p", "note", words("whyWaiting"));
-  place.replaceChildren(waiting);
-  try {
-    const found = await asked("/explain", {row: given});
-    if (given === row) place.replaceChildren(...explained(found));
-  } catch (error) {
-    fail(error, waiting);
   }
 }
 
@@ -129,7 +115,6 @@ function listen() {
     at("answer").classList.add("old");
     at("state").textContent = words("outdated");
   });
-  at("why").querySelector("button").addEventListener("click", explain);
 }
 
 async function open() {

@@ -33,7 +33,7 @@ def model() -> Model:
 
 @pytest.fixture
 def worker(model: Model) -> Iterator[Worker]:
-    made = Worker(tokens=10)
+    made = Worker(model.answer, tokens=10)
     yield made
     model.may.set()
     made.close(10)
@@ -42,14 +42,14 @@ def worker(model: Model) -> Iterator[Worker]:
 
 def busy(worker: Worker, model: Model) -> "Future[list[Any]]":
     """A request that is computed until the model may answer."""
-    first = worker.submit(model.answer, ["first"], 1)
+    first = worker.submit(["first"], 1)
     assert model.began.wait(10)
     return first
 
 
 def test_requests_that_wait_are_computed_together_and_each_gets_its_own_answers(worker: Worker, model: Model) -> None:
     busy(worker, model)
-    given = [worker.submit(model.answer, rows, len(rows)) for rows in (["a", "b"], ["c"], ["d", "e"])]
+    given = [worker.submit(rows, len(rows)) for rows in (["a", "b"], ["c"], ["d", "e"])]
     model.may.set()
     assert [one.result(10) for one in given] == [["a", "b"], ["c"], ["d", "e"]]
     assert model.together == [["first"], ["a", "b", "c", "d", "e"]]
@@ -57,7 +57,7 @@ def test_requests_that_wait_are_computed_together_and_each_gets_its_own_answers(
 
 def test_no_more_are_computed_together_than_have_room(worker: Worker, model: Model) -> None:
     busy(worker, model)
-    given = [worker.submit(model.answer, [row], 5) for row in range(5)]
+    given = [worker.submit([row], 5) for row in range(5)]
     model.may.set()
     assert [one.result(10) for one in given] == [[row] for row in range(5)]
     assert model.together[1:] == [[0, 1], [2, 3], [4]]
@@ -68,11 +68,11 @@ def test_clients_that_wait_together_are_computed_together_again(
 ) -> None:
     monkeypatch.setattr(module, "SECONDS_TO_GATHER", 60)
     first = busy(worker, model)
-    given = [worker.submit(model.answer, [row], 5) for row in ("a", "b")]
+    given = [worker.submit([row], 5) for row in ("a", "b")]
     model.may.set()
     first.result(10)
     assert [one.result(10) for one in given] == [["a"], ["b"]]
-    again = [worker.submit(model.answer, [row], 5) for row in ("c", "d")]
+    again = [worker.submit([row], 5) for row in ("c", "d")]
     assert [one.result(10) for one in again] == [["c"], ["d"]]
     assert model.together == [["first"], ["a", "b"], ["c", "d"]]
 
@@ -81,31 +81,21 @@ def test_a_client_alone_waits_for_no_other(worker: Worker, model: Model, monkeyp
     monkeypatch.setattr(module, "SECONDS_TO_GATHER", 60)
     model.may.set()
     for row in ("a", "b", "c"):
-        assert worker.submit(model.answer, [row], 1).result(10) == [row]
+        assert worker.submit([row], 1).result(10) == [row]
 
 
 def test_what_fails_spoils_no_other_request(worker: Worker, model: Model) -> None:
     busy(worker, model)
-    given = [worker.submit(model.answer, [row], 1) for row in ("a", "bad", "b")]
+    given = [worker.submit([row], 1) for row in ("a", "bad", "b")]
     model.may.set()
     assert (given[0].result(10), given[2].result(10)) == (["a"], ["b"])
     with pytest.raises(RuntimeError):
         given[1].result(10)
 
 
-def test_requests_of_another_kind_are_computed_apart(worker: Worker, model: Model) -> None:
-    other = Model()
-    other.may.set()
-    busy(worker, model)
-    given = [worker.submit(each.answer, [row], 1) for row, each in enumerate((model, other, model))]
-    model.may.set()
-    assert [one.result(10) for one in given] == [[0], [1], [2]]
-    assert (model.together[1:], other.together) == ([[0, 2]], [[1]])
-
-
 def test_a_request_that_nobody_waits_for_is_not_computed(worker: Worker, model: Model) -> None:
     busy(worker, model)
-    left, stays = (worker.submit(model.answer, [row], 1) for row in ("left", "stays"))
+    left, stays = (worker.submit([row], 1) for row in ("left", "stays"))
     left.cancel()
     model.may.set()
     assert stays.result(10) == ["stays"]
@@ -113,9 +103,9 @@ def test_a_request_that_nobody_waits_for_is_not_computed(worker: Worker, model: 
 
 
 def test_a_worker_that_closes_answers_those_that_wait(model: Model) -> None:
-    worker = Worker(tokens=10)
+    worker = Worker(model.answer, tokens=10)
     busy(worker, model)
-    waits = worker.submit(model.answer, ["waits"], 1)
+    waits = worker.submit(["waits"], 1)
     model.may.set()
     worker.close(10)
     assert waits.result(0) == ["waits"]
