@@ -9,7 +9,7 @@ from support.browser import CONTRAST, in_a_browser
 from finetune.commands.view.encoder import loaded_encoder
 from finetune.commands.view.look import look
 from finetune.commands.view.page import render_view
-from finetune.commands.view.word_vectors import sentences_of, typed_sentences
+from finetune.commands.view.word_vectors import sentences_of
 
 pytestmark = pytest.mark.slow
 
@@ -61,7 +61,7 @@ return found;
 def page(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path) -> Path:
     file = tmp_path_factory.mktemp("view") / "view.html"
     texts = ["the bank </script><script>wrong.push(1)</script> sat", "a dog & bank"]
-    found = [*sentences_of("bank", None), *typed_sentences("bank", texts)]
+    found = sentences_of("bank", None, texts)
     inside = look(loaded_encoder(str(tiny_bert), out=file.parent), texts, "bank", found)
     file.write_text(render_view(inside), encoding="utf-8")
     return file

@@ -147,7 +147,8 @@ class Endpoints:
         numbered = zip(rows, tokens, ends, strict=True)
         for _, part in groupby(numbered, key=lambda row: row[2] // self.limits.tokens):
             some, sizes, _ = zip(*part, strict=True)
-            found += await asyncio.wrap_future(self.worker.submit(some, sum(sizes)))
+            answers: list[Any] = await asyncio.wrap_future(self.worker.submit(some, sum(sizes)))
+            found += answers
         return found
 
     async def _unless_left(self, request: Request, work: Coroutine[Any, Any, list[Any]]) -> list[Any]:

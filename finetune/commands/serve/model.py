@@ -81,9 +81,9 @@ class ServedModel:
     def example(self) -> dict[str, Any]:
         """A row that it can read, by its columns."""
         columns = names_read(self.predictor)[0]
-        row: dict[str, Any] = {name: "a text" if n == 1 else f"text {n}" for n, name in enumerate(columns, start=1)}
+        row: dict[str, Any] = {name: f"text {number}" for number, name in enumerate(columns, start=1)}
         if self.has_choices and len(row) == 2:  # the context, and a list of choices
-            row[columns[-1]] = ["a text", "another text"]
+            row[columns[-1]] = ["text 2", "text 3"]
         return row | {name: [0, 1] for name in self.layout.marked}
 
     def about(self, *, examples: bool) -> dict[str, Any]:

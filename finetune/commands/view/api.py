@@ -54,11 +54,11 @@ def view(
     with quiet():
         from finetune.commands.view.encoder import loaded_encoder
         from finetune.commands.view.look import EXAMPLE, look
-        from finetune.commands.view.word_vectors import sentences_of, typed_sentences, word_of
+        from finetune.commands.view.word_vectors import sentences_of, word_of
 
         typed = [one for one in (text, second) if one is not None]
         chosen = word_of(typed) if word is None else word
-        found = [*sentences_of(chosen, sentences), *typed_sentences(chosen, typed)]
+        found = sentences_of(chosen, sentences, typed)
         encoder = loaded_encoder(model_name(model), out=Path(out))
         write_page(render_view(look(encoder, typed or EXAMPLE, chosen, found), language=lang), file)
     show_page(file)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from scipy.special import entr
 from torch import Tensor, nn
 
 from finetune.commands.view.encoder import Encoder
@@ -34,14 +35,13 @@ class HeadWeights:
     @property
     def entropy(self) -> np.ndarray:
         """Mean entropy of a token's weights in bits, `(layers, heads)`: 0 for one token, log2 of all for all alike."""
-        logs = np.log2(np.where(self.weights > 0, self.weights, 1))
-        return np.asarray(-(self.weights * logs).sum(-1).mean(-1))
+        return np.asarray(entr(self.weights).sum(-1).mean(-1) / np.log(2))
 
     @property
     def apart(self) -> np.ndarray:
         """How many tokens lie between two `(tokens, tokens)`."""
         places = np.arange(len(self.special))
-        return np.abs(places[:, None] - places[None])
+        return np.asarray(np.abs(places[:, None] - places[None]))
 
     @property
     def distance(self) -> np.ndarray:
@@ -160,7 +160,7 @@ def token_inputs(encoder: Encoder, texts: Sequence[str], inputs: dict[str, Any])
         ids=ids.tolist(),
         numbers=numbers,
         words=words,
-        unknown=(ids == encoder.tokenizer.unk_token_id).tolist() if encoder.tokenizer.unk_token else [False] * len(ids),
+        unknown=[number == encoder.tokenizer.unk_token_id for number in ids.tolist()],
         parts={name: part.numpy() for name, part in parts.items()},
         given=given.numpy(),
     )

@@ -12,8 +12,6 @@ from finetune.analysis.pages.templates import templates_of
 from finetune.errors import UserError
 
 if TYPE_CHECKING:
-    from markupsafe import Markup
-
     from finetune.commands.view.look import Inside, TokenInputs
     from finetune.commands.view.word_vectors import WordVectors
 
@@ -40,24 +38,19 @@ def require_language(lang: str | None) -> None:
 
 def render_view(inside: "Inside", *, language: str | None = None) -> str:
     """The page as HTML. Raises UserError without jinja2."""
-    templates = templates_of(PACKAGE)
-    templates.filters["filled"] = _filled
-    return templates.get_template("page.html.j2").render(
-        inside=inside,
-        data=_page_data(inside) | {"language": language},
-        language=language or LANGUAGES[0],
-        parts=PARTS,
-        scripts=SCRIPTS,
-        languages=LANGUAGES,
-        captions=captions()["page"],
+    return (
+        templates_of(PACKAGE)
+        .get_template("page.html.j2")
+        .render(
+            inside=inside,
+            data=_page_data(inside) | {"language": language},
+            language=language or LANGUAGES[0],
+            parts=PARTS,
+            scripts=SCRIPTS,
+            languages=LANGUAGES,
+            captions=captions()["page"],
+        )
     )
-
-
-def _filled(text: str, **values: Any) -> "Markup":
-    """A text of the page, which is HTML, with values, which are not."""
-    from markupsafe import Markup
-
-    return Markup(text).format(**values) if values else Markup(text)
 
 
 def _page_data(inside: "Inside") -> dict[str, Any]:

@@ -56,8 +56,10 @@ def built_in_words() -> list[str]:
     return sorted(Path(file.name).stem for file in BUILT_IN.iterdir() if file.name.endswith(".tsv"))
 
 
-def sentences_of(word: str, lines: str | Path | Sequence[str] | None) -> list[MarkedSentence]:
-    """The sentences with a word: of a file or of lines, else ours.
+def sentences_of(
+    word: str, lines: str | Path | Sequence[str] | None, typed: Sequence[str] = ()
+) -> list[MarkedSentence]:
+    """The sentences with a word: of a file or of lines, else ours; then those that the user typed.
 
     Raises UserError for a file that cannot be read, too few sentences that have the word, and a word that we have not.
     """
@@ -78,12 +80,7 @@ def sentences_of(word: str, lines: str | Path | Sequence[str] | None) -> list[Ma
             f"{source}: {len(found)} of its lines have the word '{word}'",
             f"Give at least {FEWEST_SENTENCES} sentences with it",
         )
-    return found[:MOST_SENTENCES]
-
-
-def typed_sentences(word: str, texts: Sequence[str]) -> list[MarkedSentence]:
-    """The user's texts that have the word."""
-    return [marked for text in texts if (marked := _marked(text, word, None))]
+    return [*found[:MOST_SENTENCES], *filter(None, (_marked(text, word, None) for text in typed))]
 
 
 def word_of(texts: Sequence[str]) -> str:
