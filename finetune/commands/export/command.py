@@ -59,9 +59,8 @@ def _print_check(found: Export) -> None:
     assert check is not None  # an export is checked before it is there
     facts = {"size": f"{size_words(found.size)}, of the run {size_words(found.size_before)}"}
     if (score := check.score) is not None:
-        tested = (
-            "" if score.interval is None else " (95 %: {:+.1f} to {:+.1f}, p {:.4f})".format(*score.interval, score.p)
-        )
+        interval = "" if score.interval is None else " to ".join(f"{each:+.1f}" for each in score.interval)
+        tested = f" (95 %: {interval}, p {score.p:.4f})" if interval else ""
         facts[score.metric] = f"{score.export:.1f}, of the run {score.run:.1f}: {score.difference:+.1f}{tested}"
     facts["answers alike"] = f"{check.equal:,} of {check.rows:,}"
     facts["logits"] = f"differ by {check.largest_difference:.2g} at most"

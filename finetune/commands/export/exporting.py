@@ -34,6 +34,7 @@ from finetune.runs.events import Note, Watcher, Working
 from finetune.runs.folder import RunFolder
 from finetune.runs.lookup import find_run, named_run
 from finetune.runs.predictions import read_predictions
+from finetune.runs.record_files import load_record
 from finetune.task_types.parts import Answer
 from finetune.task_types.prediction_lines import row_of_line
 from finetune.task_types.prepare import load_splits
@@ -64,7 +65,9 @@ def export_model(
     """Writes the folder of an export. Raises UserError where it does not answer as the run does, and writes nothing."""
     named = None if task is None else find(task)
     predictor = load_predictor(model, task=named, out=out, watch=watch, device="cpu")
-    if predictor.torch_engine.pretrains:
+    trained, engine = predictor.folder, predictor.torch_engine
+    assert trained is not None
+    if engine.pretrains:
         raise UserError(f"{model} predicts words of a text, and is not exported", "Fine-tune it first, with model=RUN")
     run = find_run(str(Path(model).parent), out) if Path(model).name == "model" else named_run(model, out)
     rows = _dev_rows(predictor, run, source, named=named)
@@ -77,7 +80,9 @@ def export_model(
                 task=predictor.task.name, run=model if run is None else run.path.name,
                 fingerprint=predictor.fingerprint, temperature=temperature,
             )  # fmt: skip
-            made = _write_graph(predictor, scratch, about, tolerance=tolerance if int8 else None, watch=watch)
+            made = _write_graph(
+                trained, predictor.task, scratch, about, tolerance=tolerance if int8 else None, watch=watch
+            )
             _describe(scratch, made)
             watch(Working(f"checking {so_many(len(rows))}"))
             check, changed, close = checked_export(predictor, load_predictor(scratch, task=named), rows, run)
@@ -94,15 +99,14 @@ def export_model(
         why = error.strerror or first_line(error)
         raise UserError(f"{folder}: cannot be written ({why})", "Free space, or name another folder") from error
     notes = []
-    if (precision := predictor.engine.computes_in[1]) not in ("no", "fp32"):
+    if (precision := engine.computes_in[1]) not in ("no", "fp32"):
         notes = [f"the export is compared with the run in fp32; here the run predicts in {precision}"]
         watch(Note(notes[0]))
-    size, before = _size(folder, "model.*"), _size(predictor.folder, "*.safetensors", "pytorch_model*.bin")
+    size, before = _size(folder, "model.*"), _size(trained, "*.safetensors", "pytorch_model*.bin")
     return Export(folder=folder, facts=made, size=size, size_before=before, changed=changed, notes=notes)
 
 
-def _size(folder: Path | None, *patterns: str) -> int:
-    assert folder is not None
+def _size(folder: Path, *patterns: str) -> int:
     return sum(file.stat().st_size for pattern in patterns for file in folder.glob(pattern))
 
 
@@ -113,7 +117,7 @@ def _dev_rows(predictor: Predictor, run: RunFolder | None, source: Source, *, na
     `named`.
     """
     if run is not None:
-        lines = read_predictions(run.predictions(run.record().first_split), without=("n_best",))
+        lines = read_predictions(run.predictions(load_record(run.record_file).first_split), without=("n_best",))
         return [row_of_line(predictor.task, line, run.path) for line in lines]
     if named is None and predictor.layout is not None:
         raise UserError(
@@ -125,17 +129,16 @@ def _dev_rows(predictor: Predictor, run: RunFolder | None, source: Source, *, na
 
 
 def _write_graph(
-    predictor: Predictor, scratch: Path, source: facts.ExportSource, *, tolerance: float | None, watch: Watcher
+    trained: Path, task: Task, scratch: Path, source: facts.ExportSource, *, tolerance: float | None, watch: Watcher
 ) -> facts.ExportFacts:
     """Writes the graph, in int8 where a `tolerance` is known, and what prediction reads next to it; returns its facts
     but for the check.
     """
-    trained, int8 = predictor.folder, tolerance is not None
-    assert trained is not None
+    int8 = tolerance is not None
     for file in trained.iterdir():
         if file.is_file() and SETTINGS.fullmatch(file.name):
             shutil.copy(file, scratch)
-    model, machine, bits = load_trained(trained, predictor.task.head), facts.this_machine(), None
+    model, machine, bits = load_trained(trained, task.head), facts.this_machine(), None
     watch(Working("tracing"))
     graph = scratch / ("fp32.onnx" if int8 else facts.GRAPH)
     nodes = write_graph(model, graph)

@@ -53,6 +53,8 @@ def write_graph(model: EncoderWithHead, file: Path) -> list[str]:
     example = {IDS: ids, MASK: torch.ones_like(ids).tril(LENGTH - 2), SEGMENTS: torch.zeros_like(ids), POSITIONS: reads}
     axes = {name: {0: "batch", 1: "length"} for name in inputs}
     axes[POSITIONS] = {0: "batch"} if model.head.joins else {0: "batch", 1: "reads"}
+    # The largest has the vectors of words: no encoder has as many positions.
+    embeddings = [(each.num_embeddings, name) for name, each in model.named_modules() if isinstance(each, nn.Embedding)]
     try:
         model.backbone.encoder.set_attn_implementation("eager")
         with libraries_silent(), torch.no_grad():
@@ -60,7 +62,7 @@ def write_graph(model: EncoderWithHead, file: Path) -> list[str]:
                 model.eval(), kwargs={name: example[name] for name in inputs}, dynamo=True, verbose=False,
                 dynamic_shapes={name: axes[name] for name in inputs}, input_names=inputs, output_names=[LOGITS],
             )  # fmt: skip
-            nodes = _name_layers(program.model, words=_largest_embedding(model))
+            nodes = _name_layers(program.model, words=max(embeddings)[1])
             program.save(file)
     except (*THEIRS, OSError):
         raise
@@ -96,12 +98,6 @@ def libraries_silent() -> Iterator[None]:
             yield
     finally:
         logging.disable(before)
-
-
-def _largest_embedding(model: EncoderWithHead) -> str:
-    """The name of the module that has the vectors of words: no encoder has as many positions."""
-    embeddings = [(each.num_embeddings, name) for name, each in model.named_modules() if isinstance(each, nn.Embedding)]
-    return max(embeddings, default=(0, ""))[1]
 
 
 def _name_layers(graph: Any, *, words: str) -> list[str]:
