@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from finetune.commands.compare.api import compare
     from finetune.commands.evaluate.api import evaluate
     from finetune.commands.export.api import export
-    from finetune.commands.export.result import Export
+    from finetune.commands.export.plan import Export
     from finetune.commands.features.api import Features, features
     from finetune.commands.label_errors.api import label_errors
     from finetune.commands.label_next.api import NextRows, label_next
@@ -92,7 +92,7 @@ _HOMES = {  # modules with what they give, imported when a name is first used, s
     "commands.compare.api": ("compare",),
     "commands.evaluate.api": ("evaluate",),
     "commands.export.api": ("export",),
-    "commands.export.result": ("Export",),
+    "commands.export.plan": ("Export",),
     "commands.features.api": ("Features", "features"),
     "commands.label_errors.api": ("label_errors",),
     "commands.label_next.api": ("NextRows", "label_next"),
