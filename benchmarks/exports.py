@@ -43,11 +43,14 @@ if sys.argv[5]:
     from finetune.models.device import build_accelerator
     accelerator = build_accelerator(torch.device("cpu"), sys.argv[5])
     predictor = replace(predictor, engine=replace(predictor.engine, accelerator=accelerator))
-from finetune.commands.export.rows import checked_rows, run_to_export
-from finetune.data.source import source_of
+from finetune.runs.lookup import require_run
+from finetune.runs.predictions import read_predictions
+from finetune.runs.record_files import load_record
+from finetune.task_types.prediction_lines import row_of_line
 from pathlib import Path
-run = run_to_export(sys.argv[2], Path("results"))
-rows = checked_rows(predictor, run, source_of(None))[: int(sys.argv[3]) or None]
+run = require_run(sys.argv[2], Path("results"))
+lines = read_predictions(run.predictions(load_record(run.record_file).first_split), without=("n_best",))
+rows = [row_of_line(predictor.task, line, run.path) for line in lines][: int(sys.argv[3]) or None]
 predictor.answers(rows[:8])
 begun = time.perf_counter()
 predictor.answers(rows)

@@ -25,7 +25,7 @@ from measuring import Meter, fresh
 from pretraining_job import Job, Result, train_ours
 from transformers import BertForMaskedLM, DataCollatorForLanguageModeling, PrinterCallback, TrainingArguments
 
-from finetune.data.documents import Documents
+from finetune.data.documents import read_documents
 from finetune.data.source import Source
 from finetune.inference.feature_batches import stepped
 from finetune.models.encoder_sizes import size_of
@@ -72,7 +72,7 @@ def train_theirs(job: Job) -> Result:
 def _lines(text: Path, tokenizer: Any) -> Any:
     """The ids of each line between special tokens, from the start again where the text ends."""
     while True:
-        for document in Documents(text):
+        for document in read_documents(text):
             yield from tokenizer(list(document.lines))["input_ids"]
 
 

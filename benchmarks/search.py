@@ -12,7 +12,6 @@ import json
 import math
 import random
 import shutil
-import statistics
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,6 @@ from filelock import FileLock
 
 import finetune
 from finetune.data.atomic import write_atomically
-from finetune.runs.folder import RunFolder
 from finetune.runs.record_files import load_record
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -66,24 +64,23 @@ def searches(task: str, method: str, trials: int, shared: dict[str, Any]) -> lis
 def measured(found: Sequence[finetune.Search]) -> dict[str, Any]:
     """The winner's scores, and what was trained."""
     metric = found[0].metric
-    best = max(found, key=lambda one: metric.rank(statistics.fmean(one.winner.scores)))
-    trials = [trial for one in found for trial in one.ranked]
+    best = max(found, key=lambda one: metric.rank(one.summary.mean))
     assert best.held_out is not None
     return {
         "metric": metric.name,
-        "dev": statistics.fmean(best.winner.scores),
+        "dev": best.summary.mean,
         "optimism": best.optimism,
-        "held_out": best.held_out.summary.mean,
-        "held_out_sd": best.held_out.summary.sd,
-        "settings": best.winner.settings,
-        "trials": len(trials),
-        "epochs": sum(epochs_of(one, run) for one in found for trial in one.ranked for run in trial.runs),
+        "held_out": best.held_out.mean,
+        "held_out_sd": best.held_out.sd,
+        "settings": best.settings,
+        "trials": sum(len(one.trials) for one in found),
+        "epochs": epochs_of(found[0].run.out),
     }
 
 
-def epochs_of(found: finetune.Search, run: str) -> int:
-    """The number of epochs of a run of a search."""
-    return len(load_record(RunFolder.of(found.out, found.records[0].task, run).record_file).epochs)
+def epochs_of(runs: Path) -> int:
+    """The number of epochs of all runs of a method."""
+    return sum(len(load_record(file).epochs) for file in runs.glob("*/*/record.json"))
 
 
 def main() -> None:

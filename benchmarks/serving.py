@@ -15,6 +15,7 @@ import os
 import random
 import re
 import signal
+import socket
 import statistics
 import subprocess
 import sys
@@ -151,7 +152,6 @@ def one_call_a_request(run: str) -> None:
     import uvicorn
     from fastapi import FastAPI
 
-    from finetune.commands.serve.running import bound_socket
     from finetune.inference.predictor import load_predictor
 
     predictor = load_predictor(run)
@@ -162,7 +162,7 @@ def one_call_a_request(run: str) -> None:
 
     app.post("/predict")(predict)
     app.get("/health")(lambda: {})
-    with bound_socket("127.0.0.1", 0) as bound:
+    with socket.create_server(("127.0.0.1", 0)) as bound:
         print(f"http://127.0.0.1:{bound.getsockname()[1]}", flush=True)
         uvicorn.Server(uvicorn.Config(app, log_config=None)).run(sockets=[bound])
 

@@ -19,11 +19,10 @@ if TYPE_CHECKING:
     from finetune.commands.compare.api import compare
     from finetune.commands.evaluate.api import evaluate
     from finetune.commands.export.api import export
-    from finetune.commands.export.result import Export
+    from finetune.commands.export.plan import Export
     from finetune.commands.features.api import Features, features
     from finetune.commands.label_errors.api import label_errors
-    from finetune.commands.label_next.api import label_next
-    from finetune.commands.label_next.result import NextRows
+    from finetune.commands.label_next.api import NextRows, label_next
     from finetune.commands.ls.api import Listing, ls
     from finetune.commands.ls.board import Leaderboard
     from finetune.commands.push.api import push
@@ -93,11 +92,10 @@ _HOMES = {  # modules with what they give, imported when a name is first used, s
     "commands.compare.api": ("compare",),
     "commands.evaluate.api": ("evaluate",),
     "commands.export.api": ("export",),
-    "commands.export.result": ("Export",),
+    "commands.export.plan": ("Export",),
     "commands.features.api": ("Features", "features"),
     "commands.label_errors.api": ("label_errors",),
-    "commands.label_next.api": ("label_next",),
-    "commands.label_next.result": ("NextRows",),
+    "commands.label_next.api": ("NextRows", "label_next"),
     "commands.ls.api": ("Listing", "ls"),
     "commands.ls.board": ("Leaderboard",),
     "commands.push.api": ("push",),

@@ -17,7 +17,15 @@ GONE: dict[str, tuple[str, str]] = {
     "objective=mlm-sbo": ("predicted masked spans from the tokens around them", "Set objective=mlm"),
     "objective=mlm-sop": ("learned the order of two texts", "Set objective=mlm-nsp"),
     "objective=rtd": ("told which tokens a generator had replaced", "Set objective=mlm"),
+    "held_out.fold": (
+        "chose another part of the training rows to hold out",
+        "Leave it out, and hold out others with another held_out.seed",
+    ),
     "openvino": ("was an engine of exports", "Export the run again, as an ONNX graph: finetune export RUN -o FOLDER"),
+    "report --explain": (
+        "showed what words add to predictions",
+        "Leave it out: finetune explain RUN --row ID explains a row, by its id on the page",
+    ),
     "search --on": ("trained the runs of a trial at once", "Leave it out: the search finds the same settings"),
     "serve --on": ("answered from replicas of Ray", "Leave it out, and start `finetune serve` on each machine"),
     "sgd": ("was stochastic gradient descent with momentum", "Train with train.solver=adam or train.solver=radam"),
@@ -114,6 +122,10 @@ GONE: dict[str, tuple[str, str]] = {
         "Leave it out; texts that you change yourself are predicted by finetune predict RUN FILE",
     ),
     "--sbatch": ("was for `--on slurm`", "Write the options into an sbatch script that starts the same command"),
+    "label-next --random": (
+        "chose a share of the rows at random",
+        "Leave it out, or draw rows with pandas: df.sample(200)",
+    ),
     "label-next --to": ("wrote rows for a labelling tool", "Write .csv or .jsonl, which labelling tools import"),
     "--together": (
         "trained several tasks on one encoder",
@@ -127,6 +139,7 @@ GONE: dict[str, tuple[str, str]] = {
 
 # Settings that are gone, with the value that they had when nobody set them: recipes in records hold every setting.
 DEFAULTS: dict[str, Any] = {
+    "held_out.fold": 0,
     "options.generator_size": 0.25,
     "options.replace": [0.8, 0.1, 0.1],
     "together": {"tasks": [], "sampling": "proportion", "weights": {}},

@@ -12,10 +12,10 @@ from pathlib import Path
 
 from finetune.data import Source
 from finetune.data.atomic import write_atomically
-from finetune.data.documents.document import filled_lines
+from finetune.data.documents import filled_lines
 from finetune.storage.cache import entry
 from finetune.task_types import Rows, Task, TextTask
-from finetune.task_types.pretraining.reader import CorpusReader
+from finetune.task_types.pretraining.own import CorpusReader
 from finetune.tasks import codah, conll, glue, korean, squad, swag
 
 

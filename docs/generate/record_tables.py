@@ -12,11 +12,9 @@ from finetune.analysis.form import Cells, Form, markdown_table
 from finetune.cli.console import Terminal
 from finetune.cli.run_facts import print_verdicts
 from finetune.cli.run_tables import print_record
-from finetune.commands.report.text import score_text
-from finetune.commands.table.columns import score_words
 from finetune.commands.table.declaration import load_table
+from finetune.commands.table.forms import SIMPLE, paper_form, score_words
 from finetune.commands.table.lines import lines_of
-from finetune.commands.table.paper_form import SIMPLE, paper_form
 from finetune.runs.recipe import Recipe
 from finetune.runs.record import RunRecord
 from finetune.runs.seeds import summarised
@@ -138,7 +136,7 @@ def own_data_table(records: list[RunRecord], check: dict[str, Any], predict: lis
             metric = run.metric(run.headline)
             ours, best = metric.shown(run.scores["dev"][metric.name]), run.best_baseline("dev", metric.name)
             rows = sum(run.rows.values())
-            lines.append([name, f"{rows:,}", metric.name, ours, score_text(best, metric)])
+            lines.append([name, f"{rows:,}", metric.name, ours, "" if best is None else metric.shown(best)])
     scores, lines = markdown_table(head, lines), []
     speeds = [("check", check["rows"], check["seconds"], check["peak_gigabytes"])]
     speeds += [
@@ -158,7 +156,7 @@ def ablations_table(records: list[RunRecord]) -> str:
         for line in lines_of(load_table(table), records):
             if line.dev is not None:
                 fails = "" if line.failed is None else str(line.failed)
-                cells = [f"{title}{line.name}", line.metric.name, str(line.dev.n), fails]
+                cells = [f"{title}{line.row.name}", line.metric.name, str(line.dev.n), fails]
                 cells += [score_words(each, line.metric) for each in (line.dev, line.test)]
                 lines.append(cells)
     return markdown_table(head, lines)

@@ -175,24 +175,23 @@ class Run:
         return load(self.folder, out=self.out)
 
     @plainly
-    def report(self, path: str | Path = "report.html", *, explain: int = 0, force: bool = False) -> Path:
+    def report(self, path: str | Path = "report.html", *, force: bool = False) -> Path:
         """Writes an HTML report of all runs, and in a notebook shows it.
 
         Example: `run.report("reviews.html")`
 
         Args:
             path: The file to write.
-            explain: Show what words add, for so many confident errors and some right rows; this loads the model.
             force: Replace a file that we did not write.
 
         Returns:
             The path of the file.
 
         Raises:
-            UserError: Without the extra `report` (or `explain`, if asked for), or if the file cannot be written.
+            UserError: Without the extra `report`, or if the file cannot be written.
         """
         write = command("report").report
-        return Path(write(*self.folders, path=path, explain=explain, out=self.out, force=force))
+        return Path(write(*self.folders, path=path, out=self.out, force=force))
 
     def __repr__(self) -> str:
         first = self.records[0]

@@ -1,7 +1,6 @@
 """Tables of runs: one run's scores, a list of runs, groups of seeds, the best of several settings."""
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from rich.text import Text
 
@@ -9,7 +8,7 @@ from finetune.analysis.published import published_for
 from finetune.analysis.recorded_models import COLUMNS, SIZE, OldAndNew, compared_cells, old_and_new
 from finetune.cli.console import Terminal, as_plain_text
 from finetune.cli.options import note_line
-from finetune.cli.tables import CellRow, Column, FittedTable, columns, short_model
+from finetune.cli.tables import Column, FittedTable, TextCell, columns, table_from_cells, to_the_minute
 from finetune.cli.terminal import one_line
 from finetune.data.messages import noun, so_many
 from finetune.metrics.scores import plain_metrics
@@ -23,6 +22,7 @@ from finetune.runs.seeds import by_setting, differing_settings, failed, shared_e
 from finetune.runs.verdict import interval_of
 from finetune.task_types.tagging.intent.row import PREFIX
 
+CONSTANT = "no better than constant"  # runs, as `failed` counts them
 TAG_BASELINE = "most-frequent-tag"  # which every tagging task has
 
 
@@ -46,20 +46,15 @@ def print_record(console: Terminal, record: RunRecord, *, printed: set[str] | No
 def record_table(record: RunRecord) -> FittedTable:
     """A run's scores next to its baselines and published scores of the same model and split."""
     metrics = plain_metrics(record.scores[record.first_split])
-    shown = {metric: record.metric(metric).shown for metric in metrics}
-    rows: list[CellRow] = []
+    rows: list[Mapping[str, TextCell]] = []
     for split, scores in record.scores.items():
-        rows.append((split, "this run", *(Text(shown[metric](scores[metric]), "bold") for metric in metrics)))
-        for method, given in record.baselines[split].items():
-            rows.append((split, method, *(shown[metric](given[metric]) for metric in metrics)))
-        for anchor in published_for(record, split):
-            cells = (shown[metric](anchor.score) if metric == anchor.metric else "" for metric in metrics)
-            rows.append((split, f"published: {anchor.source}", *cells))
-    return FittedTable(
-        title=one_line(f"{record.task}, run {record.id} ({record.model})"),
-        columns=[Column(name="split"), Column(name="method", words=True), *columns(*metrics, right=metrics)],
-        rows=rows,
-    )
+        anchors = [(f"published: {one.source}", {one.metric: one.score}) for one in published_for(record, split)]
+        for method, given in [("this run", scores), *record.baselines[split].items(), *anchors]:
+            shown = {name: record.metric(name).shown(given[name]) if name in given else "" for name in metrics}
+            bold = {name: Text(text, "bold" if given is scores else "") for name, text in shown.items()}
+            rows.append({"split": split, "method": method, **bold})
+    title = one_line(f"{record.task}, run {record.id} ({record.model})")
+    return table_from_cells(title, rows, right=metrics, words=["method"])
 
 
 def labels_table(record: RunRecord) -> FittedTable | None:
@@ -67,18 +62,20 @@ def labels_table(record: RunRecord) -> FittedTable | None:
 
     Those on the old dev of `keep_labels` are in `old_and_new_table`.
     """
-    named = [name.rsplit("/", 1) for name in record.scores[record.first_split] if "/" in name]
-    labels, metrics = list(dict.fromkeys(g for g, _ in named)), list(dict.fromkeys(m for _, m in named))
+    names = [name.rpartition("/") for name in record.scores[record.first_split] if "/" in name]
+    labels, metrics = ([*dict.fromkeys(name[part] for name in names)] for part in (0, 2))
+    tagged = any(TAG_BASELINE in given for given in record.baselines.values())
+    kind = "entity type" if tagged and not any(label.startswith(PREFIX) for label in labels) else "label"
     rows = []
     for split, scores in record.scores.items():
         for label in labels if split != OLD_DEV else ():
-            names = [f"{label}/{metric}" for metric in metrics]
-            shown = (record.metric(name).shown(scores[name]) if name in scores else "" for name in names)
-            rows.append((split, label, *shown))
-    tagged = any(TAG_BASELINE in given for given in record.baselines.values())
-    kind = "entity type" if tagged and not any(label.startswith(PREFIX) for label in labels) else "label"
-    headings = [Column(name="split"), Column(name=kind), *columns(*metrics, right=metrics)]
-    return FittedTable(title=f"by {kind}", columns=headings, rows=rows) if labels else None
+            given = {metric: scores.get(f"{label}/{metric}") for metric in metrics}
+            shown = {
+                metric: "" if score is None else record.metric(f"{label}/{metric}").shown(score)
+                for metric, score in given.items()
+            }
+            rows.append({"split": split, kind: label, **shown})
+    return table_from_cells(f"by {kind}", rows, right=metrics) if labels else None
 
 
 def compared_table(record: RunRecord) -> FittedTable:
@@ -99,37 +96,28 @@ def old_and_new_table(found: OldAndNew) -> FittedTable | None:
 def latest_table(runs: Sequence[ListedRun]) -> FittedTable:
     """A table with one line per task: how many runs it has, and the latest of them."""
     latest = {run.task: run for run in sorted(runs, key=lambda run: run.finished)}
-    count = Counter(run.task for run in runs)
     rows = [
-        (task, str(count[task]), run.id, run.model, _headline_score(run), run.finished)
-        for task, run in sorted(latest.items(), key=lambda one: one[1].finished)
-    ]
-    finished = Column(name="finished", short=_to_the_minute)
-    headings = [Column(name="task"), *columns("runs", "latest", right=["runs"]), MODEL, *columns("score")]
+        {
+            "task": run.task, "runs": str(sum(other.task == run.task for other in runs)), "latest": run.id,
+            "model": run.model, "score": _headline_score(run), "finished": run.finished,
+        }
+        for run in sorted(latest.values(), key=lambda run: run.finished)
+    ]  # fmt: skip
     note = "all runs of a task: `finetune ls TASK`; its models and settings compared: `finetune ls TASK --board`"
-    return FittedTable(title="runs by task", columns=[*headings, finished], rows=rows, notes=[note])
+    return table_from_cells("runs by task", rows, right=["runs"], notes=[note])
 
 
 def runs_table(runs: Sequence[ListedRun], *, title: str = "runs") -> FittedTable:
     """A table with one line per run; its settings are those in which the runs of a task differ."""
     rows = [
-        (
-            run.task,
-            run.id,
-            run.model,
-            "" if run.lineage is None else run.lineage.brief,
-            as_plain_text(settings),
-            str(run.recipe.seed),
-            _headline_score(run),
-            run.finished,
-        )
+        {
+            "task": run.task, "id": run.id, "model": run.model, "encoder": run.lineage.brief if run.lineage else "",
+            "settings": as_plain_text(settings), "seed": str(run.recipe.seed), "score": _headline_score(run),
+            "finished": run.finished,
+        }
         for run, settings in zip(runs, listed_differences(runs), strict=True)
-    ]
-    finished = Column(name="finished", short=_to_the_minute)
-    first = [Column(name="task"), Column(name="id"), MODEL]
-    words = [Column(name="encoder", words=True), Column(name="settings", words=True)]
-    headings = [*first, *words, *columns("seed", "score"), finished]
-    return FittedTable(title=title, columns=headings, rows=rows)
+    ]  # fmt: skip
+    return table_from_cells(title, rows)
 
 
 def _headline_score(run: ListedRun) -> str:
@@ -139,90 +127,59 @@ def _headline_score(run: ListedRun) -> str:
 def interrupted_table(runs: Iterable[InterruptedRun]) -> FittedTable:
     """A line per run without a record: how far it came, and what it resumes from."""
     rows = [
-        (
-            run.task,
-            run.id,
-            f"{run.update:,} of {run.updates:,}" if run.updates else "none",
-            f"{run.epoch} of {run.epochs}" if run.epoch else "",
-            f"update {run.checkpoint:,}" if run.checkpoint else "none",
-            _to_the_minute(run.last),
-            "running" if run.running else "",
-        )
+        {
+            "task": run.task, "id": run.id, "update": _of(run.update, run.updates) if run.updates else "none",
+            "epoch": _of(run.epoch, run.epochs) if run.epoch else "",
+            "checkpoint": f"update {run.checkpoint:,}" if run.checkpoint else "none",
+            "last written": to_the_minute(run.last), "now": "running" * run.running,
+        }
         for run in runs
-    ]
-    headings = [Column(name="task"), *columns("id", "update", "epoch", "checkpoint", "last written", "now")]
+    ]  # fmt: skip
     note = "the same command as before resumes such a run at its checkpoint, or starts it again where it has none"
-    return FittedTable(title="interrupted runs", columns=headings, rows=rows, notes=[note])
+    return table_from_cells("interrupted runs", rows, notes=[note])
 
 
 def running_table(runs: Iterable[InterruptedRun]) -> FittedTable:
     """A line per training run: its process, progress, rate and time left."""
     rows = [
-        (
-            run.task,
-            run.id,
-            run.where,
-            f"{run.epoch} of {run.epochs}" if run.epoch else "",
-            f"{run.update:,} of {run.updates:,}" if run.updates else "not yet",
-            f"{run.rate:.0f}" if run.rate else "",
-            duration(run.left) if run.rate else "",
-        )
+        {
+            "task": run.task, "id": run.id, "where": run.where,
+            "epoch": _of(run.epoch, run.epochs) if run.epoch else "",
+            "update": _of(run.update, run.updates) if run.updates else "not yet",
+            "examples/s": f"{run.rate:.0f}" if run.rate else "", "left": duration(run.left) if run.rate else "",
+        }
         for run in runs
-    ]
-    headings = [Column(name="task"), *columns("id", "where", "epoch", "update", "examples/s", "left")]
-    return FittedTable(title="running", columns=headings, rows=rows)
+    ]  # fmt: skip
+    return table_from_cells("running", rows)
+
+
+def _of(count: int, of: int) -> str:
+    return f"{count:,} of {of:,}"
 
 
 def summary_table(records: Sequence[RunRecord]) -> FittedTable:
     """For each group of runs that differ only in their seeds: mean, sd, the verdict's 95 % interval (of the
     headline), best, and the runs that are no better than a constant prediction.
     """
-    found = by_setting(records)
-    numbers = ("mean", "sd", "95 % interval", "best", "best baseline")
-    headings = [
-        *(Column(name="task"), MODEL, Column(name="settings", words=True)),
-        *columns("runs", CONSTANT, "metric", *numbers, right=(CONSTANT, *numbers)),
-    ]
-    rows = []
-    for group, settings in zip(found, differing_settings([group[0] for group in found]), strict=True):
-        for split in _chosen_on(group[0]):
-            for cells in _summaries(group, split):
-                rows.append((group[0].task, group[0].model, as_plain_text(settings), str(len(group)), *cells))
-    return FittedTable(title="all runs", columns=headings, rows=rows)
-
-
-def _to_the_minute(time: str) -> str:
-    """`2026-11-21 08:53` of `2026-11-21T08:53:12+00:00`."""
-    return time[:16].replace("T", " ")
-
-
-CONSTANT = "no better than constant"  # runs, as `failed` counts them
-MODEL = Column(name="model", names=True, short=short_model)
-
-
-def _chosen_on(record: RunRecord) -> list[str]:
-    """The dev splits (MNLI has two); for a task without any, its first split."""
-    return [split for split in record.scores if split.startswith("dev")] or [record.first_split]
-
-
-def _summaries(group: Sequence[RunRecord], split: str) -> Iterator[list[str]]:
-    """For each metric: failed runs, name, mean, sd, interval, best, and the best baseline."""
-    failures = [failed(record, split) for record in group]
-    for name in plain_metrics(group[0].scores[split]):
-        metric = group[0].metric(name)
-        shown = metric.shown
-        each = summarised([record.scores[split][name] for record in group], metric)
-        interval = interval_of(group, split, name)
-        bases = [base for record in group if (base := record.best_baseline(split, name)) is not None]
-        yield [
-            "" if None in failures else str(sum(map(bool, failures))),
-            f"{split} {name}",
-            shown(each.mean),
-            "" if each.sd is None else shown(each.sd),
-            " to ".join(map(shown, interval or ())),
-            shown(each.best),
-            shown(metric.spacing.mean(bases)) if bases else "",
-        ]
+    groups, rows = by_setting(records), []
+    for group, settings in zip(groups, differing_settings([group[0] for group in groups]), strict=True):
+        first = group[0]
+        splits = [split for split in first.scores if split.startswith("dev")]  # MNLI has two
+        for split in splits or [first.first_split]:
+            failures = [failed(record, split) for record in group]
+            for name in plain_metrics(first.scores[split]):
+                metric, shown = first.metric(name), first.metric(name).shown
+                each = summarised([record.scores[split][name] for record in group], metric)
+                bases = [base for record in group if (base := record.best_baseline(split, name)) is not None]
+                rows.append({
+                    "task": first.task, "model": first.model, "settings": as_plain_text(settings),
+                    "runs": str(len(group)), CONSTANT: "" if None in failures else str(sum(map(bool, failures))),
+                    "metric": f"{split} {name}", "mean": shown(each.mean),
+                    "sd": "" if each.sd is None else shown(each.sd),
+                    "95 % interval": " to ".join(map(shown, interval_of(group, split, name) or ())),
+                    "best": shown(each.best), "best baseline": shown(metric.spacing.mean(bases)) if bases else "",
+                })  # fmt: skip
+    return table_from_cells("all runs", rows, right=[CONSTANT, "mean", "sd", "95 % interval", "best", "best baseline"])
 
 
 def summary_lines(records: Sequence[RunRecord], *, diverged: int = 0) -> list[str]:

@@ -5,7 +5,7 @@ the title. Where none fits, each row is `name: value`. rich's own table has no r
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 LEAST_TEXT = 16  # characters of a column of words
 WORD = re.compile(r"\s*\S+(?: \[\d+\][;,]?)?")  # with the number of its source, such as [1], in the same line
-FORM_WORDS = ("runs", "published dev", "verdict", "published test", "settings", "against baseline")
-FORM_NAMES = ("model", "system")
+WORDS = ("runs", "published dev", "verdict", "published test", "settings", "against baseline", "encoder")
+NAMES = ("model", "system")
 
 TextCell = str | Text
 CellRow = Sequence[TextCell]
@@ -36,7 +36,7 @@ class Column:
     """A column: its heading, and what may be done to make a table fit.
 
     `words` may be wrapped, and `short` gives a shorter form of a cell, of `names` only where no two become the same.
-    One that `stays` is not taken into the title where its cells are equal.
+    One that `stays` is not taken into the title where its cells are equal. `cells` are set when it is printed.
     """
 
     name: str
@@ -45,6 +45,19 @@ class Column:
     names: bool = False
     stays: bool = False
     short: Callable[[str], str] | None = None
+    cells: Sequence[Text] = ()
+
+    @property
+    def texts(self) -> list[str]:
+        """The cells without their styles."""
+        return [cell.plain for cell in self.cells]
+
+    @property
+    def shortened(self) -> "Column":
+        """With the shorter form of each cell."""
+        if self.short is None or (self.names and len({*map(self.short, self.texts)}) < len({*self.texts})):
+            return self
+        return replace(self, cells=[Text(self.short(cell.plain), cell.style) for cell in self.cells])
 
 
 def columns(*names: str, right: Sequence[str] = ()) -> list[Column]:
@@ -55,6 +68,14 @@ def columns(*names: str, right: Sequence[str] = ()) -> list[Column]:
 def short_model(name: str) -> str:
     """`bert-base-uncased` of `google-bert/bert-base-uncased`, and the last folder of a path."""
     return name.rstrip("/").rpartition("/")[2]
+
+
+def to_the_minute(time: str) -> str:
+    """`2026-11-21 08:53` of `2026-11-21T08:53:12+00:00`."""
+    return time[:16].replace("T", " ")
+
+
+SHORT: dict[str, Callable[[str], str]] = {"model": short_model, "system": short_model, "finished": to_the_minute}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,119 +94,100 @@ class FittedTable:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """The first form that fits, with control characters escaped."""
-        headings = [replace(column, name=one_line(column.name)) for column in self.columns]
-        rows = [printable(row) if isinstance(row, str) else [*map(_printable, row)] for row in self.rows]
-        for table in replace(self, columns=headings, rows=rows)._forms():
-            if (widths := table._widths(options.max_width)) is not None:
+        rows = [[cell if isinstance(cell, Text) else Text(printable(cell)) for cell in row] for row in self._rows]
+        whole = [
+            replace(column, name=one_line(column.name), cells=[row[at] for row in rows])
+            for at, column in enumerate(self.columns)
+        ]
+        filled = [column for at, column in enumerate(whole) if at == 0 or any(column.texts)]
+        short = [column.shortened for column in filled]
+        varied = [column for column in short if len({*column.texts}) != 1 or column.right or column.stays]
+        if len(rows) < 2 or not self.headed or not varied:
+            varied = short
+        for shown in (whole, filled, short, varied):
+            if (widths := self._widths(shown, options.max_width)) is not None:
                 break
-        yield from _styled(table.title, "table.title", console, options.max_width)
-        yield from (
-            table._listed(console, options.max_width) if widths is None else table._boxed(console, options, widths)
-        )
-        for note in table.notes:
+        constant = [
+            f"{column.name} {column.texts[0]}".strip() for column in short if column not in shown and column.texts[0]
+        ]
+        common = ", ".join(constant) if shown is varied else ""
+        title = one_line(f"{self.title} ({common})" if self.title and common else self.title or common)
+        yield from _styled(title, "table.title", console, options.max_width)
+        if widths is None:
+            yield from self._listed(console, shown, options.max_width)
+        else:
+            yield from self._boxed(console, options, shown, widths)
+        for note in self.notes:
             yield from _styled(note, "table.caption", console, options.max_width)
 
-    def _forms(self) -> Iterator["FittedTable"]:
-        """The table, then narrower ones."""
-        table = self
-        yield table
-        for change in (FittedTable._without_empty, FittedTable._shortened, FittedTable._without_constant):
-            table = change(table)
-            yield table
+    @property
+    def _rows(self) -> list[CellRow]:
+        return [row for row in self.rows if not isinstance(row, str)]
 
-    def _cells(self) -> list[tuple[TextCell, ...]]:
-        """The cells of each column."""
-        rows = [row for row in self.rows if not isinstance(row, str)]
-        return [tuple(row[index] for row in rows) for index in range(len(self.columns))]
-
-    def _without_empty(self) -> "FittedTable":
-        return self._with_columns([at for at, cells in enumerate(self._cells()) if at == 0 or any(map(str, cells))])
-
-    def _shortened(self) -> "FittedTable":
-        rows = [row if isinstance(row, str) else [*row] for row in self.rows]
-        for index, (column, cells) in enumerate(zip(self.columns, self._cells(), strict=True)):
-            given = {*map(str, cells)}
-            if column.short is not None and (not column.names or len({*map(column.short, given)}) == len(given)):
-                for row in rows:
-                    if isinstance(row, list):
-                        row[index] = column.short(str(row[index]))
-        return replace(self, rows=rows)
-
-    def _without_constant(self) -> "FittedTable":
-        """With the columns that have the same cell in all rows in the title, but not those of numbers."""
-        kept, constant = [], []
-        for index, (column, cells) in enumerate(zip(self.columns, self._cells(), strict=True)):
-            if len({*map(str, cells)}) != 1 or column.right or column.stays:
-                kept.append(index)
-            elif str(cells[0]):
-                constant.append(f"{column.name} {cells[0]}".strip())
-        if len([row for row in self.rows if not isinstance(row, str)]) < 2 or not self.headed or not kept:
-            return self
-        what = ", ".join(constant)
-        title = f"{self.title} ({what})" if self.title and what else self.title or what
-        return replace(self._with_columns(kept), title=one_line(title))
-
-    def _with_columns(self, kept: Sequence[int]) -> "FittedTable":
-        rows = [row if isinstance(row, str) else [row[index] for index in kept] for row in self.rows]
-        return replace(self, columns=[self.columns[index] for index in kept], rows=rows)
-
-    def _widths(self, available: int) -> list[int] | None:
+    def _widths(self, columns: Sequence[Column], available: int) -> list[int] | None:
         """The width of each column; None where they need more than is available."""
-        room = available - (3 * len(self.columns) + 1)
+        room = available - (3 * len(columns) + 1)
         least, most = [], []
-        for column, cells in zip(self.columns, self._cells(), strict=True):
+        for column in columns:
             heading = column.name if self.headed else ""
-            natural = max([cell_len(line) for cell in cells for line in str(cell).splitlines()], default=0)
+            natural = max([cell_len(line) for text in column.texts for line in text.splitlines()], default=0)
             word = max(map(cell_len, heading.split()), default=0)
             least.append(max(min(natural, LEAST_TEXT) if column.words else natural, word))
             most.append(max(natural, cell_len(heading)))
         if sum(least) > room:
             return None
-        cap = next(cap for cap in range(room, -1, -1) if sum(_capped(least, most, cap)) <= room)
-        return _capped(least, most, cap)
+        for cap in range(room, -1, -1):  # the narrowest columns get what they need first
+            widths = [max(low, min(high, cap)) for low, high in zip(least, most, strict=True)]
+            if sum(widths) <= room:
+                break
+        return widths
 
-    def _boxed(self, console: Console, options: ConsoleOptions, widths: Sequence[int]) -> Iterator[Segment]:
+    def _boxed(
+        self, console: Console, options: ConsoleOptions, columns: Sequence[Column], widths: Sequence[int]
+    ) -> Iterator[Segment]:
         box = (HEAVY_HEAD if self.headed else HEAVY_HEAD.get_plain_headed_box()).substitute(options)
         outer = [width + 2 for width in widths]
+
+        def line(
+            columns: Sequence[Column], cells: Sequence[Text], widths: Sequence[int], edges: str
+        ) -> Iterator[Segment]:
+            parts = [wrapped(cell.plain, width) for cell, width in zip(cells, widths, strict=True)]
+            for texts in zip_longest(*parts, fillvalue=""):
+                for at, (text, cell, width) in enumerate(zip(texts, cells, widths, strict=True)):
+                    pad = " " * (width - cell_len(text))
+                    yield Segment(f" {edges[1]} " if at else f"{edges[0]} ")
+                    yield Segment(pad + text if columns[at].right else text + pad, console.get_style(cell.style))
+                yield Segment(f" {edges[2]}\n")
+
         yield Segment(f"{box.get_top(outer)}\n")
         if self.headed:
-            head = [Text(column.name, console.get_style("table.header")) for column in self.columns]
-            yield from self._row(console, head, widths, box.head_left, box.head_vertical, box.head_right)
+            edges = box.head_left + box.head_vertical + box.head_right
+            yield from line(columns, [Text(column.name, "table.header") for column in columns], widths, edges)
             yield Segment(f"{box.get_row(outer, 'head')}\n")
+        edges, cells = (
+            box.mid_left + box.mid_vertical + box.mid_right,
+            zip(*(column.cells for column in columns), strict=True),
+        )
         for number, row in enumerate(self.rows):
             if number and (self.ruled or isinstance(row, str)):
                 yield Segment(f"{box.get_row(outer, 'row')}\n")
             if isinstance(row, str):
                 inner = sum(outer) + len(outer) - 3
-                for line in wrapped(row, inner):
-                    yield Segment(f"{box.mid_left} ")
-                    yield Segment(line, console.get_style("bold"))
-                    yield Segment(f"{' ' * (inner - cell_len(line))} {box.mid_right}\n")
+                yield from line([Column(name="")], [Text(printable(row), "bold")], [inner], edges)
             else:
-                yield from self._row(console, row, widths, box.mid_left, box.mid_vertical, box.mid_right)
+                yield from line(columns, next(cells), widths, edges)
         yield Segment(f"{box.get_bottom(outer)}\n")
 
-    def _row(
-        self, console: Console, row: CellRow, widths: Sequence[int], left: str, middle: str, right: str
-    ) -> Iterator[Segment]:
-        """The lines of a row."""
-        cells = [wrapped(str(cell), width) for cell, width in zip(row, widths, strict=True)]
-        for parts in zip_longest(*cells, fillvalue=""):
-            for at, (part, cell, width) in enumerate(zip(parts, row, widths, strict=True)):
-                pad = " " * (width - cell_len(part))
-                yield Segment(f" {middle} " if at else f"{left} ")
-                text = pad + part if self.columns[at].right else part + pad
-                yield Segment(text) if isinstance(cell, str) else Segment(text, console.get_style(cell.style))
-            yield Segment(f" {right}\n")
-
-    def _listed(self, console: Console, width: int) -> Iterator[Segment]:
+    def _listed(self, console: Console, columns: Sequence[Column], width: int) -> Iterator[Segment]:
         """`name: value` of each row; the lines after the first are indented."""
+        texts = zip(*(column.texts for column in columns), strict=True)
         for row in self.rows:
             if isinstance(row, str):
                 yield from _styled(row, "bold", console, width)
                 continue
-            names = [column.name for column in self.columns] if self.headed else [str(row[0])]
-            cells = [*map(str, row)] if self.headed else [*map(str, row[1:])]
+            names, cells = [column.name for column in columns], next(texts)
+            if not self.headed:
+                names, cells = [cells[0]] * len(cells), cells[1:]
             pairs = [f"{name}: {cell}" if name else cell for name, cell in zip(names, cells, strict=False) if cell]
             for number, line in enumerate(wrapped(one_line("  ".join(pairs)), max(1, width - 2))):
                 yield Segment(f"{'  ' * bool(number)}{line}\n")
@@ -209,20 +211,29 @@ def wrapped(text: str, width: int) -> list[str]:
     return lines
 
 
+def table_from_cells(
+    title: str,
+    rows: Sequence[Mapping[str, TextCell]],
+    *,
+    right: Collection[str] = (),
+    words: Collection[str] = WORDS,
+    notes: Sequence[str] = (),
+) -> FittedTable:
+    """A table of rows with cells by heading; names of models and times may be shortened."""
+    headings = [
+        Column(name=name, right=name in right, words=name in words, names=name in NAMES, short=SHORT.get(name))
+        for name in next(iter(rows), ())
+    ]
+    return FittedTable(title=title, columns=headings, rows=[tuple(row.values()) for row in rows], notes=notes)
+
+
 def as_table(form: "Form") -> FittedTable:
     """A form of results; groups of rows are below their titles."""
-    headings = [
-        Column(
-            name=name, right=number >= form.left, words=name in FORM_WORDS, names=name in FORM_NAMES,
-            short=short_model if name in FORM_NAMES else None,
-        )
-        for number, name in enumerate(form.header)
-    ]  # fmt: skip
-    rows: list[CellRow | str] = list(form.rows)
-    if form.grouped:
-        headings = headings[1:]
-        rows = [line for title, some in form.groups() for line in (title, *some)]
-    return FittedTable(title=form.title, columns=headings, rows=rows, notes=form.notes)
+    table = table_from_cells(form.title, form.cells, right=form.header[form.left :], notes=form.notes)
+    if not form.grouped:
+        return table
+    rows: list[CellRow | str] = [line for title, some in form.groups for line in (title, *some)]
+    return replace(table, columns=table.columns[1:], rows=rows)
 
 
 def layout_table(layout: "Layout") -> FittedTable:
@@ -240,15 +251,6 @@ def layout_table(layout: "Layout") -> FittedTable:
     rows = [(name, value, layout.reasons.get(name, "")) for name, value in given.items() if value]
     words = Column(name="", words=True)
     return FittedTable(title="layout", columns=[Column(name=""), words, words], rows=rows, headed=False)
-
-
-def _printable(cell: TextCell) -> TextCell:
-    return printable(cell) if isinstance(cell, str) else cell
-
-
-def _capped(least: Sequence[int], most: Sequence[int], cap: int) -> list[int]:
-    """Widths where the narrowest columns get what they need first."""
-    return [max(low, min(high, cap)) for low, high in zip(least, most, strict=True)]
 
 
 def _styled(text: str, style: str, console: Console, width: int) -> Iterator[Segment]:

@@ -53,8 +53,8 @@ def _names(kind: Any) -> tuple[tuple[str, ...], dict[str, Any]]:
 
 
 @runtime_checkable
-class StreamedRows(Protocol):
-    """Rows that are read again whenever they are used, and not kept in memory."""
+class HashedRows(Protocol):
+    """Rows that know a hash of their content, by which an id is made of them."""
 
     @property
     def fingerprint(self) -> str:
@@ -65,8 +65,8 @@ class StreamedRows(Protocol):
 
 
 def chosen_rows(rows: Sequence[Row], indexes: Sequence[int]) -> Sequence[Row]:
-    """Some rows, by their indexes in rising order; those of a stream are one too."""
-    return rows.choose(np.asarray(indexes, int)) if isinstance(rows, StreamedRows) else [rows[i] for i in indexes]
+    """Some rows, by their indexes in rising order; those with a hash have one too."""
+    return rows.choose(np.asarray(indexes, int)) if isinstance(rows, HashedRows) else [rows[i] for i in indexes]
 
 
 def grouped(keys: Iterable[Hashable]) -> list[list[int]]:

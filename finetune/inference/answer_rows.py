@@ -80,7 +80,7 @@ class RecordWindow:
 
 def answer_records(predictor: Predicts, layout: Layout, records: Sequence[Record]) -> list[Answered]:
     """The prediction for each record, in order."""
-    return _answered(predictor, layout, _window(predictor, layout, records))
+    return _answered(predictor, layout, record_window(predictor.task, layout, records))
 
 
 def answer_windows(
@@ -89,34 +89,35 @@ def answer_windows(
     """The records of each window with their predictions. If the predictor `overlaps`, a thread reads and encodes a
     window while the model predicts the one before it.
     """
-    encoded = (_encoded(predictor, _window(predictor, layout, records)) for records in windows)
+    encoded = (_encoded(predictor, record_window(predictor.task, layout, records)) for records in windows)
     for window in ahead(encoded) if predictor.overlaps else encoded:
         yield window.records, _answered(predictor, layout, window)
 
 
 def rows_of_records(predictor: Predicts, layout: Layout, records: Sequence[Record]) -> list[Row]:
     """The rows of the records that make one, without labels."""
-    return _window(predictor, layout, records).rows
+    return record_window(predictor.task, layout, records).rows
 
 
 def answered_rows(
     predictor: Predicts, layout: Layout, records: Sequence[Record]
 ) -> Iterator[tuple[Record, Row | None, Answer | str]]:
     """Each record with its row and prediction, or with why it has none."""
-    window = _window(predictor, layout, records)
+    window = record_window(predictor.task, layout, records)
     answers = dict(zip(window.kept, zip(window.rows, _answers(predictor, window.rows), strict=True), strict=True))
     for index, record in enumerate(records):
         row, (answer, _) = answers.get(index, (None, (window.errors.get(index, ""), False)))
         yield record, row, answer
 
 
-def _window(predictor: Predicts, layout: Layout, records: Sequence[Record]) -> RecordWindow:
-    bare = named_type(layout.shape).without_labels(layout, predictor.task)
+def record_window(task: Task, layout: Layout, records: Sequence[Record]) -> RecordWindow:
+    """The rows of records, without labels, and why the other records make none."""
+    bare = named_type(layout.shape).without_labels(layout, task)
     window = RecordWindow(records=records, rows=[], kept=[], errors={})
     for index, record in enumerate(records):
         try:
             row = row_of(bare, record)
-            if fault := predictor.task.fault(row):
+            if fault := task.fault(row):
                 raise NoRow(fault)
         except NoRow as fault:
             window.errors[index] = str(fault)

@@ -27,7 +27,7 @@ from finetune.task_types.candidates import Ambiguous, copied
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import DataType
 from finetune.task_types.guess import guess, named_columns
-from finetune.task_types.pretraining.columns import Text
+from finetune.task_types.pretraining.own import Text
 from finetune.task_types.task import Task
 from finetune.task_types.text_inputs.find_spans import ENDS, NONE, named_spans
 from finetune.task_types.trained_form import form_for

@@ -287,7 +287,7 @@ def _engine(found: SavedRun, task: Task, *, device: str | None, watch: Watcher) 
     """The engine of a saved model, and its tokenizer."""
     folder = Path(found.files.folder)
     if found.exported is not None:
-        from finetune.inference.exported.load import load_exported
+        from finetune.inference.exported.engine import load_exported
 
         return load_exported(folder, found.exported, device=device, watch=watch)
     from finetune.inference.on_torch import load_on_torch

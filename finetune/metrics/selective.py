@@ -137,17 +137,6 @@ def design_effect(wrong: np.ndarray, rows: np.ndarray) -> float:
     return max(1.0, float((np.bincount(of, weights=wrong - share) ** 2).sum() / (len(wrong) * share * (1 - share))))
 
 
-def coverage_curve(confidence: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(coverage, share that is right, its lower bound at 95 %) by threshold, each `(thresholds,)`."""
-    from scipy.special import betaincinv
-
-    ranked = _ranked(confidence, right)
-    counts, total = ranked.ends, len(ranked.wrong)
-    wrong = ranked.wrong[counts - 1]
-    bound = np.where(wrong < counts, betaincinv(wrong + 1, np.maximum(counts - wrong, 1e-9), 1 - ERROR_RATE), 1.0)
-    return counts / total, 1 - wrong / counts, 1 - bound
-
-
 @dataclass(frozen=True, kw_only=True)
 class Ranked:
     """Claims by falling confidence: `wrong` counts the wrong ones so far, `ends` are the counts at which the

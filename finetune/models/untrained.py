@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from finetune.data.atomic import write_atomically
 from finetune.data.checksums import sha256_of
+from finetune.data.paths import is_folder
 from finetune.errors import UserError
 from finetune.models.encoder_sizes import size_of
-from finetune.models.tokenizers.files import given_tokenizer, tokenizer_files
+from finetune.models.tokenizers.load import read_tokenizer
 from finetune.runs.folder import RESULTS, with_results
 from finetune.runs.recipe import Recipe
 from finetune.storage.cache import FACTS, LOCK, cache_folder, entry, hash_of
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedModel
 
 CONFIG = "config.json"
+TOKENIZER_JSON = "tokenizer.json"
+PARTS = ("tokenizer*.json", "special_tokens_map.json", "added_tokens.json", "vocab.*", "merges.txt", "*.model")
 VERSION = 2  # of the initialisation: another one makes other weights of the same seed
 
 
@@ -31,7 +34,7 @@ def untrained_folder(name: str, tokenizer: str) -> tuple[Path, str]:
     """
     size = size_of(name)
     require_vocabulary(name, tokenizer)
-    files = tokenizer_files(Path(tokenizer).expanduser())
+    files = _tokenizer_files(Path(tokenizer).expanduser())
     facts = [
         VERSION,
         size.layers,
@@ -44,7 +47,7 @@ def untrained_folder(name: str, tokenizer: str) -> tuple[Path, str]:
     folder = kept.folder
 
     def make() -> None:
-        made = given_tokenizer(files[0].parent, tokenizer)
+        made = read_tokenizer(files[0].parent)
         made.save_pretrained(folder)
         write_atomically(folder / CONFIG, size.config(made).to_json_string(use_diff=False))
         kept.seal([file.name for file in folder.iterdir() if file.is_file() and file.name not in (FACTS, LOCK)])
@@ -62,6 +65,20 @@ def require_vocabulary(name: str, tokenizer: str, *, texts: str = "TEXTS") -> No
             f"model '{name}' needs a vocabulary",
             f"Train one from texts, `{train}`, and use it: model={name} tokenizer=vocabulary",
         )
+
+
+def _tokenizer_files(given: Path) -> list[Path]:
+    """The files of a tokenizer, which a folder or its tokenizer.json names. Raises UserError where there is none."""
+    folder, remedy = given.parent if given.name == TOKENIZER_JSON else given, "`finetune tokenizer TEXTS -o FOLDER`"
+    if not is_folder(folder):
+        raise UserError(f"tokenizer folder {folder} does not exist", f"{remedy} makes one")
+    files = sorted({file for pattern in PARTS for file in folder.glob(pattern)})
+    if not any(file.name in (TOKENIZER_JSON, "vocab.txt", "vocab.json") or file.suffix == ".model" for file in files):
+        raise UserError(
+            f"folder {folder} has no tokenizer ({TOKENIZER_JSON}, vocab.txt or a SentencePiece .model)",
+            f"{remedy} makes one",
+        )
+    return files
 
 
 def is_untrained(folder: Path) -> bool:

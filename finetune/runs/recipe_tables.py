@@ -152,14 +152,7 @@ class HeldOut(Settings):
     """The `[held_out]` table: training rows that runs leave out, so that a search can score its winner on them."""
 
     share: float = Field(0.0, ge=0, le=0.9, description="share of the training rows to leave out, stratified by label")
-    fold: int = Field(0, ge=0, le=1_000, description="which of the parts of that size, counted from 0")
-    seed: Seed = Field(42, description="what the parts depend on")
-
-    @model_validator(mode="after")
-    def _fold_exists(self) -> Self:
-        if (self.fold + 1) * self.share > 1 + 1e-9:
-            raise ValueError(f"fold {self.fold} of parts of {self.share:g} is beyond the end of the rows")
-        return self
+    seed: Seed = Field(42, description="which rows these are")
 
 
 class Distil(Settings):

@@ -233,12 +233,6 @@ class ListedRun(BaseModel):
         """The headline score on the first split, as computed; NaN where it is undefined."""
         return next(iter(self.scores.values()))[self.headline]
 
-    @property
-    def beats_baselines(self) -> bool:
-        """Whether the headline score is better than that of the best baseline; True where there is none."""
-        best, metric = self.best_baseline(self.first_split, self.headline), self.metric(self.headline)
-        return best is None or metric.rank(self.score) > metric.rank(best)
-
     def metric(self, name: str) -> Metric:
         """How a score of that name is shown and compared."""
         return recorded_metric(name, self.metrics)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from finetune.data.rows import Row, StreamedRows, row_fields
+from finetune.data.rows import HashedRows, Row, row_fields
 from finetune.runs.recipe import Recipe
 
 CANONICAL = json.JSONEncoder(sort_keys=True, ensure_ascii=True, default=str).encode
@@ -61,7 +61,7 @@ def data_fingerprint(splits: Mapping[str, Sequence[Row]]) -> str:
     digest = hashlib.sha256()
     for name in sorted(splits):
         rows = splits[name]
-        if isinstance(rows, StreamedRows):
+        if isinstance(rows, HashedRows):
             digest.update(CANONICAL([name, rows.fingerprint]).encode())
             continue
         for row in rows:

@@ -16,7 +16,7 @@ from finetune.runs.recipe_diff import applied
 from finetune.runs.record import RunRecord
 
 NO_SPREAD = 1e-12  # a standard deviation that rounding can cause
-FOLDS = ("options.fold", "held_out.fold")  # parts of one data set, which are no settings to choose from
+FOLDS = ("options.fold",)  # parts of one data set, which are no settings to choose from
 CONSTANT = ("majority", "mean", "no-answer", "unigram")  # baselines with a constant prediction
 
 

@@ -13,39 +13,36 @@ from finetune.task_types.types import type_of
 
 
 def divided(task: Task, train: Rows, held_out: HeldOut) -> tuple[Rows, Rows]:
-    """(rows to train on, rows held out), each in their order; the folds of a share and seed have no row in common.
+    """(rows to train on, rows held out), each in their order.
 
     Stratified by label; rows with the same text, context or document stay together. Raises UserError where one part
     would have no row, and for data with a column of groups, which rows do not keep.
     """
     if not held_out.share:
         return train, replace(train, rows=[])
-    chosen = held_out_rows(task, train, held_out)
+    chosen = held_out_rows(task, train, held_out.share, held_out.seed)
     kept = [index for index in range(len(train.rows)) if index not in chosen]
     return tuple(replace(train, rows=chosen_rows(train.rows, some)) for some in (kept, sorted(chosen)))  # type: ignore[return-value]
 
 
-def held_out_rows(task: Task, train: Rows, held_out: HeldOut) -> set[int]:
-    """The indices of the rows that `divided` holds out, with its errors."""
+def held_out_rows(task: Task, train: Rows, share: float, seed: int, *, fold: int = 0) -> set[int]:
+    """The indices of the rows that `divided` holds out, with its errors; folds have no row in common."""
     read = own_data(task)
     if read is not None and read.layout.group:
         raise UserError(
             f"rows cannot be held out while those of one {read.layout.group} must stay together",
             "Make a file of test rows yourself: test=FILE",
         )
-    first, last = (
-        held_out.fold * held_out.share * len(train.rows),
-        (held_out.fold + 1) * held_out.share * len(train.rows),
-    )
+    size = share * len(train.rows)
     chosen: set[int] = set()
     place = 0
-    for unit in spread_evenly(task, train.rows, _units(task, train.rows), seed=held_out.seed):
-        if first - 0.5 <= place < last - 0.5:
+    for unit in spread_evenly(task, train.rows, _units(task, train.rows), seed=seed):
+        if fold * size - 0.5 <= place < (fold + 1) * size - 0.5:
             chosen.update(unit)
         place += len(unit)
     if not 0 < len(chosen) < len(train.rows):
         raise UserError(
-            f"held_out.share: {held_out.share:g} of {len(train.rows):,} training rows leaves one part without rows",
+            f"held_out.share: {share:g} of {len(train.rows):,} training rows leaves one part without rows",
             "Change the share",
         )
     return chosen

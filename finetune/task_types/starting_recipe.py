@@ -15,9 +15,7 @@ from finetune.task_types.data_type import DataType
 from finetune.task_types.dev_split import DEV_SHARE
 from finetune.task_types.first_rows import describe_rows, tokens_of_nearly_all
 from finetune.task_types.own_data import OPTIONS, OwnData, every_option, own_data, own_task
-from finetune.task_types.pretraining.columns import Text
-from finetune.task_types.pretraining.own import is_text, own_text, reading_lines
-from finetune.task_types.pretraining.reader import CorpusReader
+from finetune.task_types.pretraining.own import CorpusReader, Text, is_text, own_text, reading_lines
 from finetune.task_types.task import Task
 from finetune.task_types.types import named_type
 

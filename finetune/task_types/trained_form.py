@@ -28,8 +28,7 @@ from finetune.data.paths import is_file
 from finetune.data.table import Table
 from finetune.errors import UserError, first_line
 from finetune.task_types.columns import Layout
-from finetune.task_types.pretraining.columns import Text
-from finetune.task_types.pretraining.own import reading_of
+from finetune.task_types.pretraining.own import Text, reading_of
 from finetune.task_types.trained_dialect import (
     REGULAR,
     ROWS,
@@ -74,7 +73,7 @@ def form_for(
     Raises UserError as `detect` does, and for a file of which only some lines have a label.
     """
     if trained is not None and trained.shape == Text.name:
-        return reading_of(trained.shape, path, options)
+        return reading_of(path, options)
     facts = trained.file if trained is not None else {}
     layout = require_form(facts)
     start = FileStart(path, str(options.get("encoding", "")) or _encoding(path, str(facts.get("encoding", ""))))

@@ -7,14 +7,14 @@ from functools import lru_cache
 from importlib.metadata import entry_points
 from typing import Any
 
-from finetune.data.documents.columns import USUAL
+from finetune.data.documents import USUAL
 from finetune.errors import UserError, first_line, nearest
 from finetune.gone import gone
 from finetune.task_types.choice.columns import Choice
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import DataType
 from finetune.task_types.multilabel.columns import MultiLabel
-from finetune.task_types.pretraining.columns import Text
+from finetune.task_types.pretraining.own import Text
 from finetune.task_types.ranking.columns import Ranking
 from finetune.task_types.sentence.columns import Classification, Regression
 from finetune.task_types.span.columns import Span

@@ -3,18 +3,17 @@
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from finetune.data.characters import CONJOINING, SCRIPTS, census, kind_number
 from finetune.data.messages import percent
-from finetune.data.rows import OwnRow, Row, StreamedRows
+from finetune.data.rows import OwnRow, Row
 from finetune.data.words.lists import by_language
-from finetune.models.tokenizers.load import TextTokenizer
 from finetune.runs.recipe import is_new
 
 SAMPLE_TEXTS = 2_000
-FIRST_TEXTS = 200  # texts of a stream, of which a spread sample would read all
 LEAST_LETTERS = 200
 MANY_UNKNOWN, SOME_UNKNOWN = 0.05, 0.001  # share of the tokens
 MOST_TOKENS = {"Latin": 0.34, "Hangul": 1.5, "Han": 1.3, "Kana": 1.3}  # tokens per letter
@@ -50,7 +49,7 @@ class Misfit:
     unknown: float
 
 
-def misfit(texts: Sequence[str], tokenizer: TextTokenizer, model: str) -> Misfit | None:
+def misfit(texts: Sequence[str], tokenizer: Any, model: str) -> Misfit | None:
     """What is wrong with an encoder's vocabulary for these texts; None where it fits."""
     words = [WORD.findall(text) for text in texts[:: max(1, len(texts) // SAMPLE_TEXTS)]]
     every = [word for some in words for word in some]
@@ -83,9 +82,9 @@ def misfit(texts: Sequence[str], tokenizer: TextTokenizer, model: str) -> Misfit
     return Misfit(what=what, remedy=TRAIN if small else _remedy(language_of(every, shares)), unknown=unknown)
 
 
-def vocabulary_notes(rows: Sequence[Row], tokenizer: TextTokenizer, model: str) -> list[str]:
+def vocabulary_notes(rows: Sequence[Row], tokenizer: Any, model: str) -> list[str]:
     """`misfit` of a task's rows, as notes; none for rows without `input`."""
-    some = rows[:FIRST_TEXTS] if isinstance(rows, StreamedRows) else rows[:: max(1, len(rows) // SAMPLE_TEXTS)]
+    some = rows[:: max(1, len(rows) // SAMPLE_TEXTS)]
     found = misfit([row.input for row in some if isinstance(row, OwnRow)], tokenizer, model)
     return [f"{found.what}. {found.remedy}"] if found else []
 
@@ -128,6 +127,6 @@ def _remedy(language: str) -> str:
     return f"{CHOOSE}{first}, or {', '.join(others)}"
 
 
-def _is_jamo(tokenizer: TextTokenizer, number: int) -> bool:
+def _is_jamo(tokenizer: Any, number: int) -> bool:
     token = tokenizer.convert_ids_to_tokens(number)
     return not token.isascii() and CONJOINING.search(token) is not None

@@ -145,7 +145,7 @@ def _folds(planned: PlannedRun) -> Iterator[tuple[list[int], list[int]]]:
     """The training rows that are kept and those that are held out, fold by fold."""
     train = planned.splits[planned.task.train_split]
     for fold in range(FOLDS):
-        chosen = held_out_rows(planned.task, train, HeldOut(share=1 / FOLDS, fold=fold))
+        chosen = held_out_rows(planned.task, train, 1 / FOLDS, HeldOut().seed, fold=fold)
         kept, held = ([i for i in range(len(train.rows)) if (i in chosen) == wanted] for wanted in (False, True))
         yield kept, held
 

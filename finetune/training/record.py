@@ -17,7 +17,7 @@ from torch import nn
 from finetune.data.characters import same_text
 from finetune.data.messages import percent, so_many
 from finetune.data.paths import from_here
-from finetune.data.rows import OwnRow, Row, Rows, StreamedRows
+from finetune.data.rows import HashedRows, OwnRow, Row, Rows
 from finetune.data.source import Source
 from finetune.metrics.scores import Scores
 from finetune.models.device import describe_device, peak_memory
@@ -247,7 +247,7 @@ def _contradicted(task: Task, rows: Sequence[Row]) -> int:
     more than their standard deviation away. Of one text several may be written.
     """
     kind = type_of(task)
-    if kind is None or isinstance(rows, StreamedRows) or not all(isinstance(row, OwnRow) for row in rows):
+    if kind is None or isinstance(rows, HashedRows) or not all(isinstance(row, OwnRow) for row in rows):
         return 0
     labels: dict[str, list[Any]] = defaultdict(list)
     for row, label in zip(rows, task.scoring.labels(rows), strict=True):
@@ -274,8 +274,8 @@ def _fitting_length(planned: PlannedRun, built: BuiltRun) -> int:
 
 
 def _label_counts(task: Task, rows: Sequence[Row]) -> dict[str, int]:
-    """The most frequent labels and their counts; empty for tasks without classes, as a text streamed from disk is."""
-    return {} if isinstance(rows, StreamedRows) else _frequent(task, [row.gold for row in rows])
+    """The most frequent labels and their counts; empty for tasks without classes, as a text is."""
+    return {} if isinstance(rows, HashedRows) else _frequent(task, [row.gold for row in rows])
 
 
 def _frequent(task: Task, golds: Sequence[Any]) -> dict[str, int]:

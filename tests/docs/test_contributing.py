@@ -13,7 +13,7 @@ from support.reports import read, report, saved_run
 from support.toys import cat_rows, cat_task
 
 import finetune
-from finetune.commands.report import sections
+from finetune.commands.report import page
 
 
 @pytest.fixture
@@ -28,8 +28,7 @@ def test_the_block_of_the_page_is_one_of_the_report(
 ) -> None:
     (source,) = (block for block in blocks("python", CONTRIBUTING) if "length_block" in block)
     exec(source, names := dict[str, Any]())
-    first, rest = sections.SPLIT
-    monkeypatch.setattr(sections, "SPLIT", (first, [*rest, names["length_block"]]))
+    monkeypatch.setattr(page, "SPLIT", (*page.SPLIT, names["length_block"]))
     text = read(report(tmp_path, runs[0])).text
     assert text.index("0 of 8 rows have an error") < text.rindex("Length of rows")
     assert "longest row" in text

@@ -6,8 +6,7 @@ from pathlib import Path
 
 from finetune.data.documents import Document
 from finetune.models.tokenizers.load import load_tokenizer
-from finetune.task_types.pretraining.pieces import PieceFeatures, pieces
-from finetune.task_types.pretraining.tokens import tokens_of
+from finetune.task_types.pretraining.pieces import PieceFeatures, tokens_of
 from finetune.task_types.pretraining.vocabulary import vocabulary_for
 from support.encoders import WORDS
 
@@ -32,8 +31,7 @@ def documents(count: int, *, lines: tuple[int, int] = (1, 6), seed: int = 0) -> 
 def piece_features(rows: Sequence[Document], folder: Path, *, size: int) -> PieceFeatures:
     """The pieces of documents, of at most `size` tokens, as features of training."""
     tokenizer = load_tokenizer(folder)
-    tokens = tokens_of(rows, tokenizer)
-    return PieceFeatures(tokens, pieces(tokens, size), vocabulary_for("mlm", tokenizer))
+    return PieceFeatures(tokens_of(rows, tokenizer), vocabulary_for("mlm", tokenizer), size=size)
 
 
 def _line(drawn: random.Random) -> str:

@@ -9,8 +9,13 @@ from filelock import FileLock
 
 from finetune.commands.export.graph import graph_inputs, write_graph
 from finetune.data.checksums import write_checksums
-from finetune.inference.exported.export_facts import ExportedHead, ExportFacts, ExportSource, write_export_facts
-from finetune.inference.exported.this_machine import this_machine
+from finetune.inference.exported.export_facts import (
+    ExportedHead,
+    ExportFacts,
+    ExportSource,
+    this_machine,
+    write_export_facts,
+)
 from finetune.inference.predictor import load_predictor
 from finetune.models.families import most_tokens
 from finetune.models.model import EncoderWithHead

@@ -2,6 +2,7 @@
 
 import os
 import re
+import socket
 import subprocess
 import sys
 import threading
@@ -15,22 +16,17 @@ from typing import Any
 import httpx
 import uvicorn
 
-from finetune.commands.serve.app import build_app
-from finetune.commands.serve.guard import Access
-from finetune.commands.serve.limits import ServeLimits
-from finetune.commands.serve.loading import load_models
-from finetune.commands.serve.running import ModelServer, bound_socket
-from finetune.commands.serve.served_models import ServedModels
+from finetune.commands.serve.app import Endpoints, ServeLimits, build_app
+from finetune.commands.serve.model import load_served
 from finetune.inference.model_source import ModelSource
-from finetune.runs.events import unwatched
 
 
 @dataclass(kw_only=True)
 class Served:
-    """A server: where it is, its models, and the lines of its log."""
+    """A server: where it is, what it answers, and the lines of its log."""
 
     address: str
-    models: ServedModels
+    endpoints: Endpoints
     lines: list[str] = field(default_factory=list)
 
     def get(self, path: str, **headers: str) -> httpx.Response:
@@ -46,31 +42,25 @@ class Served:
 
 
 @contextmanager
-def served(
-    *runs: Path,
-    limits: ServeLimits | None = None,
-    token: str = "",
-    examples: bool = True,
-) -> Iterator[Served]:
-    """A server of these runs, which ends with the block."""
-    loaded = load_models([ModelSource(model=str(run), device="cpu") for run in runs], watch=unwatched)
-    models, lines = ServedModels(loaded, limits or ServeLimits()), list[str]()
-
-    with bound_socket("127.0.0.1", 0) as bound:
-        access = Access(host="127.0.0.1", token=token)
-        app = build_app(models, access=access, examples=examples, log=lines.append)
+def served(run: Path, limits: ServeLimits | None = None, token: str = "", examples: bool = True) -> Iterator[Served]:
+    """A server of a run, which ends with the block."""
+    model, lines = load_served(ModelSource(model=str(run), device="cpu")), list[str]()
+    endpoints = Endpoints(model, limits or ServeLimits(), examples=examples)
+    app = build_app(endpoints, local=True, token=token, log=lines.append)
+    with socket.create_server(("127.0.0.1", 0)) as bound:
         config = uvicorn.Config(app, log_config=None, lifespan="off", timeout_graceful_shutdown=5)
-        server = ModelServer(config)
+        server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
+        address = f"http://127.0.0.1:{bound.getsockname()[1]}"
         thread.start()
         while not server.started:
             time.sleep(0.01)
         try:
-            yield Served(address=f"http://127.0.0.1:{bound.getsockname()[1]}", models=models, lines=lines)
+            yield Served(address=address, endpoints=endpoints, lines=lines)
         finally:
             server.should_exit = True
             thread.join()
-            models.close(5)
+            endpoints.worker.close(5)
 
 
 class ServeProcess:

@@ -15,8 +15,7 @@ from support.reports import read
 import finetune as package
 from finetune.cli.run_tables import summary_lines, summary_table
 from finetune.commands.table.declaration import PaperTable, TableRow
-from finetune.commands.table.files import as_csv, as_markdown
-from finetune.commands.table.forms import runs_form
+from finetune.commands.table.forms import numbers_of, runs_form
 from finetune.commands.table.lines import lines_of
 from finetune.metrics.metric import Metric
 from finetune.runs.record import RunRecord, SavedMetric, saved_metrics
@@ -79,8 +78,8 @@ def test_a_table_chooses_the_setting_with_the_lowest_error() -> None:
     table = PaperTable(title="Mine", row=[TableRow(name="mine", task="mine", metric="error")])
     (line,) = lines_of(table, RECORDS)
     assert line.runs == RECORDS[:2]
-    assert "| 15.0 ± 8.5 |" in as_markdown("mine", runs_form(table, [line]))
-    assert ",15.000,8.485," in as_csv([line])
+    assert "| 15.0 ± 8.5 |" in runs_form(table, [line]).markdown("")
+    assert (numbers_of(line)["dev_mean"], numbers_of(line)["dev_sd"]) == ("15.000", "8.485")
 
 
 @pytest.fixture

@@ -22,9 +22,7 @@ Finetune = Callable[..., subprocess.CompletedProcess[str]]
 def test_a_server_says_how_to_try_it_and_answers_what_waits_before_it_ends(
     copied_run: Callable[[str], Path],
 ) -> None:
-    run = copied_run("sentence")
-    with serve_process(run, "--host", "0.0.0.0") as server:  # of which 127.0.0.1 is one
-        assert "--token-env" in server.wait_for("0.0.0.0: whoever reaches")
+    with serve_process(copied_run("sentence")) as server:
         typed = server.wait_for("curl ").strip()
         answered = subprocess.run(typed, shell=True, capture_output=True, text=True, check=True)
         assert set(json.loads(answered.stdout)["predictions"][0]) == {"prediction", "p(bad)", "p(good)"}
@@ -35,7 +33,6 @@ def test_a_server_says_how_to_try_it_and_answers_what_waits_before_it_ends(
         while not server.process.poll() and time.monotonic() - began < 0.2:
             time.sleep(0.01)
         server.process.send_signal(signal.SIGTERM)
-        server.wait_for("stopping")
         assert server.process.wait(30) == 0
         waiting.join()
         assert [len(one.json()["predictions"]) for one in large] == [1_000]
@@ -70,24 +67,26 @@ def test_a_port_in_use_is_one_line(here: Finetune, reviews: Path) -> None:
     ("arguments", "words"),
     [
         (["nothing"], ["nothing"]),
-        (["--host", "no.such.host.example"], ["no.such.host.example"]),
+        (["--host", "no.such.host.example", "--token-env", "HOME_TOKEN"], ["no.such.host.example"]),
+        (["--host", "0.0.0.0"], ["0.0.0.0", "--token-env"]),
         (["--token-env", "NO_SUCH_TOKEN"], ["NO_SUCH_TOKEN", "export NO_SUCH_TOKEN="]),
         (["text=review"], ["text", "temperature=dev"]),
         (["temperature=3"], ["temperature", "dev"]),
     ],
 )
 def test_what_cannot_be_served_is_one_line(
-    arguments: list[str], words: list[str], here: Finetune, reviews: Path
+    arguments: list[str], words: list[str], here: Finetune, reviews: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    done = here("serve", reviews, "--port", "0", *arguments)
+    monkeypatch.setenv("HOME_TOKEN", "0123456789abcdef")
+    done = here("serve", *([] if arguments == ["nothing"] else [reviews]), "--port", "0", *arguments)
     assert done.returncode == 2
     assert_error(done.stderr, *words)
 
 
-def test_one_run_is_served_once(here: Finetune, reviews: Path) -> None:
+def test_a_server_has_one_model(here: Finetune, reviews: Path) -> None:
     done = here("serve", reviews, reviews, "--port", "0")
     assert done.returncode == 2
-    assert_error(done.stderr, reviews.name)
+    assert_error(done.stderr, "2 models", "--port")
 
 
 def test_the_extra_is_named_where_it_is_not_installed(

@@ -5,12 +5,11 @@ from typing import Any
 
 import pytest
 from support.browser import CONTRAST, in_a_browser
-from support.runs import FinishedRun
 
 from finetune.commands.view.encoder import loaded_encoder
 from finetune.commands.view.look import look
-from finetune.commands.view.page import write_inside
-from finetune.commands.view.sentences import sentences_of, typed_sentences
+from finetune.commands.view.page import render_view
+from finetune.commands.view.word_vectors import sentences_of
 
 pytestmark = pytest.mark.slow
 
@@ -62,8 +61,9 @@ return found;
 def page(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path) -> Path:
     file = tmp_path_factory.mktemp("view") / "view.html"
     texts = ["the bank </script><script>wrong.push(1)</script> sat", "a dog & bank"]
-    found = [*sentences_of("bank", None), *typed_sentences("bank", texts)]
-    write_inside(look(loaded_encoder(str(tiny_bert), out=file.parent), texts, "bank", found), file)
+    found = sentences_of("bank", None, texts)
+    inside = look(loaded_encoder(str(tiny_bert), out=file.parent), texts, "bank", found)
+    file.write_text(render_view(inside), encoding="utf-8")
     return file
 
 
@@ -147,9 +147,8 @@ def pretrained_page(tmp_path_factory: pytest.TempPathFactory, tiny_masked: Path)
     """A page of a model with a layer for hidden words, of a pair with a word that its vocabulary lacks."""
     file = tmp_path_factory.mktemp("masked") / "view.html"
     texts = ["the cat sat 🐶", "a dog"]
-    write_inside(
-        look(loaded_encoder(str(tiny_masked), out=file.parent), texts, "bank", sentences_of("bank", None)), file
-    )
+    inside = look(loaded_encoder(str(tiny_masked), out=file.parent), texts, "bank", sentences_of("bank", None))
+    file.write_text(render_view(inside), encoding="utf-8")
     return file
 
 
@@ -180,32 +179,3 @@ def test_it_is_used_by_keyboard_and_read_aloud(pretrained_page: Path, tmp_path: 
     assert found["focused"] == 2
     assert found["text"].startswith("“cat” looks most at ")
     assert found["outline"] == "solid"
-
-
-BEFORE = """
-const q = selector => document.querySelector(selector), all = selector => [...document.querySelectorAll(selector)];
-const pixels = id => [...q(id).getContext("2d").getImageData(0, 0, q(id).width, q(id).height).data].join();
-const found = {moved: q("#before-moved").textContent};
-found.rows = all("#before-table tbody tr").map(r => [...r.children].map(c => c.textContent));
-found.differ = pixels("#before-canvas") !== pixels("#after-canvas");
-q("#before-head").value = 1; q("#before-head").dispatchEvent(new Event("change"));
-found.other = q("#before-moved").textContent;
-found.lang = document.documentElement.lang;
-found.title = q("h1").innerText.trim();
-found.english = all(".said[lang=en]").filter(e => e.getClientRects().length).length;
-return found;
-"""
-
-
-def test_a_run_is_shown_next_to_its_start(finished_run: FinishedRun, tmp_path: Path) -> None:
-    run, file = str(finished_run("sentence")), tmp_path / "view.html"
-    inside = look(loaded_encoder(run, out=tmp_path), ["a fine film"], "bank", sentences_of("bank", None))
-    write_inside(inside, file, language="ko")
-    found: Any = in_a_browser(file, BEFORE, tmp_path)
-    assert found["moved"].startswith(("1층", "2층"))
-    assert "헤드 2" in found["other"]
-    assert found["differ"]
-    assert len(found["rows"]) == 3
-    assert all(-1 <= float(row[-1]) < 1 for row in found["rows"][1:])  # the vectors turned
-    assert (found["lang"], found["english"]) == ("ko", 0)
-    assert found["title"].endswith("들여다보기")

@@ -16,14 +16,12 @@ from finetune.task_types.marked_text import clean, cut
 SIZE = 11.0  # units of a character's height
 WIDTH = 360.0  # units of a chart, about its pixels on a screen of 400
 LINE = 14.0  # units from a line of text to the next
-MOST_NAME = 158.0  # units of a name at the axis: that of the longest baseline
 GAP = 6.0
 KEY = 40.0  # units of a picture in the legend, and what is left free around its name
 UPPER_HEIGHT = 170.0  # of the first of two charts
 DESCRIPTION_CHARS = 2_000  # characters of a chart's description
 LEAST_VALUE = 1e-300  # on a logarithmic axis
 SERIES = ("s1", "s2", "s3", "s4", "s5")  # classes of the style sheet
-DASHES = ("", "6 3", "2 3", "8 3 2 3", "4 2")
 NARROW, BROAD = frozenset("iIjlft.,:;'|!()[]· "), frozenset("mwMW@%—…&#+=<>~")
 SHAPES = {
     "circle": "M-{r} 0a{r} {r} 0 1 0 {d} 0a{r} {r} 0 1 0 -{d} 0z",
@@ -75,12 +73,6 @@ class Axis:
         return replace(self, low=low, high=high, ticks=ticks)
 
 
-def names_axis(names: Sequence[str]) -> Axis:
-    """An axis with a name for each of 0, 1, 2 ... from the top down."""
-    places = [(-float(index), name) for index, name in enumerate(names)]
-    return Axis(ticks=places, low=-len(names) + 0.4, high=0.6)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Mark:
     """A drawing in the coordinates of a chart, between some points; `name` is its line of the legend, where it has the
@@ -122,14 +114,13 @@ def level(y: float, x: Coordinates, *, dash: str = "6 3", name: str = "") -> Mar
 
 def dots(
     points: Sequence[Coordinates], *, colour: str = "s1", shape: str = "circle", name: str = "", radius: float = 3.2,
-    faint: bool = False, tips: Sequence[str] = (),
+    faint: bool = False,
 ) -> Mark:  # fmt: skip
-    """A marker at each point; `tips` are shown under the pointer."""
+    """A marker at each point."""
     kind = f"{colour} faint" if faint else colour
 
     def draw(place: Placement) -> list[Markup]:
-        said = tips or [""] * len(points)
-        return [_marker(*place(*point), shape, kind, tip, radius) for point, tip in zip(points, said, strict=True)]
+        return [_marker(*place(*point), shape, kind, radius=radius) for point in points]
 
     return Mark(draw=draw, points=points, name=name, key=_marker(11, 0, shape, colour))
 
@@ -163,16 +154,6 @@ def intervals(ends: Sequence[tuple[Coordinates, Coordinates]], *, colour: str = 
     return Mark(draw=draw, points=_ends(ends), name=name, key=interval((2, 0), (20, 0)))
 
 
-def words(points: Sequence[Coordinates], texts: Sequence[str]) -> Mark:
-    """A text to the right of each point."""
-
-    def draw(place: Placement) -> list[Markup]:
-        placed = [place(*point) for point in points]
-        return [_text(x + 5, y + 4, text) for (x, y), text in zip(placed, texts, strict=True)]
-
-    return Mark(draw=draw, points=points)
-
-
 def _ends(pairs: Iterable[tuple[Coordinates, Coordinates]]) -> list[Coordinates]:
     return [point for pair in pairs for point in pair]
 
@@ -204,8 +185,7 @@ def _picture(panels: Sequence[tuple[Sequence[Mark], Axis, float]], x: Axis, says
     """Panels of marks, a vertical axis and a height, over a horizontal axis, and one legend."""
     every = [mark for marks, _, _ in panels for mark in marks]
     axes = [y.over([b for mark in marks for _, b in mark.points], max(2, int(high // 34))) for marks, y, high in panels]
-    names = [fitted(name, MOST_NAME) for y in axes for _, name in y.ticks]
-    left = max(map(text_width, names), default=0.0) + GAP + 2
+    left = max((text_width(name) for y in axes for _, name in y.ticks), default=0.0) + GAP + 2
     body, bottom = list[Markup](), -2 * LINE
     for number, ((marks, _, height), y) in enumerate(zip(panels, axes, strict=True), start=1):
         across = x if number == len(panels) else replace(x, label="")
@@ -239,7 +219,7 @@ def _panel(marks: Sequence[Mark], x: Axis, y: Axis, left: float, top: float, bot
     for at, name in y.ticks:
         _, down = place(x.low or 0.0, at)
         yield _element('<path d="M{left} {y}H{right}" class="grid"/>', left=left, right=right, y=down)
-        yield _text(left - GAP, down + SIZE * 0.36, fitted(name, MOST_NAME), anchor="end")
+        yield _text(left - GAP, down + SIZE * 0.36, name, anchor="end")
     end = -math.inf  # of the text before: those that would overlap it are left out
     for value, text in x.ticks:
         at, half = place(value, 0.0)[0], text_width(text) / 2
@@ -255,20 +235,15 @@ def _panel(marks: Sequence[Mark], x: Axis, y: Axis, left: float, top: float, bot
         yield _text(middle, bottom + 2 * LINE, label, anchor="middle", kind="axis")
 
 
-def text_width(text: str, size: float = SIZE) -> float:
+def text_width(text: str) -> float:
     """The units that a line of text takes in a broad font (DejaVu Sans), rounded up: full-width letters are square."""
-    return size * sum(map(_em, text))
+    return SIZE * sum(map(_em, text))
 
 
-def fitted(text: str, width: float, size: float = SIZE) -> str:
-    """The text, with its middle replaced by `…` where it is wider: names often differ in their ends."""
+def fitted(text: str, width: float) -> str:
+    """The text, with its end replaced by `…` where it may be wider."""
     text = clean(text)
-    kept = min(len(text), int(width / size / 0.3))
-    if kept == len(text) and text_width(text, size) <= width:
-        return text
-    while kept and text_width(_without_middle(text, kept), size) > width:
-        kept -= 1
-    return _without_middle(text, kept)
+    return text if text_width(text) <= width else f"{text[: int(width / SIZE) - 1]}…"
 
 
 def _element(template: str, **values: object) -> Markup:
@@ -321,11 +296,6 @@ def number_text(value: float) -> str:
     if value and not 1e-4 <= abs(value) < 1e7:
         return f"{value:.1e}".replace(".0e", "e").replace("e-0", "e-").replace("e+0", "e")
     return f"{value:,.0f}" if value == round(value) else f"{value:.4g}"
-
-
-def _without_middle(text: str, kept: int) -> str:
-    end = kept * 2 // 5
-    return text[: kept - end].rstrip() + "…" + (text[-end:].lstrip() if end else "")
 
 
 def _em(letter: str) -> float:

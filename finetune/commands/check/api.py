@@ -16,7 +16,6 @@ from finetune.data.source import source_of
 from finetune.models.encoder_sizes import size_of
 from finetune.models.pretrained import resolve
 from finetune.models.tokenizers.fast import load_fast_tokenizer
-from finetune.models.tokenizers.load import TextTokenizer
 from finetune.models.tokenizers.own_vocabulary import trained_size
 from finetune.runs.recipe import Recipe
 from finetune.task_types.prepare import load_splits
@@ -75,12 +74,12 @@ def findings_of_text(path: str, settings: Mapping[str, Any]) -> Findings:
     return Findings(layout=read.layout, parts=(), findings=(), corpus=corpus)
 
 
-def _tokenizer(recipe: Recipe) -> TextTokenizer | None:
+def _tokenizer(recipe: Recipe) -> Any:
     """The tokenizer of a recipe's model; None for a new encoder, whose vocabulary the run trains first."""
     if trained_size(recipe):
         size_of(recipe.model)
         return None
-    found: TextTokenizer = load_fast_tokenizer(resolve(recipe.model, tokenizer=recipe.tokenizer_folder).folder)
+    found: Any = load_fast_tokenizer(resolve(recipe.model, tokenizer=recipe.tokenizer_folder).folder)
     return found
 
 

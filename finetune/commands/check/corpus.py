@@ -1,11 +1,10 @@
 """What a corpus holds: documents, lines, bytes and tokens."""
 
 from dataclasses import dataclass
-from itertools import islice
+from typing import Any
 
 from finetune.data.documents import Documents
 from finetune.data.messages import size_words
-from finetune.models.tokenizers.load import TextTokenizer
 
 SAMPLED = 2_000  # documents, the first ones, that are tokenized
 
@@ -28,19 +27,12 @@ class CorpusFacts:
         return facts if self.tokens is None else facts | {"tokens": f"about {self.tokens:,}"}
 
 
-def corpus_facts(documents: Documents, tokenizer: TextTokenizer | None = None) -> CorpusFacts:
-    """Reads a corpus as a stream. Raises UserError as `read_documents` does."""
-    size = documents.survey.size
+def corpus_facts(documents: Documents, tokenizer: Any = None) -> CorpusFacts:
+    """The facts of a corpus."""
+    size, tokens = documents.size, None
+    if tokenizer is not None:
+        texts = [document.text for document in documents[:SAMPLED]]
+        ids = tokenizer(texts, add_special_tokens=False, truncation=False, return_attention_mask=False, verbose=False)
+        tokens = round(sum(map(len, ids["input_ids"])) / sum(len(text.encode()) for text in texts) * size)
     lines = sum(len(document.lines) for document in documents)
-    return CorpusFacts(
-        documents=len(documents),
-        lines=lines,
-        size=size,
-        tokens=None if tokenizer is None else round(_tokens_per_byte(documents, tokenizer) * size),
-    )
-
-
-def _tokens_per_byte(documents: Documents, tokenizer: TextTokenizer) -> float:
-    texts = [document.text for document in islice(documents, SAMPLED)]
-    ids = tokenizer(texts, add_special_tokens=False, truncation=False, return_attention_mask=False, verbose=False)
-    return sum(map(len, ids["input_ids"])) / sum(len(text.encode()) for text in texts)
+    return CorpusFacts(documents=len(documents), lines=lines, size=size, tokens=tokens)

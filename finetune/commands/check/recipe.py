@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from finetune.data.rows import Rows, StreamedRows
+from finetune.data.rows import HashedRows, Rows
 from finetune.data.source import Source
 from finetune.models import pretrained
 from finetune.models.device import resolve_device, resolve_precision
@@ -52,7 +52,7 @@ def check_recipe(run: ResolvedRun, *, source: Source, device: str | None = None,
     precision = resolve_precision(recipe.train.precision, where)
     splits = load_splits(task, source, limit=recipe.limit)
     first = before[0] if before else recipe
-    if trained_size(first) and (before or isinstance(splits[task.train_split].rows, StreamedRows)):
+    if trained_size(first) and (before or isinstance(splits[task.train_split].rows, HashedRows)):
         return Preview(facts=_before_vocabulary(recipe, first, task, splits))
     files = pretrained.resolve(first.model, tokenizer=first.tokenizer_folder)
     config, tokenizer = load_config(files.folder), load_tokenizer(files.folder)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,6 @@ from finetune.data.messages import percent
 from finetune.errors import UserError
 from finetune.models import pretrained
 from finetune.models.tokenizers.fast import load_fast_tokenizer
-from finetune.models.tokenizers.load import TextTokenizer
 from finetune.runs.recipe import Recipe
 from finetune.task_types.text_inputs.markers import CUT_AROUND
 from finetune.task_types.vocabulary import MANY_UNKNOWN, SOME_UNKNOWN, misfit
@@ -117,7 +117,7 @@ def _unknown(part: SplitFile, tokenized: TokenCounted, model: str) -> Iterator[F
     yield part.found(UNKNOWN_TOKENS, tokenized.rows[tokenized.unknown > 0], what=what, worst=share >= MANY_UNKNOWN)
 
 
-def _tokenized(part: SplitFile, tokenizer: TextTokenizer) -> TokenCounted | None:
+def _tokenized(part: SplitFile, tokenizer: Any) -> TokenCounted | None:
     usable = np.flatnonzero(np.fromiter(map(bool, part.texts), bool, len(part.texts)))
     if not len(usable):
         return None
@@ -134,7 +134,7 @@ def _tokenized(part: SplitFile, tokenizer: TextTokenizer) -> TokenCounted | None
     return TokenCounted(rows=rows, lengths=np.concatenate(lengths), unknown=np.concatenate(unknown), sampled=sampled)
 
 
-def _ids(part: SplitFile, tokenizer: TextTokenizer, rows: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _ids(part: SplitFile, tokenizer: Any, rows: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Token ids of some rows, concatenated, and the number of tokens of each row."""
     firsts, seconds = part.kind.sequences(part.layout, part.table, part.texts, rows)
     encoded = tokenizer(firsts, seconds, truncation=False, return_attention_mask=False, verbose=False)["input_ids"]

@@ -6,8 +6,7 @@ from finetune.api.inputs import model_name
 from finetune.api.model import Model
 from finetune.api.quiet import plainly, quiet
 from finetune.api.run import Run
-from finetune.commands.export.result import Export
-from finetune.commands.export.wanted import TOLERANCE, wanted_export
+from finetune.commands.export.plan import TOLERANCE, Export, require_export
 from finetune.data.source import source_of
 from finetune.runs.events import unwatched
 
@@ -45,10 +44,11 @@ def export(
         UserError: For a model without weights or graph, for answers that are not the run's, for int8 that loses more
             than is tolerated, and for a folder that may not be written.
     """
-    wanted = wanted_export(Path(path), int8=int8, tolerance=tolerance, force=force)
+    require_export(Path(path), int8=int8, tolerance=tolerance, force=force)
     with quiet():
         from finetune.commands.export.exporting import export_model
 
         return export_model(
-            model_name(model), wanted, task=task, source=source_of(data_folder), out=Path(out), watch=unwatched
-        )
+            model_name(model), Path(path), int8=int8, tolerance=tolerance, force=force, task=task,
+            source=source_of(data_folder), out=Path(out), watch=unwatched,
+        )  # fmt: skip

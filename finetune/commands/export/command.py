@@ -2,19 +2,18 @@
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from finetune.cli.arguments import RESULTS, Data, Json, Out, Quiet, TaskOf
-from finetune.cli.console import as_plain_text, standard_output
+from finetune.cli.console import as_plain_text, facts_table, standard_output
 from finetune.cli.libraries import load_libraries
 from finetune.cli.next_commands import GivenOptions
 from finetune.cli.progress import watching
-from finetune.cli.tables import Column, FittedTable, columns
-from finetune.cli.terminal import echo, one_line
-from finetune.commands.export.result import Export
-from finetune.commands.export.wanted import TOLERANCE, wanted_export
+from finetune.cli.tables import Column, FittedTable
+from finetune.cli.terminal import echo
+from finetune.commands.export.plan import TOLERANCE, Export, require_export
 from finetune.data.messages import shown, size_words, so_many
 from finetune.data.source import source_of
 
@@ -36,51 +35,43 @@ def export_command(
     quiet: Quiet = False,
 ) -> None:
     """Prints the size before and after, and how the export answers the run's dev rows."""
-    wanted = wanted_export(folder, int8=int8, tolerance=tolerance, force=force)
+    require_export(folder, int8=int8, tolerance=tolerance, force=force)
     silent = quiet or as_json
     load_libraries("" if silent else f"{folder}: loading {model}", "finetune.commands.export.exporting")
     from finetune.commands.export.exporting import export_model
 
     with watching(quiet=silent) as watch:
-        found = export_model(model, wanted, task=task, source=source_of(data), out=out, watch=watch)
+        found = export_model(
+            model, folder, int8=int8, tolerance=tolerance, force=force, task=task, source=source_of(data), out=out,
+            watch=watch,
+        )  # fmt: skip
     if as_json:
         echo(json.dumps(found.as_json(), default=str))
         return
-    console = standard_output()
-    console.print(_check_table(found))
-    if found.changed:
-        console.print(_changed_table(found))
+    _print_check(found)
     if not quiet:
-        console.print_next(GivenOptions().command("predict", str(folder), "FILE"), piped=True)
+        standard_output().print_next(GivenOptions().command("predict", str(folder), "FILE"), piped=True)
 
 
-def _check_table(found: Export) -> FittedTable:
-    """The run next to its export."""
-    check = found.facts.check
+def _print_check(found: Export) -> None:
+    """The export next to its run, and the first rows with another answer."""
+    about, check, console = found.facts, found.facts.check, standard_output()
     assert check is not None  # an export is checked before it is there
-    rows = [("size", size_words(found.size_before), size_words(found.size), "")]
+    facts = {"size": f"{size_words(found.size)}, of the run {size_words(found.size_before)}"}
     if (score := check.score) is not None:
         interval = "" if score.interval is None else " to ".join(f"{each:+.1f}" for each in score.interval)
-        tested = f"{score.difference:+.1f}" + (f" (95 %: {interval}, p {score.p:.4f})" if interval else "")
-        rows.append((score.metric, f"{score.run:.1f}", f"{score.export:.1f}", tested))
-    rows.append(("answers alike", "", f"{check.equal:,} of {check.rows:,}", ""))
-    rows.append(("logits", "", "", f"{check.largest_difference:.2g} at most"))
-    precision = found.facts.precision + (f" ({found.facts.bits} bits)" if found.facts.bits == 7 else "")
-    title = f"{found.folder}: {found.facts.engine} {precision}, on {so_many(check.rows)} of dev"
-    right = ("run", "export")
-    return FittedTable(
-        title=one_line(title), columns=columns("", "run", "export", "difference", right=right), rows=rows
-    )
-
-
-def _changed_table(found: Export) -> FittedTable:
-    """Some of the rows with another answer."""
-    ties = ", where the run's logits are equal but for rounding" * (found.facts.precision == "fp32")
-    title = f"{so_many(len(found.changed))} with another answer{ties}"
-    rows = [tuple(map(_cell, (one.id, one.text, one.run, one.export))) for one in found.changed[:MOST_CHANGED]]
-    headings = [Column(name="id"), *(Column(name=name, words=True) for name in ("text", "run", "export"))]
-    return FittedTable(title=one_line(title), columns=headings, rows=rows, ruled=True)
-
-
-def _cell(value: Any) -> str:
-    return shown(str(as_plain_text(value)), 120)
+        tested = f" (95 %: {interval}, p {score.p:.4f})" if interval else ""
+        facts[score.metric] = f"{score.export:.1f}, of the run {score.run:.1f}: {score.difference:+.1f}{tested}"
+    facts["answers alike"] = f"{check.equal:,} of {check.rows:,}"
+    facts["logits"] = f"differ by {check.largest_difference:.2g} at most"
+    precision = about.precision + " (7 bits)" * (about.bits == 7)
+    console.print(facts_table(f"{found.folder}: {about.engine} {precision}, on {so_many(check.rows)} of dev", facts))
+    if found.changed:
+        ties = ", where the run's logits are equal but for rounding" * (about.precision == "fp32")
+        names = ("id", "text", "run", "export")
+        rows = [
+            [shown(as_plain_text(getattr(one, name)), 120) for name in names] for one in found.changed[:MOST_CHANGED]
+        ]
+        headings = [Column(name=name, words=name != "id") for name in names]
+        title = f"{so_many(len(found.changed))} with another answer{ties}"
+        console.print(FittedTable(title=title, columns=headings, rows=rows, ruled=True))

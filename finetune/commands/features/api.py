@@ -1,8 +1,8 @@
 """`finetune.features`: embeddings of texts, a vector for each text, token or word, in memory or in a file."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal
@@ -13,66 +13,84 @@ from finetune.api.quiet import plainly, quiet
 from finetune.api.run import Run
 from finetune.data.files import is_data, split_files
 from finetune.data.messages import so_many
-from finetune.data.outputs import require_replaceable_output
+from finetune.data.outputs import output_file, require_replaceable_output
 from finetune.data.paths import is_folder
 from finetune.data.source import source_of
 from finetune.errors import UserError
 from finetune.runs.events import Note, Watcher, unwatched
 from finetune.runs.lookup import latest_words
-from finetune.task_types.resolved_run import ResolvedRun
 from finetune.training.targets import load_target
 
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
-FEATURES = (".parquet", ".npz")
+ENDINGS = (".parquet", ".npz")
 PoolName = Literal["none", "cls", "mean"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Features:
     """What `finetune.features` returns.
 
     Example: `finetune.features("minilm", ["a text", "another"]).vectors`
 
     Attributes:
+        ids: The id of each row `(rows,)`.
+        vectors: A vector for each row `(rows, width)`, in order; with `pool="none"` those of all tokens `(all, width)`.
+        starts: Where the vectors of each row begin, and the end of the last ones `(rows + 1,)`.
+        tokens: The token or word of each vector `(all,)`; None for vectors of rows.
         path: The file of the vectors; None if they are in memory alone.
-        rows: The number of rows.
-        width: The length of a vector.
     """
 
-    path: Path | None
-    rows: int
-    width: int
-    kept: "pd.DataFrame | None" = field(default=None, repr=False, compare=False)
+    ids: "np.ndarray"
+    vectors: "np.ndarray"
+    starts: "np.ndarray"
+    tokens: "np.ndarray | None" = None
+    path: Path | None = None
 
     @property
-    def vectors(self) -> "np.ndarray":
-        """An array `(rows, width)` in the order of the rows; with `pool="none"` the vectors of all tokens."""
-        import numpy as np
+    def rows(self) -> int:
+        """The number of rows."""
+        return len(self.ids)
 
-        frame = self.frame
-        return np.stack(frame["vector"]) if "vector" in frame else np.concatenate([*map(np.stack, frame["vectors"])])
+    @property
+    def width(self) -> int:
+        """The length of a vector."""
+        return int(self.vectors.shape[1])
 
     @property
     def frame(self) -> "pd.DataFrame":
         """A row for each row of the data: `id` and `vector`; or `id`, `tokens` and `vectors`, one for each token."""
+        import numpy as np
         import pandas as pd
 
-        if self.path is None:
-            assert self.kept is not None
-            return self.kept
-        if self.path.suffix == ".parquet":
-            return pd.read_parquet(self.path)
-        import numpy as np
+        if self.tokens is None:
+            return pd.DataFrame({"id": self.ids, "vector": [*self.vectors]})
+        tokens, vectors = (np.split(every, self.starts[1:-1]) for every in (self.tokens, self.vectors))
+        return pd.DataFrame({"id": self.ids, "tokens": tokens, "vectors": vectors})
 
-        with np.load(self.path) as found:
-            each = np.split(found["vectors"], found["starts"][1:-1])
-            if "tokens" not in found:
-                return pd.DataFrame({"id": found["ids"], "vector": [one[0] for one in each]})
-            tokens = np.split(found["tokens"], found["starts"][1:-1])
-            return pd.DataFrame({"id": found["ids"], "tokens": tokens, "vectors": each})
+    def write(self, path: Path) -> None:
+        """Writes an .npz file with these arrays, or a .parquet file with the columns of `frame`."""
+        import numpy as np
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        with output_file(path) as scratch:
+            if path.suffix == ".npz":
+                arrays: dict[str, Any] = {"ids": self.ids, "vectors": self.vectors, "starts": self.starts}
+                with scratch.open("wb") as opened:
+                    np.savez(opened, **arrays if self.tokens is None else {**arrays, "tokens": self.tokens})
+                return
+            vectors, starts = (
+                pa.FixedSizeListArray.from_arrays(self.vectors.ravel(), self.width),
+                self.starts.astype("int32"),
+            )
+            columns = {"id": self.ids, "vector": vectors}
+            if self.tokens is not None:
+                tokens = pa.ListArray.from_arrays(starts, pa.array(self.tokens))
+                columns = {"id": self.ids, "tokens": tokens, "vectors": pa.ListArray.from_arrays(starts, vectors)}
+            pq.write_table(pa.table(columns), scratch)
 
     def __repr__(self) -> str:
         where = "in memory" if self.path is None else self.path
@@ -124,81 +142,64 @@ def features(
     given = recipe_settings(settings, text=text or names or None)
     given["layers"] = layers if isinstance(layers, str) else list(layers)
     with ExitStack() as stack:
-        scratch = Path(stack.enter_context(TemporaryDirectory()))
+        stack.enter_context(quiet())
         if not is_path(data):
-            data = stack.enter_context(in_memory(data, scratch))
-        wanted = wanted_rows(model_name(model), str(data), given, split=split)
-        folder, to = None if data_folder is None else Path(data_folder), scratch / "features.parquet"
-        found = written_features(
-            wanted, to if path is None else Path(path), pool=pool, data=folder, out=Path(out), device=device,
-            watch=unwatched, force=force,
+            data = stack.enter_context(in_memory(data, Path(stack.enter_context(TemporaryDirectory()))))
+        return embed(
+            model_name(model), str(data), given, path=None if path is None else Path(path), pool=pool, split=split,
+            data=None if data_folder is None else Path(data_folder), out=Path(out), device=device, force=force,
         )  # fmt: skip
-        return found if path is not None else replace(found, path=None, kept=found.frame)
 
 
-@dataclass(frozen=True, kw_only=True)
-class EmbeddingRequest:
-    """What is embedded by which model: the rows of a file, or of a split of a task (`planned`)."""
-
-    model: str
-    settings: Mapping[str, Any]
-    split: str
-    file: Path | None
-    planned: ResolvedRun | None
-
-
-def wanted_rows(model: str, target: str, settings: Mapping[str, Any], *, split: str | None) -> EmbeddingRequest:
-    """What `target` names, with settings that have dotted keys. Raises UserError, before torch is imported."""
-    given = {**settings, "model": model}
-    file = _file(target, split) if is_data(target) else None
-    planned = load_target(target, given) if file is None else None
-    return EmbeddingRequest(model=model, settings=given, split=split or "train", file=file, planned=planned)
-
-
-def require_features_file(wanted: EmbeddingRequest, path: Path, data: Path | None, *, force: bool) -> None:
-    """Raises UserError where the embeddings may not be written to a file."""
-    reads: list[Any] = [wanted.model, wanted.file, data, *wanted.settings.values()]
-    if wanted.planned is not None:
-        reads += [wanted.planned.recipe.task, *wanted.planned.recipe.options.values()]
-    require_replaceable_output(path, endings=FEATURES, reads=reads, force=force)
-
-
-def written_features(
-    wanted: EmbeddingRequest,
-    path: Path,
+def embed(
+    model: str,
+    target: str,
+    settings: Mapping[str, Any],
     *,
-    pool: PoolName,
+    path: Path | None,
+    pool: str,
+    split: str | None,
     data: Path | None,
     out: Path,
     device: str | None,
-    watch: Watcher,
     force: bool,
+    load: Callable[[], None] = lambda: None,
+    watch: Watcher = unwatched,
 ) -> Features:
-    """Writes the embeddings, with a watcher of progress."""
-    require_features_file(wanted, path, data, force=force)
-    with quiet():
-        from finetune.commands.features.embeddings import write_features
-        from finetune.commands.features.rows_to_embed import rows_of_file, rows_of_task
-        from finetune.inference.predictor import saved
+    """The embeddings of a file or of a task's split, written to `path`; `settings` have dotted keys.
 
-        found = saved(wanted.model, out=out)
-        if found.candidates:
-            watch(Note(latest_words(wanted.model, found.candidates)))
-        if wanted.planned is not None:
-            rows = rows_of_task(wanted.planned.recipe, wanted.planned.task, source_of(data), wanted.split)
-        else:
-            assert wanted.file is not None
-            length = found.settings.get("max_length")
-            rows = rows_of_file(wanted.file, wanted.settings, trained=found.layout, length=length)
-        count, width = write_features(rows, found.trained_folder, path, pool=pool, watch=watch, device=device)
-    return Features(path=path, rows=count, width=width)
+    `load` imports the libraries, once the request is sound. Raises UserError as `features` does.
+    """
+    settings = {**settings, "model": model}
+    file = _file(Path(target), split) if is_data(target) else None
+    planned = None if file is not None else load_target(target, settings)
+    if path is not None:
+        task = [] if planned is None else [planned.recipe.task, *planned.recipe.options.values()]
+        reads = [model, file, data, *settings.values(), *task]
+        require_replaceable_output(path, endings=ENDINGS, reads=reads, force=force)
+    load()
+    from finetune.commands.features.embeddings import arrays_of, rows_of_file, rows_of_task
+    from finetune.inference.predictor import saved
+
+    found = saved(model, out=out)
+    if found.candidates:
+        watch(Note(latest_words(model, found.candidates)))
+    if planned is not None:
+        rows = rows_of_task(planned, source_of(data), split or "train")
+    else:
+        rows = rows_of_file(Path(file or ""), settings, trained=found.layout, length=found.settings.get("max_length"))
+    arrays = arrays_of(rows, found.trained_folder, pool=pool, watch=watch, device=device)
+    features = Features(**arrays, path=path)
+    if path is not None:
+        features.write(path)
+    return features
 
 
-def _file(target: str, split: str | None) -> Path:
+def _file(path: Path, split: str | None) -> Path:
     """The file of the user's data. Raises UserError for a split that it does not have."""
-    files = split_files(Path(target))
-    if split is not None and not is_folder(Path(target)):
-        raise UserError(f"{target}: every row of a file is embedded, so `split` does not apply", "Leave `split` out")
+    files = split_files(path)
+    if split is not None and not is_folder(path):
+        raise UserError(f"{path}: every row of a file is embedded, so `split` does not apply", "Leave `split` out")
     if (split or "train") not in files:
-        raise UserError(f"{target}: has no file for the split '{split}'", f"It has {', '.join(files)}")
+        raise UserError(f"{path}: has no file for the split '{split}'", f"It has {', '.join(files)}")
     return files[split or "train"]

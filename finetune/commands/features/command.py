@@ -1,7 +1,7 @@
 """`finetune features`: writes embeddings of texts to a file."""
 
 import json
-from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -11,18 +11,10 @@ from finetune.cli.arguments import RESULTS, Data, Device, Json, Out, Quiet, Repl
 from finetune.cli.libraries import load_libraries
 from finetune.cli.progress import watching
 from finetune.cli.terminal import echo, say
-from finetune.commands.features.api import require_features_file, wanted_rows, written_features
+from finetune.commands.features.api import PoolName, embed
 from finetune.data.messages import so_many
 from finetune.runs.toml import override_value
 from finetune.training.targets import split_arguments
-
-
-class PoolingChoice(StrEnum):
-    """Pooling of a text's token vectors."""
-
-    NONE = "none"
-    CLS = "cls"
-    MEAN = "mean"
 
 
 def features_command(
@@ -31,8 +23,8 @@ def features_command(
     settings: SettingsArgument = None,
     layers: Annotated[str, typer.Option(help="As in a recipe: last, concat-last-4, [4,6] ...")] = "last",
     pool: Annotated[
-        PoolingChoice, typer.Option(help="mean or cls: one vector per text; none: one per token, or per word.")
-    ] = PoolingChoice.MEAN,
+        PoolName, typer.Option(help="mean or cls: one vector per text; none: one per token, or per word.")
+    ] = "mean",
     split: Annotated[str | None, typer.Option(help="Of a folder or a task: train (the default), dev or test.")] = None,
     output: Annotated[Path, typer.Option("-o", "--output", help="A .parquet or .npz file.")] = Path("features.parquet"),
     force: Replace = False,
@@ -44,17 +36,16 @@ def features_command(
 ) -> None:
     """Writes the file and prints the number and width of its vectors."""
     _, given = split_arguments(settings or [])
-    wanted = wanted_rows(model, target, given | {"layers": override_value("layers", layers)}, split=split)
-    require_features_file(wanted, output, data, force=force)
-    load_libraries("" if quiet else f"{target}: loading {model}", "finetune.commands.features.embeddings")
+    load = partial(
+        load_libraries, "" if quiet else f"{target}: loading {model}", "finetune.commands.features.embeddings"
+    )
     with watching(quiet=quiet) as watch:
-        found = written_features(
-            wanted, output, pool=pool.value, data=data, out=out, device=device, watch=watch, force=force
-        )
+        found = embed(
+            model, target, given | {"layers": override_value("layers", layers)}, path=output, pool=pool, split=split,
+            data=data, out=out, device=device, force=force, load=load, watch=watch,
+        )  # fmt: skip
     if as_json:
         echo(json.dumps({"rows": found.rows, "width": found.width, "file": str(output)}))
         return
-    of = "" if wanted.planned is None else f" of the split '{wanted.split}'"
-    each = "each token or word" if pool is PoolingChoice.NONE else "each"
-    width = so_many(found.width, "number")
-    say(f"{so_many(found.rows)}{of}, a vector of {width} for {each} -> {output}")
+    each = "each token or word" if pool == "none" else "each"
+    say(f"{so_many(found.rows)}, a vector of {so_many(found.width, 'number')} for {each} -> {output}")

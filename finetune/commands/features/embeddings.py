@@ -1,207 +1,159 @@
-"""`finetune features`: embeddings from an encoder, one vector per token, word or text."""
+"""The vectors that an encoder has of texts, of their tokens or of their words, in the order of the rows."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from itertools import chain, groupby
-from operator import itemgetter
+from itertools import islice
 from pathlib import Path
-from tempfile import TemporaryFile
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-from torch import Tensor, nn
 
-from finetune.commands.features.rows_to_embed import RowsToEmbed
-from finetune.data.messages import so_many
-from finetune.data.outputs import output_file
+from finetune.data.formats.delimited import names_columns
+from finetune.data.messages import places, so_many
+from finetune.data.reading import first_rows, reading_notes, records
+from finetune.data.rows import Row
+from finetune.data.source import Source
+from finetune.data.table import Table
 from finetune.errors import UserError
+from finetune.inference.answer_rows import record_window
 from finetune.inference.engine import Engine
+from finetune.inference.predict_plan import SAMPLE_ROWS, layout_for
 from finetune.models.building import build_model
 from finetune.models.device import build_accelerator, resolve_device, resolve_precision
-from finetune.models.families import most_tokens
 from finetune.models.head import Head
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.events import Note, Watcher
-from finetune.task_types.prepare import encode_rows
+from finetune.runs.folder import data_name
+from finetune.runs.recipe import Recipe, parse
+from finetune.task_types.columns import Layout
+from finetune.task_types.options import configured
+from finetune.task_types.own_data import OPTIONS, every_option, guessed
+from finetune.task_types.prepare import encode_rows, load_splits
+from finetune.task_types.resolved_run import ResolvedRun
+from finetune.task_types.starting_recipe import fitting_length
+from finetune.task_types.task import Task
+from finetune.task_types.trained_form import form_for
+from finetune.task_types.types import named_type, trained_task
 
-TokenPooling = Literal["none", "cls", "mean"]
-SEQUENCES_AT_ONCE = 2_048  # sequences whose vectors are in memory together
+OF_A_FILE = ("shape", "text", "label", "id", "decimal", "encoding", "sheet")  # the options of data that apply
+ROWS_SHOWN = 3  # row numbers in a note
 
 
 @dataclass(frozen=True, kw_only=True)
-class Vectors:
-    """Of a row or one of its sequences: its id, tokens, and a vector per token `(n, width)` or for all `(1, width)`."""
+class RowsToEmbed:
+    """All rows with the settings to encode them; a row that cannot be used is None, and has an id."""
 
-    id: str
-    tokens: list[str]
-    vectors: np.ndarray
+    recipe: Recipe
+    task: Task
+    rows: Sequence[Row | None]
+    ids: Sequence[str]
+    notes: Sequence[str] = ()
 
 
 class EveryPosition(Head):
-    """An identity head on the sequence output."""
+    """No layers: the sequence output is what is read."""
 
     inputs = frozenset({"sequence"})
 
-    def forward(self, hidden: Tensor, mask: Tensor, pooled: Tensor | None = None) -> Tensor:
-        """`hidden`, unchanged."""
-        return hidden
+
+def rows_of_task(planned: ResolvedRun, source: Source, split: str) -> RowsToEmbed:
+    """The rows of a split. Raises UserError as reading them does."""
+    recipe, task = planned.recipe, planned.task
+    loaded = load_splits(task, source, limit=recipe.limit, names=[split])[split]
+    ids = [str(row.id) for row in loaded.rows]
+    return RowsToEmbed(recipe=recipe, task=task, rows=loaded.rows, ids=ids, notes=loaded.notes)
 
 
-def write_features(
-    given: RowsToEmbed, folder: Path, file: Path, *, pool: TokenPooling, watch: Watcher, device: str | None = None
-) -> tuple[int, int]:
-    """Writes the embeddings of rows by the encoder of a folder to a Parquet or .npz file; returns (rows, width).
+def rows_of_file(path: Path, settings: Mapping[str, Any], *, trained: Layout | None, length: int | None) -> RowsToEmbed:
+    """Every row of a file, in order; labels are not read.
 
-    Raises UserError for a layer mix with learned weights, and for another file format.
+    `trained` are the columns and `length` is the max_length of a run's model. Raises UserError for a file that cannot
+    be read, without a usable row, or whose text is in none of its columns, and for a setting that does not apply.
     """
-    writers: dict[str, Callable[..., tuple[int, int]]] = {
-        ".parquet": partial(_write_parquet, tokens=pool == "none"),
-        ".npz": partial(_write_npz, tokens=pool == "none"),
-    }
-    if file.suffix not in writers:
-        raise UserError(f"{file}: features are written as {' or '.join(writers)}", "Use one of these suffixes")
+    given = {key: str(value) for key, value in settings.items() if key in OPTIONS}
+    if unused := [key for key in given if key not in OF_A_FILE]:
+        raise UserError(f"{unused[0]}= does not apply: every row of {path} is embedded", "Leave it out")
+    form = form_for(path, trained, given)
+    sample = first_rows(path, form, most=SAMPLE_ROWS)
+    columns = {key: value for key, value in given.items() if key not in ("encoding", "sheet")}
+    layout, notes = _columns_of(sample, trained, columns)
+    model = str(settings["model"])
+    table = {"task": str(path), "model": model, "max_length": length or fitting_length(layout, sample.columns, model)}
+    rest = {key: value for key, value in settings.items() if key not in OPTIONS}
+    recipe = parse(table, origin=str(path)).with_settings(rest, origin="settings", options=lambda _: every_option())
+    task = configured(trained_task(layout, name=data_name(str(path))), recipe.options)
+    window = record_window(task, layout, [*islice(records(path, form), recipe.limit)])
+    first = next(iter(window.errors.values()), "")
+    if not window.rows:
+        raise UserError(f"{path}: no row can be used: the first {first}", "Run `finetune check` to see why")
+    if window.errors:
+        unusable = [(window.records[n].row, window.records[n].line) for n in window.errors]
+        cannot = f"{so_many(len(unusable))} that cannot be used: the first {first}"
+        where = places(unusable, most=ROWS_SHOWN)
+        notes = [*notes, f"{path}: {cannot} ({where}); no numbers (nan), or no tokens, in its place"]
+    usable = dict(zip(window.kept, window.rows, strict=True))
+    rows = [usable.get(number) for number in range(len(window.records))]
+    ids = [str(record.row) if row is None else row.id for row, record in zip(rows, window.records, strict=True)]
+    return RowsToEmbed(recipe=recipe, task=task, rows=rows, ids=ids, notes=[*reading_notes(path, form), *notes])
+
+
+def _columns_of(sample: Table, trained: Layout | None, given: Mapping[str, str]) -> tuple[Layout, list[str]]:
+    """The columns, and a note on those of the text where they were inferred."""
+    if trained is not None:
+        given = {"shape": trained.shape, **given}
+        lines = len(sample.columns) == 1 and not names_columns(sample.form)
+        if "text" in given or lines or set(trained.text) <= set(sample.columns):
+            columns = {name: value for name, value in given.items() if name in ("text", "label")}
+            layout, notes = layout_for(named_type(trained.shape), trained, sample, columns)
+            return replace(layout, id=trained.id if trained.id in sample.columns else ""), notes
+    try:
+        layout = guessed(sample, given)
+    except UserError:  # it has no label
+        layout = guessed(sample, given, labelled="label" in given)
+    sure = "text" in given or len(sample.columns) == 1
+    return layout, [] if sure else [f"text column: {', '.join(layout.text)} (text=COLUMN names another)"]
+
+
+def arrays_of(
+    given: RowsToEmbed, folder: Path, *, pool: str, watch: Watcher, device: str | None
+) -> dict[str, np.ndarray]:
+    """The embeddings of rows by the encoder of a folder: `ids`, `vectors`, `starts`, and `tokens` where each has one,
+    as `Features` has them. A row that cannot be used has a vector of nan, or no token.
+
+    Raises UserError for a layer mix with learned weights.
+    """
     layers = given.recipe.layers
     if isinstance(layers, str) and layers.startswith("weighted"):
         raise UserError(f"layers = '{layers}' has weights that only training learns", "Choose a sum, or concat-last-4")
     for note in given.notes:
         watch(Note(note))
-    pieces = _of_sequences(given, folder, pool=pool, watch=watch, device=device)
-    with output_file(file) as scratch:
-        return writers[file.suffix](scratch, _of_rows(given, pieces, pool))
-
-
-def _of_rows(given: RowsToEmbed, pieces: Iterator[tuple[int, Vectors]], pool: TokenPooling) -> Iterator[Vectors]:
-    """One item for each row, in order: the vectors of its sequences together, or their mean by tokens.
-
-    A row that cannot be used has no tokens, and a vector of nan.
-    """
-    place, width = 0, 0
-    for index, some in groupby(pieces, key=itemgetter(0)):
-        one = _together([piece for _, piece in some], pool)
-        width = one.vectors.shape[1]
-        yield from (_nothing(name, width, pool) for name in given.ids[place : given.places[index]])
-        yield one
-        place = given.places[index] + 1
-    yield from (_nothing(name, width, pool) for name in given.ids[place:])
-
-
-def _together(parts: Sequence[Vectors], pool: TokenPooling) -> Vectors:
-    """The windows or choices of one row as one."""
-    tokens = [token for part in parts for token in part.tokens]
-    if pool == "none":
-        return replace(parts[0], tokens=tokens, vectors=np.concatenate([part.vectors for part in parts]))
-    counts = [len(part.tokens) for part in parts]
-    mean = np.average([part.vectors[0] for part in parts], axis=0, weights=counts)
-    return replace(parts[0], tokens=tokens, vectors=mean[None].astype(np.float32))
-
-
-def _nothing(name: str, width: int, pool: TokenPooling) -> Vectors:
-    return Vectors(id=name, tokens=[], vectors=np.full((0 if pool == "none" else 1, width), np.nan, dtype=np.float32))
-
-
-def _of_sequences(
-    given: RowsToEmbed, folder: Path, *, pool: TokenPooling, watch: Watcher, device: str | None
-) -> Iterator[tuple[int, Vectors]]:
-    """(index of its row, vectors) of every sequence, in order."""
-    where = resolve_device(device)
-    model, _ = build_model(folder, lambda _: EveryPosition(()), given.recipe, device=where)
-    tokenizer = load_tokenizer(folder)
-    precision = resolve_precision(given.recipe.train.precision, where)
-    engine = Engine(
-        model=model, accelerator=build_accelerator(where, precision), pad_id=tokenizer.pad_token_id, watch=watch
-    )
-    features = encode_rows(
-        given.task, given.rows, tokenizer, given.recipe.max_length, most_tokens(model.backbone.encoder)
-    )
+    by_token, where = pool == "none", resolve_device(device)
+    recipe = given.recipe.model_copy(update={"bilstm": False, "pooling": "family"})
+    model, _ = build_model(folder, lambda _: EveryPosition(()), recipe, device=where)
+    backbone, tokenizer = model.backbone, load_tokenizer(folder)
+    backbone.vector = pool
+    accelerator = build_accelerator(where, resolve_precision(recipe.train.precision, where))
+    engine = Engine(model=model, accelerator=accelerator, pad_id=tokenizer.pad_token_id, watch=watch)
+    numbers, usable = zip(*((number, row) for number, row in enumerate(given.rows) if row is not None), strict=True)
+    features = encode_rows(given.task, usable, tokenizer, recipe.max_length, engine.most_tokens)
     if cut := len({feature.row for feature in features if feature.truncated}):
-        truncated = given.task.codec.truncation_note(given.recipe.max_length)
-        watch(Note(f"{cut:,} of {so_many(len(given.rows))} {truncated}"))
-    sequences = list(chain.from_iterable(feature.choices or (feature,) for feature in features))
-    if pool != "none":
-        sequences = [replace(sequence, reads=None) for sequence in sequences]
-    for begin in range(0, len(sequences), SEQUENCES_AT_ONCE):
-        some = sequences[begin : begin + SEQUENCES_AT_ONCE]
-        states = dict(engine.hidden_states(some, model.backbone.layer_indices(pooled=False)))
-        for index, sequence in enumerate(some):
-            tokens = tokenizer.convert_ids_to_tokens(list(sequence.input_ids))
-            read = range(len(tokens)) if sequence.reads is None else sequence.reads
-            vectors = _mixed(states[index], model.backbone.reader)
-            mixed = _pooled(vectors, pool, last=model.backbone.left_to_right)
-            name = str(given.rows[sequence.row].id)
-            yield sequence.row, Vectors(id=name, tokens=[tokens[position] for position in read], vectors=mixed)
-
-
-def _mixed(states: np.ndarray, reader: nn.Module | None) -> np.ndarray:
-    """`(n, layers, width)` to `(n, width)` for a sum, or `(n, layers * width)`."""
-    if reader is not None and reader.mix.how == "sum":  # type: ignore[union-attr]
-        added: np.ndarray = states.sum(1)
-        return added
-    return states.reshape(len(states), -1)
-
-
-def _pooled(vectors: np.ndarray, pool: TokenPooling, *, last: bool) -> np.ndarray:
-    """The first or the last token's vector, the mean over all tokens (with [CLS] and [SEP]), or all vectors."""
-    if pool == "none":
-        return vectors
-    if pool == "mean":
-        mean: np.ndarray = vectors.mean(0, keepdims=True)
-        return mean
-    return vectors[-1:] if last else vectors[:1]
-
-
-def _write_parquet(file: Path, found: Iterator[Vectors], *, tokens: bool) -> tuple[int, int]:
-    """Columns id and vector; or id, tokens and vectors, one per token."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    count, width, writer = 0, 0, None
-    for some in _parts(found):
-        width = some[0].vectors.shape[1]
-        flat = pa.FixedSizeListArray.from_arrays(pa.array(np.concatenate([v.vectors for v in some]).ravel()), width)
-        columns: dict[str, Any] = {"id": pa.array([each.id for each in some])}
-        if tokens:
-            ends = np.cumsum([0, *(len(each.vectors) for each in some)]).astype(np.int32)
-            columns["tokens"] = pa.array([each.tokens for each in some])
-            columns["vectors"] = pa.ListArray.from_arrays(pa.array(ends), flat)
-        else:
-            columns["vector"] = flat
-        part = pa.table(columns)
-        writer = writer or pq.ParquetWriter(file, part.schema)
-        writer.write_table(part)
-        count += len(some)
-    if writer is not None:
-        writer.close()
-    return count, width
-
-
-def _write_npz(file: Path, found: Iterator[Vectors], *, tokens: bool) -> tuple[int, int]:
-    """Arrays ids `(rows,)`, vectors `(all, width)`, starts `(rows + 1,)` of each row's vectors, and tokens `(all,)`."""
-    ids: list[str] = []
-    words: list[str] = []
-    counts: list[int] = []
-    width = 0
-    with TemporaryFile(dir=file.parent) as scratch:
-        for some in _parts(found):
-            width = some[0].vectors.shape[1]
-            ids += [each.id for each in some]
-            counts += [len(each.vectors) for each in some]
-            words += [token for each in some for token in each.tokens] if tokens else []
-            scratch.write(np.concatenate([each.vectors for each in some]).astype(np.float32).tobytes())
-        scratch.flush()
-        vectors = np.memmap(scratch, dtype=np.float32, mode="r", shape=(sum(counts), width))
-        with file.open("wb") as opened:
-            arrays: dict[str, Any] = {"ids": np.array(ids), "vectors": vectors, "starts": np.cumsum([0, *counts])}
-            np.savez(opened, **arrays | ({"tokens": np.array(words)} if tokens else {}))
-    return len(ids), width
-
-
-def _parts(found: Iterator[Vectors]) -> Iterator[Sequence[Vectors]]:
-    part: list[Vectors] = []
-    for each in found:
-        part.append(each)
-        if len(part) == SEQUENCES_AT_ONCE:
-            yield part
-            part = []
-    if part:
-        yield part
+        watch(Note(f"{cut:,} of {so_many(len(usable))} {given.task.codec.truncation_note(recipe.max_length)}"))
+    sequences = [sequence for feature in features for sequence in feature.choices or (feature,)]
+    rows = np.array([numbers[feature.row] for feature in features for _ in feature.choices or (feature,)])
+    states = sorted(engine.hidden_states(sequences, backbone.layer_indices(pooled=False), pooled=not by_token))
+    summed = backbone.reader is not None and backbone.reader.mix.how == "sum"
+    vectors = np.concatenate([layers.sum(1) if summed else layers.reshape(len(layers), -1) for _, layers in states])
+    ids, count = np.array(given.ids), len(given.ids)
+    if not by_token:  # the mean of a row's windows or choices by their tokens
+        lengths, totals = np.array([*map(len, sequences)]), np.zeros((count, vectors.shape[1]))
+        np.add.at(totals, rows, vectors * lengths[:, None])
+        with np.errstate(invalid="ignore"):
+            means = totals / np.bincount(rows, lengths, count)[:, None]
+        return {"ids": ids, "vectors": means.astype(np.float32), "starts": np.arange(count + 1)}
+    tokens: list[str] = []
+    for sequence in sequences:
+        all_tokens = tokenizer.convert_ids_to_tokens(list(sequence.input_ids))
+        tokens += all_tokens if sequence.reads is None else [all_tokens[position] for position in sequence.reads]
+    lengths = np.bincount(rows, [len(layers) for _, layers in states], count)
+    starts = np.cumsum([0, *lengths.astype(int)])
+    return {"ids": ids, "vectors": vectors, "starts": starts, "tokens": np.array(tokens)}

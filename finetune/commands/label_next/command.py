@@ -1,6 +1,7 @@
 """`finetune label-next`: the rows of a pool to label next, with suggestions."""
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +15,7 @@ from finetune.cli.options import note_line
 from finetune.cli.progress import watching
 from finetune.cli.terminal import echo, one_line, say
 from finetune.cli.which_run import say_which
-from finetune.commands.label_next.api import MOST_CHOSEN, RANDOM_SHARE, next_rows_of, require_pool
+from finetune.commands.label_next.api import MOST_CHOSEN, choose_rows
 from finetune.data.messages import so_many
 from finetune.errors import UserError
 from finetune.runs.toml import typed_settings
@@ -29,7 +30,6 @@ def label_next_command(
     output: Annotated[
         Path, typer.Option("-o", "--output", help="What is written: a table or JSON Lines, by its ending.")
     ] = Path("next.csv"),
-    random: Annotated[float, typer.Option(min=0, max=1, help="The share that is chosen at random.")] = RANDOM_SHARE,
     force: Replace = False,
     data: Data = None,
     out: Out = RESULTS,
@@ -37,26 +37,24 @@ def label_next_command(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Writes the rows of which the model is least sure, and some at random, with its predictions as suggestions."""
+    """Writes the rows of which the model is least sure, with its predictions as suggestions."""
     others, given = split_arguments(settings or [])
     if others:
         raise UserError(f"'{others[0]}' is not a setting", "Name one pool, and settings as key=value")
     options = {name: str(value) for name, value in given.items()}
-    folder = require_pool(run, pool, output, rows=rows, random=random, options=options, out=out, force=force)
     if not quiet:
         say_which([run], out)
-    load_libraries("" if quiet else f"{pool}: loading {run}", "finetune.commands.label_next.next_rows")
+    load = partial(load_libraries, "" if quiet else f"{pool}: loading {run}", "finetune.commands.label_next.next_rows")
     with watching(quiet=quiet) as watch:
-        found = next_rows_of(
-            folder, pool, output, rows=rows, random=random, options=options, data=data, out=out, device=device,
+        found = choose_rows(
+            run, pool, output, rows=rows, options=options, data=data, out=out, device=device, force=force, load=load,
             watch=watch,
         )  # fmt: skip
     if as_json:
         echo(json.dumps(found.facts()))
         return
     left_out = f"; left out: {found.known:,} that the run read" if found.known else ""
-    chosen = f"{so_many(found.chosen)} of {found.rows:,} -> {output}"
-    say(f"{chosen}: the least sure ones, {found.random:,} at random{left_out}")
+    say(f"{so_many(found.chosen)} of {found.rows:,} -> {output}: the least sure ones{left_out}")
     for note in found.notes:
         say(one_line(note_line(note)))
     if not quiet:

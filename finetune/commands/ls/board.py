@@ -1,19 +1,15 @@
 """The leaderboard of a task: `finetune ls TASK --board`, `finetune.ls().board(task)`."""
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from finetune.analysis.board_form import board_form, board_numbers
-from finetune.analysis.form import Form, markdown_page, require_table_file
-from finetune.analysis.leaderboard import Board, leaderboards
+from finetune.analysis.form import Form
+from finetune.analysis.leaderboard import Board, board_form, leaderboards
 from finetune.api.quiet import plainly
 from finetune.data.files import is_data
 from finetune.data.messages import noun, so_many
-from finetune.data.outputs import output_file
 from finetune.errors import UserError
 from finetune.runs.folder import data_name, folder_name, with_results
 from finetune.runs.interrupted import InterruptedRun
@@ -49,7 +45,7 @@ class Leaderboard:
         """A row for each line; scores and differences as computed, 0.843 for 84.3 points."""
         import pandas as pd
 
-        return pd.DataFrame(board_numbers(self.boards))
+        return pd.DataFrame(self.form.numbers)
 
     @plainly
     def write(self, file: str | Path, *, force: bool = False) -> Path:
@@ -58,23 +54,11 @@ class Leaderboard:
         With `force` it replaces a file that we did not write. Raises UserError for another suffix.
         """
         path = Path(file)
-        require_table_file(path, reads=[self.name], force=force)
         made = f"finetune ls {self.name} --board -o {path.name}"
-        text = _as_csv(self.boards) if path.suffix.lower() == ".csv" else markdown_page(self.form, made=made)
-        with output_file(path, remedy="Name another file") as scratch:
-            scratch.write_text(text, encoding="utf-8")
-        return path
+        return self.form.write(path, made=made, reads=self.name, force=force)
 
     def __repr__(self) -> str:
         return f"<Leaderboard {self.form.title}>"
-
-
-def _as_csv(boards: Sequence[Board]) -> str:
-    numbers, out = board_numbers(boards), io.StringIO()
-    writer = csv.DictWriter(out, numbers[0], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(numbers)
-    return out.getvalue()
 
 
 def _records_of(name: str, out: Path) -> list[RunRecord]:

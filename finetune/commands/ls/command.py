@@ -104,7 +104,7 @@ def _print_board(
     if running:
         raise UserError("a leaderboard has finished runs", "Leave out --running or --board")
     if output is not None:
-        require_table_file(output, reads=[task], force=force)
+        require_table_file(output, reads=task, force=force)
     found = listed(out, task=task)
     made = found.board(task)
     if words := unfinished_words(found.unfinished):

@@ -1,7 +1,7 @@
-// Packs cards into columns, sorts tables, and filters the rows of a split. Texts are set as text, never as markup.
+// Sorts tables, and filters the rows of a split. Texts are set as text, never as markup.
 (() => {
   const SIZE = 10;
-  const [NUMBER, ID, LABEL, PREDICTION, RIGHT, SORT, LENGTH, FACTS, PARTS, PAIRS, SLICES, SUSPECT, WEIGHTS, DOUBT] = Array(14).keys();
+  const [NUMBER, ID, LABEL, PREDICTION, RIGHT, SORT, LENGTH, FACTS, PARTS, PAIRS, SLICES, SUSPECT, DOUBT] = Array(13).keys();
   const many = number => number.toLocaleString("en");
   const make = (tag, kind, text) => {
     const made = document.createElement(tag);
@@ -20,13 +20,6 @@
     const marked = make("mark", one[1], one[0]);
     if (one[2]) marked.append(make("small", "", one[2]));
     return marked;
-  }
-
-  function weighted([text, weight]) {
-    const made = make("span", weight < 0 ? "against" : "for", text);
-    made.style.setProperty("--weight", `${Math.round(70 * Math.min(1, Math.abs(weight)))}%`);
-    made.title = weight.toFixed(3);
-    return made;
   }
 
   function named(words, value) {
@@ -55,11 +48,6 @@
       part.append(make("span", "name", name), " ", body);
       made.append(part);
     }
-    if (row[WEIGHTS].length) {
-      const part = make("p", "part");
-      part.append(make("span", "name", "what each word adds"), " ", ...row[WEIGHTS].map(weighted));
-      made.append(part);
-    }
     return made;
   }
 
@@ -70,14 +58,14 @@
     const texts = [];
     let chosen = [], page = 0;
 
-    const number = name => form.elements[name] && form.elements[name].value !== "" ? Number(form.elements[name].value) : null;
+    const chosenName = name => form.elements[name]?.value ?? "";
     function matches(row, index, wanted) {
       if (wanted.kind === "errors" && row[RIGHT] !== 0) return false;
       if (wanted.kind === "right" && row[RIGHT] !== 1) return false;
       if (wanted.kind === "suspects" && !row[SUSPECT]) return false;
       if (wanted.kind === "least" && !(row[DOUBT] < data.least)) return false;
-      if (wanted.label !== null || wanted.prediction !== null) {
-        const pair = ([a, b]) => (wanted.label ?? a) === a && (wanted.prediction ?? b) === b;
+      if (wanted.label || wanted.prediction) {
+        const pair = ([a, b]) => (wanted.label || a) === a && (wanted.prediction || b) === b;
         if (!row[PAIRS].some(pair)) return false;
       }
       if (wanted.slices.some(([place, value]) => row[SLICES][place] !== value)) return false;
@@ -85,11 +73,11 @@
     }
 
     function filter() {
-      const slices = [...form.querySelectorAll("[data-slice]")].filter(one => one.value !== "");
+      const slices = [...form.querySelectorAll("[data-slice]")].filter(one => one.value !== "-");
       const wanted = {
-        kind: form.elements.kind.value, label: number("label"), prediction: number("prediction"),
+        kind: form.elements.kind.value, label: chosenName("label"), prediction: chosenName("prediction"),
         text: form.elements.text.value.trim().toLowerCase(),
-        slices: slices.map(one => [Number(one.dataset.slice), Number(one.value)]),
+        slices: slices.map(one => [Number(one.dataset.slice), one.value.slice(1)]),
       };
       chosen = rows.filter((row, index) => matches(row, index, wanted));
       const key = {order: row => row[NUMBER], long: row => -row[LENGTH], short: row => row[LENGTH],
@@ -100,7 +88,7 @@
     }
 
     function inWords() {  // what the form says, which is not printed
-      const said = [...form.querySelectorAll("select")].filter(one => one.value !== "" && one.name !== "sort")
+      const said = [...form.querySelectorAll("select")].filter(one => !["", "-"].includes(one.value) && one.name !== "sort")
         .map(one => `${one.labels[0].firstChild.data.trim()}: ${one.selectedOptions[0].text}`);
       const text = form.elements.text.value.trim();
       return [...said, ...text ? [`text: ${text}`] : [], `sorted by ${form.elements.sort.selectedOptions[0].text}`].join("; ");
@@ -110,9 +98,12 @@
       const pages = Math.max(1, Math.ceil(chosen.length / SIZE));
       list.replaceChildren(...chosen.slice(page * SIZE, (page + 1) * SIZE).map(item));
       const all = rows.length < data.total ? ` on this page (${many(data.total)} in all)` : "";
+      const right = chosen.filter(row => row[RIGHT] === 1).length;  // a score of any part, where all rows are here
+      const share = chosen.length && rows.length === data.total && rows[0][RIGHT] >= 0 && form.elements.kind.value === "all"
+        ? `, ${(100 * right / chosen.length).toFixed(1)} % of them right` : "";
       const from = many(page * SIZE + 1), to = many(page * SIZE + list.children.length);
       count.replaceChildren(
-        `${many(chosen.length)} of ${many(rows.length)} rows${all}`,
+        `${many(chosen.length)} of ${many(rows.length)} rows${all}${share}`,
         make("span", "hint", `, page ${page + 1} of ${many(pages)}`),
         make("span", "printed", ` (${inWords()})${pages > 1 ? `; here ${from} to ${to}` : ""}`),
       );
@@ -132,14 +123,12 @@
     const turn = by => { page += by; show(); root.scrollIntoView(); };
     back.addEventListener("click", () => turn(-1));
     next.addEventListener("click", () => turn(1));
-    for (const link of document.querySelectorAll(`a[data-pair][href="#${CSS.escape(root.id)}"]`)) {
+    for (const link of document.querySelectorAll(`a[data-label][href="#${CSS.escape(root.id)}"]`)) {
       link.addEventListener("click", () => {
-        const [label, prediction] = link.dataset.pair.split(" ");
-        for (const one of form.querySelectorAll("[data-slice]")) one.value = "";
+        for (const one of form.querySelectorAll("[data-slice]")) one.value = "-";
         form.elements.text.value = "";
         form.elements.kind.value = "all";
-        form.elements.label.value = label;
-        form.elements.prediction.value = prediction;
+        for (const name of ["label", "prediction"]) if (form.elements[name]) form.elements[name].value = link.dataset[name];
         filter();
       });
     }
@@ -169,15 +158,6 @@
     });
   }
 
-  function packed(cards) {  // each card goes to the column with room: rows of the grid are a pixel high
-    const gap = parseFloat(getComputedStyle(cards).columnGap);
-    const measure = card => { card.style.gridRowEnd = `span ${Math.ceil(card.getBoundingClientRect().height + gap)}`; };
-    const sizes = new ResizeObserver(entries => entries.forEach(entry => measure(entry.target)));
-    cards.classList.add("packed");
-    for (const card of cards.children) { measure(card); sizes.observe(card); }
-  }
-
-  for (const cards of document.querySelectorAll(".cards")) if (cards.children.length > 1) packed(cards);
   const unfold = () => {  // what a link leads to may be folded
     const to = document.getElementById(decodeURIComponent(location.hash.slice(1)));
     const folded = to && (to.querySelector(":scope > details") ?? to.closest("section > details"));
@@ -194,14 +174,4 @@
   document.querySelector("nav details").open = matchMedia("(min-width: 70rem)").matches;
   for (const table of document.querySelectorAll("table[data-sorts]")) sortable(table);
   for (const root of document.querySelectorAll("[data-rows]")) start(root);
-
-  const links = new Map([...document.querySelectorAll("nav a")].map(link => [link.hash.slice(1), link]));
-  const listed = [...links.keys()].map(id => document.getElementById(id)).filter(Boolean), inView = new Set();
-  const seen = new IntersectionObserver(entries => {
-    for (const entry of entries) inView[entry.isIntersecting ? "add" : "delete"](entry.target);
-    const some = listed.filter(one => inView.has(one));  // marks the first that has no other in it
-    const here = some.find(one => !some.some(other => other !== one && one.contains(other)));
-    for (const [id, link] of links) link.classList.toggle("here", id === here?.id);
-  }, {rootMargin: "-10% 0px -70% 0px"});
-  for (const one of listed) seen.observe(one);
 })();

@@ -1,8 +1,8 @@
 """The page: a verdict, then sections of blocks, rendered with jinja2 (autoescaped); it loads nothing and runs only its
-own script, as its Content-Security-Policy says.
+own script, as its Content-Security-Policy says. Blocks are functions, listed here in the order of the page.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
@@ -10,82 +10,107 @@ from typing import Any
 
 from markupsafe import Markup
 
-from finetune.analysis.data_sizes import learning_curves
 from finetune.analysis.diagnosis import Cause, diagnosis_of_seeds
 from finetune.analysis.pages.templates import script_hash, templates_of
-from finetune.commands.report import comparison
-from finetune.commands.report.run_files import Group, PageRuns, RunFiles
-from finetune.commands.report.sections import WeightsByRow, sections_of
+from finetune.commands.report.compared import Group, PageRuns, blocks_of_all, page_runs, sentence
+from finetune.commands.report.content import Block, RunFiles, Section, SplitView
+from finetune.commands.report.run import (
+    limits_block,
+    other_models,
+    score_blocks,
+    settings_block,
+    training_block,
+)
+from finetune.commands.report.split import calibration_block, class_block, confusion_block, rows_block, scatter_block
 from finetune.data.messages import noun
-from finetune.runs.seeds import groups as groups_of
-from finetune.runs.verdict import baseline_words, verdict_of
+from finetune.runs.verdict import verdict_of
 from finetune.runs.without_folders import without_own_folders
 from finetune.storage.stored import data_name_of
 from finetune.task_types.marked_text import cut
 
 PACKAGE = "finetune.commands.report"
-MOST_BYTES = 4_500_000
-DEEP = 4  # open sections of a page whose contents name the blocks too
-TOO_LONG = "Left out, because the page would be too large: make a separate report of this run."
+MOST_BYTES = 4_500_000  # of the page
+ROW_BYTES = 3_000_000  # of the rows of all splits
+OPEN = 2  # runs whose sections are not folded
 MOST_HEADLINES = 6
+NO_VIEW = "The predictions have no labels, or are of a task type without a view."
+TOO_LONG = "Left out, because the page would be too large: make a separate report of this run."
+
+RUN: Sequence[Callable[[RunFiles], Iterator[Block]]] = (score_blocks, other_models)
+SPLIT: Sequence[Callable[[SplitView], Iterator[Block]]] = (
+    rows_block, confusion_block, scatter_block, class_block, calibration_block,
+)  # fmt: skip
+FOLDED: Sequence[Callable[[RunFiles], Iterator[Block]]] = (
+    training_block, settings_block, limits_block,
+)  # fmt: skip
 
 
-def render_report(runs: Sequence[RunFiles], weights: WeightsByRow | None = None) -> str:
-    """An HTML page of under 5 MB about one or several runs.
-
-    `weights` has what each word of a row adds to its prediction, by the run's id, the split and the row's id.
-    """
+def render_report(runs: Sequence[RunFiles]) -> str:
+    """An HTML page of under 5 MB about one or several runs."""
     templates = templates_of(PACKAGE)
-    page = page_runs(runs)
-    sections = list(sections_of(page, weights or {}))
-    template, size = templates.get_template("section.html.j2"), 0
-    rendered: list[Markup] = []
-    for section in sections:
+    template, page = templates.get_template("section.html.j2"), page_runs(runs)
+    sections, size = list[tuple[Section, Markup]](), 0
+    for section in _sections(page):
         text = template.render(section=section)
         if size + len(text.encode()) > MOST_BYTES:
-            text = template.render(section=replace(section, blocks=[], note=TOO_LONG))
+            section = replace(section, blocks=[], note=TOO_LONG)
+            text = template.render(section=section)
         size += len(text.encode())
-        rendered.append(Markup(text))
+        sections.append((section, Markup(text)))
     script = files(PACKAGE).joinpath("page.js").read_text(encoding="utf-8")
     return templates.get_template("page.html.j2").render(
         title=runs[0].name if len(runs) == 1 else f"{len(runs)} runs",
-        opening=_opening(page), sections=sections, deep=sum(not section.folded for section in sections) <= DEEP,
-        rendered=rendered, script=Markup(script), script_hash=script_hash(script),
+        opening=_opening(page), sections=sections, script=Markup(script), script_hash=script_hash(script),
     )  # fmt: skip
 
 
-def page_runs(runs: Sequence[RunFiles]) -> PageRuns:
-    """Groups, curves and comparison of some runs."""
-    by_record = {id(one.record): one for one in runs}
-    groups = [[by_record[id(record)] for record in group] for group in groups_of(one.record for one in runs)]
-    curves = learning_curves([one.record for one in runs], {one.record.id: one.folder for one in runs})
-    return PageRuns(runs=runs, groups=groups, curves=curves, comparison=None if curves else comparison.compared(groups))
+def _sections(page: PageRuns) -> Iterator[Section]:
+    """All runs together, then each run with its splits and a folded rest; of many runs all is folded."""
+    several = len(page.runs) > 1
+    if several:
+        title = "All runs" if page.comparison is None else "A and B compared"
+        yield Section(id="all", title=title, blocks=list(blocks_of_all(page)))
+    budget = ROW_BYTES // max(1, sum(len(run.views) for run in page.runs))
+    for number, run in enumerate(page.runs, start=1):
+        for section in _of_run(run, f"run-{number}", f"{run.name}: " * several, budget):
+            yield replace(section, folded=section.folded or len(page.runs) > OPEN)
+
+
+def _of_run(run: RunFiles, name: str, start: str, budget: int) -> Iterator[Section]:
+    missing = f"Missing: {'; '.join(run.missing)}." if run.missing else ""
+    blocks = [block for of_run in RUN for block in of_run(run)]
+    yield Section(id=name, title=f"{start}Scores", blocks=blocks, note=missing)
+    for split, view in run.views.items():
+        section = Section(id=f"{name}-{split}", title=f"{start}Predictions on {split}", note=NO_VIEW * (view is None))
+        if view is not None:
+            of = SplitView(view=view, section=section.id, budget=budget, temperature=run.temperature)
+            section = replace(section, blocks=[block for of_split in SPLIT for block in of_split(of)])
+        yield section
+    blocks = [block for of_run in FOLDED for block in of_run(run)]
+    yield Section(id=f"{name}-rest", title=f"{start}Training, settings, limits", blocks=blocks, folded=True)
 
 
 def _opening(page: PageRuns) -> dict[str, Any]:
     """A headline for each group of seeds, of a learning curve for the largest size, how many `more` there are, and
     sentences on all of them together. `letters`: the headlines are of A and B, which are compared.
     """
-    curves, found = page.curves, page.comparison
-    smaller = {record.id for curve in curves for size in curve.sizes[:-1] for record in size.records}
+    comparison, sentences = page.comparison, [curve.answer for curve in page.curves]
+    smaller = {record.id for curve in page.curves for size in curve.sizes[:-1] for record in size.records}
     leading = [group for group in page.groups if group[0].record.id not in smaller]
+    if comparison is not None:
+        notes = (f"{note[:1].upper()}{note[1:]}." for note in comparison.notes)
+        sentences = [f"{comparison.sides}.", sentence(comparison), *notes]
     return {
-        "headlines": [_headline(some, link=f"run-{page.runs.index(some[0]) + 1}") for some in leading[:MOST_HEADLINES]],
+        "headlines": [_headline(group, f"run-{page.runs.index(group[0]) + 1}") for group in leading[:MOST_HEADLINES]],
         "more": max(0, len(leading) - MOST_HEADLINES),
-        "sentences": [curve.answer for curve in curves]
-        + ([f"{found.sides}.", comparison.sentence(found), *comparison.one_seed(page.groups)] if found else []),
-        "letters": found is not None,
+        "sentences": sentences,
+        "letters": comparison is not None,
     }
 
 
-def _headline(group: Group, *, link: str) -> dict[str, Any]:
+def _headline(group: Group, link: str) -> dict[str, Any]:
     """The verdict on runs that differ only in seeds, facts as (name, value), and why the model is bad."""
-    record, found = group[0].record, verdict_of([one.record for one in group])
-    shown, under = found.metric.shown, f"{found.split} {found.metric.name}"
-    if found.interval is not None:
-        under += f", 95 % {' to '.join(map(shown, found.interval))}"
-    if found.baseline is not None and found.difference is not None:
-        under += f"; {baseline_words(found.baseline)} {shown(found.score - found.difference)}"
+    record, verdict = group[0].record, verdict_of([run.record for run in group])
     cause, elsewhere = _cause(group)
     facts = {
         "task": record.task,
@@ -93,10 +118,11 @@ def _headline(group: Group, *, link: str) -> dict[str, Any]:
         "data": ", ".join(dict.fromkeys(data_name_of(Path(origin)) for origin in record.data_origin.values())),
         "rows": ", ".join(f"{split} {count:,}" for split, count in record.rows.items()),
         "finished": record.finished[:10],
-        noun(len(group), "run"): ", ".join(one.record.id for one in group),
+        noun(len(group), "run"): ", ".join(run.record.id for run in group),
     }
     return {
-        "level": found.level, "sentence": cut(found.sentence), "score": shown(found.score), "under": under,
+        "level": verdict.level, "sentence": cut(verdict.sentence), "score": verdict.metric.shown(verdict.score),
+        "under": f"{verdict.split} {verdict.metric.name}",
         "facts": [(name, cut(value)) for name, value in facts.items() if value], "link": link,
         "cause": cause, "elsewhere": elsewhere,
     }  # fmt: skip
@@ -108,8 +134,8 @@ def _cause(group: Group) -> tuple[Cause | None, Sequence[str]]:
     """
     out = group[0].folder.path.parents[1]
     shown, whole = (
-        diagnosis_of_seeds(some).for_runs_in(out).causes
-        for some in (
+        diagnosis_of_seeds(runs).for_runs_in(out).causes
+        for runs in (
             [(run.record, run.folder) for run in group],
             [(run.folder.record() or run.record, run.folder) for run in group],
         )

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from finetune.cli.arguments import RESULTS, Data, Device, Json, Out, Quiet, complete
+from finetune.cli.arguments import RESULTS, Data, Device, Json, Out, Quiet, Replace, complete
 from finetune.cli.asking import asking
 from finetune.cli.console import standard_error, standard_output
 from finetune.cli.libraries import load_libraries, loading
@@ -16,21 +16,17 @@ from finetune.cli.progress import ProgressDisplay
 from finetune.cli.tables import Column, FittedTable
 from finetune.cli.terminal import echo, one_line, say
 from finetune.commands.search.api import SEEDS, TRIALS
-from finetune.commands.search.result import Search, Trial, plain_setting
+from finetune.commands.search.result import Search, plain_setting
 from finetune.commands.search.space import plan_search
 from finetune.data.messages import so_many
 from finetune.data.outputs import output_file, require_replaceable_output
-from finetune.data.paths import exists, is_file, read_small_text
 from finetune.data.source import source_of
 from finetune.errors import UserError
 from finetune.runs.events import unwatched
-from finetune.runs.seeds import summarised
-from finetune.runs.toml import MOST_BYTES
 from finetune.training.run_options import RunOptions
 from finetune.training.targets import split_arguments
 
 BEST = Path("best.toml")
-MARK = "# Found by: finetune search"  # the start of the second line of a file that this command wrote
 
 
 def search_command(
@@ -44,7 +40,7 @@ def search_command(
         float, typer.Option(help="Hold out this share of the training rows, and score the winner on it.")
     ] = 0.0,
     output: Annotated[Path, typer.Option("-o", "--output", help="Write the best recipe.")] = BEST,
-    force: Annotated[bool, typer.Option("--force", help="Replace that file.")] = False,
+    force: Replace = False,
     data: Data = None,
     out: Out = RESULTS,
     device: Device = None,
@@ -56,13 +52,7 @@ def search_command(
     names, settings = split_arguments(targets)
     if not 1 <= len(names) <= 2:
         raise UserError(f"search takes a recipe and a space, not {so_many(len(names), 'name')}", "Give one recipe")
-    mark = f"{MARK} {' '.join(targets)}"
-    require_replaceable_output(output, endings=[".toml"], reads=names, force=True)
-    if exists(output) and not force and not _is_ours(output, mark):  # another search may have taken hours
-        raise UserError(
-            f"{output} already exists, and is not of this search",
-            "Name another file with -o, or replace it with --force",
-        )
+    require_replaceable_output(output, endings=[".toml"], reads=names, force=force)
     silent = quiet or as_json
     plan = asking(lambda given: plan_search(names[0], given, *names[1:], out=out), settings)
     load_libraries("" if silent else loading([plan.base]), "finetune.commands.search.study")
@@ -75,66 +65,36 @@ def search_command(
         echo(json.dumps(_facts(found)))
     else:
         _print(found)
-    _write(found, output, mark, force=force)
+    head = f"# finetune run {output} --seeds {seeds}\n# {one_line(found.sentence)}\n"
+    with output_file(output, remedy="Name another file with -o") as scratch:
+        scratch.write_text(head + found.best.to_toml(), encoding="utf-8")
     if not as_json:
+        say(f"{output}: the best recipe", err=True)
         kept = GivenOptions(out=out, data=data, device=device)
         standard_output().print_next(kept.command("run", str(output), "--seeds", str(seeds)))
 
 
 def _print(found: Search) -> None:
-    console = standard_output()
-    console.print(trials_table(found))
-    failures = [trial.failure for trial in found.ranked if trial.failure]
-    for why in dict.fromkeys(failures):
-        console.print_line(note_line(f"{so_many(failures.count(why), 'trial')} failed: {why}"))
+    console, shown, rows = standard_output(), found.metric.shown, []
+    for *settings, mean, sd, count, failure in found.trials.itertuples(index=False):
+        scores = ("failed", "", "") if failure else (shown(mean), shown(sd) if count > 1 else "", str(count))
+        rows.append([*map(plain_setting, settings), *scores])
+    names = [key.rpartition(".")[2] for key in found.settings]
+    names += [f"{found.run.record.first_split} {found.metric.name}", "sd", "n"]
+    console.print(FittedTable(title="trials", columns=[Column(name=name, right=True) for name in names], rows=rows))
+    for why, count in found.trials["failure"].value_counts().drop("", errors="ignore").items():
+        console.print_line(note_line(f"{so_many(count, 'trial')} failed: {why}"))
     if found.held_out is None:
         console.print_line(note_line("`test_share` gives a score on rows that chose nothing"))
     console.print_line(found.sentence)
 
 
-def trials_table(found: Search) -> FittedTable:
-    """The trials, the best first."""
-    names = [Column(name=key.rpartition(".")[2], right=True) for key in found.space]
-    numbers = [Column(name=name, right=True) for name in (f"{found.split} {found.metric.name}", "sd", "n")]
-    rows = [
-        (*(plain_setting(trial.settings[key]) for key in found.space), *_scores(trial, found)) for trial in found.ranked
-    ]
-    return FittedTable(title="trials", columns=[*names, *numbers], rows=rows)
-
-
-def _scores(trial: Trial, found: Search) -> tuple[str, str, str]:
-    """The mean, its standard deviation and the number of seeds."""
-    if trial.failure:
-        return "failed", "", ""
-    summary, shown = summarised(trial.scores, found.metric), found.metric.shown
-    return shown(summary.mean), "" if summary.sd is None else shown(summary.sd), str(summary.n)
-
-
 def _facts(found: Search) -> dict[str, object]:
-    held_out = found.held_out
     return {
         "trials": json.loads(found.trials.to_json(orient="records")),
-        "best": found.winner.settings,
-        "runs": list(found.winner.runs),
+        "best": found.settings,
+        "runs": [record.id for record in found.run.records],
         "optimism": found.optimism,
-        "held_out": None if held_out is None else held_out.summary.mean,
+        "held_out": None if found.held_out is None else found.held_out.mean,
         "sentence": found.sentence,
     }
-
-
-def _write(found: Search, output: Path, mark: str, *, force: bool) -> None:
-    """Writes the best recipe. Raises UserError where another one is there."""
-    head = [f"# finetune run {output} --seeds {found.seeds}", mark, f"# {found.sentence}"]
-    text = "\n".join([*map(one_line, head), found.best.to_toml()])
-    if exists(output) and not force:
-        if is_file(output) and read_small_text(output, most=MOST_BYTES) == text:
-            return
-        raise UserError(f"{output} has another recipe, and stays", "Name another file with -o, or add --force")
-    with output_file(output, remedy="Name another file with -o") as scratch:
-        scratch.write_text(text, encoding="utf-8")
-    say(f"{output}: the best recipe", err=True)
-
-
-def _is_ours(file: Path, mark: str) -> bool:
-    """Whether the same search wrote the file."""
-    return is_file(file) and one_line(mark) in read_small_text(file, most=MOST_BYTES).splitlines()

@@ -1,90 +1,260 @@
 """The application: read this file first. Paths, and what each answers.
 
-With one model its paths are also without its name (`/predict` and `/NAME/predict`).
-
 - `POST /predict`, `{"rows": [{"COLUMN": value, ...}, ...]}` by the model's own columns, or `{"rows": ["a text", ...]}`
   -> `{"predictions": [{"prediction": ..., "p(LABEL)": ...} | {"error": "..."}, ...], "model": NAME}`, in order: the
   cells of `finetune predict`; a row without a prediction has `error` alone.
-- `POST /explain`, `{"row": {...}}` -> what each word adds (`finetune explain --json`); 501 where that cannot be.
-- `GET /about` -> `{"models": [{"name", "task", "shape", "columns", "labels", "scores": {metric: {"value", "low",
-  "high", "rows", "shown"}}, "fingerprint", "max_length", "engine", "calibrated", "examples": [{"row", "prediction",
-  "label", "right"}], "limits": {"rows", "characters", "body_bytes"}, "explain", "choices"}]}`; the scores of an
-  export are its run's, and its own are in "check": {"rows", "equal", "score"}.
-- `GET /health`, `/ready`, `/openapi.json`, and `/`, the page.
+- `GET /about` -> `{"models": [...]}`, with what `ServedModel.about` says and `limits`.
+- `GET /health`, `/openapi.json`, and `/`, the page.
 
 Whatever is refused is `{"error": "what is wrong. How to fix it"}` with a status of 400 or more. With a token every
-request but `GET` of `/`, `/health` and `/ready` needs `Authorization: Bearer TOKEN`.
+request but `GET` of `/` and `/health` needs `Authorization: Bearer TOKEN`.
 """
 
-from collections.abc import Callable
+import asyncio
+import hmac
+import json
+import re
+import time
+import traceback
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import accumulate, groupby
 from typing import Any
 
 from fastapi import FastAPI
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
-from starlette.responses import Response
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import HTMLResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from finetune.commands.serve.bodies import Bodies
-from finetune.commands.serve.guard import Access, Guard
-from finetune.commands.serve.model_paths import ModelPaths
-from finetune.commands.serve.refused import Refused, json_response
-from finetune.commands.serve.served_model import PATHS
-from finetune.commands.serve.served_models import ServedModels
-from finetune.commands.serve.server_paths import ServerPaths
+from finetune.commands.serve.model import ServedModel
+from finetune.commands.serve.page import served_page
+from finetune.commands.serve.worker import Worker
+from finetune.errors import UserError, first_line
+from finetune.inference.python_rows import with_ranks
 from finetune.version import __version__
 
-REFUSED_PATHS = {405: "the path takes another method", 404: "there is no such path"}
+JSON = "application/json"
+HERE = {"localhost", "127.0.0.1", "[::1]"}  # names of this machine in the header `Host`
+OPEN_PATHS = {"/", "/health"}  # the page has nothing of the model, and asks for the token
+SAFE = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer"}
+CLIENT_LEFT = 499  # the status, for the log alone
+CHARACTERS_OF_TOKEN = 3  # an estimate: about 4 in English, 1 to 2 in Korean
+TOKENS_OF_ROW = 4  # of a row without characters
+LOGGED_CHARACTERS = 200  # of a path
 
 
-def unlogged(_: Any) -> None:
-    """Logs nothing."""
+@dataclass(frozen=True, kw_only=True)
+class ServeLimits:
+    """Bounds of a request (its body, the values in it, rows, and of a row characters and levels of lists and objects),
+    of all bodies that are held, of requests that wait, and the seconds after which one is dropped. `tokens` are
+    computed together, by estimate.
+    """
+
+    body_bytes: int = 8_000_000
+    held_bytes: int = 128_000_000
+    values: int = 200_000
+    rows: int = 1_000
+    characters: int = 100_000
+    levels: int = 16
+    waiting: int = 256
+    seconds: float = 30.0
+    tokens: int = 4_096
 
 
-def build_app(
-    models: ServedModels,
-    *,
-    access: Access,
-    examples: bool = True,
-    log: Callable[[str], None] = unlogged,
-) -> Guard:
-    """The application of these models; with `examples`, `/about` has rows of dev.
+class Refused(HTTPException):
+    """Why a request has no answer: its HTTP status, what is wrong with it, and how to fix it."""
 
-    `log` gets a line for each request, without any of its text.
+    def __init__(self, status: int, what: str, way_out: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(status, f"{UserError(what, way_out)}", headers)
+
+
+def busy(what: str) -> Refused:
+    """The refusal of what may be asked again later."""
+    return Refused(503, what, "Try again later", {"Retry-After": "1"})
+
+
+def json_response(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """A value as JSON in UTF-8; a lone surrogate, which UTF-8 lacks, is an escape."""
+    content = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace")
+    return Response(content, status, headers, JSON)
+
+
+class Endpoints:
+    """The answers of a model, and what is counted for all requests together."""
+
+    def __init__(self, model: ServedModel, limits: ServeLimits, *, examples: bool) -> None:
+        self.model, self.limits = model, limits
+        self.worker = Worker(model.predict, limits.tokens)
+        self._about = model.about(examples=examples) | {"limits": asdict(limits)}
+        self._page, self._policy = served_page()
+        self._waiting = asyncio.Semaphore(limits.waiting)
+        self._held = 0  # bytes
+
+    async def predict(self, request: Request) -> Response:
+        """A prediction for each row, or its error."""
+        rows, cells = await self._predicted(request)
+        found = with_ranks(self.model.predictor, rows, cells)  # among the rows of this request
+        return json_response({"predictions": found, "model": self.model.name})
+
+    async def about(self) -> Response:
+        """What the model reads, its labels, scores and limits."""
+        return json_response({"models": [self._about]})
+
+    async def health(self) -> Response:
+        """Whether the process answers."""
+        return json_response({"status": "ok"})
+
+    async def page(self) -> Response:
+        """The page to try the model."""
+        return HTMLResponse(self._page, headers=SAFE | {"Content-Security-Policy": self._policy})
+
+    async def _predicted(self, request: Request) -> tuple[list[Any], list[Any]]:
+        """The rows of a body, and what is predicted for them. Raises Refused where a bound is met."""
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind != JSON:
+            raise Refused(415, f"the content type is '{kind:.100}'", f"Send {JSON}, as with -H 'Content-Type: {JSON}'")
+        body = bytearray()
+        try:
+            async with asyncio.timeout(self.limits.seconds):
+                async for chunk in request.stream():
+                    body += chunk
+                    self._held += len(chunk)
+                    if len(body) > self.limits.body_bytes:
+                        what = f"the body is larger than {self.limits.body_bytes:,} bytes"
+                        raise Refused(413, what, "Send less at once", {"Connection": "close"})
+                    if self._held > self.limits.held_bytes:
+                        raise busy("the server holds too many large requests")
+                rows, tokens = await asyncio.to_thread(rows_of_body, bytes(body), self.limits)
+                if self._waiting.locked():
+                    raise busy("too many requests wait")
+                async with self._waiting:
+                    return rows, await self._unless_left(request, self._in_parts(rows, tokens))
+        except TimeoutError:
+            what = f"the request was not answered in {self.limits.seconds:g} seconds"
+            raise Refused(504, what, "Send fewer rows, or try again later") from None
+        except ClientDisconnect:
+            raise Refused(CLIENT_LEFT, "the client has left", "Wait for the answer") from None
+        except UserError as error:
+            raise Refused(400, error.what, error.way_out) from error
+        finally:
+            self._held -= len(body)
+
+    async def _in_parts(self, rows: Sequence[Any], tokens: Sequence[int]) -> list[Any]:
+        """The worker's answers, part by part, so that others have theirs between the parts of a large request."""
+        found, ends = list[Any](), accumulate(tokens)
+        numbered = zip(rows, tokens, ends, strict=True)
+        for _, part in groupby(numbered, key=lambda row: row[2] // self.limits.tokens):
+            some, sizes, _ = zip(*part, strict=True)
+            answers: list[Any] = await asyncio.wrap_future(self.worker.submit(some, sum(sizes)))
+            found += answers
+        return found
+
+    async def _unless_left(self, request: Request, work: Coroutine[Any, Any, list[Any]]) -> list[Any]:
+        """What the work returns. It ends, and ClientDisconnect is raised, where the client leaves."""
+        done = asyncio.ensure_future(work)
+        left = asyncio.ensure_future(request.receive())  # after its body nothing comes but the end of the client
+        try:
+            await asyncio.wait((done, left), return_when=asyncio.FIRST_COMPLETED)
+            if not done.done():
+                raise ClientDisconnect
+            return done.result()
+        finally:
+            done.cancel()
+            left.cancel()
+
+
+def rows_of_body(body: bytes, limits: ServeLimits) -> tuple[list[Any], list[int]]:
+    """The rows of a JSON object, whose only value is `rows`; and about how many tokens each has.
+
+    Needs no event loop. Raises Refused for anything else, and for more or larger rows than may be sent.
+    """
+    way_out = 'Send {"rows": [...]}: objects by column, or texts'
+    if sum(map(body.count, (b",", b"[", b"{"))) > limits.values:  # before any is made
+        raise Refused(413, f"the body has more than {limits.values:,} values", "Send less at once")
+    try:
+        value = json.loads(body, parse_constant=int)  # which refuses NaN
+        deepest = levels_of(value)
+    except (ValueError, RecursionError) as error:
+        raise Refused(400, f"the body is not JSON ({first_line(error)})", way_out) from None
+    if deepest > limits.levels:
+        raise Refused(400, f"the body has {deepest} levels", "Send texts, numbers and lists of them")
+    if not isinstance(value, dict) or set(value) != {"rows"} or not isinstance(value["rows"], list):
+        raise Refused(400, "the body is not an object of `rows` alone, a list", way_out)
+    rows = value["rows"]
+    if len(rows) > limits.rows:
+        raise Refused(413, f"the request has {len(rows):,} rows", f"Send at most {limits.rows:,} a request")
+    characters = [len(json.dumps(row, ensure_ascii=False)) for row in rows]
+    if (most := max(characters, default=0)) > limits.characters:
+        what = f"row {characters.index(most) + 1} has {most:,} characters"
+        raise Refused(413, what, f"Send at most {limits.characters:,} a row")
+    return rows, [TOKENS_OF_ROW + count // CHARACTERS_OF_TOKEN for count in characters]
+
+
+def levels_of(value: Any) -> int:
+    """How many lists and objects are within each other. Raises RecursionError for hundreds."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
+    return 0 if inner is None else 1 + max(map(levels_of, inner), default=0)
+
+
+def build_app(endpoints: Endpoints, *, local: bool, token: str, log: Callable[[str], None]) -> ASGIApp:
+    """The application. `local` is of a server that other machines do not reach; of a token every request must have it.
+
+    `log` gets a line for each request and each fault, without any text of a request.
     """
     app = FastAPI(title="finetune", version=__version__, docs_url=None, redoc_url=None)
-    server = ServerPaths(models, examples=examples)
-    for path, endpoint in server.endpoints().items():
-        app.add_api_route(path, endpoint, methods=["GET"], include_in_schema=path != "/")
-    bodies = Bodies(models.limits)
-    for name, model in models.by_name.items():
-        paths = ModelPaths(models, model, bodies=bodies)
-        for prefix in ["", f"/{name}"] if len(models.by_name) == 1 else [f"/{name}"]:
-            for path in PATHS:
-                endpoint, described = paths.endpoint(path), paths.described(path)
-                app.add_api_route(f"{prefix}{path}", endpoint, methods=["POST"], openapi_extra=described)
-    app.add_exception_handler(Refused, _refused)
-    app.add_exception_handler(HTTPException, _unknown_path(list(models.by_name)))
-    app.add_exception_handler(Exception, _fault)
-    return Guard(app, access=access, log=log)
+    body = {JSON: {"schema": {"type": "object"}, "example": {"rows": [endpoints.model.example()]}}}
+    app.post("/predict", openapi_extra={"requestBody": {"required": True, "content": body}})(endpoints.predict)
+    app.get("/about")(endpoints.about)
+    app.get("/health")(endpoints.health)
+    app.get("/", include_in_schema=False)(endpoints.page)
+
+    async def refused(_: Request, error: Any) -> Response:
+        line = error.detail if isinstance(error, Refused) else f"{error.detail}. POST /predict, or GET /about"
+        return json_response({"error": line}, error.status_code, error.headers)
+
+    async def fault(*_: Any) -> Response:
+        return json_response({"error": "the server has a fault. Its log names the place"}, 500)
+
+    app.add_exception_handler(HTTPException, refused)
+    app.add_exception_handler(Exception, fault)
+
+    async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
+        began, status = time.perf_counter(), CLIENT_LEFT
+
+        async def noted(message: Message) -> None:
+            nonlocal status
+            status = message.get("status", status)
+            await send(message)
+
+        try:
+            require_access(scope, local=local, token=token)
+            await app(scope, receive, noted)
+        except Refused as error:
+            await (await refused(Request(scope), error))(scope, receive, noted)
+        except Exception as error:  # without its message, which may have parts of a text
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            log(f"fault: {type(error).__name__} in {place.name} ({place.filename}:{place.lineno})")
+        milliseconds = 1_000 * (time.perf_counter() - began)
+        log(f"{scope['method']} {scope['path'][:LOGGED_CHARACTERS]} {status} {milliseconds:.1f} ms")
+
+    return guarded
 
 
-async def _refused(_: Request, error: Exception) -> Response:
-    assert isinstance(error, Refused)
-    return error.response()
-
-
-async def _fault(*_: Any) -> Response:
-    return json_response({"error": "the server has a fault. Its log names the place"}, status=500)
-
-
-def _unknown_path(names: list[str]) -> Any:
-    """Answers where no path, or no method of it, is asked for."""
-    each = "" if len(names) == 1 else f", NAME one of {', '.join(names)}"
-    way_out = f"POST /predict, or GET /about{each}" if not each else f"POST /NAME/predict{each}, or GET /about"
-
-    async def answer(_: Request, error: Exception) -> Response:
-        assert isinstance(error, HTTPException)
-        what = REFUSED_PATHS.get(error.status_code, str(error.detail))
-        return Refused(error.status_code, what, way_out, headers=error.headers or {}).response()
-
-    return answer
+def require_access(scope: Scope, *, local: bool, token: str) -> None:
+    """Raises Refused where a request lacks the token, and of a local server where it has another name for it (a
+    stranger's DNS could lead here, whose page would read the answers) or comes from the page of another site.
+    """
+    headers = Headers(scope=scope)
+    host = headers.get("host", "").lower()
+    if local and re.sub(r":\d+$", "", host) not in HERE:
+        raise Refused(421, f"the server is not called '{host:.100}'", f"Use http://localhost:{scope['server'][1]}")
+    origin = headers.get("origin", f"http://{host}")
+    if local and origin.rpartition("://")[2].lower() != host:
+        raise Refused(403, f"a page of '{origin:.100}' may not ask this server", "Use the server's own page")
+    is_open = scope["method"] in ("GET", "HEAD") and scope["path"] in OPEN_PATHS
+    sent = headers.get("authorization", "").encode()
+    if token and not is_open and not hmac.compare_digest(sent, f"Bearer {token}".encode()):
+        way_out = "Send it: -H 'Authorization: Bearer TOKEN'"
+        raise Refused(401, "the request has no valid token", way_out, {"WWW-Authenticate": "Bearer"})

@@ -1,35 +1,37 @@
 """`finetune serve`: a model over HTTP, with a page to try it."""
 
+import gc
 import json
+import logging
 import os
+import re
 import shlex
+import signal
 import socket
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from finetune.cli.arguments import RESULTS, Device, Out, Quiet, TaskOf
-from finetune.cli.console import standard_error
 from finetune.cli.libraries import load_for
-from finetune.cli.options import note_line
 from finetune.cli.progress import watching
 from finetune.cli.terminal import echo, one_line, say
-from finetune.errors import UserError
+from finetune.errors import UserError, first_line
 from finetune.inference.model_source import ModelSource
 from finetune.training.targets import split_arguments
 
 if TYPE_CHECKING:
-    from finetune.commands.serve.guard import Access
-    from finetune.commands.serve.served_model import ServedModel
+    from finetune.commands.serve.app import Endpoints
 
-LEAST_TOKEN = 16  # characters
+LOOPBACK = ("localhost", "127.0.0.1", "::1")  # hosts that other machines do not reach
+TOKEN = re.compile("[!-~]{16,}")
+SECONDS_TO_END = 9  # in which requests that wait are answered when the server is stopped
+CONNECTIONS = 2_048  # that wait to be taken
 
 
 def serve_command(
-    models: Annotated[
-        list[str],
-        typer.Argument(help="Runs (folder, id, or task), exports or checkpoints; temperature=dev for all of them."),
+    model: Annotated[
+        list[str], typer.Argument(help="A run (folder, id, or task), an export or a checkpoint; temperature=dev.")
     ],
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes one that is free.")] = 8000,
     host: Annotated[str, typer.Option(help="Where to listen; 0.0.0.0: other machines reach it, too.")] = "127.0.0.1",
@@ -37,97 +39,86 @@ def serve_command(
         str | None,
         typer.Option(metavar="NAME", help="The environment variable with the token that requests must have."),
     ] = None,
-    examples: Annotated[bool, typer.Option(help="Show rows of dev on the page.")] = True,
+    examples: Annotated[bool, typer.Option(help="Show rows of dev on the page.")] = False,
     task: TaskOf = None,
     out: Out = RESULTS,
     device: Device = None,
     quiet: Quiet = False,
 ) -> None:
     """Answers over HTTP until Ctrl-C."""
-    token = _token(token_env)
-    names, settings = split_arguments(models)
+    names, settings = split_arguments(model)
     if wrong := [name for name in settings if name != "temperature"]:
         raise UserError(f"unknown setting '{wrong[0]}'", "It can be temperature=dev")
-    _require_serve()
-    from finetune.commands.serve.running import bound_socket
+    if len(names) != 1:
+        raise UserError(f"{len(names)} models are named, and a server has one", "Start one for each, on its own `port`")
+    token = _token(token_env, host)
+    try:
+        import fastapi  # noqa: F401
+        import uvicorn
+    except ImportError as error:
+        what = f"a server needs a package that is not installed ({error.name})"
+        raise UserError(what, "Install it: pip install 'bert-finetune[serve]'") from error
+    with _listening(host, port) as bound:
+        load_for(names[0], "" if quiet else f"loading {names[0]}", "finetune.inference.predictor")
+        from finetune.commands.serve.app import Endpoints, ServeLimits, build_app
+        from finetune.commands.serve.model import load_served
 
-    with bound_socket(host, port) as bound:
-        for name in names:
-            load_for(name, "" if quiet else f"loading {name}", "finetune.inference.predictor")
-        from finetune.commands.serve.guard import Access
-
-        how: dict[str, Any] = {"task": task, "out": str(out), "temperature": settings.get("temperature")}
-        sources = [ModelSource(model=name, device=device, **how) for name in names]
-        access = Access(host=host, token=token)
-        _serve(sources, access, bound, token_env, examples=examples, quiet=quiet)
-
-
-def _serve(
-    sources: Sequence[ModelSource],
-    access: "Access",
-    bound: socket.socket,
-    token_env: str | None,
-    *,
-    examples: bool,
-    quiet: bool,
-) -> None:
-    """Answers from this process; `examples`: `/about` has rows of dev."""
-    from finetune.commands.serve.app import build_app, unlogged
-    from finetune.commands.serve.limits import ServeLimits
-    from finetune.commands.serve.loading import load_models
-    from finetune.commands.serve.running import serve_until_stopped
-    from finetune.commands.serve.served_models import ServedModels
-
-    with watching(quiet=quiet) as watch:
-        loaded = load_models(sources, watch=watch)
-    served = ServedModels(loaded, ServeLimits())
-    log = unlogged if quiet else _log
-    app = build_app(served, access=access, examples=examples, log=log)
-    _greet(loaded, access, bound.getsockname()[1], token_env)
-    serve_until_stopped(app, served, bound, log=_log)
+        temperature = settings.get("temperature")
+        source = ModelSource(model=names[0], device=device, task=task, out=str(out), temperature=temperature)
+        with watching(quiet=quiet) as watch:
+            endpoints = Endpoints(load_served(source, watch=watch), ServeLimits(), examples=examples)
+        app = build_app(endpoints, local=host in LOOPBACK, token=token, log=(lambda _: None) if quiet else _log)
+        _greet(endpoints, host, bound.getsockname()[1], token_env)
+        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # which prints tracebacks
+        config = uvicorn.Config(
+            app, log_config=None, access_log=False, server_header=False, ws="none", lifespan="off", backlog=CONNECTIONS,
+            timeout_graceful_shutdown=SECONDS_TO_END,
+        )  # fmt: skip
+        for number in (signal.SIGTERM, signal.SIGINT):  # uvicorn ends by them, then raises them again
+            signal.signal(number, signal.SIG_IGN)
+        uvicorn.Server(config).run(sockets=[bound])
+    endpoints.worker.close(1.0)
+    gc.freeze()  # else Python walks through all of torch as it ends, which takes seconds on a busy machine
 
 
-def _token(name: str | None) -> str:
-    """The token in an environment variable; empty without a name. Raises UserError for one that cannot be a token."""
-    if name is None:
-        return ""
-    token = os.environ.get(name, "")
-    if len(token) < LEAST_TOKEN or not token.isascii() or not token.isprintable() or " " in token:
-        what = f"has {len(token)} characters" if token.isascii() and token else "is empty, or not ASCII"
+def _token(name: str | None, host: str) -> str:
+    """The token in an environment variable; empty without a name.
+
+    Raises UserError for one that cannot be a token, and where other machines reach the server and there is none.
+    """
+    if name is None and host not in LOOPBACK:
         raise UserError(
-            f"the variable {name} {what}, and a token needs {LEAST_TOKEN} without spaces",
+            f"other machines reach {host}, and whoever asks there needs a token",
+            "Name the variable that has it: --token-env NAME, after export NAME=$(openssl rand -hex 16)",
+        )
+    token = os.environ.get(name, "") if name else ""
+    if name and not TOKEN.fullmatch(token):
+        raise UserError(
+            f"the variable {name} has no token, which is 16 characters of ASCII or more, without spaces",
             f"Set one: export {name}=$(openssl rand -hex 16)",
         )
     return token
 
 
-def _require_serve() -> None:
-    """Raises UserError where the packages of a server are not installed."""
+def _listening(host: str, port: int) -> socket.socket:
+    """A socket on that address. Raises UserError for one that cannot be had."""
     try:
-        import fastapi  # noqa: F401
-        import uvicorn  # noqa: F401
-    except ImportError as error:
+        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    except OSError as error:
         raise UserError(
-            f"a server needs a package that is not installed ({error.name})",
-            "Install it: pip install 'bert-finetune[serve]'",
+            f"port {port} of {host} cannot be listened on ({first_line(error)})",
+            "Choose another `port` (0 takes one that is free), or the host 127.0.0.1 or 0.0.0.0",
         ) from error
 
 
-def _greet(models: Sequence["ServedModel"], access: "Access", port: int, token_env: str | None) -> None:
+def _greet(endpoints: "Endpoints", host: str, port: int, token_env: str | None) -> None:
     """Where the server is, what it serves, how to try it, and how to stop it."""
-    host = "127.0.0.1" if access.host == "0.0.0.0" else access.host
-    address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-    several = len(models) > 1
-    for model in models:
-        path = f"{address}/{model.name}" if several else address
-        echo(one_line(f"{path}: {model.name} ({model.kind.name}, {model.engine})"))
-    first = f"{address}/{models[0].name}" if several else address
-    body = json.dumps({"rows": [models[0].example()]}, ensure_ascii=False)
+    model = endpoints.model
+    name = "127.0.0.1" if host == "0.0.0.0" else f"[{host}]" if ":" in host else host
+    echo(one_line(f"http://{name}:{port}: {model.name} ({model.shape}, {model.engine})"))
+    body = shlex.quote(json.dumps({"rows": [model.example()]}, ensure_ascii=False))
     token = f' -H "Authorization: Bearer ${token_env}"' if token_env else ""
-    echo(one_line(f"  curl {first}/predict{token} -H 'Content-Type: application/json' -d {shlex.quote(body)}"))
-    if not access.is_loopback and not access.token:
-        note = f"{access.host}: whoever reaches this machine can use the model; --token-env NAME asks for a token"
-        standard_error().print_line(note_line(note))
+    echo(one_line(f"  curl http://{name}:{port}/predict{token} -H 'Content-Type: application/json' -d {body}"))
     say("Ctrl-C stops it", err=True)
 
 

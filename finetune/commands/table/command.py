@@ -45,7 +45,7 @@ def table_command(
         console.print_next(GivenOptions(out=out).command("table", "glue"))
         return
     if output is not None:
-        require_table_file(output, reads=[name], force=force)
+        require_table_file(output, reads=name, force=force)
     found = tables.table(name, out=out, cost=cost)
     if found.note:
         say(one_line(note_line(found.note)), err=True)
@@ -56,7 +56,7 @@ def table_command(
         console.print(as_table(made))
         other = TableForm.RUNS if made.grouped else TableForm.PAPER
         kept, costs = GivenOptions(out=out), ["--cost"] * cost
-        others = [kept.command("table", name, "--form", other)] * (found.has_columns and not cost)
+        others = [kept.command("table", name, "--form", other)] * (found.table.has_columns and not cost)
         console.print_next(*others, kept.command("table", name, *costs, "-o", f"{Path(name).stem}.md"))
     else:
         found.write(output, form=form, force=force)

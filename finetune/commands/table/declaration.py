@@ -11,7 +11,8 @@ from finetune.runs.recipe_tables import Settings
 from finetune.runs.toml import read_toml
 
 TABLES = Path(__file__).parents[2] / "recipes" / "tables"
-UNREAD_OF_A_ROW = ("server", "limit", "settings", "column", "over")  # in a table of a recipe, which says which runs
+NOT_WITH_A_RECIPE = ("margin", "server", "limit", "settings", "column", "over")  # the recipe says which runs
+ONLY_WITH_A_RECIPE = ("system", "heading", "control")
 
 
 class TableRow(Settings):
@@ -20,25 +21,28 @@ class TableRow(Settings):
     name: str
     task: str
     metric: str
-    split: str = Field("dev", description="split of our runs, on which settings are selected")
-    server: str = Field("server", description="split of published scores on hidden labels")
-    limit: int | None = Field(None, description="rows of each split that a run used; default: all")
-    settings: dict[str, Any] = Field({}, description="dotted keys that a run must have")
-    column: str = Field("", description="heading in the paper's form, where rows of one heading share a column")
-    over: list[str] = Field([], description="dotted keys that are averaged over like seeds, such as options.fold")
-    published_as: str = Field("", description="the task of the published scores, where it has another name")
-    published: dict[str, float] = Field({}, description="published scores of models, where they are of no task here")
+    split: str = "dev"  # split of our runs, on which settings are selected
+    server: str = "server"  # split of published scores on hidden labels
+    limit: int | None = None  # rows of each split that a run used; default: all
+    settings: dict[str, Any] = Field({})  # dotted keys that a run must have
+    column: str = ""  # heading in the paper's form, where rows of one heading share a column
+    over: list[str] = Field([])  # dotted keys that are averaged over like seeds, such as options.fold
+    published_as: str = ""  # the task of the published scores, where it has another name
+    published: dict[str, float] = Field({})  # published scores of models, where they are of no task here
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What it is about: its name and metric."""
+        return self.name, self.metric
 
 
 class System(Settings):
     """A row of the paper in a table of a recipe; the others are compared with the first."""
 
     name: str
-    settings: dict[str, Any] = Field(
-        {}, description="dotted keys that select runs of the recipe, with a value or a list of them; default: none"
-    )
-    paper: str = Field("", description="its name among the published scores")
-    columns: dict[str, str] = Field({}, description="cells shown in place of the name, by heading")
+    settings: dict[str, Any] = Field({})  # dotted keys of its runs, with a value or a list of them
+    paper: str = ""  # its name among the published scores
+    columns: dict[str, str] = Field({})  # cells shown in place of the name, by heading
 
 
 class PaperTable(Settings):
@@ -52,20 +56,23 @@ class PaperTable(Settings):
     source: str = ""
     margin: float = Field(1.0, gt=0)
     recipe: str = ""
-    heading: str = Field("system", description="heading of the systems' names")
+    heading: str = "system"  # heading of the systems' names
     system: list[System] = Field([])
-    control: str = Field("", description="a system that the others are compared with too")
+    control: str = ""  # a system that the others are compared with too
     row: list[TableRow]
+
+    @property
+    def has_columns(self) -> bool:
+        """Whether it has a form with tasks as columns."""
+        return any(row.column for row in self.row)
 
     @model_validator(mode="after")
     def _reads_all(self) -> Self:
-        """Refuses settings that the other kind of table has."""
-        ours = {"margin", *UNREAD_OF_A_ROW} if self.recipe else {"system", "heading", "control"}
-        given = self.model_fields_set.union(*(row.model_fields_set for row in self.row)) & ours
-        if given:
-            kind = "with" if self.recipe else "without"
-            raise ValueError(f"{', '.join(sorted(given))}: not for a table {kind} a recipe")
-        names = [one.name for one in self.system]
+        """Refuses settings that only the other kind of table has."""
+        unread, kind = (NOT_WITH_A_RECIPE, "with") if self.recipe else (ONLY_WITH_A_RECIPE, "without")
+        if wrong := sorted(self.model_fields_set.union(*(row.model_fields_set for row in self.row)) & {*unread}):
+            raise ValueError(f"{', '.join(wrong)}: not for a table {kind} a recipe")
+        names = [system.name for system in self.system]
         if self.control and self.control not in names:
             raise ValueError(f"control '{self.control}' is not a system: {', '.join(names)}")
         return self
@@ -78,17 +85,18 @@ def table_files() -> dict[str, Path]:
 
 def load_table(name: str) -> PaperTable:
     """A table by its name, or from a file. Raises UserError for an unknown or invalid one."""
-    file = Path(name) if is_file(name) else table_files().get(name)
+    tables = table_files()
+    file = Path(name) if is_file(name) else tables.get(name)
     if file is None:
-        known = list(table_files())
-        raise UserError(f"no table or file is called '{name}'", f"{nearest(name, known)}There are {', '.join(known)}")
+        raise UserError(
+            f"no table or file is called '{name}'", f"{nearest(name, [*tables])}There are {', '.join(tables)}"
+        )
     try:
         return PaperTable.model_validate(read_toml(file))
     except ValidationError as error:
-        faults = "; ".join(
-            ": ".join(
-                filter(None, [".".join(map(str, fault["loc"])), fault["msg"].lower().removeprefix("value error, ")])
-            )
+        faults = [
+            (".".join(map(str, fault["loc"])), fault["msg"].lower().removeprefix("value error, "))
             for fault in error.errors(include_url=False)
-        )
-        raise UserError(f"{file}: {faults}", "Compare with the files of recipes/tables") from None
+        ]
+        what = "; ".join(": ".join(filter(None, fault)) for fault in faults)
+        raise UserError(f"{file}: {what}", "Compare with the files of recipes/tables") from None

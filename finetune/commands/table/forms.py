@@ -1,116 +1,293 @@
-"""The forms of a table as it is printed: a row a model and task, or a row a system of a recipe on each score."""
+"""The forms of a table: a row a model and task, a row a system of a recipe, and systems with tasks as columns.
 
-from collections.abc import Iterator, Sequence
+In the last one, as in the paper's Table 1 (Devlin et al. 2019), our scores on dev, published ones on dev and published
+ones on test are groups of rows that are never mixed.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from statistics import fmean
+from typing import Any
 
 from finetune.analysis.form import Form
-from finetune.commands.table.columns import COST, HIDDEN, Columns, paired_columns, runs_columns, sources
+from finetune.analysis.published import Anchor
 from finetune.commands.table.declaration import PaperTable
 from finetune.commands.table.lines import TableLine
-from finetune.data.messages import noun
+from finetune.data.messages import noun, so_many
+from finetune.errors import UserError
+from finetune.metrics.metric import Metric
 from finetune.runs.dev_choices import is_optimistic
 from finetune.runs.lineage import SEEDS
 from finetune.runs.recipe_diff import settings_of
+from finetune.runs.record import RunRecord
+from finetune.runs.record_parts import Cost
+from finetune.runs.seeds import Summary
 
-COST_NOTE = (
-    "Cost: device time (seconds times devices) is the mean of a run, memory is the most of any run. "
-    "Blank without a GPU, and where a record has none."
-)
+OURS, OUR_TEST, DEV, TEST = "ours, on dev", "ours, on test", "published, on dev", "published, on test"
+BASELINES = "baselines of our runs, on dev"
+GROUPS = (OURS, BASELINES, OUR_TEST, DEV, TEST)
+SIMPLE = "majority or mean"
+CONSTANT = {"majority": SIMPLE, "mean": SIMPLE}  # predictions, of labels and of numbers
+HIDDEN = "†"  # marks a published score on labels that a server hides
 
 
 def runs_form(table: PaperTable, lines: Sequence[TableLine], *, cost: bool = False) -> Form:
     """A row for each model on each task, with the spread over seeds, the verdict, and with what runs `cost`."""
-    columns = {**runs_columns(lines), **(COST if cost else {})}
-    option = " --form runs" * any(row.column for row in table.row) + " --cost" * cost
-    return Form(
-        title=table.title, header=list(columns), rows=_rows(lines, columns), left=3, option=option,
-        notes=[*_notes_on_runs(table, lines), *[COST_NOTE] * cost], behind=runs_behind(lines),
-    )  # fmt: skip
+    sources, over = _sources(lines), "folds" if any(row.over for row in table.row) else "seeds"
+    published = [anchor for line in lines for anchor in line.published]
+    cells = []
+    for line in lines:
+        shown, count = line.metric.shown, f"{len(line.runs)}{line.best_of}" if line.runs else "no run"
+        on_dev, on_test = (
+            "; ".join(f"{shown(a.score)}{HIDDEN * a.hidden}{_version(a)} [{sources[a.source]}]" for a in anchors)
+            for anchors in (line.published_dev, line.published_test)
+        )
+        cells.append({
+            "": line.row.name, "metric": line.metric.name, "model": line.model, "runs": count,
+            "failed": _text(line.failed), "dev": score_words(line.dev, line.metric),
+            "95 % interval": _ends(line.dev, shown), "published dev": on_dev, "verdict": "; ".join(line.verdicts),
+            "test": score_words(line.test, line.metric), "published test": on_test,
+            **{name: _text(value, COST[name]) for name, value in zip(COST, _cost(line), strict=True) if cost},
+        })  # fmt: skip
+    notes = [
+        "Scores in points; dev and test: mean ± standard deviation of our runs over "
+        f"{over}{', which share most of their training rows' * (over == 'folds')}.",
+        "Failed: number of runs no better than the majority class.",
+        f"Verdict: equal if the whole 95 % interval of our mean (Student's t over {over}) is within {table.margin:g} "
+        f"{noun(table.margin, 'point')} of the published score, lower or higher if it is entirely outside, else "
+        "undecided (always so for one run). The published score is taken as exact.",
+        *_caveats(lines),
+        f"{HIDDEN} scored by a server on hidden labels; not comparable with dev." * any(a.hidden for a in published),
+        "(rows) or (first version) after a score: it is of an older version of the data set."
+        * any(anchor.outdated for anchor in published),
+        "Cost: device time (seconds times devices) is the mean of a run, memory is the most of any run. Blank without "
+        "a GPU, and where a record has none." * cost,
+    ]
+    option = " --form runs" * table.has_columns + " --cost" * cost
+    return _form(table, lines, cells, notes, left=3, option=option)
 
 
 def paired_form(table: PaperTable, lines: Sequence[TableLine]) -> Form:
     """A row for each system of a recipe on each score, grouped by score, with the difference to the first."""
     names = list(dict.fromkeys(name for line in lines for name in line.names))
-    columns = paired_columns(lines, names, table.control)
-    return Form(
-        title=table.title, header=list(columns), rows=_rows(lines, columns), left=1 + len(names), grouped=True,
-        notes=_notes_on_pairs(table, lines), behind=runs_behind(lines),
-    )  # fmt: skip
-
-
-def _rows(lines: Sequence[TableLine], columns: Columns) -> list[list[str]]:
-    return [[cell(line) for cell in columns.values()] for line in lines]
-
-
-def _notes_on_runs(table: PaperTable, lines: Sequence[TableLine]) -> list[str]:
-    """Notes below a table: the rule of the verdict, the marks, the sources."""
-    over = "folds, which share most of their training rows" if any(row.over for row in table.row) else "seeds"
+    in_paper = any(line.paper is not None for line in lines)
+    cells = []
+    for line in lines:
+        metric, count, control = line.metric, len(line.runs), _ends(line.from_control, line.metric.signed)
+        places = 1 if line.paper is None or round(line.paper, 1) == line.paper else 2
+        cell = {
+            "score": f"{line.row.name}: {metric.name}{', lower is better' * (not metric.greater_is_better)}",
+            **{name: line.names.get(name, "") for name in names},
+            "runs": f"{count} of {line.planned}" if count < line.planned else str(count or ""),
+            "dev": _mean(line.dev, metric.shown), "change": _mean(line.difference, metric.signed),
+            "95 % interval": _ends(line.difference, metric.signed),
+            "detects": _text((line.difference and line.difference.half) or None, metric.shown),
+            f"from {table.control}": _mean(line.from_control, metric.signed) + f" ({control})" * bool(control),
+            "paper*": _text(line.paper, f"{{:.{places}f}}".format)
+            + _text(line.paper_difference, f" ({{:+.{places}f}})".format),
+        }  # fmt: skip
+        left_out = {"from ": not table.control, "paper*": not in_paper}
+        cells.append({name: text for name, text in cell.items() if not left_out.get(name)})
+    pairs = {line.difference.n for line in lines if line.difference is not None}
+    here = f" ({' or '.join(map(str, sorted(pairs)))} here)" * bool(pairs)
     notes = [
-        f"Scores in points; dev and test: mean ± standard deviation of our runs over {over}.",
-        "Failed: number of runs no better than the majority class.",
-        rule(table),
-        *about_runs(lines),
+        f"Dev: mean of our runs over seeds{', in points' * all(line.metric.scale == 100 for line in lines)}.",
+        f"Change: from {table.system[0].name}, mean over pairs of runs with the same seed{here}, pre-training "
+        "included; its 95 % interval is Student's t over pairs. An interval that has zero in it shows no difference.",
+        "Detects: the least difference that these runs could have told from none, half the interval's width: with 3 "
+        "pairs 2.5 times the standard deviation of the differences, with 4 1.6, with 5 1.2.",
+        f"From {table.control}: the change from that system, with its interval." * bool(table.control),
+        f"* {table.source}, of encoders of another size and text: another scale, in which only the order of the rows "
+        "can be compared; in brackets the change from the paper's first row." * in_paper,
+        "A run without a partner of the same seed, data and precision counts in dev, not in the change."
+        * any(len(line.runs) > min(pairs) for line in lines if pairs),
+        *_caveats(lines),
     ]
-    if any(anchor.hidden for line in lines for anchor in line.published_test):
-        notes.append(f"{HIDDEN} scored by a server on hidden labels; not comparable with dev.")
-    if any(anchor.outdated for line in lines for anchor in (*line.published_dev, *line.published_test)):
-        notes.append("(rows) or (first version) after a score: it is of an older version of the data set.")
-    return notes + [f"[{number}] {source}" for source, number in sources(lines).items()]
+    return _form(table, lines, cells, notes, left=1 + len(names), grouped=True)
 
 
-def about_runs(lines: Sequence[TableLine]) -> Iterator[str]:
-    """Caveats on our scores, with the lines they apply to."""
-    if any(line.dev is not None and line.dev.n > 1 and line.dev.interval is None for line in lines):
-        yield "Several runs with equal scores have no interval: another seed may score differently."
-    names = [f"{line.name} {line.metric.name}, {line.model}" for line in lines]
-    optimistic = [name for name, line in zip(names, lines, strict=True) if any(map(is_optimistic, line.runs))]
-    if optimistic:
-        yield f"Epoch or threshold chosen on dev, so these dev scores are optimistic: {'; '.join(optimistic)}."
-    fitted = [name for name, line in zip(names, lines, strict=True) if any(run.cross_fitted for run in line.runs)]
-    if fitted:
-        yield f"Cross-fitted: scored on dev with thresholds chosen on other rows of dev: {'; '.join(fitted)}."
+def paper_form(table: PaperTable, lines: Sequence[TableLine]) -> Form:
+    """A row for each system. Raises UserError for a table whose rows name no columns."""
+    columns = {row.key: row.column for row in table.row if row.column}
+    if not columns:
+        raise UserError(f"the table '{table.title}' has no form with tasks as columns", "Leave `form` out")
+    lines = [line for line in lines if line.row.key in columns]
+    metrics, sources = {line.row.key: line.metric for line in lines}, _sources(lines)
+    groups: dict[tuple[str, str], dict[Any, list[float]]] = {}
+    for line in lines:
+        found = [(group, line.model, own.mean) for group, own in ((OURS, line.dev), (OUR_TEST, line.test)) if own]
+        found += [
+            (BASELINES, "TF-IDF" if name.startswith("tfidf") else CONSTANT.get(name, name), own[line.metric.name])
+            for run in line.runs
+            for name, own in run.baselines[line.row.split].items()
+        ]
+        for group, anchors in ((DEV, line.published_dev), (TEST, line.published_test)):
+            found += [(group, f"{line.model} [{sources[one.source]}]", one.score) for one in anchors]
+        for group, name, score in found:
+            groups.setdefault((group, name), {}).setdefault(line.row.key, []).append(score)
+    systems = {system: {key: fmean(some) for key, some in scores.items()} for system, scores in groups.items()}
+    ours = {name: scores for (group, name), scores in systems.items() if group == OURS}
+    common = [key for key in columns if ours and all(key in scores for scores in ours.values())]
+    averages = {"Avg": [*columns]} | ({f"Avg of {len(common)}": common} if 1 < len(common) < len(columns) else {})
+    averages = {name: keys for name, keys in averages.items() if any(map({*keys}.issubset, systems.values()))}
+    cells = []
+    for (group, name), scores in sorted(systems.items(), key=lambda system: GROUPS.index(system[0][0])):
+        row = {"scores": group, "system": name}
+        for column in dict.fromkeys(columns.values()):
+            keys = [key for key in columns if columns[key] == column]
+            shown = [metrics[key].shown(scores[key]) if key in scores else "–" for key in keys]
+            row[column] = "/".join(shown) * any(key in scores for key in keys)
+        for heading, keys in averages.items():
+            complete = {*keys}.issubset(scores)
+            row[heading] = f"{fmean(metrics[key].scaled(scores[key]) for key in keys):.1f}" if complete else ""
+        cells.append(row)
+    lacking = _joined(((model, name) for model, scores in ours.items() for name, metric in columns
+                       if (name, metric) not in scores), ", ")  # fmt: skip
+    without = f" ({'; '.join(f'{model}: {names}' for model, names in lacking.items())})" * bool(lacking)
+    of_metrics = _joined(((metric, name) for name, metric in columns), ", ")
+    counts = _joined((((line.model, f"{so_many(len(line.runs), 'run')}{line.best_of}{',' * bool(line.best_of)}"),
+                       line.row.name) for line in lines if line.runs), ", ")  # fmt: skip
+    counts = _joined(((model, f"{count} of {names}") for (model, count), names in counts.items()), "; ")
+    published = [(line.row.name, anchor) for line in lines for anchor in line.published]
+    outdated = ", ".join(dict.fromkeys(name for name, anchor in published if anchor.outdated))
+    notes = [
+        f"Scores in points: {'; '.join(f'{metric} of {names}' for metric, names in of_metrics.items())}. "
+        "Ours are means of our runs.",
+        *(
+            f"{heading}: of all {len(keys)} scores; empty where a system lacks one{without}."
+            if len(keys) == len(columns)
+            else f"{heading}: of {', '.join(name for name, _ in keys)}, which all of ours have."
+            for heading, keys in averages.items()
+        ),
+        *(f"{model}: {text}." for model, text in counts.items()),
+        *_caveats(lines),
+        "On test: scored by a server on hidden labels; not comparable with dev." * any(a.hidden for _, a in published),
+        f"Published scores of {outdated} may be of an older version of the data set." * bool(outdated),
+    ]
+    return _form(table, lines, cells, notes, left=2, grouped=True)
 
 
-def runs_behind(lines: Sequence[TableLine]) -> list[str]:
-    """The runs of each line and their settings that differ from the defaults, except seeds."""
-    found = []
+def _form(
+    table: PaperTable,
+    lines: Sequence[TableLine],
+    cells: Sequence[Mapping[str, str]],
+    notes: Sequence[str],
+    **facts: Any,
+) -> Form:
+    behind = []
     for line in filter(lambda line: line.runs, lines):
         changed = [one for one in settings_of(line.runs) if one.changed and one.key not in (*SEEDS, "model")]
         settings = ", ".join(f"{one.key} {' or '.join(dict.fromkeys(map(str, one.values)))}" for one in changed)
-        runs = ", ".join(run.id for run in line.runs)
-        found.append(f"{line.name}, {line.model}: {settings or 'defaults'}; {noun(len(line.runs), 'run')} {runs}")
-    return list(dict.fromkeys(found))  # two metrics of the same runs are one line
+        runs = f"{noun(len(line.runs), 'run')} {', '.join(run.id for run in line.runs)}"
+        behind.append(f"{line.row.name}, {line.model}: {settings or 'defaults'}; {runs}")
+    behind = list(dict.fromkeys(behind))  # two metrics of the same runs are one line
+    listed = [f"[{number}] {source}" for source, number in _sources(lines).items()]
+    return Form(title=table.title, cells=cells, notes=[*filter(None, notes), *listed], behind=behind, **facts)
 
 
-def rule(table: PaperTable) -> str:
-    """The rule of the verdict, in words."""
-    over = "folds" if any(row.over for row in table.row) else "seeds"
-    within = f"{table.margin:g} {noun(table.margin, 'point')}"
-    return (
-        f"Verdict: equal if the whole 95 % interval of our mean (Student's t over {over}) is within {within} of the "
-        f"published score, lower or higher if it is entirely outside, else undecided (always so for one run). "
-        f"The published score is taken as exact."
-    )
+def _caveats(lines: Sequence[TableLine]) -> list[str]:
+    """Caveats on our scores, with the lines they apply to."""
 
+    def which(holds: Callable[[RunRecord], bool]) -> str:
+        some = [line for line in lines if any(map(holds, line.runs))]
+        return "; ".join(f"{line.row.name} {line.metric.name}, {line.model}" for line in some)
 
-def _notes_on_pairs(table: PaperTable, lines: Sequence[TableLine]) -> list[str]:
-    first = table.system[0].name
-    pairs = {one.difference.n for one in lines if one.difference is not None}
-    of = f" ({' or '.join(map(str, sorted(pairs)))} here)" if pairs else ""
-    in_points = ", in points" * all(one.metric.scale == 100 for one in lines)
-    notes = [
-        f"Dev: mean of our runs over seeds{in_points}.",
-        f"Change: from {first}, mean over pairs of runs with the same seed{of}, pre-training included; its 95 % "
-        "interval is Student's t over pairs. An interval that has zero in it shows no difference.",
-        "Detects: the least difference that these runs could have told from none, half the interval's width: with 3 "
-        "pairs 2.5 times the standard deviation of the differences, with 4 1.6, with 5 1.2.",
+    equal = any(line.dev is not None and line.dev.n > 1 and line.dev.interval is None for line in lines)
+    optimistic, fitted = which(is_optimistic), which(lambda run: run.cross_fitted)
+    return [
+        "Several runs with equal scores have no interval: another seed may score differently." * equal,
+        f"Epoch or threshold chosen on dev, so these dev scores are optimistic: {optimistic}." * bool(optimistic),
+        f"Cross-fitted: scored on dev with thresholds chosen on other rows of dev: {fitted}." * bool(fitted),
     ]
-    if table.control:
-        notes.append(f"From {table.control}: the change from that system, with its interval.")
-    if any(one.paper is not None for one in lines):
-        notes.append(
-            f"* {table.source}, of encoders of another size and text: another scale, in which only the order of the "
-            "rows can be compared; in brackets the change from the paper's first row."
-        )
-    if pairs and max(len(one.runs) for one in lines) > min(pairs):
-        notes.append("A run without a partner of the same seed, data and precision counts in dev, not in the change.")
-    return [*notes, *about_runs(lines)]
+
+
+def numbers_of(line: TableLine, *, pairs: bool = False, cost: bool = False) -> dict[str, str]:
+    """A row of a CSV file: a number a column, in points, seconds and bytes."""
+    metric, change, control = line.metric, line.difference, line.from_control
+
+    def points(anchors: Iterable[Anchor]) -> str:
+        return "; ".join(f"{metric.scaled(anchor.score):.2f}" for anchor in anchors)
+
+    return {
+        "row": line.row.name, "metric": metric.name, "model": line.model, "settings_tried": str(line.choices),
+        "runs": str(len(line.runs)), "failed": _text(line.failed),
+        **_points(line.dev, metric, dev_mean="mean", dev_sd="sd", dev_low="low", dev_high="high", dev_best="best"),
+        **_points(line.test, metric, test_mean="mean", test_sd="sd"),
+        "published_dev": points(line.published_dev), "verdict": "; ".join(line.verdicts),
+        "published_test": points(anchor for anchor in line.published_test if not anchor.hidden),
+        "published_server": points(anchor for anchor in line.published_test if anchor.hidden),
+        "sources": "; ".join(f"{anchor.source}{_version(anchor)}" for anchor in line.published),
+        "run_ids": "; ".join(run.id for run in line.runs),
+    } | (
+        {
+            "pairs": _text(change and change.n),
+            **_points(change, metric, difference="mean", difference_low="low", difference_high="high", detects="half"),
+            **_points(control, metric, from_control="mean", from_control_low="low", from_control_high="high"),
+            "paper": _text(line.paper, "{:g}".format),
+        } if pairs else {}
+    ) | {
+        name: _text(value, "{:.12g}".format) for name, value in zip(Cost.model_fields, _cost(line), strict=True) if cost
+    }  # fmt: skip
+
+
+def _points(summary: Summary | None, metric: Metric, **columns: str) -> dict[str, str]:
+    """Columns of statistics of scores, empty where there are none."""
+    low, high = (summary and summary.interval) or (None, None)
+    values = vars(summary) | {"low": low, "high": high, "half": summary.half or None} if summary else {}
+    shown = {name: None if (value := values.get(of)) is None else metric.scaled(value) for name, of in columns.items()}
+    return {name: _text(value, "{:.3f}".format) for name, value in shown.items()}
+
+
+def score_words(summary: Summary | None, metric: Metric) -> str:
+    """Mean in points, ± standard deviation for several runs; empty for None."""
+    return _mean(summary, metric.shown) + _text(summary and summary.sd, lambda sd: f" ± {metric.shown(sd)}")
+
+
+def _cost(line: TableLine) -> list[float | None]:
+    """The mean time of the runs whose cost is known, their most memory, and that of GPUs."""
+    costs = [run.cost for run in line.runs if run.cost is not None]
+    known = [[value for cost in costs if (value := getattr(cost, name)) is not None] for name in Cost.model_fields]
+    return [None if not values else max(values) if number else fmean(values) for number, values in enumerate(known)]
+
+
+def _time(seconds: float) -> str:
+    if seconds < 600:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 36_000 else f"{seconds / 3600:.1f} h"
+
+
+def _memory(size: float) -> str:
+    return f"{size / 2**30:.2f} GiB"
+
+
+COST = {"device time": _time, "memory": _memory, "GPU memory": _memory}  # columns
+
+
+def _sources(lines: Sequence[TableLine]) -> dict[str, int]:
+    """The sources of published scores, numbered by first appearance."""
+    every = dict.fromkeys(anchor.source for line in lines for anchor in line.published)
+    return {source: number for number, source in enumerate(every, start=1)}
+
+
+def _version(anchor: Anchor) -> str:
+    """The number of rows of a score on an older version of the data set; else empty."""
+    return f" ({so_many(anchor.rows) if anchor.rows else 'first version'})" * anchor.outdated
+
+
+def _ends(summary: Summary | None, shown: Callable[[float], str]) -> str:
+    return " to ".join(map(shown, (summary and summary.interval) or ()))
+
+
+def _mean(summary: Summary | None, shown: Callable[[float], str]) -> str:
+    return _text(summary and summary.mean, shown)
+
+
+def _text(value: Any, shown: Callable[[Any], str] = str) -> str:
+    return "" if value is None else shown(value)
+
+
+def _joined(pairs: Iterable[tuple[Any, str]], separator: str) -> dict[Any, str]:
+    """The different texts of each key in one."""
+    texts: dict[Any, dict[str, None]] = {}
+    for key, text in pairs:
+        texts.setdefault(key, {})[text] = None
+    return {key: separator.join(some) for key, some in texts.items()}

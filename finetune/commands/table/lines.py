@@ -1,36 +1,45 @@
-"""The lines of `finetune table`: scores from the records of runs, next to published ones; nothing is trained."""
+"""The lines of a table: scores from the records of runs, next to published ones; nothing is trained.
 
+A table of a recipe compares the rows of its grid with the first: ours of Tables 5 and 6 (Devlin et al. 2019). A row of
+the paper is a *system*, such as an objective of pre-training. Runs of one seed are a pair: those of another system with
+the same seed, whose encoders were pre-trained with that seed too.
+"""
+
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from finetune.analysis.published import DEFAULTS, Anchor, anchors, structure
-from finetune.commands.table.declaration import PaperTable, TableRow
+from finetune.analysis.published import DEFAULTS as STRUCTURE
+from finetune.analysis.published import Anchor, anchors
+from finetune.commands.table.declaration import PaperTable, System, TableRow
 from finetune.data.messages import so_many
-from finetune.errors import UserError
 from finetune.metrics.metric import Metric
-from finetune.metrics.scores import plain_metrics
-from finetune.runs.recipe_diff import applied
+from finetune.runs.lineage import SEEDS, Lineage
+from finetune.runs.lookup import NOT_SETTINGS, lineage_of
+from finetune.runs.recipe_diff import DEFAULTS, applied
 from finetune.runs.record import RunRecord
-from finetune.runs.seeds import Summary, failed, groups, summarised
+from finetune.runs.seeds import Summary, failed, groups, paired, summarised
+from finetune.runs.toml import flat
+from finetune.task_types.resolved_run import ResolvedRun
+
+Point = tuple[str, Mapping[str, Any], Any]  # a run without its seeds: task, settings, and encoder or the run of that
 
 
 @dataclass(frozen=True, kw_only=True)
 class TableLine:
     """One model, or one system of a recipe, on one row: our runs, if there are any, and published scores.
 
-    `split` is the one that settings were selected on; a row without runs and published scores has no model.
-    `choices` is the number of settings, `runs` are those of the selected one, of which `failed` failed. A published
-    score within `margin` points of ours counts as equal.
+    A row without runs and published scores has no model. `choices` is the number of settings, `runs` are those of the
+    best one on the row's split, of which `failed` failed. A published score within `margin` points of ours is equal.
 
     Of a table of a recipe: `names` are cells shown in place of the system's name, by heading; `planned` is the number
     of the recipe's runs; `difference` and `from_control` are those to the first system and to the table's control over
     pairs of runs; `paper` is the paper's score of the system, and `paper_difference` that to the paper's first.
     """
 
-    name: str
+    row: TableRow
     metric: Metric
-    split: str
     model: str
     runs: Sequence[RunRecord]
     choices: int = 1
@@ -46,144 +55,181 @@ class TableLine:
     paper_difference: float | None = None
 
     @property
-    def key(self) -> tuple[str, str]:
-        """What its row is about: the names of row and metric."""
-        return self.name, self.metric.name
+    def published(self) -> list[Anchor]:
+        """The published scores, those on hidden labels last."""
+        return [*self.published_dev, *self.published_test]
+
+    @property
+    def best_of(self) -> str:
+        """How many settings there were to choose from, in words; empty of a single one."""
+        return f", best of {self.choices} settings on {self.row.split}" * (self.choices > 1)
 
     @property
     def dev(self) -> Summary | None:
         """Our scores on the row's split; None without runs."""
-        return self._scores(self.split)
+        return self._scores(self.row.split)
 
     @property
     def test(self) -> Summary | None:
         """Our scores on test, of the runs that have them."""
         return self._scores("test")
 
+    def _scores(self, split: str) -> Summary | None:
+        scores = [run.scores[split][self.metric.name] for run in self.runs if split in run.scores]
+        return summarised(scores, self.metric) if scores else None
+
     @property
     def verdicts(self) -> list[str]:
         """How our scores compare with each published one on dev; none without runs."""
         return [self._verdict(anchor) for anchor in self.published_dev if self.runs]
 
-    def _scores(self, split: str) -> Summary | None:
-        scores = [run.scores[split][self.metric.name] for run in self.runs if split in run.scores]
-        return summarised(scores, self.metric) if scores else None
-
     def _verdict(self, anchor: Anchor) -> str:
-        if not anchor.is_of(anchor.split, self.runs[0].rows[self.split]):
+        if not anchor.is_of(anchor.split, self.runs[0].rows[self.row.split]):
             return "other rows"
-        if self.dev is None or self.dev.interval is None:
-            return "undecided"
-        low, high = (self.metric.scaled(edge - anchor.score) for edge in self.dev.interval)
+        ends = (self.dev and self.dev.interval) or (-math.inf, math.inf)
+        low, high = (self.metric.scaled(end - anchor.score) for end in ends)
         if -self.margin <= low and high <= self.margin:
             return "equal"
         return "lower" if high < -self.margin else "higher" if low > self.margin else "undecided"
 
 
-def lines_of(table: PaperTable, records: Sequence[RunRecord], limit: int | None = None) -> list[TableLine]:
+def lines_of(table: PaperTable, records: Sequence[RunRecord]) -> list[TableLine]:
     """For each row, a line per model that has a run or a published score; models with runs first.
 
-    If a model was run with several settings, the best on dev are shown. `limit` is that of the runs of rows that name
-    none; default: runs on all rows.
+    If a model was run with several settings, the best on dev are shown.
     """
-    return [line for row in table.row for line in _lines(row, records, table, limit)]
+    lines: list[TableLine] = []
+    settings = list(zip(records, applied(records), strict=True))
+    for row in table.row:
+        fitting = [run for run, own in settings if run.task == row.task and not _unlike(run, own, row)]
+        lines += _lines(row, table, fitting)
+    return lines
 
 
-def shared_limit(table: PaperTable, records: Sequence[RunRecord]) -> int | None:
-    """The `limit` of all runs of the table's tasks; None where they differ, or use all rows."""
-    tasks = {row.task for row in table.row}
-    limits = {record.recipe.get("limit") for record in records if record.task in tasks}
-    return limits.pop() if len(limits) == 1 else None
-
-
-def left_out(table: PaperTable, records: Sequence[RunRecord], limit: int | None = None) -> list[str]:
-    """For each task whose runs fit no row, how many they are and why: `1 run of rte left out: limit=200`.
-
-    `limit` is as in `lines_of`.
-    """
-    notes = []
+def left_out(table: PaperTable, records: Sequence[RunRecord]) -> list[str]:
+    """For each task whose runs fit no row, how many they are and why: `1 run of rte left out: limit=200`."""
+    notes, settings = [], list(zip(records, applied(records), strict=True))
     for task in dict.fromkeys(row.task for row in table.row):
-        rows = [_with_limit(row, limit) for row in table.row if row.task == task]
-        mine = [record for record in records if record.task == task]
-        why = [min((_unlike(*pair, row) for row in rows), key=len) for pair in zip(mine, applied(mine), strict=True)]
+        rows = [row for row in table.row if row.task == task]
+        why = [min((_unlike(*run, row) for row in rows), key=len) for run in settings if run[0].task == task]
         if why and all(why):
-            reasons = ", ".join(dict.fromkeys(reason for some in why for reason in some))
-            notes.append(f"{so_many(len(mine), 'run')} of {task} left out: {reasons}")
+            reasons = ", ".join(dict.fromkeys(reason for reasons in why for reason in reasons))
+            notes.append(f"{so_many(len(why), 'run')} of {task} left out: {reasons}")
     return notes
 
 
-def _unlike(record: RunRecord, given: Mapping[str, Any], row: TableRow) -> list[str]:
+def _unlike(record: RunRecord, settings: Mapping[str, Any], row: TableRow) -> list[str]:
     """Why a run of the row's task does not fit the row; nothing where it does."""
     if row.split not in record.scores:
         return [f"no scores on {row.split}"]
-    if _fits(record, given, row):
-        return []
-    limit, mine = record.recipe.get("limit"), structure(record.recipe)
-    reasons = [] if limit == row.limit else [f"limit={limit}"]
-    reasons += [] if row.metric in record.scores[row.split] else [f"no {row.metric}"]
-    for key in dict.fromkeys([*DEFAULTS, *row.settings]):
-        value = mine.get(key, DEFAULTS[key]) if key in DEFAULTS else given.get(key)
-        reasons += [] if value == row.settings.get(key, DEFAULTS.get(key)) else [f"{key}={value}"]
-    return reasons
+    wanted = {"limit": row.limit, **STRUCTURE, **row.settings}
+    reasons = [f"{key}={settings.get(key)}" for key, value in wanted.items() if settings.get(key) != value]
+    return reasons + [f"no {row.metric}"] * (row.metric not in record.scores[row.split])
 
 
-def _lines(row: TableRow, records: Sequence[RunRecord], table: PaperTable, limit: int | None) -> Iterator[TableLine]:
-    mine = _fitting(_with_limit(row, limit), records)
-    metric = mine[0].metric(row.metric) if mine else Metric(row.metric)
-    shown = _published(row, table.source)
-    models = dict.fromkeys([*(record.model for record in mine), *(anchor.model for anchor in shown)])
+def _lines(row: TableRow, table: PaperTable, fitting: Sequence[RunRecord]) -> Iterator[TableLine]:
+    metric = fitting[0].metric(row.metric) if fitting else Metric(row.metric)
+    published = [
+        anchor
+        for anchor in anchors(task=row.task, settings=row.settings)
+        if row.limit is None
+        and (anchor.metric, anchor.split in (row.split, "test", row.server)) == (row.metric, True)
+        and (anchor.source.startswith(table.source) if table.source else "/" in anchor.model)
+    ]
 
-    def mean(runs: Sequence[RunRecord]) -> float:
-        return metric.spacing.mean([record.scores[row.split][row.metric] for record in runs])
+    def score(runs: Sequence[RunRecord]) -> float:
+        return metric.rank(metric.spacing.mean([run.scores[row.split][row.metric] for run in runs]))
 
-    for model in models or [""]:
-        choices = groups((record for record in mine if record.model == model), over=row.over)
-        best = max(choices, key=lambda runs: metric.rank(mean(runs)), default=[])
-        theirs = [anchor for anchor in shown if anchor.model == model]
+    for model in dict.fromkeys([*(run.model for run in fitting), *(anchor.model for anchor in published)]) or [""]:
+        choices = groups((run for run in fitting if run.model == model), over=row.over)
+        runs = max(choices, key=score, default=[])
+        failures = [failed(run, row.split) for run in runs]
+        theirs = sorted((one for one in published if one.model == model), key=lambda one: one.hidden)
         yield TableLine(
-            name=row.name, metric=metric, split=row.split, model=model, choices=len(choices), runs=best,
-            failed=_failed(best, row.split), margin=table.margin,
+            row=row, metric=metric, model=model, runs=runs, choices=len(choices), margin=table.margin,
+            failed=None if not runs or None in failures else sum(map(bool, failures)),
             published_dev=[anchor for anchor in theirs if anchor.split == row.split],
             published_test=[anchor for anchor in theirs if anchor.split != row.split],
         )  # fmt: skip
 
 
-def _with_limit(row: TableRow, limit: int | None) -> TableRow:
-    """The row, with this limit if it names none."""
-    return row.model_copy(update={"limit": row.limit or limit})
-
-
-def _published(row: TableRow, source: str) -> list[Anchor]:
-    if row.limit is not None:
-        return []
-    return [
-        anchor
-        for anchor in anchors(task=row.task, settings=row.settings)
-        if anchor.metric == row.metric
-        and anchor.split in (row.split, "test", row.server)
-        and (anchor.source.startswith(source) if source else "/" in anchor.model)
+def paired_lines(table: PaperTable, records: Sequence[RunRecord], plan: Sequence[ResolvedRun]) -> list[TableLine]:
+    """For each row of the table a line a system that has planned runs or a score in the paper."""
+    tasks = {row.task for row in table.row}
+    latest = sorted((run for run in records if run.task in tasks), key=lambda run: (run.recipe["seed"], run.finished))
+    mine = [
+        (_point(lineage_of(run)), run) for run in latest if not run.lineage or run.lineage.seed == run.recipe["seed"]
     ]
+    return [line for row in table.row for line in _systems(row, table, mine, plan)]
 
 
-def _fitting(row: TableRow, records: Sequence[RunRecord]) -> list[RunRecord]:
-    """The runs of a row's task, settings and limit."""
-    mine = [record for record in records if record.task == row.task and row.split in record.scores]
-    theirs = dict.fromkeys(name for record in mine for name in plain_metrics(record.scores[row.split]))
-    if mine and row.metric not in theirs:
-        raise UserError(f"row '{row.name}': {row.task} has no metric '{row.metric}'", f"It has {', '.join(theirs)}")
-    return [record for record, given in zip(mine, applied(mine), strict=True) if _fits(record, given, row)]
+def _systems(
+    row: TableRow, table: PaperTable, records: Sequence[tuple[Point, RunRecord]], plan: Sequence[ResolvedRun]
+) -> Iterator[TableLine]:
+    metric = next((run.metric(row.metric) for _, run in records if run.task == row.task), Metric(row.metric))
+    seeds: dict[str, set[int]] = {}
+    runs: dict[str, dict[int, RunRecord]] = {}
+    for system in table.system:
+        planned = _planned(system, row, plan)
+        points = [_planned_point(run) for run in planned]
+        seeds[system.name] = {run.recipe.seed for run in planned}
+        scored = (run for point, run in records if row.split in run.scores and point in points)
+        runs[system.name] = {run.recipe["seed"]: run for run in scored}  # the latest of each seed
+    first = next((name for name in seeds if seeds[name]), "")
+
+    def difference(system: System, other: str) -> Summary | None:
+        """Over the seeds of both systems whose runs have the same data and precision."""
+        pairs = [(runs[other][seed], run) for seed, run in runs[system.name].items() if seed in runs.get(other, {})]
+        scores = [
+            (before.scores[row.split][row.metric], after.scores[row.split][row.metric])
+            for before, after in pairs
+            if (before.data, before.precision) == (after.data, after.precision)
+        ]
+        return paired(scores, metric) if scores and system.name != other else None
+
+    first_paper = None
+    for system in table.system:
+        paper = _in_paper(system, row, table)
+        if seeds[system.name] or paper is not None:
+            first_paper = first_paper or paper
+            yield TableLine(
+                row=row, metric=metric, model=system.name, runs=list(runs[system.name].values()),
+                names=system.columns or {table.heading: system.name}, planned=len(seeds[system.name]),
+                difference=difference(system, first), from_control=difference(system, table.control),
+                paper=paper, paper_difference=(paper - first_paper or None) if paper and first_paper else None,
+            )  # fmt: skip
 
 
-def _fits(record: RunRecord, given: Mapping[str, Any], row: TableRow) -> bool:
-    """Whether a run of the row's task and split has the row's limit, metric and settings."""
-    if record.recipe.get("limit") != row.limit or row.metric not in record.scores[row.split]:
-        return False
-    wanted = {key: value for key, value in row.settings.items() if key not in structure(row.settings)}
-    same = structure(record.recipe) == structure(row.settings)
-    return same and all(given.get(key) == value for key, value in wanted.items())
+def _planned(system: System, row: TableRow, plan: Sequence[ResolvedRun]) -> list[ResolvedRun]:
+    """The runs of a system on the row's task; for a task of pre-training the runs that its other runs start from."""
+    runs: list[ResolvedRun | None] = []
+    for run in plan if system.settings else ():
+        settings = flat(run.recipe.model_dump())
+        if all(
+            settings.get(key) in (some if isinstance(some, list) else [some]) for key, some in system.settings.items()
+        ):
+            runs += [run, run.first]
+    return [run for run in runs if run is not None and run.task.name == row.task]
 
 
-def _failed(runs: Sequence[RunRecord], split: str) -> int | None:
-    """Number of runs no better than the majority class; None without runs or without that baseline."""
-    found = [failed(record, split) for record in runs]
-    return None if not found or None in found else sum(map(bool, found))
+def _in_paper(system: System, row: TableRow, table: PaperTable) -> float | None:
+    """The paper's score as it is shown there."""
+    wanted = system.paper, row.metric, "dev"
+    scores = [
+        100 * one.score
+        for one in anchors(task=row.published_as or row.task)
+        if (one.model, one.metric, one.split) == wanted and one.source.startswith(table.source)
+    ]
+    return row.published.get(system.paper, next(iter(scores), None))
+
+
+def _point(run: Lineage) -> Point:
+    settings = {key: value for key, value in run.settings.items() if key not in SEEDS}
+    return run.task, settings, run.model if run.lineage is None else _point(run.lineage)
+
+
+def _planned_point(run: ResolvedRun) -> Point:
+    every = flat(run.recipe.model_dump(exclude={"grid"}))
+    changed = {key: value for key, value in every.items() if value != DEFAULTS.get(key)}
+    settings = {key: changed[key] for key in changed.keys() - {*SEEDS, *NOT_SETTINGS}}
+    return run.task.name, settings, run.recipe.model if run.first is None else _planned_point(run.first)

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from finetune.api.quiet import plainly, quiet
 from finetune.data.atomic import replace_folder, require_no_link, settle, temporary_folder
 from finetune.data.checksums import CHECKSUMS, write_checksums
-from finetune.data.documents import Documents, split_documents
+from finetune.data.documents import Documents, read_documents, split_documents
 from finetune.data.messages import percent, so_many
 from finetune.data.paths import exists, is_folder
 from finetune.errors import THEIRS, UserError, first_line, nearest, shown_value
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 ABOUT = "tokenizer_training.json"  # how the tokenizer was made, and what marks the folder as one of ours
 FILES = {ABOUT, CHECKSUMS, "tokenizer.json", "tokenizer_config.json"}
 MOST_TOKENS = 10_000_000  # tokens of a vocabulary
-MOST_CHARS = 10_000_000  # characters of the held-out documents that are split
 MANY_TOKENS = 3  # tokens of a word that is split in many
 WORDS = r"[\p{L}\p{M}\p{N}]+|[^\p{L}\p{M}\p{N}\s]"  # a sign is a word, as in BERT
 COLUMNS = ("vocabulary", "tokens", "tokens per word", "bytes per token", "unknown tokens", "words in 3 or more")
@@ -105,7 +104,7 @@ def tokenizer(
     Raises:
         UserError: For a corpus without text, a size that does not fit it, and a folder that holds anything else.
     """
-    documents = Documents(corpus, column=text, encoding=encoding)
+    documents = read_documents(corpus, column=text, encoding=encoding)
     return write_vocabulary(documents, Path(path), size=size, kind=kind, cased=cased, watch=unwatched)
 
 
@@ -126,22 +125,19 @@ def write_vocabulary(
     with quiet():
         from finetune.models.tokenizers.train import train_tokenizer
 
-        watch(Working("reading the corpus"))
         train, held_out = split_documents(corpus)
-        lower = False if cased else None
-        trained = train_tokenizer(
-            lambda: (document.text for document in train), size=tokens, kind=kind, lower=lower, watch=seen
-        )
+        lines = [line for document in train for line in document.lines]
+        trained = train_tokenizer(lines, size=tokens, kind=kind, lower=False if cased else None, watch=seen)
         about = {"text": train.fingerprint, "documents": len(train), "held_out": len(held_out)}
         _write(trained, path, about | {"kind": kind, "size": tokens, "cased": cased})
         watch(Working("splitting held-out documents"))
-        texts = _first_texts(document.text for document in held_out)
+        texts = [document.text for document in held_out]
         splits = {"trained": _splits(trained, texts)}
         try:
             splits[MINILM] = _splits(load_tokenizer(resolve(MINILM).folder), texts)
         except UserError as error:
             seen(Note(f"not compared with minilm: {error}"))
-    return Vocabulary(path=path, documents=(len(train), len(texts)), splits=splits, notes=notes)
+    return Vocabulary(path=path, documents=(len(train), len(held_out)), splits=splits, notes=notes)
 
 
 def _size(given: int | str | None) -> int:
@@ -185,18 +181,6 @@ def _write(trained: "PreTrainedTokenizerBase", folder: Path, about: dict[str, An
         raise
     except Exception as error:  # tokenizers raises nothing more specific where it cannot write
         raise UserError(f"{folder}: cannot be written ({first_line(error)})", "Choose another folder") from error
-
-
-def _first_texts(texts: Iterable[str]) -> list[str]:
-    """The first texts, of at most MOST_CHARS characters together, but always one."""
-    kept: list[str] = []
-    length = 0
-    for text in texts:
-        length += len(text)
-        if kept and length > MOST_CHARS:
-            break
-        kept.append(text)
-    return kept
 
 
 def _splits(tokenizer: "PreTrainedTokenizerBase", texts: list[str]) -> tuple[int, float, float, float, float]:

@@ -13,7 +13,7 @@ from finetune.cli.progress import watching
 from finetune.cli.tables import Column, FittedTable
 from finetune.cli.terminal import say
 from finetune.commands.tokenizer.api import COLUMNS, write_vocabulary
-from finetune.data.documents import Documents
+from finetune.data.documents import read_documents
 from finetune.data.messages import so_many
 from finetune.errors import UserError, nearest
 from finetune.models.tokenizers.kinds import KINDS
@@ -41,7 +41,7 @@ def tokenizer_command(
         if name not in SETTINGS:
             remedy = f"{nearest(name, [*SETTINGS])}It has {' and '.join(SETTINGS)}"
             raise UserError(f"there is no setting '{name}'", remedy)
-    documents = Documents(paths, column=str(settings.get("text", "")), encoding=str(settings.get("encoding", "")))
+    documents = read_documents(paths, column=str(settings.get("text", "")), encoding=str(settings.get("encoding", "")))
     load_libraries()
     with watching(quiet=quiet) as watch:
         made = write_vocabulary(documents, output, size=size, kind=kind.value, cased=cased, watch=watch)

@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from finetune.analysis.pages.templates import write_page
 from finetune.api.inputs import model_name
 from finetune.api.model import Model
 from finetune.api.progress import show_page
 from finetune.api.quiet import plainly, quiet
 from finetune.api.run import Run
-from finetune.commands.view.page import require_language, write_inside
+from finetune.commands.view.page import render_view, require_language
 from finetune.data.outputs import PAGE, require_replaceable_output
 
 
@@ -53,12 +54,12 @@ def view(
     with quiet():
         from finetune.commands.view.encoder import loaded_encoder
         from finetune.commands.view.look import EXAMPLE, look
-        from finetune.commands.view.sentences import sentences_of, typed_sentences, word_of
+        from finetune.commands.view.word_vectors import sentences_of, word_of
 
         typed = [one for one in (text, second) if one is not None]
         chosen = word_of(typed) if word is None else word
-        found = [*sentences_of(chosen, sentences), *typed_sentences(chosen, typed)]
+        found = sentences_of(chosen, sentences, typed)
         encoder = loaded_encoder(model_name(model), out=Path(out))
-        write_inside(look(encoder, typed or EXAMPLE, chosen, found), file, language=lang)
+        write_page(render_view(look(encoder, typed or EXAMPLE, chosen, found), language=lang), file)
     show_page(file)
     return file

@@ -9,7 +9,6 @@ from finetune.cli.arguments import RESULTS, Out, Quiet, Replace
 from finetune.cli.libraries import load_libraries
 from finetune.cli.terminal import say
 from finetune.cli.which_run import say_which
-from finetune.data.outputs import PAGE, require_replaceable_output
 
 
 def view_command(
@@ -32,7 +31,6 @@ def view_command(
     quiet: Quiet = False,
 ) -> None:
     """Writes the page and prints its size. Without a text it shows a pair of ours."""
-    require_replaceable_output(output, endings=PAGE, reads=[model, sentences], force=force)
     if not quiet:
         say_which([model], out)
     load_libraries("" if quiet else f"view: loading {model}", "finetune.commands.view.look")

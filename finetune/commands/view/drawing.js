@@ -21,11 +21,6 @@ function svg(name, attributes = {}, text = "") {
   return made;
 }
 
-// The options of a <select>: texts by their index, or by given values.
-function options(select, texts, values = texts.map((_, index) => index)) {
-  select.replaceChildren(...texts.map((text, index) => element("option", {value: values[index]}, text)));
-}
-
 // A colour of a value of -1 to 1: blue above 0, orange below, stronger with its size.
 function shade(value) {
   const size = Math.min(100, Math.round(100 * Math.abs(value)));

@@ -1,30 +1,105 @@
 """Looks inside an encoder: read this file first."""
 
 from collections.abc import Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
 
 import numpy as np
 import torch
-from transformers.convert_slow_tokenizer import bytes_to_unicode
+from scipy.special import entr
+from torch import Tensor, nn
 
-from finetune.commands.view.before_training import before_training
 from finetune.commands.view.encoder import Encoder
 from finetune.commands.view.hidden_words import hidden_words
-from finetune.commands.view.parts import HeadWeights, Inside, MarkedSentence
-from finetune.commands.view.token_inputs import SEGMENTS, embedding_table, token_inputs
-from finetune.commands.view.word_vectors import word_vectors
-from finetune.data.characters import shown_jamo
+from finetune.commands.view.word_vectors import MarkedSentence, WordVectors, word_vectors
 from finetune.errors import UserError
-from finetune.models.families import FAMILIES, takes_segments
+from finetune.models.families import FAMILIES, POSITIONS, positions_before
 
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
-
-PART = "\ufffd"  # what a decoder gives for bytes that are a part of a character
-MOST_TOKENS = 64
-MOST_WEIGHTS = 600_000  # attention weights on a page
 EXAMPLE = ("The ferry left the bank of the river.", "It carried money to the bank.")
+SEGMENTS = ("token_type_embeddings",)
+CLOSE = 1e-4  # of the largest number: what a sum is computed to
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeadWeights:
+    """Attention weights `(layers, heads, tokens, tokens)`: a row is a token that looks, and sums to 1.
+
+    `separators` marks the tokens that are [SEP], `special` all that the tokenizer put around the text.
+    """
+
+    weights: np.ndarray
+    separators: np.ndarray
+    special: np.ndarray
+
+    @property
+    def entropy(self) -> np.ndarray:
+        """Mean entropy of a token's weights in bits, `(layers, heads)`: 0 for one token, log2 of all for all alike."""
+        return np.asarray(entr(self.weights).sum(-1).mean(-1) / np.log(2))
+
+    @property
+    def apart(self) -> np.ndarray:
+        """How many tokens lie between two `(tokens, tokens)`."""
+        places = np.arange(len(self.special))
+        return np.asarray(np.abs(places[:, None] - places[None]))
+
+    @property
+    def distance(self) -> np.ndarray:
+        """Mean distance in tokens to what is attended to, `(layers, heads)`."""
+        return np.asarray((self.weights * self.apart).sum(-1).mean(-1))
+
+    @property
+    def on_separators(self) -> np.ndarray:
+        """Mean share of the weights on [SEP], `(layers, heads)`, 0 to 1."""
+        return np.asarray(self.weights[..., self.separators].sum(-1).mean(-1))
+
+    @property
+    def choice(self) -> np.ndarray:
+        """How far tokens of the text choose one other token of it, `(layers, heads)`, 0 to 1.
+
+        Of each token the largest weight on a token that is neither special nor next to it, less the mean weight that
+        all of the text give to that one; a mean over tokens. It is near 0 for a head that spreads its weight evenly,
+        and for one in which all look at the same token or at themselves.
+        """
+        own = ~self.special
+        allowed = own[:, None] & own[None] & (self.apart > 1)
+        if not allowed.any():
+            return np.zeros(self.weights.shape[:2])
+        more = self.weights - self.weights[:, :, own].mean(2, keepdims=True)
+        return np.asarray(np.where(allowed, more, 0).max(-1)[..., allowed.any(1)].mean(-1))
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokenInputs:
+    """What each token is before the first layer.
+
+    `numbers` has for each token the place of its word in `words`, -1 for a token that the tokenizer added. `parts` are
+    the vectors `(tokens, width)` that are added for a token, of `token`, `segment` and `position`, of which a family
+    may lack some, and none where its input is not such a sum; `given` `(tokens, width)` is what the first layer gets.
+    """
+
+    ids: Sequence[int]
+    numbers: Sequence[int]
+    words: Sequence[str]
+    unknown: Sequence[bool]
+    parts: dict[str, np.ndarray]
+    given: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inside:
+    """An encoder's inside for the tokens of a sentence or a pair; `token_segments` has the segment of each token, and
+    `hidden` is the result of `hidden_words`.
+    """
+
+    model: str
+    family: str
+    tokens: Sequence[str]
+    token_segments: Sequence[int]
+    inputs: TokenInputs
+    hidden: list[list[dict[str, Any]]] | None
+    attention: HeadWeights
+    word: WordVectors
 
 
 def look(encoder: Encoder, texts: Sequence[str], word: str, sentences: Sequence[MarkedSentence]) -> Inside:
@@ -32,61 +107,84 @@ def look(encoder: Encoder, texts: Sequence[str], word: str, sentences: Sequence[
 
     Raises UserError for an empty text, and for more tokens than a page can show.
     """
-    inputs = encode_text(encoder, texts)
-    ids = inputs["input_ids"][0].tolist()
+    inputs = encoder.encode(texts)
     with torch.inference_mode():
-        output = encoder.model(**inputs, output_attentions=True, output_hidden_states=True)
-    if not output.attentions:
+        attentions = encoder.model(**inputs, output_attentions=True).attentions
+    if not attentions:
         raise UserError(f"{encoder.name}: its family returns no attention weights", "Choose another encoder")
+    read = token_inputs(encoder, texts, inputs)
     kind = encoder.model.config.model_type
-    tokens_of = partial(shown_tokens, encoder.tokenizer)
-    read = token_inputs(encoder.model, encoder.tokenizer, texts, inputs)
-    table = embedding_table(encoder.model, SEGMENTS)
     return Inside(
         model=encoder.name,
         family=FAMILIES[kind].title if kind in FAMILIES else kind,
-        tokens=tokens_of(ids),
-        token_segments=inputs["token_type_ids"][0].tolist() if "token_type_ids" in inputs else [0] * len(ids),
-        segments=0 if table is None else table.num_embeddings,
+        tokens=encoder.shown_tokens(read.ids),
+        token_segments=inputs["token_type_ids"][0].tolist() if "token_type_ids" in inputs else [0] * len(read.ids),
         inputs=read,
-        hidden=hidden_words(encoder, inputs, read.numbers, tokens_of),
-        before=before_training(encoder, inputs, output),
+        hidden=hidden_words(encoder, inputs, read.numbers),
         attention=HeadWeights(
-            weights=torch.cat(output.attentions).numpy(),
-            separators=np.array(ids) == encoder.tokenizer.sep_token_id,
+            weights=torch.cat(attentions).numpy(),
+            separators=np.array(read.ids) == encoder.tokenizer.sep_token_id,
             special=np.array(read.numbers) < 0,
         ),
-        word=word_vectors(encoder.model, encoder.tokenizer, word, sentences),
+        word=word_vectors(encoder, word, sentences),
     )
 
 
-def encode_text(encoder: Encoder, texts: Sequence[str]) -> dict[str, Any]:
-    """A text or a pair as tensors of one sequence. Raises UserError for an empty one, and for too many tokens."""
-    if not all(text.strip() for text in texts):
-        raise UserError("the text is empty", "Give it at least one word")
-    encoded = encoder.tokenizer(*texts, return_tensors="pt", verbose=False)
-    config = encoder.model.config
-    most = min(MOST_TOKENS, int((MOST_WEIGHTS / config.num_hidden_layers / config.num_attention_heads) ** 0.5))
-    if (tokens := encoded["input_ids"].shape[1]) > most:
-        raise UserError(f"the text has {tokens} tokens; the page shows at most {most} of this encoder", "Shorten it")
-    names = ["input_ids", "attention_mask", *["token_type_ids"] * takes_segments(config)]
-    return {name: encoded[name] for name in names if name in encoded}
+def token_inputs(encoder: Encoder, texts: Sequence[str], inputs: dict[str, Any]) -> TokenInputs:
+    """The words and the added vectors of a text or a pair, whose tensors are `inputs`.
 
-
-def shown_tokens(tokenizer: "PreTrainedTokenizerBase", ids: Sequence[int]) -> list[str]:
-    """Tokens as a reader knows them: the bytes of byte-level BPE as characters, `▁` and `Ġ` for the space before, and
-    bytes that are a part of a character as `<F0 9F>`.
+    BERT adds the embeddings of token, segment and position (Devlin et al. 2019, figure 2); other families add fewer:
+    those are named whose sum is what the encoder reads, before or after its first LayerNorm.
     """
-    tokens = [str(token) for token in tokenizer.convert_ids_to_tokens(list(ids))]
-    if '"ByteLevel"' not in tokenizer.backend_tokenizer.to_str():
-        return [shown_jamo(token) for token in tokens]
-    decoded = [tokenizer.decode([number]) for number in ids]
-    return [
-        _bytes_of(token) if PART in text else shown_jamo(text.replace(" ", "Ġ"))
-        for token, text in zip(tokens, decoded, strict=True)
-    ]
+    model, ids = encoder.model, inputs["input_ids"][0]
+    normed = list[Tensor]()
+    for part in model.modules():
+        if type(part).__name__.endswith("Norm"):
+            part.register_forward_pre_hook(lambda _, given: None if normed else normed.append(given[0]))
+    with torch.inference_mode():
+        given = model(**inputs, output_hidden_states=True).hidden_states[0][0, : len(ids)]
+        positions, segments = _table(model, POSITIONS), _table(model, SEGMENTS)
+        vectors = {"token": model.get_input_embeddings()(ids)}
+        if segments is not None:
+            vectors["segment"] = segments(inputs.get("token_type_ids", torch.zeros_like(inputs["input_ids"]))[0])
+        if positions is not None:
+            vectors["position"] = positions(torch.arange(len(ids)) + positions_before(positions))
+    sums = [given, *(seen.reshape(-1, seen.shape[-1])[: len(ids)] for seen in normed[:1])]
+    parts = dict[str, Tensor]()
+    for count in range(len(vectors), 0, -1):  # all of them, then without positions, then tokens alone
+        some = dict(islice(vectors.items(), count))
+        if not parts and any(_is_close(sum(some.values()), total) for total in sums):
+            parts = some
+    numbers, words = _words_of_tokens(encoder, texts)
+    return TokenInputs(
+        ids=ids.tolist(),
+        numbers=numbers,
+        words=words,
+        unknown=[number == encoder.tokenizer.unk_token_id for number in ids.tolist()],
+        parts={name: part.numpy() for name, part in parts.items()},
+        given=given.numpy(),
+    )
 
 
-def _bytes_of(token: str) -> str:
-    codes = {letter: code for code, letter in bytes_to_unicode().items()}
-    return f"<{' '.join(f'{codes[letter]:02X}' if letter in codes else letter for letter in token)}>"
+def _is_close(total: Any, other: Tensor) -> bool:
+    return total.shape == other.shape and float((total - other).abs().max()) <= CLOSE * float(other.abs().max())
+
+
+def _table(model: nn.Module, names: Sequence[str]) -> nn.Embedding | None:
+    """The first table of this name."""
+    tables = (part for name, part in model.named_modules() if name.rpartition(".")[2] in names)
+    return next((table for table in tables if isinstance(table, nn.Embedding)), None)
+
+
+def _words_of_tokens(encoder: Encoder, texts: Sequence[str]) -> tuple[list[int], list[str]]:
+    """For each token the number of its word, from 0 and -1 for a token of the model's own; and the words."""
+    encoded = encoder.tokenizer(*texts, verbose=False)
+    words, numbers = dict[tuple[int, int], str](), list[int]()
+    for text, word in zip(encoded.sequence_ids(), encoded.word_ids(), strict=True):
+        if text is None or word is None:
+            numbers.append(-1)
+            continue
+        span = encoded.word_to_chars(word, sequence_index=text)
+        words[text, word] = texts[text][span.start : span.end].strip()
+        numbers.append(list(words).index((text, word)))
+    return numbers, list(words.values())

@@ -2,27 +2,24 @@
 
 import tomllib
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.resources import files
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from finetune.analysis.pages.templates import templates_of, write_page
-from finetune.commands.view.parts import Guess, Inside, StartCompared, TokenInputs, WordVectors
+from finetune.analysis.pages.templates import templates_of
 from finetune.errors import UserError
 
 if TYPE_CHECKING:
-    from markupsafe import Markup
+    from finetune.commands.view.look import Inside, TokenInputs
+    from finetune.commands.view.word_vectors import WordVectors
 
 PACKAGE = "finetune.commands.view"
 LANGUAGES = ("en", "ko")
-PARTS = ("tokens", "hidden", "attention", "words", "before")  # in the order of the page
+PARTS = ("tokens", "hidden", "attention", "words")  # in the order of the page
 SCRIPTS = ("drawing", "captions", *PARTS)
 SCALE = 1_000
-YOURS = "yours"
 FIRST_NUMBERS = 24  # of a vector in a strip
 SAME = 1e-6  # vectors that differ by less are one point
 
@@ -39,55 +36,40 @@ def require_language(lang: str | None) -> None:
         raise UserError(f"`lang` is '{lang}'", f"Choose {' or '.join(LANGUAGES)}")
 
 
-def write_inside(inside: Inside, output: Path, *, language: str | None = None) -> int:
-    """Writes the page and returns its size in bytes. It opens in a language, by default in that of the browser.
-
-    Raises UserError without jinja2, and if it cannot be written.
-    """
-    return write_page(render_view(inside, language=language), output)
-
-
-def render_view(inside: Inside, *, language: str | None = None) -> str:
+def render_view(inside: "Inside", *, language: str | None = None) -> str:
     """The page as HTML. Raises UserError without jinja2."""
-    parts = [name for name in PARTS if name != "before" or inside.before is not None]
-    templates = templates_of(PACKAGE)
-    templates.filters["filled"] = _filled
-    return templates.get_template("page.html.j2").render(
-        inside=inside,
-        data=page_data(inside) | {"language": language},
-        language=language or LANGUAGES[0],
-        numbers={name: number for number, name in enumerate(parts, start=1)},
-        scripts=SCRIPTS,
-        languages=LANGUAGES,
-        captions=captions()["page"],
+    return (
+        templates_of(PACKAGE)
+        .get_template("page.html.j2")
+        .render(
+            inside=inside,
+            data=_page_data(inside) | {"language": language},
+            language=language or LANGUAGES[0],
+            parts=PARTS,
+            scripts=SCRIPTS,
+            languages=LANGUAGES,
+            captions=captions()["page"],
+        )
     )
 
 
-def _filled(text: str, **values: Any) -> "Markup":
-    """A text of the page, which is HTML, with values, which are not."""
-    from markupsafe import Markup
-
-    return Markup(text).format(**values) if values else Markup(text)
-
-
-def page_data(inside: Inside) -> dict[str, Any]:
+def _page_data(inside: "Inside") -> dict[str, Any]:
     """All that the scripts of the page draw; arrays are flat, in whole thousandths."""
-    attention = inside.attention
-    layers, heads = attention.weights.shape[:2]
+    attention, choice = inside.attention, inside.attention.choice
+    layers, heads = choice.shape
     return {
         "tokens": list(inside.tokens),
         "segments": list(inside.token_segments),
         "inputs": _inputs(inside.inputs),
-        "hidden": [[_guess(one) for one in word] for word in inside.hidden.words],
-        "before": None if inside.before is None or inside.before.compared is None else _before(inside.before.compared),
+        "hidden": inside.hidden or [],
         "layers": layers,
         "heads": heads,
-        "opens": list(attention.telling),
-        "weights": thousandths(attention.weights),
-        "choice": thousandths(attention.choice),
-        "entropy": thousandths(attention.entropy),
-        "distance": thousandths(attention.distance),
-        "separators": thousandths(attention.on_separators),
+        "opens": list(divmod(int(choice.argmax()), heads)),
+        "weights": _thousandths(attention.weights),
+        "choice": _thousandths(choice),
+        "entropy": _thousandths(attention.entropy),
+        "distance": _thousandths(attention.distance),
+        "separators": _thousandths(attention.on_separators),
         "word": _word(inside.word),
         "captions": {
             language: {name: text[language] for name, text in captions()["script"].items()} for language in LANGUAGES
@@ -95,114 +77,70 @@ def page_data(inside: Inside) -> dict[str, Any]:
     }
 
 
-def thousandths(values: np.ndarray) -> list[int]:
-    """The values times 1000, rounded, flat."""
-    found: list[int] = np.rint(values * SCALE).astype(int).ravel().tolist()
-    return found
+def _thousandths(values: np.ndarray) -> list[int]:
+    return list(map(int, np.rint(values * SCALE).ravel()))
 
 
-def _inputs(inputs: TokenInputs) -> dict[str, Any]:
-    shown = [*inputs.vectors, *([inputs.vectors.sum(0)] if len(inputs.vectors) > 1 else []), inputs.given]
-    count = min(FIRST_NUMBERS, *(each.shape[-1] for each in shown))
+def _inputs(inputs: "TokenInputs") -> dict[str, Any]:
+    vectors = dict(inputs.parts)
+    if len(vectors) > 1:
+        vectors["sum"] = np.sum(list(vectors.values()), axis=0)
+    vectors["given"] = inputs.given
+    count = min(FIRST_NUMBERS, *(vector.shape[-1] for vector in vectors.values()))
     return {
         "ids": list(inputs.ids),
         "numbers": list(inputs.numbers),
         "words": list(inputs.words),
         "unknown": list(inputs.unknown),
-        "positions": None if inputs.positions is None else list(inputs.positions),
-        "parts": [*inputs.parts, *["sum"] * (len(inputs.parts) > 1), "given"],
-        "lengths": [thousandths(np.linalg.norm(each, axis=-1)) for each in shown],
-        "first": [thousandths(each[:, :count]) for each in shown],
+        "parts": list(vectors),
+        "lengths": [_thousandths(np.linalg.norm(vector, axis=-1)) for vector in vectors.values()],
+        "first": [_thousandths(vector[:, :count]) for vector in vectors.values()],
         "count": count,
     }
 
 
-def _guess(guess: Guess) -> dict[str, Any]:
-    return asdict(guess) | {
-        "probabilities": [float(f"{share:.3g}") for share in guess.probabilities],
-        "probability": None if guess.probability is None else float(f"{guess.probability:.3g}"),
-    }
+def _word(word: "WordVectors") -> dict[str, Any]:
+    from sklearn.metrics.pairwise import cosine_similarity
 
-
-def _before(before: StartCompared) -> dict[str, Any]:
-    return {
-        "weights": thousandths(before.weights),
-        "moved": thousandths(before.moved),
-        "cosines": thousandths(before.cosines),
-    }
-
-
-def _word(word: WordVectors) -> dict[str, Any]:
-    judged = [None if sentence.yours else sentence.meaning for sentence in word.sentences]
-    vectors = [word.context_free, *word.layers]
-    stages = [project(each, judged) for each in vectors]
-    yours = [index for index, sentence in enumerate(word.sentences) if sentence.yours]
+    meanings = [sentence.meaning for sentence in word.sentences]
+    stages = [word.context_free, *word.layers]
+    drawn = [project(stage, meanings) for stage in stages]
+    typed = [place for place, meaning in enumerate(meanings) if meaning is None]
     return {
         "word": word.word,
         "sentences": [
             [one.text[: one.start], one.text[one.start : one.end], one.text[one.end :]] for one in word.sentences
         ],
-        "meanings": [YOURS if meaning is None else meaning for meaning in judged],
-        "close": [float(cosines(each[yours])[0, 1]) for each in vectors] if len(yours) == 2 else None,
-        "points": [thousandths(stage.points) for stage in stages],
-        "explained": [stage.explained for stage in stages],
-        "silhouette": [stage.silhouette for stage in stages],
-        "neighbours": [stage.neighbours for stage in stages],
+        "meanings": ["yours" if meaning is None else meaning for meaning in meanings],
+        "close": [float(cosine_similarity(stage[typed])[0, 1]) for stage in stages] if len(typed) == 2 else None,
+        "points": [_thousandths(stage["points"]) for stage in drawn],
+        **{name: [stage[name] for stage in drawn] for name in ("explained", "silhouette", "neighbours")},
     }
 
 
-@dataclass(frozen=True, kw_only=True)
-class Projection:
-    """Points `(n, 2)` on the two principal components, and the share of the variance that each explains.
+def project(vectors: np.ndarray, meanings: Sequence[str | None]) -> dict[str, Any]:
+    """The vectors `(n, width)`, with n of at least 2, on their two principal components.
 
-    `silhouette` (-1 to 1) and `neighbours` (the share of vectors whose nearest one by cosine has the same meaning) are
-    of the vectors themselves, not of the points; None where there is one meaning, or one point.
+    The `points` `(n, 2)`, the share of the variance that each component has (`explained`), and of the vectors
+    themselves `silhouette` (-1 to 1) and `neighbours`, the share of vectors whose nearest one by cosine has the same
+    meaning; both None where there is one meaning, or one point. Vectors without a meaning (None) are not judged.
     """
+    from sklearn.decomposition import PCA
+    from sklearn.metrics import silhouette_score
+    from sklearn.metrics.pairwise import cosine_similarity
 
-    points: np.ndarray
-    explained: tuple[float, float]
-    silhouette: float | None = None
-    neighbours: float | None = None
-
-
-def project(vectors: np.ndarray, meanings: Sequence[str | None]) -> Projection:
-    """The projection of vectors `(n, width)`, with n of at least 2; those without a meaning (None) are not judged."""
-    centred = vectors - vectors.mean(0)
-    if np.abs(centred).max() < SAME:
-        return Projection(points=np.zeros((len(vectors), 2)), explained=(0.0, 0.0))
-    left, sizes, _ = np.linalg.svd(centred, full_matrices=False)
-    shares = sizes**2 / (sizes**2).sum()
-    known = [index for index, meaning in enumerate(meanings) if meaning is not None]
-    silhouette, neighbours = _apart(vectors[known], np.array([str(meanings[index]) for index in known]))
-    return Projection(
-        points=left[:, :2] * sizes[:2],
-        explained=(float(shares[0]), float(shares[1])),
-        silhouette=silhouette,
-        neighbours=neighbours,
-    )
-
-
-def cosines(vectors: np.ndarray) -> np.ndarray:
-    """Cosine of each pair of vectors `(n, width)`: `(n, n)`."""
-    units = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
-    found: np.ndarray = units @ units.T
-    return found
-
-
-def _apart(vectors: np.ndarray, meanings: np.ndarray) -> tuple[float | None, float | None]:
-    names, counts = np.unique(meanings, return_counts=True)
-    if len(names) < 2 or counts.min() < 2:
-        return None, None
-    close = cosines(vectors)
+    if np.ptp(vectors, axis=0).max() < SAME:
+        return {"points": np.zeros((len(vectors), 2)), "explained": (0.0, 0.0), "silhouette": None, "neighbours": None}
+    pca = PCA(2).fit(vectors)
+    drawn = {"points": pca.transform(vectors), "explained": tuple(map(float, pca.explained_variance_ratio_))}
+    judged = [place for place, meaning in enumerate(meanings) if meaning is not None]
+    of, shown = np.array([str(meanings[place]) for place in judged]), vectors[judged]
+    _, counts = np.unique(of, return_counts=True)
+    if len(counts) < 2 or counts.min() < 2:
+        return drawn | {"silhouette": None, "neighbours": None}
+    close = cosine_similarity(shown)
     np.fill_diagonal(close, -np.inf)
-    neighbours = float((meanings[close.argmax(1)] == meanings).mean())
-    np.fill_diagonal(close, 1)
-    apart = 1 - close
-    to_each = np.stack([apart[:, meanings == name].sum(1) for name in names], axis=1)
-    own = names.searchsorted(meanings)
-    rows = np.arange(len(meanings))
-    inside = to_each[rows, own] / (counts[own] - 1)
-    means = to_each / counts
-    means[rows, own] = np.inf
-    outside = means.min(1)
-    return float(((outside - inside) / np.maximum(outside, inside)).mean()), neighbours
+    return drawn | {
+        "silhouette": float(silhouette_score(shown, of, metric="cosine")),
+        "neighbours": float((of[close.argmax(1)] == of).mean()),
+    }

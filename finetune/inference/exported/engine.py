@@ -1,23 +1,39 @@
-"""Logits of features by an exported graph, as `inference/engine.py` gives them by the model. No torch.
+"""An exported graph in onnxruntime: logits of features, as `inference/engine.py` gives them by the model. No torch.
 
 A graph holds what is the same for every batch. Outside of it are the batches by tokens, the positions that are read,
 and the choices of a row.
 """
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from importlib import import_module
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from finetune.inference.exported.export_facts import IDS, MASK, POSITIONS, SEGMENTS, ExportFacts
+from finetune.errors import THEIRS, UserError, first_line
+from finetune.inference.exported.export_facts import (
+    AGAIN,
+    GRAPH,
+    IDS,
+    MASK,
+    POSITIONS,
+    SEGMENTS,
+    ExportFacts,
+    this_machine,
+)
 from finetune.inference.feature_batches import BATCH_TOKENS, require_numbers_only, token_batches
-from finetune.models.feature import Feature, Ids
-from finetune.models.feature_arrays import lengths, read_positions
+from finetune.models.feature import LOGITS, Feature, Ids
+from finetune.models.feature_arrays import Sequences, lengths
 from finetune.models.padding import padded
 from finetune.models.plain_numpy import plain_numpy
+from finetune.models.tokenizers.fast import load_fast_tokenizer
 from finetune.runs import interrupts
-from finetune.runs.events import Predicted, Watcher
+from finetune.runs.events import Note, Predicted, Watcher
 
 NO_POSITION = -1
 
@@ -33,6 +49,9 @@ class ExportedEngine:
     pad_id: int
     watch: Watcher
 
+    overlaps = False  # rows are not encoded by a thread while others are computed: the cores are the same
+    pretrains = False
+
     @property
     def labels(self) -> tuple[str, ...]:
         """The names of the logits, if they have any."""
@@ -44,19 +63,9 @@ class ExportedEngine:
         return self.exported.head.most_tokens
 
     @property
-    def overlaps(self) -> bool:
-        """Whether a thread encodes rows while others are computed: the cores are the same, so not."""
-        return False
-
-    @property
     def computes_in(self) -> tuple[str, str]:
         """The engine and the precision of its products."""
         return self.exported.engine, self.exported.precision
-
-    @property
-    def pretrains(self) -> bool:
-        """Whether the model predicts words of a text: such a model is not exported."""
-        return False
 
     def undisturbed(self) -> AbstractContextManager[None]:
         """Leaves what the calling program has set in numpy."""
@@ -64,64 +73,104 @@ class ExportedEngine:
 
     def logits(self, features: Sequence[Feature]) -> list[np.ndarray]:
         """Logits of every feature, without padding, in order; shapes and errors are those of `Engine.logits`."""
-        found: list[np.ndarray] = [np.zeros(0)] * len(features)
+        sequences = Sequences(features)
+        found: list[np.ndarray] = [np.zeros(0)] * len(sequences)
         done = 0
-        for indices in token_batches(lengths(features), tokens=BATCH_TOKENS["cpu"]):
+        for indices in token_batches(lengths(sequences), tokens=BATCH_TOKENS["cpu"]):
             if interrupts.asked():
                 raise interrupts.Stopping
-            for index, logits in zip(indices, self._logits([features[i] for i in indices]), strict=True):
-                found[index] = logits
+            batch = [sequences[i] for i in indices]
+            for index, sequence, logits in zip(indices, batch, self.session(self._inputs(batch)), strict=True):
+                found[index] = self._at_reads(logits, sequence) if self.exported.head.by_position else logits
             done += len(indices)
-            self.watch(Predicted(done=done, total=len(features)))
-        require_numbers_only(found, way_out="Export the run again with more of its layers in fp32")
-        return found
+            self.watch(Predicted(done=done, total=len(sequences)))
+        require_numbers_only(found, way_out=AGAIN)
+        return [np.concatenate(found[first:end]) for first, end in pairwise(sequences.bounds)]
 
-    def _logits(self, features: Sequence[Feature]) -> list[np.ndarray]:
-        """The logits of a batch."""
-        sequences = [sequence for feature in features for sequence in feature.choices or (feature,)]
-        each = self._of_sequences(sequences)
-        if sequences[0] is features[0]:
-            return each
-        scores = iter(each)
-        return [np.concatenate([next(scores) for _ in feature.choices]) for feature in features]
-
-    def _of_sequences(self, sequences: Sequence[Feature]) -> list[np.ndarray]:
-        """The logits of each sequence, without padding; long ones among their own length where they must."""
-        above = self.exported.head.padded_up_to
-        sizes = lengths(sequences)
-        if above is None or sizes.max() <= above:
-            return self._of_batch(sequences)
-        found: list[np.ndarray] = [np.zeros(0)] * len(sequences)
-        kinds = sizes * (sizes > above)
-        for kind in np.unique(kinds):
-            places = np.flatnonzero(kinds == kind).tolist()
-            for place, logits in zip(places, self._of_batch([sequences[i] for i in places]), strict=True):
-                found[place] = logits
-        return found
-
-    def _of_batch(self, sequences: Sequence[Feature]) -> list[np.ndarray]:
-        logits = self.session(self._inputs(sequences))
-        return list(map(self._at_reads, logits, sequences)) if self.exported.head.by_position else list(logits)
-
-    def _at_reads(self, logits: np.ndarray, feature: Feature) -> np.ndarray:
-        """The logits of a sequence at the positions that are read, `(positions, labels)`."""
-        if feature.reads is None or POSITIONS in self.exported.inputs:
-            return logits[: int(read_positions([feature])[0])]
-        return logits[np.asarray(feature.reads, dtype=np.int64)]
-
-    def _inputs(self, sequences: Sequence[Feature]) -> dict[str, np.ndarray]:
-        """The tensors of some sequences by the names of the graph's inputs, padded."""
-        longest = int(lengths(sequences).max())
-        given: dict[str, Callable[[Feature], Ids]] = {
-            IDS: lambda one: one.input_ids,
-            MASK: lambda one: [1] * len(one),
-            SEGMENTS: lambda one: one.token_type_ids if one.token_type_ids is not None else [0] * len(one),
-            POSITIONS: lambda one: one.reads if one.reads is not None else range(len(one)),
+    def _inputs(self, batch: Sequence[Feature]) -> dict[str, np.ndarray]:
+        """The tensors of sequences by the names of the graph's inputs, padded, int64 `(sequences, n)`."""
+        rows: dict[str, list[Ids]] = {
+            IDS: [one.input_ids for one in batch],
+            MASK: [[1] * len(one) for one in batch],
+            SEGMENTS: [[0] * len(one) if one.token_type_ids is None else one.token_type_ids for one in batch],
+            POSITIONS: list(map(_reads, batch)),
         }
         fill = {IDS: self.pad_id, POSITIONS: NO_POSITION}
-        return {
-            name: padded(
-                [given[name](one) for one in sequences], fill.get(name, 0), length=0 if name == POSITIONS else longest
-            )
-            for name in self.exported.inputs
-        }
+        return {name: padded(rows[name], fill.get(name, 0)) for name in self.exported.inputs}
+
+    def _at_reads(self, logits: np.ndarray, sequence: Feature) -> np.ndarray:
+        """The logits of a sequence at the positions that are read, `(positions, labels)`."""
+        reads = _reads(sequence)
+        return logits[: len(reads)] if POSITIONS in self.exported.inputs else logits[np.asarray(reads, dtype=np.int64)]
+
+
+def _reads(sequence: Feature) -> Ids:
+    return range(len(sequence)) if sequence.reads is None else sequence.reads
+
+
+class OnnxSession:
+    """A graph that is loaded, on the CPU. Raises UserError for a graph that onnxruntime cannot load."""
+
+    def __init__(self, graph: Path) -> None:
+        library = load_onnxruntime()
+        options = library.SessionOptions()
+        options.intra_op_num_threads = usable_cores()
+        options.log_severity_level = 3  # errors, which are raised too
+        self.graph = graph
+        try:
+            self.session = library.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
+        except THEIRS:
+            raise
+        except Exception as error:  # onnxruntime's own class, for an operator that it lacks as for a damaged graph
+            raise UserError(f"{graph}: onnxruntime cannot load it ({first_line(error)})", AGAIN) from error
+
+    def __call__(self, inputs: Mapping[str, np.ndarray]) -> np.ndarray:
+        """The logits; `inputs` are int64 `(sequences, n)`."""
+        found: np.ndarray = self.session.run([LOGITS], dict(inputs))[0]
+        return found
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For pickle and copy: the graph is loaded again."""
+        return type(self), (self.graph,)
+
+
+def load_onnxruntime(part: str = "") -> Any:
+    """onnxruntime, or a part of it, which is imported here alone: its telemetry is off unless the user set it.
+
+    Raises UserError that names the extra where it is not installed.
+    """
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # an id of the device and a store of events in the home folder
+    try:
+        return import_module(f"onnxruntime{part}")
+    except ModuleNotFoundError as error:
+        raise UserError(
+            "an export needs a package that is not installed (onnxruntime)",
+            "Install it: pip install 'bert-finetune[onnx]'",
+        ) from error
+
+
+def usable_cores() -> int:
+    """OMP_NUM_THREADS, as torch takes it, or the cores that this process may use; 0, all, where the system has no
+    affinity.
+    """
+    asked = os.environ.get("OMP_NUM_THREADS", "")
+    if asked.isdecimal():
+        return int(asked)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0
+
+
+def load_exported(
+    folder: Path, facts: ExportFacts, *, device: str | None, watch: Watcher
+) -> tuple[ExportedEngine, Any]:
+    """The engine of an export's folder, and its tokenizer, with a note where products of int8 saturate here, and not
+    where it was made.
+
+    Raises UserError for a device that is not a CPU, onnxruntime that is not installed, and a damaged graph.
+    """
+    if device not in (None, "cpu"):
+        raise UserError(f"{folder} is an export, which predicts on a CPU and not on {device}", "Leave `device` out")
+    session, tokenizer = OnnxSession(folder / GRAPH), load_fast_tokenizer(folder)
+    if facts.bits == 8 and this_machine().saturates and not facts.made_for.saturates:
+        why = "this processor has no VNNI, where products of 8 bits saturate: answers may differ from those checked"
+        watch(Note(f"{folder} was made with weights of 8 bits on a machine with VNNI; {why}. Export it here"))
+    return ExportedEngine(session=session, exported=facts, pad_id=tokenizer.pad_token_id, watch=watch), tokenizer

@@ -1,10 +1,13 @@
 """export.json: what the folder of an exported model says of its graph, its source, its machine and its check."""
 
 import json
+import platform
+import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
 
@@ -15,11 +18,12 @@ from finetune.errors import UserError
 from finetune.gone import gone
 from finetune.runs.folder import EXPORT
 
-FORMAT = 1
 GRAPH = "model.onnx"
 IDS, MASK, SEGMENTS, POSITIONS = "input_ids", "attention_mask", "token_type_ids", "positions"
 MOST_BYTES = 1 << 24  # of export.json
 AGAIN = "Export the run again: finetune export RUN -o FOLDER"
+CPU_INFO = Path("/proc/cpuinfo")
+EXACT = ("avx_vnni", "avx512_vnni", "amx_int8", "asimddp", "i8mm")  # instructions that add products of 8 bits exactly
 
 Input = Literal["input_ids", "attention_mask", "token_type_ids", "positions"]
 
@@ -29,13 +33,15 @@ class ExportedHead:
     """What prediction needs of a head and its encoder: the names of the logits, and the shape that they have.
 
     With `by_position` each token has logits `(batch, length, labels)`, else a text `(batch, labels)`. `most_tokens` is
-    the longest sequence; those of more than `padded_up_to` tokens are computed with others of their own length alone.
+    the longest sequence. The last two are of exports that are not read any more: of heads for words, and of encoders
+    that read a text by its length.
     """
 
     labels: tuple[str, ...] = ()
     by_position: bool = False
     most_tokens: Annotated[int, Field(ge=1)]
-    padded_up_to: Annotated[int, Field(ge=1)] | None = None
+    vocabulary: Literal[0] = 0
+    padded_up_to: None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,10 +59,15 @@ class ExportSource:
 
 @dataclass(frozen=True, kw_only=True)
 class MachineKind:
-    """A kind of processor: its architecture, and those of its instruction sets that decide how it multiplies."""
+    """A kind of processor: its architecture, and its instructions that add products of 8 bits exactly."""
 
     machine: str
     instructions: tuple[str, ...] = ()
+
+    @property
+    def saturates(self) -> bool:
+        """Whether sums of products of 8 bits overflow: an x86 without VNNI adds two of them in 16 bits."""
+        return self.machine in ("x86_64", "AMD64", "i386", "i686") and not {*EXACT} & {*self.instructions}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,6 +113,15 @@ class ExportFacts:
     tolerance: float | None = None
 
 
+def this_machine() -> MachineKind:
+    """The kind of this processor; its instructions are those that Linux lists."""
+    flags = set[str]()
+    with suppress(OSError):
+        for line in re.findall(r"^(?:flags|Features)\s*:(.*)", CPU_INFO.read_text(encoding="utf-8"), re.MULTILINE)[:1]:
+            flags.update(line.split())
+    return MachineKind(machine=platform.machine(), instructions=tuple(name for name in EXACT if name in flags))
+
+
 def is_export(folder: str | Path) -> bool:
     """Whether this is the folder of an exported model."""
     return is_file(Path(folder, EXPORT))
@@ -118,31 +138,18 @@ def read_export_facts(folder: Path) -> ExportFacts:
     Raises UserError for another format, for facts that are damaged, and for a file that is missing or was changed.
     """
     file = folder / EXPORT
-    facts = _facts(file, read_small(file, most=MOST_BYTES, remedy=AGAIN))
+    content = read_small(file, most=MOST_BYTES, remedy=AGAIN)
+    try:
+        facts = TypeAdapter(ExportFacts).validate_json(content, strict=True)
+    except ValidationError as error:
+        first = error.errors()[0]
+        if taken_out := gone(str(first["input"])):
+            raise UserError(f"{file}: {taken_out.what}", taken_out.way_out) from error
+        raise UserError(f"{file}: {'.'.join(map(str, first['loc']))}: {first['msg']}", AGAIN) from error
+    if not {IDS, MASK} <= set(facts.inputs):
+        raise UserError(f"{file}: the graph has no {IDS} or {MASK}", AGAIN)
     for name in (GRAPH, "config.json", CHECKSUMS):
         if not is_file(folder / name):
             raise UserError(f"{folder / name}: is missing", AGAIN)
     verify_folder(folder, remedy=AGAIN)
     return facts
-
-
-def _facts(file: Path, content: bytes) -> ExportFacts:
-    try:
-        table: Any = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise UserError(f"{file}: is damaged (no JSON)", AGAIN) from error
-    number = table.get("format") if isinstance(table, dict) else None
-    if number != FORMAT:
-        raise UserError(f"{file}: has format {str(number)[:40]}, and this version of finetune reads {FORMAT}", AGAIN)
-    if taken_out := gone(str(table.get("engine"))):
-        raise UserError(f"{file}: {taken_out.what}", taken_out.way_out)
-    try:
-        found = TypeAdapter(ExportFacts).validate_json(content, strict=True)
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise UserError(f"{file}: {'.'.join(map(str, first['loc']))}: {first['msg']}", AGAIN) from error
-    if not {IDS, MASK} <= set(found.inputs):
-        raise UserError(f"{file}: the graph has no {IDS} or {MASK}", AGAIN)
-    if table["head"].get("vocabulary"):
-        raise UserError(f"{file}: exports that predict words were taken out", "Load the run itself")
-    return found

@@ -2,31 +2,17 @@
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from finetune.errors import THEIRS, UserError, first_line
 from finetune.models.config_bounds import require_config
 from finetune.models.tokenizers.sentencepiece import other_pieces, sentencepiece_tokenizer
-from finetune.models.tokenizers.template import pair_template
+from finetune.models.tokenizers.template import template_of
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 TABLE = "Precompiled("  # of characters, as `tokenizers` shows SentencePiece's
-
-
-class TextTokenizer(Protocol):
-    """Anything that tokenizes texts: a transformers tokenizer, or a `FastTokenizer`."""
-
-    @property
-    def unk_token_id(self) -> int | None:
-        """The id of the unknown token; None where there is none."""
-
-    def __call__(self, text: Any, text_pair: Any = None, **options: Any) -> Any:
-        """`input_ids` of each text, or of each pair."""
-
-    def convert_ids_to_tokens(self, number: int) -> str:
-        """The token of an id."""
 
 
 def load_tokenizer(folder: Path) -> "PreTrainedTokenizerBase":
@@ -41,9 +27,7 @@ def read_tokenizer(folder: Path, *, vocabulary: int | None = None) -> "PreTraine
         made = sentencepiece_tokenizer(folder, json_table(folder / "config.json"), settings)
         tokenizer = made or _from_transformers(folder)
         fault = tokenizer_fault(tokenizer, vocabulary) or ("" if made else other_pieces(folder, tokenizer))
-    except UserError:
-        raise
-    except THEIRS:
+    except (UserError, *THEIRS):
         raise
     except Exception as error:  # files of a wrong type make transformers and tokenizers fail in any way
         fault = first_line(error)
@@ -86,7 +70,7 @@ def tokenizer_fault(tokenizer: Any, vocabulary: int | None) -> str:
     last = max(tokenizer.get_vocab().values(), default=0)
     if vocabulary is not None and last >= vocabulary:
         return f"its ids go up to {last:,}, and the model has {vocabulary:,} tokens"
-    pair_template(tokenizer)  # encodes a pair
+    template_of(tokenizer)  # encodes a pair
     return ""
 
 

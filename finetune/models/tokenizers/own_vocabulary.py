@@ -1,10 +1,10 @@
 """The vocabulary of a new encoder that was given none: trained on the text once, and kept in the cache."""
 
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
 from finetune.errors import UserError
-from finetune.models.tokenizers.alphabet import TextSource
 from finetune.models.tokenizers.train import train_tokenizer
 from finetune.runs.events import Event, Note, Watcher
 from finetune.runs.recipe import Recipe, is_new
@@ -19,15 +19,15 @@ def trained_size(recipe: Recipe) -> int:
     return 0 if recipe.tokenizer_folder or not is_new(recipe.model) else int(recipe.tokenizer or SIZE)
 
 
-def own_vocabulary(texts: TextSource, *, content: str, size: int, watch: Watcher) -> Path:
-    """The folder of a WordPiece of `size` tokens, or of fewer where the texts have words for no more; `content` is a
-    hash of the texts.
+def own_vocabulary(lines: Sequence[str], *, content: str, size: int, watch: Watcher) -> Path:
+    """The folder of a WordPiece of `size` tokens, or of fewer where the lines have words for no more; `content` is a
+    hash of the text.
 
     Raises UserError where the cache cannot be written, and where none can be trained.
     """
     kept = entry("vocabularies", hash_of([FORMAT, size, content, version("tokenizers")]))
     with kept.required():
-        kept.read_or_make(read=dict, make=lambda: _train(texts, kept, size, watch))
+        kept.read_or_make(read=dict, make=lambda: _train(lines, kept, size, watch))
     return kept.folder
 
 
@@ -41,7 +41,7 @@ def training_notes(folder: Path, tokens: int, fingerprint: str | None, *, size: 
     return [f"the vocabulary was trained on the text: WordPiece{named} of {tokens:,} tokens{fewer}", *training]
 
 
-def _train(texts: TextSource, kept: Entry, size: int, watch: Watcher) -> None:
+def _train(lines: Sequence[str], kept: Entry, size: int, watch: Watcher) -> None:
     """Writes an entry. Raises UserError with what to do instead."""
     notes: list[str] = []
 
@@ -52,7 +52,7 @@ def _train(texts: TextSource, kept: Entry, size: int, watch: Watcher) -> None:
             watch(event)
 
     try:
-        trained = train_tokenizer(texts, size=size, least=0, watch=noting)
+        trained = train_tokenizer(lines, size=size, least=0, watch=noting)
     except UserError as error:
         remedy = f"{error.way_out}; or name the folder of a vocabulary: finetune tokenizer TEXTS -o vocabulary"
         raise UserError(

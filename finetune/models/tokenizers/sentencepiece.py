@@ -5,9 +5,9 @@ transformers 5 reads those of XLM-R and CamemBERT as SentencePiece does. Of thos
 [CLS]), and it knows nothing of KoBERT's. These are made here from the same file.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
+from importlib import import_module
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,13 +16,13 @@ from finetune.data.paths import read_small
 from finetune.errors import UserError
 
 if TYPE_CHECKING:
-    from tokenizers import Tokenizer, models, normalizers
+    from tokenizers import Tokenizer, normalizers
     from transformers import PreTrainedTokenizerBase
 
 MOST_BYTES = 1 << 26  # of a vocabulary
 SPACE = "▁"  # before a piece that begins a word
 KINDS = ("", "Unigram", "BPE", "words", "characters")  # model types of SentencePiece by their numbers
-UNKNOWN, CONTROL, DEFINED = 2, 3, 4  # types of pieces; those of the last two are found in a text before it is split
+CONTROL, DEFINED = 3, 4  # types of pieces that are found in a text before it is split
 SPECIAL = {  # by transformers' names; the first that the vocabulary has
     "unk_token": ("[UNK]", "<unk>"),
     "pad_token": ("[PAD]", "<pad>"),
@@ -43,11 +43,10 @@ class Spelling:
     cleaned: bool = False
 
 
-KOBERT = Spelling(accents=False, cleaned=True)
 SPELLINGS = {
     "albert": Spelling(lower=True, accents=False, cleaned=True),
-    "bert": KOBERT,
-    "distilbert": KOBERT,
+    "bert": Spelling(accents=False, cleaned=True),  # KoBERT's
+    "distilbert": Spelling(accents=False, cleaned=True),
     "fnet": Spelling(cleaned=True),
     "rembert": Spelling(cleaned=True),
 }
@@ -61,33 +60,36 @@ def sentencepiece_tokenizer(
     `config` is the model's, `settings` are those of tokenizer_config.json. Ids are those of vocab.txt, where KoBERT
     has one, or the places of the pieces. Raises UserError where sentencepiece is not installed.
     """
-    file = vocabulary_file(folder)
-    if file is None:
+    from transformers import PreTrainedTokenizerFast
+
+    if (file := vocabulary_file(folder)) is None:
         return None
-    model = _read(file)
-    tokens = _tokens(folder / "vocab.txt", {piece.piece: None for piece in model.pieces})
+    model, listed = _read(file), folder / "vocab.txt"
+    pieces = {piece.piece: piece for piece in model.pieces}
+    tokens = list(pieces)
+    if listed.is_file():
+        tokens = [line.strip() for line in read_small(listed, most=MOST_BYTES).decode().rstrip("\n").split("\n")]
+        if 2 * sum(token in pieces for token in tokens) < len(tokens):
+            raise UserError(
+                f"{listed}: most of its tokens are not in the SentencePiece vocabulary next to it",
+                "Leave the one that the model was trained with",
+            )
     if not {"[CLS]", "[SEP]"} <= set(tokens):
         return None
     special = {name: next((one for one in some if one in tokens), some[0]) for name, some in SPECIAL.items()}
     tokens += [one for one in special.values() if one not in tokens]  # DeBERTa's [MASK] is after its pieces
-    spelling = _spelling(config, settings)
-    backend = _untrained(model, tokens, special["unk_token"], spelling)
-    backend.normalizer = _normalizer(model.normalizer_spec, spelling)
+    own = SPELLINGS.get(str(config.get("model_type")), Spelling())
+    spelling = Spelling(
+        lower=bool(settings.get("do_lower_case", own.lower)),
+        accents=bool(settings.get("keep_accents", own.accents)),
+        cleaned=own.cleaned,
+    )
+    backend = _untrained(model, pieces, tokens, special["unk_token"], spelling)
     _frame(backend, model, special, punctuation=bool(settings.get("split_by_punct")))
-    return _fast(backend, special, config, settings)
-
-
-def _tokens(listed: Path, pieces: Collection[str]) -> list[str]:
-    """The tokens in the order of their ids. Raises UserError for a list of other tokens than the pieces."""
-    if not listed.is_file():
-        return list(pieces)
-    tokens = [line.strip() for line in read_small(listed, most=MOST_BYTES).decode().rstrip("\n").split("\n")]
-    if 2 * sum(token in pieces for token in tokens) < len(tokens):
-        raise UserError(
-            f"{listed}: most of its tokens are not in the SentencePiece vocabulary next to it",
-            "Leave the one that the model was trained with",
-        )
-    return tokens
+    segments = ["token_type_ids"] if config.get("type_vocab_size", 2 * ("model_type" not in config)) > 1 else []
+    longest = {name: settings[name] for name in ("model_max_length",) if name in settings}
+    names = ["input_ids", *segments, "attention_mask"]
+    return PreTrainedTokenizerFast(tokenizer_object=backend, model_input_names=names, **special, **longest)
 
 
 def other_pieces(folder: Path, tokenizer: "PreTrainedTokenizerBase") -> str:
@@ -95,20 +97,21 @@ def other_pieces(folder: Path, tokenizer: "PreTrainedTokenizerBase") -> str:
 
     It makes an empty one, or one of another kind, without a word.
     """
-    file = vocabulary_file(folder)
-    if file is None:
+    if (file := vocabulary_file(folder)) is None:
         return ""
-    kinds = (KINDS[_read(file).trainer_spec.model_type], type(tokenizer.backend_tokenizer.model).__name__)
-    if len({*kinds}) > 1:
-        return f"transformers reads the {kinds[0]} of {file.name} as {kinds[1]}"
+    theirs, ours = KINDS[_read(file).trainer_spec.model_type], type(tokenizer.backend_tokenizer.model).__name__
+    if theirs != ours:
+        return f"transformers reads the {theirs} of {file.name} as {ours}"
     from sentencepiece import SentencePieceProcessor
 
     processor = SentencePieceProcessor(model_file=str(file))
-    known = {processor.id_to_piece(place) for place in range(processor.get_piece_size())}
-    theirs = [piece if piece in known else "?" for piece in processor.encode(PROBE, out_type=str)]
-    ours = [piece if piece in known and piece != tokenizer.unk_token else "?" for piece in tokenizer.tokenize(PROBE)]
-    same = [key for key, _ in groupby(theirs)] == [key for key, _ in groupby(ours)]  # unknown pieces are one or several
-    return "" if same else f"'{PROBE}' is {' '.join(ours)}, and {' '.join(theirs)} in {file.name}"
+    known = {processor.id_to_piece(place) for place in range(processor.get_piece_size())} - {tokenizer.unk_token}
+    both = (processor.encode(PROBE, out_type=str), tokenizer.tokenize(PROBE))
+    # Unknown pieces are one or several.
+    theirs, ours = (
+        " ".join(key for key, _ in groupby(piece if piece in known else "?" for piece in pieces)) for pieces in both
+    )
+    return "" if theirs == ours else f"'{PROBE}' is {ours}, and {theirs} in {file.name}"
 
 
 def vocabulary_file(folder: Path) -> Path | None:
@@ -126,79 +129,46 @@ def vocabulary_file(folder: Path) -> Path | None:
 
 def _read(file: Path) -> Any:
     """The protocol buffer of a vocabulary. Raises UserError where a package that reads it is not installed."""
-    _require_installed(file)
+    for package in ("google.protobuf", "sentencepiece"):
+        try:
+            import_module(package)
+        except ImportError as error:
+            raise UserError(
+                f"{file}: is a SentencePiece vocabulary, and a package that reads it is not installed "
+                f"({package.removeprefix('google.')})",
+                "Install it: pip install 'bert-finetune[sentencepiece]'",
+            ) from error
     from sentencepiece import sentencepiece_model_pb2
 
-    model = sentencepiece_model_pb2.ModelProto()  # type: ignore[attr-defined]
-    model.ParseFromString(read_small(file, most=MOST_BYTES))
-    return model
+    message = sentencepiece_model_pb2.ModelProto()  # type: ignore[attr-defined]
+    message.ParseFromString(read_small(file, most=MOST_BYTES))
+    return message
 
 
-def _require_installed(file: Path) -> None:
-    missing = [name for name in ("sentencepiece", "google.protobuf") if not _is_installed(name)]
-    if missing:
-        raise UserError(
-            f"{file}: is a SentencePiece vocabulary, and a package that reads it is not installed "
-            f"({', '.join(missing).removeprefix('google.')})",
-            "Install it: pip install 'bert-finetune[sentencepiece]'",
-        )
-
-
-def _is_installed(name: str) -> bool:
-    try:
-        return find_spec(name) is not None
-    except (ModuleNotFoundError, ValueError):  # the package around it is not there, or it is blocked
-        return False
-
-
-def _spelling(config: Mapping[str, Any], settings: Mapping[str, Any]) -> Spelling:
-    """A family's, with what the settings say otherwise."""
-    own = SPELLINGS.get(str(config.get("model_type")), Spelling())
-    lower, accents = settings.get("do_lower_case", own.lower), settings.get("keep_accents", own.accents)
-    return Spelling(lower=bool(lower), accents=bool(accents), cleaned=own.cleaned)
-
-
-def _untrained(model: Any, tokens: Sequence[str], unknown: str, spelling: Spelling) -> "Tokenizer":
+def _untrained(
+    model: Any, pieces: Mapping[str, Any], tokens: Sequence[str], unknown: str, spelling: Spelling
+) -> "Tokenizer":
     """A tokenizer with the model's pieces, whose ids are their places in `tokens`."""
-    from tokenizers import AddedToken, Tokenizer
+    from tokenizers import AddedToken, Tokenizer, models
 
-    scores = {
-        piece.piece: piece.score - FEWER * (spelling.cleaned and _ends_number(piece.piece)) for piece in model.pieces
-    }
-    make = {"Unigram": _unigram, "BPE": _bpe}[KINDS[model.trainer_spec.model_type]]
-    backend = Tokenizer(make(scores, tokens, unknown, byte_fallback=model.trainer_spec.byte_fallback))
-    found = [piece for piece in model.pieces if piece.type in (CONTROL, DEFINED) and piece.piece in tokens]
+    ids, fallback = {token: place for place, token in enumerate(tokens)}, model.trainer_spec.byte_fallback
+    cleaned = {piece for piece in pieces if spelling.cleaned and piece[-1:] == "," and piece[-2:-1].isdigit()}
+    scores = {name: piece.score - FEWER * (name in cleaned) for name, piece in pieces.items()}
+    if KINDS[model.trainer_spec.model_type] == "Unigram":
+        scored = [(token, scores.get(token, 0.0)) for token in tokens]
+        backend = Tokenizer(models.Unigram(scored, ids[unknown], byte_fallback=fallback))
+    else:  # BPE, which merges those neighbours first whose whole has the best score
+        merges = [
+            (piece[:cut], piece[cut:])
+            for piece in sorted((name for name in pieces if name in ids), key=lambda name: -scores[name])
+            for cut in range(1, len(piece))
+            if piece[:cut] in ids and piece[cut:] in ids
+        ]
+        backend = Tokenizer(models.BPE(ids, merges, unk_token=unknown, fuse_unk=True, byte_fallback=fallback))
+    found = [piece for piece in model.pieces if piece.type in (CONTROL, DEFINED) and piece.piece in ids]
     backend.add_tokens([AddedToken(one.piece, normalized=False, special=one.type == CONTROL) for one in found])
+    backend.normalizer = _normalizer(model.normalizer_spec, spelling)
     return backend
-
-
-def _ends_number(piece: str) -> bool:
-    return len(piece) > 1 and piece[-1] == "," and piece[-2].isdigit()
-
-
-def _unigram(
-    scores: Mapping[str, float], tokens: Sequence[str], unknown: str, *, byte_fallback: bool
-) -> "models.Unigram":
-    from tokenizers import models
-
-    return models.Unigram(
-        [(token, scores.get(token, 0.0)) for token in tokens], tokens.index(unknown), byte_fallback=byte_fallback
-    )
-
-
-def _bpe(scores: Mapping[str, float], tokens: Sequence[str], unknown: str, *, byte_fallback: bool) -> "models.BPE":
-    """SentencePiece's BPE merges those neighbours first whose whole has the best score."""
-    from tokenizers import models
-
-    ids = {token: place for place, token in enumerate(tokens)}
-    wholes = sorted((piece for piece in scores if piece in ids), key=lambda piece: -scores[piece])
-    merges = [
-        (piece[:cut], piece[cut:])
-        for piece in wholes
-        for cut in range(1, len(piece))
-        if piece[:cut] in ids and piece[cut:] in ids
-    ]
-    return models.BPE(ids, merges, unk_token=unknown, fuse_unk=True, byte_fallback=byte_fallback)
 
 
 def _normalizer(spec: Any, spelling: Spelling) -> "normalizers.Normalizer":
@@ -235,15 +205,3 @@ def _frame(backend: "Tokenizer", model: Any, special: Mapping[str, str], *, punc
     backend.decoder = decoders.Metaspace(SPACE, prepend_scheme=scheme)
     sep, cls = ((special[name], backend.token_to_id(special[name]) or 0) for name in ("sep_token", "cls_token"))
     backend.post_processor = processors.BertProcessing(sep, cls)
-
-
-def _fast(
-    backend: "Tokenizer", special: Mapping[str, str], config: Mapping[str, Any], settings: Mapping[str, Any]
-) -> "PreTrainedTokenizerBase":
-    """transformers' tokenizer around it, whose tokenizer.json is read as it is wherever it is saved."""
-    from transformers import PreTrainedTokenizerFast
-
-    segments = ["token_type_ids"] if config.get("type_vocab_size", 2 * ("model_type" not in config)) > 1 else []
-    longest = {name: settings[name] for name in ("model_max_length",) if name in settings}
-    names = ["input_ids", *segments, "attention_mask"]
-    return PreTrainedTokenizerFast(tokenizer_object=backend, model_input_names=names, **special, **longest)

@@ -24,7 +24,7 @@ class Template:
         return len(self.before) + len(self.between) + len(self.after)
 
     def fill(self, first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-        """(token ids, segment ids) of a pair."""
+        """(token ids, segment ids) of a pair; of one text with an empty second."""
         ids = np.concatenate([self.before, first, self.between, second, self.after]).astype(np.int32)
         if self.segments is None:
             return ids, None
@@ -33,36 +33,13 @@ class Template:
         return ids, np.concatenate(parts).astype(np.int8)
 
 
-@dataclass(frozen=True, kw_only=True)
-class SingleTemplate:
-    """`before` text `after`, as token ids; `segments`: the encoder reads segment ids, which are 0."""
-
-    before: list[int]
-    after: list[int]
-    segments: bool
-
-    @property
-    def special_tokens(self) -> int:
-        """The number of special tokens."""
-        return len(self.before) + len(self.after)
-
-
-def single_template(tokenizer: "PreTrainedTokenizerBase") -> SingleTemplate:
-    """A fast tokenizer's template for one text, inferred from its output for one."""
-    encoded = tokenizer("a")
-    texts, ids = encoded.sequence_ids(0), encoded["input_ids"]
-    one = texts.index(0)
-    return SingleTemplate(
-        before=ids[:one], after=ids[one + texts.count(0) :], segments=encoded.get("token_type_ids") is not None
-    )
-
-
-def pair_template(tokenizer: "PreTrainedTokenizerBase") -> Template:
-    """A fast tokenizer's template for pairs, inferred from its output for one."""
-    encoded = tokenizer("a", "b")
+def template_of(tokenizer: "PreTrainedTokenizerBase", *, pair: bool = True) -> Template:
+    """A fast tokenizer's template for pairs, or for one text, inferred from its output for one."""
+    encoded = tokenizer("a", "b") if pair else tokenizer("a")
     texts = encoded.sequence_ids(0)
-    one, two = texts.index(0), texts.index(1)
-    one_end, two_end = one + texts.count(0), two + texts.count(1)
+    one, one_end = texts.index(0), texts.index(0) + texts.count(0)
+    two = texts.index(1) if pair else one_end
+    two_end = two + texts.count(1)
     ids, segments = encoded["input_ids"], encoded.get("token_type_ids")
     return Template(
         before=ids[:one],
@@ -70,5 +47,5 @@ def pair_template(tokenizer: "PreTrainedTokenizerBase") -> Template:
         after=ids[two_end:],
         segments=None
         if segments is None
-        else (segments[:one], segments[one], segments[one_end:two], segments[two], segments[two_end:]),
+        else (segments[:one], segments[one], segments[one_end:two], segments[two_end - 1], segments[two_end:]),
     )

@@ -4,38 +4,41 @@ The library's WordPiece training does not: it gives ids to continuing pieces in 
 is trained here as BPE over words whose continuing characters are marked, and all characters have their ids before.
 """
 
+import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import regex
 
 from finetune.data.messages import percent, so_many
 from finetune.errors import UserError
 from finetune.models.encoder_sizes import POSITIONS
-from finetune.models.tokenizers.alphabet import COVERED, Alphabet, TextSource, alphabet_of
-from finetune.models.tokenizers.kinds import KINDS, LONGEST_WORD, TokenizerKind
+from finetune.models.tokenizers.kinds import KINDS, LONGEST_WORD
 from finetune.runs.events import Note, Watcher, Working, unwatched
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
-    from tokenizers.trainers import BpeTrainer
     from transformers import PreTrainedTokenizerFast
 
-
-LEAST_COUNT = 2  # of a pair that is merged
+JOINING = re.compile("[\x0b\x0c\x1c-\x1f\x85]+")  # Python splits there; BERT's normalizer removes them
+COVERED = 0.9999  # share of the text's characters; the rest are unknown tokens
+AT_MOST = 0.75  # of a vocabulary in which they do not fit
 LEAST_COVERED = 0.99  # share of the text that its characters make up
-TEXTS_BETWEEN_EVENTS = 20_000  # texts between two events
+LEAST_COUNT = 2  # of a pair that is merged
 ACCENTS = "accents are kept: in this script marks are parts of letters, which lower-casing would strip with accents"
 HANGUL = "Hangul is kept whole: lower-casing strips accents, and syllables are composed again after it"
-SHARE_OF_CHARS = 0.01  # share of a text's characters
+SYLLABLE = re.compile("[\u1100-\u11ff\uac00-\ud7a3]")  # or a letter of one
+SHARE_OF_CHARS = 0.01  # of marks that are parts of letters in a text
 KANA = "".join(char for char in map(chr, range(0x3040, 0x3100)) if unicodedata.normalize("NFD", char) != char)
 OTHERS = r"\p{Latin}\p{Greek}\p{Cyrillic}\p{Arabic}\p{Hebrew}"  # read without accents or points
 MARKS = regex.compile(rf"(?<=[\p{{L}}--[{OTHERS}]])\p{{Mn}}|[{KANA}]", regex.V1)
 
 
 def train_tokenizer(
-    texts: TextSource,
+    lines: Sequence[str],
     *,
     size: int,
     least: int | None = None,
@@ -43,30 +46,50 @@ def train_tokenizer(
     lower: bool | None = None,
     watch: Watcher = unwatched,
 ) -> "PreTrainedTokenizerFast":
-    """A tokenizer with a vocabulary of `size` tokens, from texts that are read twice and never kept.
+    """A tokenizer with a vocabulary of `size` tokens, from lines of text, which are encoded by themselves.
 
-    Where the texts have words for fewer tokens, these are taken if they are at least `least` (default: `size`).
-    `kind` is one of KINDS, which says whether it is lower-cased by default.
-    Raises UserError for texts without a word, and for a size that is too small for their characters or too large for
+    Where they have words for fewer tokens, these are taken if they are at least `least` (default: `size`). `kind` is
+    one of KINDS, which says whether it is lower-cased by default.
+    Raises UserError for lines without a word, and for a size that is too small for their characters or too large for
     their words.
     """
+    from tokenizers import AddedToken, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
 
-    rules, marks = KINDS[kind], MarkCount()
+    rules = KINDS[kind]
+    special, unknown = list(rules.special.values()), rules.special["unk_token"]
+    watch(Working("counting characters"))
     lower = rules.lower if lower is None else lower
-    trained = rules.untrained(lower=lower)
-    alphabet = _alphabet(rules, _watched(marks.of(texts()), "counting characters", watch), trained, size=size)
-    if accents := lower and marks.are_many:
+    marks = sum(len(MARKS.findall(line)) for line in lines if not line.isascii()) if lower else 0
+    accents = marks >= SHARE_OF_CHARS * max(1, sum(map(len, lines))) if marks else False
+    trained = rules.untrained(lower=lower, accents=accents)
+    if rules.of_bytes:
+        characters, later = sorted(pre_tokenizers.ByteLevel.alphabet()), list[str]()
+    else:
+        characters, later = _alphabet(lines, trained, size=size, special=len(special), mark=rules.mark, watch=watch)
+    if not any(map(str.strip, lines)) or not characters:
+        raise UserError("the corpus has no text", "Name files with text")
+    if accents:
         watch(Note(ACCENTS))
-        trained = rules.untrained(lower=lower, accents=True)
-        alphabet = _alphabet(rules, _watched(texts(), "counting characters", watch), trained, size=size)
-    if alphabet.covered < COVERED:
-        rare = f"{percent(1 - alphabet.covered)} of the text's characters are too rare for {so_many(size, 'token')}"
-        watch(Note(f"{rare}: they become unknown tokens"))
-    if lower and not accents and alphabet.has_hangul:
+    elif lower and SYLLABLE.search("".join(characters)):
         watch(Note(HANGUL))
-    trainer = _trainer(rules, size, alphabet)
-    trained.train_from_iterator(_lines(_watched(texts(), "counting words", watch, then="merging pairs")), trainer)
+    first = [*special, *later]
+    if size < (need := len(first) + len(characters)):
+        raise UserError(
+            f"`size` is {size:,}: the bytes and the special tokens alone need {need:,}", f"Give `size` {need} or more"
+        )
+    watch(Working("counting words and merging pairs"))
+    prefix: dict[str, Any] = {"continuing_subword_prefix": rules.mark} if rules.mark else {}
+    trainer = trainers.BpeTrainer(
+        vocab_size=size,
+        min_frequency=LEAST_COUNT,
+        special_tokens=first,
+        initial_alphabet=characters,
+        limit_alphabet=len(characters),
+        show_progress=False,
+        **prefix,
+    )
+    trained.train_from_iterator(lines, trainer)
     learned = trained.get_vocab_size()
     if learned < (size if least is None else least):
         raise UserError(
@@ -74,115 +97,58 @@ def train_tokenizer(
             f"Give more text, or `size` {learned}",
         )
     whole = rules.untrained(lower=lower, accents=accents)
-    whole.model = _model(rules, trained)
-    _add_special_tokens(whole, rules)
-    special = rules.special
+    model: Any = trained.model
+    if rules.mark:  # it has the vocabulary of BPE, and finds the longest pieces without its merges
+        model = models.WordPiece(
+            trained.get_vocab(),
+            unk_token=unknown,
+            continuing_subword_prefix=rules.mark,
+            max_input_chars_per_word=LONGEST_WORD,
+        )
+    elif not rules.of_bytes:
+        model.unk_token, model.fuse_unk = unknown, True
+    whole.model = model
+    # A mask takes the space before it where a space belongs to the token after it.
+    spaced = "" if rules.mark else rules.special["mask_token"]
+    whole.add_special_tokens([AddedToken(token, lstrip=token == spaced) for token in special])
+    inputs = ["input_ids", *["token_type_ids"] * (not rules.of_bytes), "attention_mask"]
     return PreTrainedTokenizerFast(
-        tokenizer_object=whole, model_max_length=POSITIONS, model_input_names=list(special.inputs), **special.names
+        tokenizer_object=whole, model_max_length=POSITIONS, model_input_names=inputs, **rules.special
     )
 
 
-def _alphabet(kind: TokenizerKind, texts: Iterable[str], backend: "Tokenizer", *, size: int) -> Alphabet:
-    """The characters of the texts, or those for bytes. Raises UserError for texts without a word, or with too many rare
-    characters.
-    """
-    from tokenizers.pre_tokenizers import ByteLevel
+def _alphabet(
+    lines: Sequence[str], backend: "Tokenizer", *, size: int, special: int, mark: str, watch: Watcher
+) -> tuple[list[str], list[str]]:
+    """The most frequent characters that together make up COVERED of the lines, of equal counts the first by code, and
+    with the `mark` those that follow another in a word, each in the order of their codes.
 
-    if kind.of_bytes:
-        if not any(text.strip() for text in texts):
-            raise UserError("the corpus has no text", "Name files with text")
-        return Alphabet(characters=tuple(sorted(ByteLevel.alphabet())), later=())
-    special = len(kind.special.tokens)
-    found = alphabet_of(texts, backend, room=size - special, marked=bool(kind.mark))
-    if not found.tokens:
-        raise UserError("the corpus has no text", "Name files with text")
-    if found.covered < LEAST_COVERED:
-        need = found.tokens + special
+    Where they do not fit next to the special tokens, the most frequent that take AT_MOST of the room: one that follows
+    another takes two where it is marked. Raises UserError where too many are left out.
+    """
+    first, later = Counter[str](), Counter[str]()
+    strings = Counter(string for line in lines for string in JOINING.sub("", line).split())
+    for string, count in strings.items():  # each once
+        for word, _ in backend.pre_tokenizer.pre_tokenize_str(backend.normalizer.normalize_str(string)):
+            first[word[0]] += count
+            for char in word[1:]:
+                later[char] += count
+    counts, room = first + later, size - special
+    in_order = sorted(counts, key=lambda char: (-counts[char], char))
+    shares = np.cumsum([counts[char] for char in in_order]) / max(1, counts.total())
+    tokens = np.cumsum([1 + (bool(mark) and char in later) for char in in_order])
+    count = int(np.searchsorted(shares, COVERED)) + 1
+    if (need := int(tokens[:count].max(initial=0))) > room:
+        count = int(np.searchsorted(tokens, AT_MOST * room, side="right"))
+    covered = float(shares[:count].max(initial=0))
+    if need and covered < LEAST_COVERED:
+        need += special
         raise UserError(
             f"`size` is {size:,}: the text's characters and the special tokens alone need {need:,}",
             f"Give `size` {need} or more",
         )
-    return found
-
-
-def _trainer(kind: TokenizerKind, size: int, alphabet: Alphabet) -> "BpeTrainer":
-    """The trainer, which is given every character first. Raises UserError for a size that they do not fit."""
-    from tokenizers import trainers
-
-    marked = [f"{kind.mark}{char}" for char in alphabet.later] if kind.mark else []
-    first = [*kind.special.tokens, *marked]
-    need = len(first) + len(alphabet.characters)
-    if size < need:
-        raise UserError(
-            f"`size` is {size:,}: the bytes and the special tokens alone need {need:,}", f"Give `size` {need} or more"
-        )
-    prefix: dict[str, Any] = {"continuing_subword_prefix": kind.mark} if kind.mark else {}
-    return trainers.BpeTrainer(
-        vocab_size=size,
-        min_frequency=LEAST_COUNT,
-        special_tokens=first,
-        initial_alphabet=list(alphabet.characters),
-        limit_alphabet=len(alphabet.characters),
-        show_progress=False,
-        **prefix,
-    )
-
-
-def _model(kind: TokenizerKind, trained: "Tokenizer") -> Any:
-    """The trained model. One with a mark is a WordPiece: it has the vocabulary of BPE, and finds the longest pieces
-    without its merges.
-    """
-    from tokenizers import models
-
-    unknown = kind.special.names["unk_token"]
-    if kind.mark:
-        ids = trained.get_vocab()
-        return models.WordPiece(
-            ids, unk_token=unknown, continuing_subword_prefix=kind.mark, max_input_chars_per_word=LONGEST_WORD
-        )
-    if not kind.of_bytes:
-        trained.model.unk_token, trained.model.fuse_unk = unknown, True
-    return trained.model
-
-
-def _add_special_tokens(backend: "Tokenizer", kind: TokenizerKind) -> None:
-    """A mask takes the space before it where a space belongs to the token after it."""
-    from tokenizers import AddedToken
-
-    spaced = "" if kind.mark else kind.special.names["mask_token"]
-    backend.add_special_tokens([AddedToken(token, lstrip=token == spaced) for token in kind.special.tokens])
-
-
-def _lines(texts: Iterable[str]) -> Iterator[str]:
-    """The lines of texts, which are encoded by themselves: the first word of each has a space before it."""
-    return (line for text in texts for line in text.split("\n"))
-
-
-def _watched(texts: Iterable[str], what: str, watch: Watcher, *, then: str = "") -> Iterator[str]:
-    """The texts, with an event at the start, now and then, and at the end."""
-    watch(Working(what))
-    for number, text in enumerate(texts):
-        if number and number % TEXTS_BETWEEN_EVENTS == 0:
-            watch(Working(f"{what} of {so_many(number, 'document')}"))
-        yield text
-    if then:
-        watch(Working(then))
-
-
-class MarkCount:
-    """How much of the texts that went through it are such marks."""
-
-    def __init__(self) -> None:
-        self.marks = self.characters = 0
-
-    def of(self, texts: Iterable[str]) -> Iterator[str]:
-        """The texts, counted on the way."""
-        for text in texts:
-            self.marks += 0 if text.isascii() else len(MARKS.findall(text))
-            self.characters += len(text)
-            yield text
-
-    @property
-    def are_many(self) -> bool:
-        """Whether the texts are read wrongly without them."""
-        return self.marks >= SHARE_OF_CHARS * max(1, self.characters)
+    if need and covered < COVERED:
+        rare = f"{percent(1 - covered)} of the text's characters are too rare for {so_many(size, 'token')}"
+        watch(Note(f"{rare}: they become unknown tokens"))
+    characters = sorted(in_order[:count])
+    return characters, [mark + char for char in characters if mark and char in later]

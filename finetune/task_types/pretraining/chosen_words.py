@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import regex
 
-from finetune.data.documents.document import Document
+from finetune.data.documents import Document
 
 LETTER = r"[[\p{L}\p{N}]--\p{Han}]"
 WORD = regex.compile(rf"\p{{Han}}|\p{{M}}*+{LETTER}[{LETTER}\p{{M}}]*", regex.V1)  # an ideograph is a word, as in BERT

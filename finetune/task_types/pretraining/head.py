@@ -3,18 +3,16 @@
 Devlin et al. 2019, section 3.1, and Table 5 for left to right.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from transformers import PreTrainedModel
 
 from finetune.errors import UserError
 from finetune.models.backbone import Backbone
 from finetune.models.families import FAMILIES, can_be_left_to_right
-from finetune.models.family_rows import Family, WordPrediction
 from finetune.models.feature import IGNORED
 from finetune.models.head import Head, activation, dense_layer, norm_layer
 from finetune.task_types.pretraining.objectives import NEXT, WORDS
@@ -41,14 +39,22 @@ class WordHead(Head):
             raise UserError(
                 "this encoder reads from left to right, and masked words need both sides", "Set objective=ltr"
             )
-        names, config = _words(backbone), backbone.config
+        config = backbone.config
+        if config.model_type not in FAMILIES:
+            raise _refused(backbone, "cannot be pre-trained here", "one of the types", FAMILIES)
+        if backbone.reader is not None:
+            raise UserError(
+                "pre-training reads the last layer alone",
+                "Leave layers and bilstm out; set them for the task that follows",
+            )
+        family = FAMILIES[config.model_type]
+        names = (None if getattr(config, "legacy", True) else family.words_unless_legacy) or family.words
         self._shared: tuple[nn.Embedding] = (
             backbone.encoder.get_input_embeddings(),
         )  # in a tuple, so that it is not a part of this module
-        self.vocabulary, width = self._embeddings.shape
+        self.vocabulary, width = self._shared[0].weight.shape
         own = names.own_matrix and not config.tie_word_embeddings
         width = getattr(config, "output_embedding_size", width) if own else width
-        self.output_width = width
         self.checkpoint_names = {"decoder" if own else "": names.output}
         if names.dense is not None:
             self.dense = dense_layer(config, backbone.width, width)
@@ -60,21 +66,13 @@ class WordHead(Head):
         self.decoder = nn.Linear(width, self.vocabulary, bias=biased) if own else None
         self.bias = nn.Parameter(torch.zeros(self.vocabulary)) if biased and not own else None
 
-    @property
-    def _embeddings(self) -> Tensor:
-        return self._shared[0].weight
-
     def forward(self, hidden: Tensor, mask: Tensor, pooled: Tensor | None = None) -> Any:
         """`(batch, positions, width)` to `(batch, positions, vocabulary)`."""
         if hasattr(self, "dense"):
             hidden = self.norm(self.activation(self.dense(hidden)))
-        return self.words(hidden)
-
-    def words(self, hidden: Tensor) -> Any:
-        """The output layer alone: `(batch, positions, output_width)` to `(batch, positions, vocabulary)`."""
         if self.decoder is not None:
             return self.decoder(hidden)
-        return functional.linear(hidden, self._embeddings, self.bias)
+        return functional.linear(hidden, self._shared[0].weight, self.bias)
 
     def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
         """Cross-entropy summed over the positions `(batch, positions)`."""
@@ -105,13 +103,16 @@ class NextWordHead(WordHead):
 
     def __init__(self, backbone: Backbone) -> None:
         if not can_be_left_to_right(backbone.config):
-            able = ", ".join(family.title for family in FAMILIES.values() if family.left_to_right)
-            raise UserError(
-                f"encoders of type '{backbone.config.model_type}' cannot read from left to right",
-                f"Choose another objective, or an encoder that can: {able}",
+            able = [family.title for family in FAMILIES.values() if family.left_to_right]
+            raise _refused(
+                backbone, "cannot read from left to right", "an encoder that can, or another objective", able
             )
         super().__init__(backbone)
-        attend_to_the_left(backbone.encoder)
+        backbone.encoder.config.is_decoder = True  # for where it is loaded again
+        for module in backbone.encoder.modules():
+            for name in ("is_causal", "is_decoder"):
+                if hasattr(module, name):
+                    setattr(module, name, True)
 
 
 class NextSentenceHead(WordHead):
@@ -122,13 +123,10 @@ class NextSentenceHead(WordHead):
 
     def __init__(self, backbone: Backbone) -> None:
         super().__init__(backbone)
-        name = pretrained_family(backbone).next_sentence
+        name = FAMILIES[backbone.config.model_type].next_sentence
         if name is None or getattr(backbone.encoder, "pooler", None) is None:
-            able = ", ".join(family.title for family in FAMILIES.values() if family.next_sentence)
-            raise UserError(
-                f"encoders of type '{backbone.config.model_type}' have no pooler for next sentences",
-                f"Choose objective=mlm, or an encoder that has one: {able}",
-            )
+            able = [family.title for family in FAMILIES.values() if family.next_sentence]
+            raise _refused(backbone, "have no pooler for next sentences", "one that has, or objective=mlm", able)
         self.next = nn.Linear(backbone.width, 2)
         self.checkpoint_names["next"] = name
         self.uses_pooler = True
@@ -151,35 +149,8 @@ class NextSentenceHead(WordHead):
         return {"num_labels": 2}
 
 
-def _words(backbone: Backbone) -> WordPrediction:
-    """The row of the head for words."""
-    family = pretrained_family(backbone)
-    other = None if getattr(backbone.config, "legacy", True) else family.words_unless_legacy
-    return other or family.words
-
-
-def pretrained_family(backbone: Backbone) -> Family:
-    """The backbone's family. Raises UserError for one without a row, and for a layer mix."""
-    config = backbone.config
-    if config.model_type not in FAMILIES:
-        raise UserError(
-            f"encoders of type '{config.model_type}' cannot be pre-trained here",
-            f"Choose one of the types {', '.join(FAMILIES)}",
-        )
-    if backbone.reader is not None:
-        raise UserError(
-            "pre-training reads the last layer alone", "Leave layers and bilstm out; set them for the task that follows"
-        )
-    return FAMILIES[config.model_type]
-
-
-def attend_to_the_left(encoder: PreTrainedModel) -> None:
-    """Makes each token attend only to those before it and to itself, in this model and where it is loaded again."""
-    encoder.config.is_decoder = True
-    for module in encoder.modules():
-        for name in ("is_causal", "is_decoder"):
-            if hasattr(module, name):
-                setattr(module, name, True)
+def _refused(backbone: Backbone, what: str, remedy: str, able: Iterable[str]) -> UserError:
+    return UserError(f"encoders of type '{backbone.config.model_type}' {what}", f"Choose {remedy}: {', '.join(able)}")
 
 
 HEADS: dict[str, type[WordHead]] = {"mlm": WordHead, "mlm-nsp": NextSentenceHead, "ltr": NextWordHead}

@@ -5,99 +5,64 @@ random token and 10 % stay. A batch is drawn as a whole from one generator, with
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 
 from finetune.models.feature import Feature
 from finetune.task_types.pretraining.objectives import WORDS
-from finetune.task_types.pretraining.pieces import SPECIAL, STARTS, Piece
+from finetune.task_types.pretraining.pieces import SPECIAL, STARTS
 
 MaskUnit = Literal["tokens", "words"]
 AS_MASK, AS_RANDOM = 0.8, 0.1  # shares of the predicted tokens that become [MASK] or a random token; others stay
 
 
-@dataclass(frozen=True, kw_only=True)
-class Masking:
-    """The `share` of tokens that is predicted, alone or as whole words."""
+def with_masks(
+    features: Sequence[Feature], generator: np.random.Generator, *, share: float, unit: MaskUnit
+) -> list[Feature]:
+    """The features with a `share` of their tokens masked, alone or as whole words, at least one of each feature.
 
-    share: float
-    unit: MaskUnit
-
-    def masked(self, features: Sequence[Feature], generator: np.random.Generator) -> list[Feature]:
-        """The features with masked tokens, which they read; the labels are the ids that were there."""
-        batch = _Flat.of(features)
-        positions = self._words(batch, generator) if self.unit == "words" else self._tokens(batch, generator)
-        return batch.reading(positions, positions, self._replaced(batch, positions, generator))
-
-    def _tokens(self, batch: "_Flat", generator: np.random.Generator) -> np.ndarray:
-        """The positions of the predicted tokens: in each feature a random `share`, at least one."""
-        positions = np.flatnonzero(batch.units != SPECIAL)
-        return np.asarray(positions[_drawn(batch.feature[positions], np.ones(len(positions)), self.share, generator)])
-
-    def _words(self, batch: "_Flat", generator: np.random.Generator) -> np.ndarray:
-        """The positions of the tokens of predicted words: in each feature words of about the `share` of the tokens."""
-        positions = np.flatnonzero(batch.units != SPECIAL)
-        word = np.cumsum(batch.units[positions] == STARTS) - 1
-        sizes = np.bincount(word).astype(float)
-        starts = positions[np.flatnonzero(np.diff(word, prepend=-1))]
-        return np.asarray(positions[_drawn(batch.feature[starts], sizes, self.share, generator)[word]])
-
-    def _replaced(self, batch: "_Flat", positions: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-        """The ids of the batch with the predicted tokens replaced."""
-        vocabulary, ids, draw = batch.pieces[0].vocabulary, batch.ids.copy(), generator.random(len(positions))
-        random = vocabulary.ordinary[generator.integers(len(vocabulary.ordinary), size=len(positions))]
-        stays = np.where(draw < AS_MASK + AS_RANDOM, random, ids[positions])
-        ids[positions] = np.where(draw < AS_MASK, vocabulary.mask_id, stays)
-        return ids
+    They read the masked positions; the labels are the ids that were there.
+    """
+    ids, units, number = _flat(features)
+    text = np.flatnonzero(units != SPECIAL)
+    word = np.cumsum(units[text] == STARTS) - 1 if unit == "words" else np.arange(len(text))
+    starts = text[np.flatnonzero(np.diff(word, prepend=-1))]
+    positions = text[_drawn(number[starts], np.bincount(word).astype(float), share, generator)[word]]
+    vocabulary, draw = features[0].note.vocabulary, generator.random(len(positions))
+    random = vocabulary.ordinary[generator.integers(len(vocabulary.ordinary), size=len(positions))]
+    stays = np.where(draw < AS_MASK + AS_RANDOM, random, ids[positions])
+    inputs = ids.copy()
+    inputs[positions] = np.where(draw < AS_MASK, vocabulary.mask_id, stays)
+    return _reading(features, inputs, positions, ids[positions], before=0)
 
 
 def next_words(features: Sequence[Feature]) -> list[Feature]:
     """The features, which read the position before each token of the text; the labels are these tokens."""
-    batch = _Flat.of(features)
-    positions = np.flatnonzero(batch.units != SPECIAL)
-    return batch.reading(positions - 1, positions, batch.ids)
+    ids, units, _ = _flat(features)
+    positions = np.flatnonzero(units != SPECIAL)
+    return _reading(features, ids, positions, ids[positions], before=1)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _Flat:
-    """The tokens of a batch, one feature after another: ids, units and the feature's number, `(tokens,)`."""
+def _flat(features: Sequence[Feature]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The ids, the units and the feature's number of all tokens, `(tokens,)` each."""
+    ids = np.concatenate([feature.input_ids for feature in features])
+    units = np.concatenate([feature.note.units for feature in features])
+    return ids, units, np.repeat(np.arange(len(features)), [len(feature.input_ids) for feature in features])
 
-    features: Sequence[Feature]
-    pieces: Sequence[Piece]
-    ids: np.ndarray
-    units: np.ndarray
-    feature: np.ndarray
-    ends: np.ndarray
 
-    @classmethod
-    def of(cls, features: Sequence[Feature]) -> "_Flat":
-        pieces = [feature.note for feature in features]
-        lengths = [len(piece.units) for piece in pieces]
-        return cls(
-            features=features,
-            pieces=pieces,
-            ids=np.concatenate([feature.input_ids for feature in features]),
-            units=np.concatenate([piece.units for piece in pieces]),
-            feature=np.repeat(np.arange(len(features)), lengths),
-            ends=np.cumsum(lengths),
-        )
-
-    def reading(self, reads: np.ndarray, labels: np.ndarray, ids: np.ndarray) -> list[Feature]:
-        """The features with these ids, which read some positions; their words are the ids that were at others."""
-        bounds = [0, *np.searchsorted(labels, self.ends).tolist()]
-        starts = [0, *self.ends.tolist()]
-        targets = self.ids[labels]
-        return [
-            replace(
-                feature,
-                input_ids=ids[starts[number] : starts[number + 1]],
-                reads=reads[bounds[number] : bounds[number + 1]] - starts[number],
-                label={**(feature.label or {}), WORDS: targets[bounds[number] : bounds[number + 1]]},
-            )
-            for number, feature in enumerate(self.features)
-        ]
+def _reading(
+    features: Sequence[Feature], ids: np.ndarray, positions: np.ndarray, targets: np.ndarray, *, before: int
+) -> list[Feature]:
+    """The features with these ids, which read so many places before the positions of the targets."""
+    starts = np.cumsum([0, *(len(feature.input_ids) for feature in features)])
+    bounds = np.searchsorted(positions, starts[1:-1])
+    parts = (np.split(ids, starts[1:-1]), np.split(positions, bounds), np.split(targets, bounds))
+    return [
+        replace(feature, input_ids=own, reads=read - before - start, label={**(feature.label or {}), WORDS: target})
+        for feature, start, own, read, target in zip(features, starts[:-1], *parts, strict=True)
+    ]
 
 
 def _drawn(group: np.ndarray, sizes: np.ndarray, share: float, generator: np.random.Generator) -> np.ndarray:

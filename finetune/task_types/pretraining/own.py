@@ -1,30 +1,140 @@
-"""A user's own text as a task: `finetune run corpus.txt`."""
+"""A user's own text: `finetune run corpus.txt`, or a column of texts without labels (`shape=text`)."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
-from itertools import islice
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from finetune.data.corpus_files import LINES, columns_of_lines, is_empty
 from finetune.data.detect import FORMATS, detect
-from finetune.data.documents.corpus_file import LINES, CorpusStart, columns_of_lines
-from finetune.data.documents.document import form_of_lines
+from finetune.data.documents import Document, Documents, form_of_lines, only_text, read_documents, split_documents
 from finetune.data.file_format import FileFormat
+from finetune.data.file_start import FileStart
 from finetune.data.formats import delimited
 from finetune.data.formats.refused import require_read
 from finetune.data.formats.word_lines import WordLines
-from finetune.data.messages import shown, size_words, so_many
+from finetune.data.messages import noun, shown, size_words, so_many
 from finetune.data.paths import is_file, is_pattern, matching, require_utf_8
+from finetune.data.rows import Rows
+from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.runs.folder import data_name
 from finetune.task_types.columns import Layout
-from finetune.task_types.pretraining.columns import Text
-from finetune.task_types.pretraining.reader import CorpusReader, little_text
+from finetune.task_types.data_type import DataType, Evidence
 from finetune.task_types.pretraining.task import TextTask
+from finetune.task_types.pretraining.view import TextView
+from finetune.task_types.row_issues import MISSING_TEXT, NoRow
 from finetune.task_types.task import Task
 
 OPTIONS = ("shape", "text", "dev", "encoding")  # of a text
 DOCUMENTS_SHOWN = 2
+LITTLE = 10_000  # bytes of text, about three pages, from which an encoder learns nothing
+
+
+class Text(DataType):
+    """A column of texts without labels. It is never guessed for a table: only the user knows that none is meant."""
+
+    name = "text"
+    answers = "the words that are masked in a text"
+    task_class = TextTask
+    view = TextView
+    inputs = "text"
+    max_length = 128
+
+    def find(self, evidence: Evidence) -> Layout | None:
+        """The column to train on, if the user named the type. Raises UserError where there are several."""
+        if evidence.shape != self.name:
+            return None
+        chosen = evidence.chosen.get("text") or [only_text(evidence.table.path, evidence.facts)]
+        if len(chosen) > 1:
+            raise UserError(
+                f"{evidence.file}: a text is one column, not {', '.join(chosen)}", f"Name one: text={chosen[0]}"
+            )
+        return Layout(shape=self.name, text=tuple(chosen), reasons={"text": "the only column of texts"})
+
+    def decisive(self, layout: Layout) -> Layout:
+        """Without a column that was detected: the texts themselves decide."""
+        return layout if layout.reasons.get("text") == "given" else replace(layout, text=())
+
+    def row(self, layout: Layout, values: Mapping[str, Any], name: str) -> Document:
+        """The document in a cell. Raises NoRow for an empty one."""
+        (column,) = layout.text
+        document = Document.of(name, layout.text_of(values, column))
+        if not document.lines:
+            raise NoRow(f"has no text in '{column}'", MISSING_TEXT)
+        return document
+
+    def task(self, layout: Layout, *, name: str, read: Any = None) -> Task:
+        return TextTask(name=name, read=read)
+
+    def value(self, task: Task, layout: Layout, cell: Any, row: Any) -> Any:
+        """Predictions of words are not read again from a file."""
+        raise UserError("predicted words cannot be scored from a file", "Score the model: finetune evaluate RUN FILE")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CorpusReader:
+    """The splits of a file or folder of text: dev is another file of the user's, or 1 % of the documents.
+
+    `column` is that of the texts, where the user named it.
+    """
+
+    path: Path
+    column: str = ""
+    dev: str = ""
+    encoding: str = ""
+
+    def __call__(self, _: Source, split: str) -> Rows:
+        """The documents of a split. Raises UserError as `read_documents` and `split_documents` do."""
+        if split not in ("train", "dev"):
+            raise UserError(f"a text has no split '{split}'", "It has train, dev")
+        if not self.splits[split].rows:
+            raise UserError(f"dev={self.dev} has all documents of {self.path}", "Name another file, or leave dev out")
+        return self.splits[split]
+
+    @cached_property
+    def documents(self) -> Documents:
+        """All documents of the file or folder, those of dev too where it has no file for them."""
+        return read_documents(self.path, column=self.column, encoding=self.encoding)
+
+    @property
+    def layout(self) -> Layout:
+        """The column of texts, given or detected: what a model keeps, so that it reads other tables in the same way."""
+        column, reasons = self.documents.column, {"text": "given"} if self.column else {}
+        return Layout(shape=Text.name, text=(column,) if column else (), reasons=reasons)
+
+    @cached_property
+    def splits(self) -> dict[str, Rows]:
+        """Train and dev; of a named dev, train has no document more than half of which are lines of it."""
+        documents, origin, rule = self.documents, self.dev or str(self.path), tuple[str, ...]()
+        notes = little_text(documents)
+        if self.dev:
+            train, dev = documents, read_documents(self.dev, column=self.column, encoding=self.encoding)
+            lines = {line for document in dev for line in document.lines}
+            twice = [2 * sum(len(line) for line in one.lines if line in lines) for one in documents]
+            known = np.array([part > sum(map(len, one.lines)) for part, one in zip(twice, documents, strict=True)])
+            if count := int(known.sum()):
+                train = documents.choose(~known)
+                there = f"{so_many(count, 'document')} of {self.path.name} {noun(count, 'is', 'are')} in {self.dev} too"
+                notes = (f"{there}, and left out of train", *notes)
+        else:
+            train, dev = split_documents(documents)
+            rule = (f"{self.path.name}: {len(dev):,} documents are dev, selected by their text; dev=FILE names others",)
+        return {
+            "train": Rows(rows=train, origin=str(self.path), content=documents.fingerprint, notes=notes),
+            "dev": Rows(rows=list(dev), origin=origin, content=dev.fingerprint, notes=rule),
+        }
+
+
+def little_text(documents: Documents) -> tuple[str, ...]:
+    """A note on a corpus that is too short to learn from."""
+    if documents.size >= LITTLE:
+        return ()
+    size = f"{so_many(len(documents), 'document')} with {so_many(documents.size, 'byte')} of text"
+    return (f"{documents.path.name}: has {size}, too little to learn from: give it thousands of lines",)
 
 
 def is_text(name: str, options: Mapping[str, Any]) -> bool:
@@ -39,26 +149,29 @@ def is_text(name: str, options: Mapping[str, Any]) -> bool:
     return all(_is_lines(file, str(options.get("encoding", ""))) for file in files)
 
 
-def reading_of(task: str, path: Path, options: Mapping[str, Any]) -> FileFormat:
-    """How a file is read for a model of this type of task: one of text reads lines as it did in training.
+def reading_of(path: Path, options: Mapping[str, Any]) -> FileFormat:
+    """How a file is read for a model of texts, which reads lines as it did in training.
 
     Raises UserError for a file that cannot be read.
     """
     encoding = str(options.get("encoding", ""))
-    lines = task == Text.name and "text" not in options and _is_lines(path, encoding)
-    return form_of_lines(path, encoding) if lines else detect(path, encoding)
+    return (
+        form_of_lines(path, encoding) if "text" not in options and _is_lines(path, encoding) else detect(path, encoding)
+    )
 
 
 def _is_lines(path: Path, encoding: str) -> bool:
     """Whether a file is a .txt, or such a file compressed, whose lines are not the rows of labelled data."""
-    start = CorpusStart(path, encoding)
+    start = FileStart(path, encoding)
     if start.suffix not in LINES or not is_file(path):
         return False
+    if is_empty(path):  # its error is that of a text
+        return True
     require_read(start)
-    found, layout = next((one, layout) for one in FORMATS if (layout := one.sniff(start)))
+    form, layout = next((form, layout) for form in FORMATS if (layout := form.sniff(start)))
     if isinstance(layout, WordLines):
         return len(layout.names) == 1  # words without tags, such as short lines between blank ones
-    return found is delimited.FORMAT and not columns_of_lines(start)
+    return form is delimited.FORMAT and not columns_of_lines(start)
 
 
 def text_task(name: str, options: Mapping[str, Any]) -> Task:
@@ -68,13 +181,8 @@ def text_task(name: str, options: Mapping[str, Any]) -> Task:
         raise UserError(f"{name}: is read as unlabelled text, which has no '{unknown[0]}'", "Leave it out")
     column, dev, encoding = (str(options.get(key, "")) for key in ("text", "dev", "encoding"))
     reader = CorpusReader(path=Path(name), column=column, dev=dev, encoding=encoding)
-    return TextTask(name=_task_name(name, reader), read=reader)
-
-
-def _task_name(name: str, reader: CorpusReader) -> str:
-    """The name of a file of plain text, such as `corpus.txt`; else a name that no labelled task has."""
-    only_text = not reader.column and _is_lines(reader.path, reader.encoding)
-    return data_name(name) if only_text else f"{data_name(name)}-text"
+    lines = not column and _is_lines(reader.path, encoding)  # else a name that no labelled task has
+    return TextTask(name=data_name(name) if lines else f"{data_name(name)}-text", read=reader)
 
 
 def scored_on(task: Task, data: str, options: Mapping[str, str]) -> Task | None:
@@ -87,20 +195,20 @@ def scored_on(task: Task, data: str, options: Mapping[str, str]) -> Task | None:
     if "label" in options:
         raise UserError(f"{data}: is scored as unlabelled text, which has no label", "Leave label= out")
     column, encoding = options.get("text", ""), options.get("encoding", "")
-    read = CorpusReader(path=Path(data), column=column, dev=data, encoding=encoding)
-    return replace(task, name=data_name(data), read=read)
+    return replace(
+        task, name=data_name(data), read=CorpusReader(path=Path(data), column=column, dev=data, encoding=encoding)
+    )
 
 
 def own_text(task: Task) -> CorpusReader | None:
     """A task's reader, if it reads the user's unlabelled text."""
-    read = task.reader
-    return read if isinstance(read, CorpusReader) else None
+    return task.reader if isinstance(task.reader, CorpusReader) else None
 
 
 def column_words(layout: Layout) -> str:
-    """The column of texts, and that it was found if the user did not name it; empty for lines."""
-    found = "" if "text" in layout.reasons else " (found; text=COLUMN names another)"
-    return "".join(f"'{name}'{found}" for name in layout.text)
+    """The column of texts, and that it was detected if the user did not name it; empty for lines."""
+    detected = "" if "text" in layout.reasons else " (found; text=COLUMN names another)"
+    return "".join(f"'{name}'{detected}" for name in layout.text)
 
 
 def reading_lines(read: CorpusReader) -> Iterator[str]:
@@ -109,10 +217,9 @@ def reading_lines(read: CorpusReader) -> Iterator[str]:
     """
     corpus, dev = read.documents, read.splits["dev"].rows
     of_them = f"dev {read.dev}: {so_many(len(dev), 'document')}" if read.dev else f"dev {len(dev):,} of them"
-    size = size_words(corpus.survey.size)
-    column = f", column {found}" if (found := column_words(read.layout)) else ""
-    yield f"train {read.path}{column}: {so_many(len(corpus), 'document')}, {size} of text; {of_them}"
-    for document in islice(iter(corpus), DOCUMENTS_SHOWN):
+    column = f", column {words}" if (words := column_words(read.layout)) else ""
+    yield f"train {read.path}{column}: {so_many(len(corpus), 'document')}, {size_words(corpus.size)} of text; {of_them}"
+    for document in corpus[:DOCUMENTS_SHOWN]:
         more = f", and {so_many(len(document.lines) - 1, 'line')} more" if len(document.lines) > 1 else ""
         yield f"document {document.id}: {shown(document.lines[0], 60)}{more}"
     yield from (f"note: {note}" for note in little_text(corpus))

@@ -2,8 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
-from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -28,14 +26,12 @@ from finetune.runs.events import Watcher
 from finetune.task_types.declared_options import option
 from finetune.task_types.explained import NamedText
 from finetune.task_types.parts import Answer, Codec, Explainer, Scoring, Stream
-from finetune.task_types.pretraining.decode import labels_of_document, predictions_of
-from finetune.task_types.pretraining.dev import dev_tokens, pair_features, word_features
-from finetune.task_types.pretraining.masks import Masking, MaskUnit, next_words
+from finetune.task_types.pretraining.chosen_words import WORD_CHARS, chosen_words
+from finetune.task_types.pretraining.dev import dev_features, labels_of_document, predictions_of
+from finetune.task_types.pretraining.masks import MaskUnit, next_words, with_masks
 from finetune.task_types.pretraining.objectives import LISTED, OBJECTIVES, Objective, ObjectiveName
 from finetune.task_types.pretraining.pairs import with_next_sentence
-from finetune.task_types.pretraining.pieces import PieceFeatures, pieces
-from finetune.task_types.pretraining.reader import require_pairs, require_words
-from finetune.task_types.pretraining.tokens import tokens_of
+from finetune.task_types.pretraining.pieces import PieceFeatures, tokens_of
 from finetune.task_types.pretraining.vocabulary import piece_size, vocabulary_for
 from finetune.task_types.task import Task
 
@@ -53,12 +49,9 @@ class TextCodec(Codec["TextTask"]):
 
     def encode(self, rows: Sequence[Document], tokenizer: "PreTrainedTokenizerBase", max_length: int) -> list[Feature]:
         """The chosen words of each document, masked, and its pairs of texts."""
-        vocabulary, documents = vocabulary_for(self.task.objective, tokenizer), list(rows)
-        tokens, size = dev_tokens(documents, vocabulary), piece_size(self.task.objective, vocabulary, max_length)
-        found = word_features(
-            tokens, vocabulary, size=size, masked=self.task.objective_type.masked, paired=self.task.paired
-        )
-        return found + (pair_features(documents, tokens, vocabulary, size=size) if self.task.paired else [])
+        vocabulary = vocabulary_for(self.task.objective, tokenizer)
+        size = piece_size(self.task.objective, vocabulary, max_length)
+        return dev_features(rows, vocabulary, objective=self.task.objective, size=size)
 
     def decode(
         self, logits: Sequence[np.ndarray], features: Sequence[Feature], rows: Sequence[Document]
@@ -68,9 +61,6 @@ class TextCodec(Codec["TextTask"]):
     def cells(self, answer: Answer, row: Document) -> dict[str, Any]:
         """The predicted words, and the perplexity of a word."""
         return {"prediction": " ".join(answer.value["words"]), "perplexity": perplexity_of([answer.value])}
-
-    def truncation_note(self, max_length: int) -> str:
-        return "are longer than max_length: they are read in pieces"
 
     def shown_label(self, feature: Feature, tokens: Sequence[str]) -> str:
         """The number of tokens that are predicted."""
@@ -114,18 +104,19 @@ class TextStream(Stream["TextTask"]):
     def train_features(
         self, rows: Sequence[Document], tokenizer: "PreTrainedTokenizerBase", max_length: int, watch: Watcher
     ) -> Sequence[Feature]:
-        """Pieces of the documents."""
+        """Pieces of the documents. Raises UserError for text without tokens."""
         vocabulary = vocabulary_for(self.task.objective, tokenizer)
-        tokens = tokens_of(rows, tokenizer, watch)
-        found = pieces(tokens, piece_size(self.task.objective, vocabulary, max_length))
-        return PieceFeatures(tokens, found, vocabulary)
+        size, tokens = piece_size(self.task.objective, vocabulary, max_length), tokens_of(rows, tokenizer, watch)
+        if not len(tokens.ids):
+            raise UserError("the tokenizer finds no token in the text to train on", "Is it the right file?")
+        return PieceFeatures(tokens, vocabulary, size=size)
 
     def vocabulary(self, rows: Sequence[Document], watch: Watcher, *, size: int) -> Path | None:
         """A vocabulary trained on the documents; once, whatever number of runs uses it."""
         if not isinstance(rows, Documents):
             return None
-        texts = partial(map, attrgetter("text"), rows)
-        return own_vocabulary(texts, content=rows.fingerprint, size=size, watch=watch)
+        lines = [line for document in rows for line in document.lines]
+        return own_vocabulary(lines, content=rows.fingerprint, size=size, watch=watch)
 
     def draw(self, features: Sequence[Feature], generator: np.random.Generator) -> Sequence[Feature]:
         """The features with masks, or with the next word of each position; with pairs also their labels."""
@@ -134,8 +125,7 @@ class TextStream(Stream["TextTask"]):
             features = with_next_sentence(features, generator, size=size)
         if not self.task.objective_type.masked:
             return next_words(features)
-        masking = Masking(share=self.task.mask_share, unit=self.task.mask)
-        return masking.masked(features, generator)
+        return with_masks(features, generator, share=self.task.mask_share, unit=self.task.mask)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,14 +166,22 @@ class TextTask(Task):
         return OBJECTIVES[self.objective]
 
     def load(self, source: Source, split: str) -> Rows:
-        """The documents of a split, those of train as a stream. Raises UserError for a dev that cannot be scored:
-        without words, or with too few lines for pairs.
+        """The documents of a split. Raises UserError for a dev that cannot be scored: without words, or with too few
+        lines for pairs.
         """
         loaded = self.read(source, split)
-        if split == "dev":
-            require_words(loaded)
-            if self.paired:
-                require_pairs(loaded, self.objective)
+        if split == "dev" and not any(map(chosen_words, loaded.rows)):
+            raise UserError(
+                f"{loaded.origin}: has no word of {WORD_CHARS} letters or digits or fewer, and an encoder is scored on "
+                "words",
+                "Give a text with words; in training dev=FILE names it",
+            )
+        if split == "dev" and self.paired and sum(len(document.lines) > 1 for document in loaded.rows) < 2:
+            raise UserError(
+                f"{loaded.origin}: objective={self.objective} needs documents of two lines or more, and dev has fewer "
+                "than 2",
+                "Put each sentence on a line and a blank line between documents, or choose objective=mlm",
+            )
         return loaded
 
     def head(self, backbone: "Backbone") -> "Head":

@@ -1,13 +1,13 @@
 """Documents in a report: their text, with the words that were to be predicted marked."""
 
 import math
-from itertools import accumulate
+from itertools import accumulate, islice
 from textwrap import shorten
 from typing import Any
 
 import numpy as np
 
-from finetune.data.documents.document import Document
+from finetune.data.documents import Document
 from finetune.data.messages import so_many
 from finetune.task_types.marked_text import AROUND, Segment, TextPart, clean, cut, unmarked, without_middle
 from finetune.task_types.pretraining.chosen_words import chosen_words
@@ -49,31 +49,31 @@ class TextView(View):
     def parts(self, line: Line) -> list[TextPart]:
         """The text as far as its first MARKED words."""
         text, words = clean("\n".join(line["lines"])), chosen_words(Document("", tuple(line["lines"])))
-        labels, given = line["gold"]["words"], line["prediction"]
-        if [word.text for word in words] != labels:  # of a version that chose other words
+        if [word.text for word in words] != line["gold"]["words"]:  # of a version that chose other words
             return [unmarked("text", text)]
-        starts = [0, *accumulate(len(one) + 1 for one in line["lines"])]
+        starts = [0, *accumulate(len(part) + 1 for part in line["lines"])]
         segments, place = list[Segment](), 0
-        for word, found, nats in list(zip(words, given["words"], given["nats"], strict=True))[:MARKED]:
+        predicted = zip(words, line["prediction"]["words"], line["prediction"]["nats"], strict=True)
+        for word, answer, nats in islice(predicted, MARKED):
             start, end = (starts[word.line] + at for at in (word.start, word.end))
-            right = found == word.text
-            label = _label(found, nats, right=right)
+            mark, label = "right", _probability(nats)
+            if answer != word.text:
+                mark, label = "wrong", f"{label} → {clean(answer)}" if answer else "not in the vocabulary"
             segments.append(Segment(text=without_middle(text[place:start])))
-            segments.append(Segment(text=text[start:end], mark="right" if right else "wrong", label=label))
+            segments.append(Segment(text=text[start:end], mark=mark, label=label))
             place = end
         segments.append(Segment(text=cut(text[place:], AROUND)))
-        return [TextPart(name="text", segments=[one for one in segments if one.text])]
+        return [TextPart(name="text", segments=[segment for segment in segments if segment.text])]
 
     def facts(self, line: Line) -> list[str]:
         """The nats of its words, how many were predicted, and of how many pairs whether they follow."""
         answer, gold = line["prediction"], line["gold"]
-        right = sum(a == b for a, b in zip(gold["words"], answer["words"], strict=True))
-        found = [f"{_mean(answer['nats']):.2f} nats per word"] * bool(gold["words"])
-        found.append(f"{right:,} of {so_many(len(gold['words']), 'word')} right")
-        if gold.get("next"):
-            follow = sum(a == b for a, b in zip(gold["next"], answer["next"], strict=True))
-            found.append(f"{follow} of {so_many(len(gold['next']), 'pair')} right")
-        return found
+        facts = [f"{_mean(answer['nats']):.2f} nats per word"] * bool(gold["words"])
+        for name, unit in (("words", "word"), ("next", "pair")):
+            if name == "words" or gold.get(name):
+                right = sum(a == b for a, b in zip(gold[name], answer[name], strict=True))
+                facts.append(f"{right:,} of {so_many(len(gold[name]), unit)} right")
+        return facts
 
     def verdict(self, line: Line) -> tuple[str, str]:
         """Nothing: the text has them."""
@@ -96,20 +96,9 @@ def _mean(nats: list[float]) -> float:
     return sum(nats) / len(nats) if nats else 0.0
 
 
-def _label(found: str, nats: float, *, right: bool) -> str:
-    """The probability of a word, and what was predicted instead; of none the vocabulary lacks a part of the word."""
-    if not found:
-        return "not in the vocabulary"
-    return _probability(nats) + ("" if right else f" → {clean(found)}")
-
-
 def _probability(nats: float) -> str:
     """`12 %`, `0.31 %` or `<0.01 %`."""
     chance = math.exp(-nats)
-    return (
-        f"<{100 * LEAST_PROBABILITY:g} %"
-        if chance < LEAST_PROBABILITY
-        else f"{100 * chance:.2g} %"
-        if chance < 0.995
-        else "100 %"
-    )
+    if chance < LEAST_PROBABILITY:
+        return f"<{100 * LEAST_PROBABILITY:g} %"
+    return f"{100 * chance:.2g} %" if chance < 0.995 else "100 %"

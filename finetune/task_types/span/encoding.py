@@ -9,7 +9,7 @@ from finetune.data.messages import so_many
 from finetune.errors import UserError
 from finetune.models.feature import IGNORED, Feature
 from finetune.models.tokenizers.offsets import character_offsets
-from finetune.models.tokenizers.template import Template, pair_template
+from finetune.models.tokenizers.template import Template, template_of
 from finetune.models.tokenizers.windows import most_context, window_starts
 from finetune.task_types.span.row import SpanRow
 
@@ -28,7 +28,7 @@ def encode_questions(
     A question is truncated to `most_asked` tokens. The label is the first and the last token of the answer, twice
     0, that is `[CLS]`, where a window has none. Raises UserError for a max_length that leaves no room for the context.
     """
-    template = pair_template(tokenizer)
+    template = template_of(tokenizer)
     features: list[Feature] = []
     for begin in range(0, len(rows), ROWS_AT_ONCE):
         some = rows[begin : begin + ROWS_AT_ONCE]

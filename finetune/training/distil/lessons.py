@@ -10,6 +10,7 @@ import numpy as np
 from finetune.data.messages import so_many
 from finetune.data.rows import Row
 from finetune.errors import UserError
+from finetune.gone import without_defaults
 from finetune.models.feature import IGNORED, LABEL, TAUGHT, Feature
 from finetune.models.feature_arrays import LazyFeatures, lengths, truncated_rows
 from finetune.runs.events import Watcher
@@ -118,7 +119,7 @@ def notes_on_scored_rows(resolved: ResolvedRun, data: str) -> Iterator[str]:
         record = load_record(folder / "record.json")
         if record.learned:
             what = f"has learned the rows of {' and '.join(record.learned)} too: its scores on them"
-        elif (record.data, record.recipe.get("held_out", held_out)) != (data, held_out):
+        elif (record.data, without_defaults(record.recipe).get("held_out", held_out)) != (data, held_out):
             what = "was trained on other rows than these: if rows of dev are among them, its scores"
         else:
             continue

@@ -12,14 +12,13 @@ from typing import Any
 
 from finetune.cli.console import Terminal
 from finetune.cli.run_tables import print_record, runs_table, summary_lines, summary_table
+from finetune.cli.tables import as_table
 from finetune.cli.terminal import printable
 from finetune.commands.compare.api import compare
+from finetune.commands.report.content import read_runs
 from finetune.commands.report.page import render_report
-from finetune.commands.report.run_files import find_folders, read_run_files
-from finetune.commands.table.command import as_table
+from finetune.commands.table.api import ResultTable
 from finetune.commands.table.declaration import load_table
-from finetune.commands.table.files import as_csv, as_markdown
-from finetune.commands.table.forms import runs_form
 from finetune.commands.table.lines import lines_of
 from finetune.errors import UserError
 from finetune.runs.lookup import find_run, runs_of
@@ -120,11 +119,10 @@ def use_all(out: Path, file: Path, others: list[Path], draws_report: bool) -> No
             console.print(line)
         for name in ("glue", "stability"):
             table = load_table(name)
-            lines = lines_of(table, records)
+            form = ResultTable(name=name, table=table, lines=lines_of(table, records)).form("runs")
             if draws_report:
-                console.print(as_table(runs_form(table, lines)))
-            assert as_markdown(name, runs_form(table, lines))
-            assert as_csv(lines)
+                console.print(as_table(form))
+            assert form.markdown("") and form.csv
         found = runs_of(task, out)
         assert len(found) >= len([other for other in others if other.parent.parent.name == task])
         assert printable(console.file.getvalue()) == console.file.getvalue()
@@ -133,6 +131,6 @@ def use_all(out: Path, file: Path, others: list[Path], draws_report: bool) -> No
         record = load_record(file)  # a command that names this very run: UserError, or all of what follows
         print_record(console, record)
         if draws_report:
-            assert render_report([read_run_files(one) for one in find_folders([str(folder.path), task], out)])
+            assert render_report(read_runs([str(folder.path), task], out))
             with suppress(UserError):
                 compare(str(folder.path), str(others[0].parent), out=out, seeds=True)

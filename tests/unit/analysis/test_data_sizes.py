@@ -20,7 +20,6 @@ from finetune.analysis.data_sizes import (
     more_labels,
     worth_words,
 )
-from finetune.commands.report.all_runs import learning_curve
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
 from finetune.task_types.parts import Answer
@@ -53,15 +52,6 @@ def test_runs_no_better_than_a_constant_are_counted() -> None:
     assert [cells[-1] for cells in curve.cells] == ["1 of 2", ""]
     (good,) = learning_curves([record(0.6, 0.1), record(0.7, 1.0)], {})
     assert good.columns[-1] == "best baseline"
-
-
-def test_runs_no_better_than_a_constant_are_marked_in_the_chart() -> None:
-    every = [record(0.4, 0.1), record(0.3, 0.1, 2), record(0.6, 0.1, 3), record(0.7, 1.0)]
-    (bad,), (good,) = learning_curves(every, {}), learning_curves(every[2:], {})
-    drawn, plain = (str(learning_curve(curve).chart) for curve in (bad, good))
-    assert drawn.count("M-4.5 -4.5L4.5 4.5M4.5 -4.5L-4.5 4.5") == 2
-    assert ">no better than constant<" in drawn and "2 of 3 runs no better than constant" in drawn
-    assert "no better than constant" not in plain
 
 
 def test_the_gain_is_that_of_the_last_doubling() -> None:

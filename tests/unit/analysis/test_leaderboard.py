@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from support.records import run
 
-from finetune.analysis.board_form import board_form, board_numbers
-from finetune.analysis.leaderboard import leaderboards
+from finetune.analysis.leaderboard import board_form, leaderboards
 from finetune.metrics.significance import SKETCHED, holm
 from finetune.runs.record import RunRecord
 from finetune.runs.record_parts import Margin
@@ -28,14 +27,16 @@ def test_runs_that_differ_only_in_seeds_are_a_line() -> None:
     (board,) = leaderboards(records)
     best, other = board.lines
     assert [len(line.records) for line in board.lines] == [3, 3]
-    assert best.score == pytest.approx(0.82)
+    assert best.verdict.score == pytest.approx(0.82)
     assert (best.settings, other.settings) == ("", "frozen=true")
     assert (best.difference, best.p_holm) == (None, None)
     assert other.difference is not None and other.difference.interval is not None
     assert other.difference.value == pytest.approx(-0.1)
     assert other.difference.interval[1] < 0
     assert other.p_holm == pytest.approx(other.difference.p)  # of one pair
-    assert (best.seconds, best.megabytes, best.baseline) == (20.0, 4.0, ("the majority label", pytest.approx(0.5)))
+    number = board_form([board]).numbers[0]
+    assert (number["seconds"], number["megabytes"]) == (20.0, 4.0)
+    assert (number["baseline"], number["baseline_score"]) == ("the majority label", pytest.approx(0.5))
     assert not any("seeds alone" in note for note in board.notes)
 
 
@@ -57,9 +58,9 @@ def test_runs_on_other_data_are_on_a_board_of_their_own() -> None:
     assert alone.lines[0].difference is None
     form = board_form([first, second])
     assert "2 versions of the data are not compared" in form.notes[0]
-    assert "limit=100" in "".join(title for title, _ in form.groups())
+    assert "limit=100" in "".join(title for title, _ in form.groups)
     same = board_form(leaderboards([known(0.8), known(0.9, data="e")]))  # as many rows, but others
-    assert [title.rpartition(", ")[2] for title, _ in same.groups()] == ["data d", "data e"]
+    assert [title.rpartition(", ")[2] for title, _ in same.groups] == ["data d", "data e"]
 
 
 def test_what_records_do_not_have_is_said() -> None:
@@ -112,12 +113,12 @@ def test_folds_are_one_line_without_a_test() -> None:
 def test_numbers_and_cells_agree() -> None:
     records = [known(0.8, test=0.75), known(0.7, frozen=True, test=0.65)]
     boards = leaderboards(records)
-    first, second = board_numbers(boards)
+    first, second = board_form(boards).numbers
     assert (first["best"], second["best"]) == (True, False)
     assert (first["score"], first["test_score"], first["runs"]) == (0.8, 0.75, "1")
     assert second["difference"] == pytest.approx(-0.1)
     form = board_form(boards)
-    shown = dict(zip(form.headings, form.groups()[0][1][1], strict=True))
+    shown = dict(zip(form.header[1:], form.groups[0][1][1], strict=True))
     assert shown["score"] == "70.0"
     assert shown["to the best"].startswith("-10.0 (")
     assert shown["test"] == "65.0"

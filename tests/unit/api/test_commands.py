@@ -1,7 +1,6 @@
 """What a command does, Python does: explanations, the inside of an encoder, embeddings, data sizes and lists."""
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -62,24 +61,6 @@ def test_rows_are_explained_by_id_and_in_memory_without_a_word(
     for wrong, words in (({"row": "no-such-row"}, "no-such-row"), ({"rows": rows[["review"]][:0]}, "data")):
         with pytest.raises(finetune.UserError, match=words):
             model.explain(**wrong)
-
-
-def test_a_report_shows_what_words_add(
-    reviews: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, silent: pytest.CaptureFixture[str]
-) -> None:
-    pytest.importorskip("captum")
-    run = finetune.open_run(reviews)
-    for file in (
-        run.report(tmp_path / "a.html", explain=1),
-        finetune.report(reviews, path=tmp_path / "b.html", explain=1),
-    ):
-        assert "what each word adds" in file.read_text(encoding="utf-8")
-    assert silent.readouterr() == ("", "")
-    with pytest.raises(finetune.UserError, match="0 to 50"):
-        run.report(tmp_path / "c.html", explain=51)
-    monkeypatch.setitem(sys.modules, "captum", None)
-    with pytest.raises(finetune.UserError, match="bert-finetune\\[explain\\]"):
-        run.report(tmp_path / "c.html", explain=1)
 
 
 def test_the_inside_of_a_model_a_run_and_an_encoder_is_a_page(

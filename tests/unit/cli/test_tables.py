@@ -18,13 +18,11 @@ from support.records import run as made
 from finetune.analysis.form import Form
 from finetune.cli.console import Terminal, facts_table
 from finetune.cli.run_tables import record_table, runs_table, summary_table
-from finetune.cli.tables import Column, FittedTable, columns, short_model
-from finetune.commands.table.command import as_table
+from finetune.cli.tables import Column, FittedTable, as_table, columns, short_model
 from finetune.commands.table.declaration import PaperTable as PaperTable
 from finetune.commands.table.declaration import load_table, table_files
-from finetune.commands.table.forms import runs_form
+from finetune.commands.table.forms import paper_form, runs_form
 from finetune.commands.table.lines import TableLine, lines_of
-from finetune.commands.table.paper_form import paper_form
 from finetune.runs.recipe_diff import listed_differences
 from finetune.runs.record import ListedRun
 from finetune.runs.record_files import all_records, listed_runs

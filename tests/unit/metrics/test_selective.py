@@ -119,11 +119,3 @@ def test_intervals_of_numbers_are_split_conformal() -> None:
     assert selective.interval_width(errors[:18], 0.95) is None
     assert selective.interval_width([*errors[:18], 0.0], 0.95) == 19.0
     assert selective.interval_width([1.0, -2.0, 3.0], 0.5) == 2.0
-
-
-def test_the_curve_of_coverage_and_accuracy() -> None:
-    coverage, right, bound = selective.coverage_curve(np.array([0.9, 0.8, 0.8, 0.1]), np.array([1, 1, 0, 0], bool))
-    assert coverage.tolist() == [0.25, 0.75, 1.0]
-    assert right.tolist() == pytest.approx([1.0, 2 / 3, 0.5])
-    assert bound[0] == pytest.approx(0.05)
-    assert (bound <= right).all()

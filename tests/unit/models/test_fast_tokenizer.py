@@ -8,7 +8,7 @@ import pytest
 from finetune.errors import UserError
 from finetune.models.tokenizers.fast import FastTokenizer, load_fast_tokenizer
 from finetune.models.tokenizers.load import load_tokenizer
-from finetune.models.tokenizers.template import pair_template, single_template
+from finetune.models.tokenizers.template import template_of
 
 TEXTS = ["the cat sat", "", "The CAT's 한국어 Ａ 12", "the [MASK] [SEP] cat " * 9, "dog"]
 PAIRS = ["a dog ran", "the", "", "cat " * 30, "the dog sat on the cat"]
@@ -27,7 +27,8 @@ def test_it_encodes_as_transformers_does(tiny_vocabulary: Path, tmp_path: Path) 
     assert ours.get_vocab() == theirs.get_vocab()
     assert ours.get_added_vocab() == theirs.get_added_vocab()
     assert ("token_type_ids" in ours.model_input_names) == ("token_type_ids" in theirs.model_input_names)
-    assert (single_template(ours), pair_template(ours)) == (single_template(theirs), pair_template(theirs))
+    for pair in (False, True):
+        assert template_of(ours, pair=pair) == template_of(theirs, pair=pair)
     every = {"return_special_tokens_mask": True, "return_offsets_mapping": True, "verbose": False}
     for pairs in (None, PAIRS):
         for options in (every, every | {"add_special_tokens": False}, {"truncation": True, "max_length": 12}):

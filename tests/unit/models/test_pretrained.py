@@ -18,7 +18,6 @@ from finetune.models.loading import empty_model
 from finetune.models.pretrained import KNOWN, MINILM_SHA256, near_names, resolve
 from finetune.models.saving import save_checkpoint
 from finetune.models.tokenizers.fast import load_fast_tokenizer
-from finetune.models.tokenizers.files import given_tokenizer
 from finetune.models.tokenizers.fingerprint import tokenizer_hash
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.models.weight_files import from_pretrained, load_config
@@ -175,7 +174,6 @@ PLACES: dict[str, Callable[[Path], object]] = {
     "transformers.AutoModel.from_pretrained": lambda folder: from_pretrained(AutoModel, folder, config=BertConfig()),
     "transformers.AutoModel.from_config": lambda folder: empty_model(load_config(folder), choice_task().head),
     "transformers.AutoTokenizer.from_pretrained": load_tokenizer,
-    "transformers.PreTrainedTokenizerFast": lambda folder: given_tokenizer(folder / "of tokenizer.json", "vocabulary"),
     "finetune.models.tokenizers.fast.FastTokenizer": load_fast_tokenizer,
     "finetune.models.saving._save": lambda folder: save_checkpoint(
         empty_model(load_config(folder), choice_task().head), folder.with_name("saved"), load_tokenizer(folder), {}

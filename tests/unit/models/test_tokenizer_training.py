@@ -25,7 +25,7 @@ from finetune.models.tokenizers.kinds import KINDS
 from finetune.models.tokenizers.train import train_tokenizer
 lines = Path(sys.argv[1]).read_text(encoding="utf-8").split("\\n")
 for kind in KINDS:
-    train_tokenizer(lambda: lines, size=400, kind=kind).backend_tokenizer.save(f"{sys.argv[2]}-{kind}")
+    train_tokenizer(lines, size=400, kind=kind).backend_tokenizer.save(f"{sys.argv[2]}-{kind}")
 """
 
 
@@ -39,7 +39,7 @@ def lines(count: int = 400, *, seed: int = 0) -> list[str]:
 
 def trained(texts: list[str], folder: Path, **settings: object) -> PreTrainedTokenizerBase:
     """A tokenizer, saved and loaded again."""
-    train_tokenizer(lambda: texts, **{"size": 300} | settings).save_pretrained(folder)  # type: ignore[arg-type]
+    train_tokenizer(texts, **{"size": 300} | settings).save_pretrained(folder)  # type: ignore[arg-type]
     return AutoTokenizer.from_pretrained(folder)
 
 
@@ -57,16 +57,8 @@ def test_processes_write_the_same_bytes(tmp_path: Path) -> None:
     for kind in KINDS:
         found = {(tmp_path / f"{number}-{kind}").read_bytes() for number in range(4)}
         assert len(found) == 1, kind
-        whole = train_tokenizer(lambda: lines(), size=400, kind=kind).backend_tokenizer.to_str(pretty=True)
+        whole = train_tokenizer(lines(), size=400, kind=kind).backend_tokenizer.to_str(pretty=True)
         assert json.loads(whole) == json.loads(found.pop()), kind
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_lines_are_learned_as_they_are_encoded_wherever_documents_end(kind: str) -> None:
-    """By themselves, so that the first word of each has the mark of a word's start."""
-    every = list(lines())
-    whole = train_tokenizer(lambda: ["\n".join(every)], size=400, kind=kind).backend_tokenizer.to_str()
-    assert whole == train_tokenizer(lambda: every, size=400, kind=kind).backend_tokenizer.to_str()
 
 
 def test_wordpiece_has_its_ids_in_the_order_of_their_making(tmp_path: Path) -> None:
@@ -117,7 +109,7 @@ def test_hangul_is_whole_in_either_form_of_unicode(kind: str, lower: bool, tmp_p
 )
 def test_a_note_says_that_hangul_is_whole(text: str, lower: bool | None, noted: bool) -> None:
     seen: list[Event] = []
-    train_tokenizer(lambda: [text] * 9, size=9, lower=lower, watch=seen.append)
+    train_tokenizer([text] * 9, size=9, lower=lower, watch=seen.append)
     assert [event.text for event in seen if isinstance(event, Note)] == [HANGUL] * noted
 
 
@@ -135,7 +127,7 @@ def test_a_vocabulary_that_cannot_be_is_one_error(
     texts: list[str], settings: dict[str, object], words: list[str]
 ) -> None:
     with pytest.raises(UserError) as found:
-        train_tokenizer(lambda: texts, **{"size": 300} | settings)  # type: ignore[arg-type]
+        train_tokenizer(texts, **{"size": 300} | settings)  # type: ignore[arg-type]
     assert [word for word in words if word not in str(found.value)] == []
 
 
@@ -154,9 +146,7 @@ def test_a_vocabulary_that_cannot_be_is_one_error(
 )
 def test_marks_that_are_parts_of_letters_are_kept_with_a_note(text: str, kept: bool) -> None:
     seen: list[Event] = []
-    tokenizer = train_tokenizer(
-        lambda: [text.replace(" ", f" {n} ") for n in range(200)], size=150, least=0, watch=seen.append
-    )
+    tokenizer = train_tokenizer([text.replace(" ", f" {n} ") for n in range(200)], size=150, least=0, watch=seen.append)
     assert [event.text for event in seen if isinstance(event, Note)] == [ACCENTS] * kept
     known = tokenizer.decode(tokenizer(text.lower(), add_special_tokens=False)["input_ids"])
     assert (unicodedata.normalize("NFC", known) == unicodedata.normalize("NFC", text)) == kept
@@ -169,12 +159,12 @@ def test_characters_that_do_not_fit_are_unknown_with_a_note() -> None:
     def watch(event: Event) -> None:
         notes.extend([event.text] if isinstance(event, Note) else [])
 
-    tokenizer = train_tokenizer(lambda: iter([common, rare]), size=56, least=30, kind="wordpiece", watch=watch)
+    tokenizer = train_tokenizer([common, rare], size=56, least=30, kind="wordpiece", watch=watch)
     assert "of the text's characters are too rare for 56 tokens" in notes[0]
     assert tokenizer.unk_token_id not in tokenizer("abcd efgh")["input_ids"]
     assert tokenizer.unk_token_id in tokenizer(chr(0x4E00 + 59))["input_ids"]
     with pytest.raises(UserError, match=r"the text's characters and the special tokens alone need \d+"):
-        train_tokenizer(lambda: iter([rare]), size=30, kind="wordpiece")
+        train_tokenizer([rare], size=30, kind="wordpiece")
 
 
 def test_a_run_whose_vocabulary_cannot_be_trained_names_its_own_setting(tmp_path: Path, in_process: InProcess) -> None:

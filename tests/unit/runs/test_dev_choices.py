@@ -5,7 +5,6 @@ from typing import Any
 from support.paths import ROOT
 
 from finetune.commands.table.declaration import load_table
-from finetune.commands.table.files import as_markdown
 from finetune.commands.table.forms import runs_form
 from finetune.commands.table.lines import lines_of
 from finetune.runs.dev_choices import dev_choices, is_optimistic
@@ -65,10 +64,8 @@ def test_a_threshold_of_squad_is_named_in_the_record_and_in_tables() -> None:
     assert said == "dev chose threshold and threshold_em, so that its scores are optimistic"
     assert record.notes[-1] == said
     table = load_table("squad")
-    text = as_markdown("squad", runs_form(table, lines_of(table, [record])))
+    text = str(runs_form(table, lines_of(table, [record])).notes)
     assert "so these dev scores are optimistic: SQuAD 2.0 f1, minilm; SQuAD 2.0 em, minilm." in text
     fitted = record.model_copy(update={"cross_fitted": True})
     assert not is_optimistic(fitted)
-    assert "chosen on other rows of dev: SQuAD 2.0 f1" in as_markdown(
-        "squad", runs_form(table, lines_of(table, [fitted]))
-    )
+    assert "chosen on other rows of dev: SQuAD 2.0 f1" in str(runs_form(table, lines_of(table, [fitted])).notes)

@@ -8,7 +8,7 @@ import pytest
 
 from finetune.cli.console import Terminal
 from finetune.cli.progress import ProgressDisplay
-from finetune.commands.report.run_files import read_losses
+from finetune.commands.report.content import read_losses
 from finetune.metrics.scores import accuracy
 from finetune.runs.events import (
     AlreadyDone,

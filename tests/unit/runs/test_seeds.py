@@ -87,7 +87,7 @@ def test_what_a_record_does_not_say_has_its_default() -> None:
     left = run(0.8, seed=2, task="conll-2003", max_length=128).model_copy(update={"options": {"context": "document"}})
     assert len(groups([given, left])) == 1
     (line,) = [line for line in lines_of(load_table("table-7"), [given, left]) if line.runs]
-    assert (line.name, line.dev.n) == ("fine-tuned", 2)
+    assert (line.row.name, line.dev.n) == ("fine-tuned", 2)
 
 
 CHOSEN_ON_DEV = [{"threshold": -0.13, "threshold_em": -0.59}, {"threshold": 0.41, "threshold_em": 0.2}]

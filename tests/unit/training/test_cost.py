@@ -8,9 +8,8 @@ import pytest
 from support.records import run
 
 import finetune
+from finetune.commands.table.api import ResultTable
 from finetune.commands.table.declaration import PaperTable
-from finetune.commands.table.files import COST_NUMBERS, as_csv, as_markdown
-from finetune.commands.table.forms import runs_form
 from finetune.commands.table.lines import lines_of
 from finetune.errors import UserError
 from finetune.runs.record import RunRecord
@@ -79,12 +78,13 @@ def test_a_table_shows_the_cost_and_blanks_for_older_records() -> None:
         run(0.7, seed=1, model="older"),
     ]
     lines = [line for line in lines_of(TABLE, some) if line.runs]
-    page = as_markdown("t", runs_form(TABLE, lines, cost=True))
+    form = ResultTable(name="t", table=TABLE, lines=lines, cost=True).form()
+    page = form.markdown("")
     ours, older = [line for line in page.splitlines() if line.startswith("| M |")]
     assert ours.endswith("| 200 s | 2.00 GiB |  |")
     assert older.endswith("|  |  |  |")
-    assert "--cost -o" in page
-    head, first, second = as_csv(lines, COST_NUMBERS).splitlines()
+    assert form.option == " --cost"
+    head, first, second = form.csv.splitlines()
     assert head.endswith("run_ids,device_seconds,peak_memory_bytes,peak_device_bytes")
     assert first.endswith("200,2147483648,")
     assert second.endswith(",,,")

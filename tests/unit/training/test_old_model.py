@@ -11,8 +11,8 @@ from support.cli import InProcess, assert_error
 from support.runs import DATA, REVIEWS, FinishedRun, as_csv, as_json_lines, trained_run
 
 from finetune.analysis.recorded_models import old_and_new
-from finetune.commands.report.run_files import read_run_files
-from finetune.commands.report.scores import old_and_new_block
+from finetune.commands.report.content import read_run_files
+from finetune.commands.report.run import other_models
 from finetune.errors import UserError
 from finetune.models.loading import load_trained
 from finetune.runs.folder import RunFolder
@@ -63,7 +63,7 @@ def test_an_unchanged_model_scores_as_the_old_one_on_the_old_dev(tmp_path: Path,
     assert found.sentence.startswith(f"On {before.rows['dev']} dev rows of run {before.id}, accuracy:")
     assert [cells[0] for cells in found.cells] == ["bad", "good"]
     run = read_run_files(RunFolder(tmp_path / "results" / record.task / record.id))
-    assert [block.title for block in old_and_new_block(run)] == ["Old model and new"]
+    assert [block.title for block in other_models(run)] == ["Old model and new"]
 
 
 def test_old_rows_are_rehearsed_by_seed_and_told(tmp_path: Path, finished_run: FinishedRun) -> None:

@@ -1,4 +1,4 @@
-// Puts the page together: the model's form, its prediction, rows of dev, files, and what is known of it.
+// Puts the page together: the model's form, its prediction, rows of dev, and what is known of it.
 const SHAPES = {  // by task type; any other has a field for each text and the cells of its prediction
   classification: {form: model => textsForm(model, [4, 4]), draw: labelAnswer},
   regression: {form: model => textsForm(model, [4, 4]), draw: numberAnswer},
@@ -11,12 +11,10 @@ const OTHER = {form: model => textsForm(model, [4]), draw: cellsAnswer};
 const SHORT = 12;  // digits of a fingerprint
 const EXCERPT = 160;  // characters of a row of dev that are shown of each text
 
-let models = [], model, shape, form, row = null, running = null;
+let model, shape, form, running = null;
 
-const path = name => models.length > 1 ? `/${encodeURIComponent(model.name)}/${name}` : `/${name}`;
-
-function choose(name) {
-  model = models.find(one => one.name === name) ?? models[0];
+function choose(given) {
+  model = given;
   shape = SHAPES[model.shape] ?? OTHER;
   form = shape.form(model);
   at("fields").replaceChildren(form.element);
@@ -34,8 +32,6 @@ function start(state, ...found) {  // the place of the prediction, empty or with
   at("state").textContent = state;
   at("state").classList.remove("problem-text");
   at("found").replaceChildren(...found);
-  at("explained").replaceChildren();
-  at("why").hidden = true;
   at("answer").classList.remove("old");
   at("answer").ariaBusy = "false";
 }
@@ -51,27 +47,15 @@ async function predict() {
   start(fault || words("waiting"));
   at("state").classList.toggle("problem-text", Boolean(fault));
   if (fault) return;
-  const mine = running = new AbortController(), given = row = form.read();
+  const mine = running = new AbortController(), given = form.read();
   at("answer").ariaBusy = "true";
   try {
-    const [found] = (await asked(path("predict"), {rows: [given]}, mine.signal)).predictions;
+    const [found] = (await asked("/predict", {rows: [given]}, mine.signal)).predictions;
     start("", ...found.error ? [] : shape.draw(found, model, given, form));
     if (found.error) fail(new Refused(found.error));
     at("answer").scrollIntoView({block: "nearest"});
-    at("why").hidden = !model.explain || Boolean(found.error);
   } catch (error) {
     if (mine === running) { start(""); fail(error); }
-  }
-}
-
-async function explain() {
-  const given = row, place = at("explained"), waiting = make("p", "note", words("whyWaiting"));
-  place.replaceChildren(waiting);
-  try {
-    const found = await asked(path("explain"), {row: given});
-    if (given === row) place.replaceChildren(...explained(found));
-  } catch (error) {
-    fail(error, waiting);
   }
 }
 
@@ -123,7 +107,6 @@ function showAbout() {
 }
 
 function listen() {
-  at("model").addEventListener("change", () => choose(at("model").value));
   at("row").addEventListener("submit", event => { event.preventDefault(); predict(); });
   at("row").addEventListener("reset", event => { event.preventDefault(); form.fill({}); start(words("notYet")); at("fields").querySelector("textarea").focus(); });
   at("row").addEventListener("keydown", event => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); predict(); } });
@@ -132,21 +115,19 @@ function listen() {
     at("answer").classList.add("old");
     at("state").textContent = words("outdated");
   });
-  at("why").querySelector("button").addEventListener("click", explain);
 }
 
 async function open() {
   document.documentElement.lang = LANGUAGE;
   for (const one of document.querySelectorAll("[data-words]")) one.textContent = words(one.dataset.words);
+  let models;
   try {
     ({models} = await asked("/about"));
   } catch (error) {
     return tell(error instanceof Refused ? error.message : String(error));
   }
-  at("model").replaceChildren(...models.map(one => new Option(one.name, one.name)));
-  at("which").hidden = models.length < 2;
   listen();
-  choose(models[0].name);
+  choose(models[0]);
   document.querySelector("main").hidden = false;
 }
 

@@ -11,7 +11,7 @@ from support.cli import InProcess, assert_error
 from support.runs import FinishedRun
 
 import finetune
-from finetune.commands.export import check, exporting
+from finetune.commands.export import exporting, plan
 from finetune.errors import UserError
 from finetune.inference.engine import Engine
 from finetune.inference.exported.export_facts import read_export_facts
@@ -96,17 +96,26 @@ def test_int8_is_smaller_and_says_what_it_changed(
     assert read_export_facts(tmp_path / "small").precision == "fp32"
 
 
+def lose(points: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes every check find that the export lost so many points."""
+    checked = exporting.checked_export
+
+    def worse(*given: Any) -> Any:
+        check, *others = checked(*given)
+        assert check.score is not None
+        return replace(check, score=replace(check.score, difference=-points)), *others
+
+    monkeypatch.setattr(exporting, "checked_export", worse)
+
+
 @pytest.mark.nightly
 def test_int8_that_loses_too_much_is_not_written(
     finished_run: FinishedRun, tmp_path: Path, in_process: InProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    checked = check.checked_export
-    monkeypatch.setattr(
-        exporting, "checked_export", lambda *given, **named: replace(checked(*given, **named), lost=1.24)
-    )
+    lose(1.24, monkeypatch)
     code, _, error = in_process("export", str(finished_run("sentence")), "-o", "small", "--int8", data="")
     assert code == 2
-    assert_error(error, "1.24 points of macro f1", "--tolerance` is 0.5", "--tolerance` 1.3", "no `--int8`")
+    assert_error(error, "1.24 points of macro f1", "--tolerance` is 0.5", "`--int8` out")
     assert not list(tmp_path.iterdir())
 
 
@@ -114,28 +123,10 @@ def test_int8_that_loses_too_much_is_not_written(
 def test_a_loss_of_just_the_tolerance_is_written(
     finished_run: FinishedRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    checked = check.checked_export
     lost = 100 * (0.85 - 0.845)
     assert lost > 0.5
-    monkeypatch.setattr(
-        exporting, "checked_export", lambda *given, **named: replace(checked(*given, **named), lost=lost)
-    )
+    lose(lost, monkeypatch)
     assert finetune.export(finished_run("sentence"), tmp_path / "small", int8=True).facts.tolerance == 0.5
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("lost", [340.0, float("inf")])
-def test_a_loss_beyond_any_tolerance_advises_none(
-    lost: float, finished_run: FinishedRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    checked = check.checked_export
-    monkeypatch.setattr(
-        exporting, "checked_export", lambda *given, **named: replace(checked(*given, **named), lost=lost)
-    )
-    with pytest.raises(UserError) as refused:
-        finetune.export(finished_run("sentence"), tmp_path / "small", int8=True)
-    assert "tolerance" not in str(refused.value.way_out)
-    assert "int8" in str(refused.value.way_out)
 
 
 def test_a_graph_that_computes_something_else_is_not_written(
@@ -193,12 +184,12 @@ def test_force_deletes_nothing_that_is_not_of_an_export(
 def test_what_is_put_there_in_the_meantime_stays(
     finished_run: FinishedRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    checked, folder = check.checked_export, tmp_path / "exported"
+    checked, folder = exporting.checked_export, tmp_path / "exported"
 
-    def meanwhile(*given: Any, **named: Any) -> check.CheckedExport:
+    def meanwhile(*given: Any) -> Any:
         folder.mkdir()
         (folder / "mine.txt").write_text("mine")
-        return checked(*given, **named)
+        return checked(*given)
 
     monkeypatch.setattr(exporting, "checked_export", meanwhile)
     with pytest.raises(UserError, match="not an export"):
@@ -224,11 +215,11 @@ def test_an_export_has_what_prediction_reads_alone(copied_run: FinishedRun, tmp_
 def test_an_undefined_score_of_int8_is_not_good_enough(
     finished_run: FinishedRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    difference, nan = check._difference, float("nan")
-    monkeypatch.setattr(check, "_difference", lambda *given: replace(difference(*given), b=nan))
-    one = check.ChangedAnswer(id="1", text="", run="a", export="b")
-    monkeypatch.setattr(check, "_changed", lambda *_: [one])
-    with pytest.raises(UserError, match=r"macro f1 undefined, and 1 of 8 answers changed"):
+    difference, nan = exporting.difference_of, float("nan")
+    monkeypatch.setattr(exporting, "difference_of", lambda *given, **named: replace(difference(*given, **named), b=nan))
+    one = plan.ChangedAnswer(id="1", text="", run="a", export="b")
+    monkeypatch.setattr(exporting, "_changed", lambda *_: [one])
+    with pytest.raises(UserError, match=r"macro f1 undefined, .* 1 of 8 rows"):
         finetune.export(finished_run("sentence"), tmp_path / "small", int8=True)
     assert finetune.export(finished_run("sentence"), tmp_path / "small", int8=True, tolerance=20).facts.check
 
@@ -266,7 +257,7 @@ def test_settings_that_do_not_fit_are_refused_before_anything_is_loaded(
 def test_a_package_that_is_not_installed_is_named_with_its_extra(
     in_process: InProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("finetune.commands.export.wanted.find_spec", lambda name: None if name == "onnxscript" else 1)
+    monkeypatch.setattr("finetune.commands.export.plan.find_spec", lambda name: None if name == "onnxscript" else 1)
     code, _, error = in_process("export", "no-run", data="")
     assert code == 2
     assert_error(error, "onnxscript", "bert-finetune[export]")

@@ -10,8 +10,6 @@ import torch
 from support.cli import InProcess
 from transformers import AutoModel, AutoModelForCausalLM, AutoTokenizer
 
-from finetune.commands.features import embeddings as vectors
-
 TEXTS = ["the cat sat on a tree", "a dog", "the big red house was not old and the moon saw it"]
 
 
@@ -30,10 +28,7 @@ def hidden(folder: Path, text: str) -> list[np.ndarray]:
         return [layer[0].numpy() for layer in model(**tokens, output_hidden_states=True).hidden_states]
 
 
-def test_vectors_of_texts_are_those_of_transformers(
-    in_process: InProcess, texts: Path, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(vectors, "SEQUENCES_AT_ONCE", 5)  # so that there are several parts
+def test_vectors_of_texts_are_those_of_transformers(in_process: InProcess, texts: Path, tiny_bert: Path) -> None:
     common = ["features", str(tiny_bert), "texts.csv"]
     code, out, err = in_process(*common, "--pool", "mean", "-o", "mean.npz", data=texts)
     assert code == 0, err
@@ -90,10 +85,9 @@ def test_mistakes_are_named(in_process: InProcess, texts: Path, tiny_bert: Path)
 
 @pytest.mark.parametrize("pool", ["mean", "cls"])
 def test_a_file_has_one_vector_for_each_row_in_its_order(
-    in_process: InProcess, tmp_path: Path, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch, pool: str
+    in_process: InProcess, tmp_path: Path, tiny_bert: Path, pool: str
 ) -> None:
     """Without labels, with a long text, with an empty one and with rows that a run would hold out as dev."""
-    monkeypatch.setattr(vectors, "SEQUENCES_AT_ONCE", 3)  # so that windows of one text are in two parts
     rows = ["the cat sat", "", *TEXTS * 8, "the moon saw a big red house " * 6, "a dog"]
     (tmp_path / "rows.csv").write_text("text,stars\n" + "".join(f"{row},5\n" for row in rows))
     common = ["features", str(tiny_bert), "rows.csv", "max_length=20", "--pool", pool]
@@ -110,14 +104,12 @@ def test_a_file_has_one_vector_for_each_row_in_its_order(
         assert np.allclose(found["vectors"][row], last.mean(0) if pool == "mean" else last[0], atol=1e-5)
     assert in_process(*common, "-o", "rows.parquet", data=tmp_path)[0] == 0
     assert pq.read_table(tmp_path / "rows.parquet").num_rows == len(rows)
-
-
-def test_windows_of_a_long_text_are_averaged_by_tokens() -> None:
-    parts = [
-        vectors.Vectors(id="1", tokens=["a"] * 3, vectors=np.array([[1.0, 0.0]])),
-        vectors.Vectors(id="1", tokens=["b"], vectors=np.array([[5.0, 8.0]])),
-    ]
-    assert vectors._together(parts, "mean").vectors.tolist() == [[2.0, 2.0]]
+    if pool == "mean":  # of the windows of the long text, by their tokens
+        assert in_process(*common[:-1], "none", "-o", "tokens.npz", data=tmp_path)[0] == 0
+        tokens = np.load(tmp_path / "tokens.npz")
+        begin, end = tokens["starts"][-3:-1]
+        assert end - begin > 20
+        assert np.allclose(found["vectors"][-2], tokens["vectors"][begin:end].mean(0), atol=1e-5)
 
 
 def test_a_run_is_a_model_by_its_id_and_by_its_data(in_process: InProcess, texts: Path, tiny_bert: Path) -> None:

@@ -12,7 +12,6 @@ from support.cli import InProcess, assert_error
 from support.runs import FinishedRun, as_csv, as_json_lines
 
 import finetune
-from finetune.commands.label_next.next_rows import BestRows
 from finetune.data.source import source_of
 from finetune.runs.record_files import load_record
 from finetune.task_types.own_data import own_task
@@ -59,10 +58,9 @@ def asked(in_process: InProcess, finished_run: FinishedRun, tmp_path: Path) -> A
 @pytest.mark.parametrize("kind", [k if k in FAST else pytest.param(k, marks=pytest.mark.slow) for k in POOLS])
 def test_what_is_written_is_read_as_the_same_task_once_it_is_labelled(asked: Any, tmp_path: Path, kind: str) -> None:
     found = asked(kind, "--rows", "10", "-o", "next.jsonl")
-    assert (found["chosen"], found["random"]) == (10, 1)
+    assert found["chosen"] == 10
     rows = [json.loads(line) for line in (tmp_path / "next.jsonl").read_text().splitlines()]
-    assert {row["chosen"] for row in rows} == {"unsure", "random"}
-    sure = [row["certainty"] for row in rows if row["chosen"] == "unsure" and row["certainty"] is not None]
+    sure = [row["certainty"] for row in rows if row["certainty"] is not None]
     assert sure == sorted(sure)
     (name,) = (name for name in rows[0] if name.startswith("suggested "))
     label = found["settings"]["label"]
@@ -81,22 +79,12 @@ def write_pool(folder: Path, *texts: str, column: str = "review") -> None:
 def test_rows_that_the_run_read_are_left_out_and_fewer_are_noted(asked: Any, tmp_path: Path) -> None:
     write_pool(tmp_path, "dogs ran", "Dogs  ran", "cats slept")
     found = asked("sentence", "--rows", "10")
-    assert [found[name] for name in ("rows", "known", "chosen", "random")] == [5, 2, 2, 1]
+    assert [found[name] for name in ("rows", "known", "chosen")] == [5, 2, 2]
     assert any("only 2 rows of the 10" in note for note in found["notes"])
     with (tmp_path / "next.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
-    assert list(rows[0]) == ["review", "mark", "suggested mark", "chosen", "certainty", "note"]
+    assert list(rows[0]) == ["review", "mark", "suggested mark", "certainty", "note"]
     assert all(row["mark"] == "" and row["suggested mark"] in ("good", "bad") for row in rows)
-
-
-def test_the_best_rows_are_kept_once_a_text_and_in_any_order() -> None:
-    best, numbers = BestRows(5), [*range(50)] * 3
-    for number in [*numbers[::7], *numbers]:
-        best.add(float(number), number * 31, {"n": number})
-    assert sorted(row["n"] for _, _, row in best.heap) == [45, 46, 47, 48, 49]
-    none = BestRows(0)
-    none.add(1.0, 1, {})
-    assert none.heap == []
 
 
 def test_python_gives_the_rows_of_the_command_in_memory(
@@ -108,10 +96,10 @@ def test_python_gives_the_rows_of_the_command_in_memory(
     assert found.path is None and found.frame is not None
     assert {**typed, "path": None} == found.facts()
     written = pd.read_csv(tmp_path / "next.csv", keep_default_na=False)
-    names = ["review", "mark", "suggested mark", "chosen"]
+    names = ["review", "mark", "suggested mark"]
     assert found.frame[names].fillna("").values.tolist() == written[names].values.tolist()
     assert capsys.readouterr() == ("", "")
-    for wrong, words in (({"rows": 0}, "rows is 0"), ({"random": 2}, "random is 2"), ({"text": "other"}, "'other'")):
+    for wrong, words in (({"rows": 0}, "rows is 0"), ({"text": "other"}, "'other'")):
         with pytest.raises(finetune.UserError, match=words):
             finetune.label_next(reviews, pool, **wrong)
 
@@ -124,6 +112,7 @@ def test_python_gives_the_rows_of_the_command_in_memory(
         (("a",), "review", ("-o", "pool.csv"), ["pool.csv", "overwrite"]),
         (("a",), "review", ("more.csv",), ["'more.csv'"]),
         (("a",), "review", ("--to", "doccano"), ["--to", "taken out"]),
+        (("a",), "review", ("--random", "1"), ["--random", "taken out"]),
     ],
 )
 def test_what_cannot_be_done_is_one_line(

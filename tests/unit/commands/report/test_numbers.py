@@ -13,10 +13,8 @@ from sklearn.metrics import (
 from sklearn.metrics import log_loss as their_log_loss
 
 from finetune.analysis.limits import about_classes
-from finetune.commands.report.blocks import Block, TableBlock
-from finetune.commands.report.calibration import calibration_block
-from finetune.commands.report.classes import class_block
-from finetune.commands.report.run_files import SplitView
+from finetune.commands.report.content import Block, SplitView
+from finetune.commands.report.split import calibration_block, class_block
 from finetune.metrics.calibration import brier, log_loss
 from finetune.task_types.types import view_of
 
@@ -26,7 +24,7 @@ NAMES = ["a", "b", "c", "never"]
 def split_of(lines: Sequence[dict[str, Any]], labels: Sequence[str]) -> SplitView:
     view = view_of(lines, labels)
     assert view is not None
-    return SplitView(view=view, section="dev", budget=0)
+    return SplitView(view=view, section="dev")
 
 
 def classified(names: Sequence[str], rows: int = 300) -> list[dict[str, Any]]:
@@ -59,10 +57,10 @@ def labelled(rows: int = 300) -> list[dict[str, Any]]:
     return lines
 
 
-def table(blocks: Sequence[Block]) -> TableBlock:
+def table(blocks: Sequence[Block]) -> Block:
     (block,) = blocks
-    assert block.table is not None
-    return block.table
+    assert block.cells
+    return block
 
 
 def numbers(cells: Sequence[str]) -> list[float]:
@@ -75,7 +73,7 @@ def test_classes_and_averages_are_those_of_a_classification_report() -> None:
     expected: Any = classification_report(gold, answers, output_dict=True, zero_division=0)
     found = table(list(class_block(split_of(lines, NAMES))))
     assert found.columns == ["class", "support", "f1", "precision", "recall", "predicted"]
-    for row in [*found.rows, *found.foot]:
+    for row in [*found.cells, *found.foot]:
         name = row[0].replace("average", "avg")
         support, f1, precision, recall, predicted = numbers(row[1:])
         theirs = expected[name]
@@ -85,7 +83,7 @@ def test_classes_and_averages_are_those_of_a_classification_report() -> None:
         )
         if name in NAMES:
             assert predicted == answers.count(name)
-    assert [row[0] for row in found.rows] == NAMES  # the most frequent first
+    assert [row[0] for row in found.cells] == NAMES  # the most frequent first
 
 
 def test_labels_of_several_have_the_same_averages() -> None:
@@ -139,7 +137,7 @@ def test_accuracy_is_given_by_confidence() -> None:
     lines = classified(NAMES)
     confidence = np.array([max(line["probabilities"]) for line in lines])
     right = np.array([line["gold"] == line["prediction"] for line in lines])
-    rows = table(list(calibration_block(split_of(lines, NAMES)))).rows
+    rows = table(list(calibration_block(split_of(lines, NAMES)))).cells
     assert [row[0].split()[0] for row in rows] == ["50", "70", "90", "95"]
     for row, least in zip(rows, (0.5, 0.7, 0.9, 0.95), strict=True):
         kept = confidence >= least

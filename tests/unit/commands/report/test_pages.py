@@ -33,7 +33,7 @@ def test_classes_have_the_scores_of_the_record(shapes: dict[str, Path]) -> None:
 
 
 def test_every_shape_has_a_page(shapes: dict[str, Path], tmp_path: Path) -> None:
-    cards = {"Scores on dev", "Loss", "Settings", "Facts", "Limits and notes", "How to use this model", "Rows"}
+    cards = {"Scores on dev", "Loss and score", "Settings and facts", "Limits and notes", "Rows"}
     for folder in shapes.values():
         found, view = read(report(tmp_path, folder)), view_of(_read(folder))
         assert view is not None
@@ -45,7 +45,8 @@ def test_every_shape_has_a_page(shapes: dict[str, Path], tmp_path: Path) -> None
             assert title in found.text, (folder, title)
         assert found.data[0]["total"] == len(found.data[0]["rows"]) == len(view.lines)
         assert ("which has the least log loss on" in found.text) == view.softmax
-        assert found.tags.count("svg") >= 4
+        charts = sum(f"\n{title}\n" in found.text for title in ("Loss and score", "Calibration", "Predicted vs. true"))
+        assert found.tags.count("svg") == charts > 0
 
 
 def test_a_page_is_in_the_order_of_a_reader(shapes: dict[str, Path], tmp_path: Path) -> None:
@@ -55,9 +56,9 @@ def test_a_page_is_in_the_order_of_a_reader(shapes: dict[str, Path], tmp_path: P
     assert titles[:5] == ["Scores on dev", "Rows", "Confusion", "By class", "Calibration"]
     assert page.index('class="verdict"') < page.index('class="score"') < page.index("<h3>Scores on dev</h3>")
     folded = [page.index(summary) for summary in re.findall(r"<details><summary><h2.*?>", page)]
-    assert len(folded) == 2
-    assert page.index("<h3>Calibration</h3>") < folded[0] < page.index("<h3>Coverage and accuracy</h3>") < folded[1]
-    assert folded[1] < min(page.index(f"<h3>{title}</h3>") for title in ("Loss", "Settings", "How to use this model"))
+    assert len(folded) == 1
+    assert page.index("<h3>Calibration</h3>") < folded[0]
+    assert folded[0] < min(page.index(f"<h3>{title}</h3>") for title in ("Loss and score", "Settings and facts"))
 
 
 def test_headings_tables_and_controls_are_those_that_screen_readers_read(page: Path) -> None:
@@ -77,7 +78,7 @@ def test_every_chart_says_in_words_what_it_shows(page: Path) -> None:
     read(text)
     charts = re.findall(r"<svg [^>]*>(?:<title>.*?</title>)?", text)
     assert all('role="img" aria-label="' in chart and "<title>" in chart for chart in charts)
-    assert len(charts) > 30
+    assert len(charts) > 20
     assert not re.search(r"<svg[^§]*?(fill|stroke)[=:] ?\"?#", text[text.index("<body>") :])  # colours are the page's
 
 
@@ -97,7 +98,7 @@ def test_several_seeds_are_one_group(tmp_path: Path) -> None:
 def test_the_same_run_is_shown_once(shapes: dict[str, Path], tmp_path: Path) -> None:
     folder = shapes["toy-cats"]
     page = report(tmp_path, folder, folder.name, "toy-cats", out=folder.parents[1])
-    assert page.count("<h3>Facts</h3>") == 1
+    assert page.count("<h3>Settings and facts</h3>") == 1
 
 
 def test_markup_in_data_stays_text(tmp_path: Path) -> None:

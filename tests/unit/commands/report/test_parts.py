@@ -9,19 +9,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import beta
 from support.records import made_record, save_predictions
-from support.reports import facts_of, read, report, saved_run
+from support.reports import facts_of
 from support.toys import cat_rows, cat_task, labelled_shapes
 
 from finetune.analysis.label_errors import beliefs, suspects
 from finetune.analysis.temperature import Temperature, temperature_of
-from finetune.commands.report.calibration import temperature_words
-from finetune.commands.report.rows import row_order
-from finetune.commands.report.run_files import read_losses
+from finetune.commands.report.content import SplitView, read_losses
+from finetune.commands.report.split import calibration_block, rows_block
 from finetune.data.source import Source
 from finetune.runs.recipe_diff import settings_of
-from finetune.task_types import SentenceRow
 from finetune.task_types.marked_text import Segment, cut, entities, spans
 from finetune.task_types.parts import Answer
 from finetune.task_types.span.answers import SpanAnswer
@@ -120,7 +117,8 @@ def test_errors_of_a_model_that_is_too_sure_are_no_label_errors(tmp_path: Path) 
     view = lines_of(cat_task(rows), answers, tmp_path)
     assert suspects(view, None).sum() == 20
     assert not suspects(view, temperature_of(view)).any()
-    assert not row_order(view, temperature_of(view)).suspected.any()
+    (block,) = rows_block(SplitView(view=view, section="dev", budget=10**6, temperature=temperature_of(view)))
+    assert block.filters is not None and block.filters["suspects"] == 0
 
 
 def test_labels_are_believed_less_than_others_of_their_class(tmp_path: Path) -> None:
@@ -152,16 +150,30 @@ def test_rows_are_ordered_by_error_then_doubt_then_confidence(tmp_path: Path) ->
     for index, p in wrong.items():
         other = {"yes": "no", "no": "yes"}[rows[index].gold]
         answers[index] = Answer(value=other, probabilities=[1 - p, p] if other == "yes" else [p, 1 - p])
-    found = row_order(lines_of(cat_task(rows), answers, tmp_path))
-    assert found.order[:2].tolist() == [9, 3]
-    assert found.suspected.nonzero()[0].tolist() == [9]
-    assert found.doubt is not None
-    assert found.doubt[9] == 0
-    right = found.order[2:]
-    assert found.least[right[:18]].all() and not found.least[right[18:]].any()
-    assert np.isfinite(found.chances).tolist() == found.least.tolist()
+    (block,) = rows_block(SplitView(view=lines_of(cat_task(rows), answers, tmp_path), section="dev", budget=10**6))
+    assert block.filters is not None
+    shown = block.filters["data"]["rows"]
+    assert [row[0] for row in shown[:2]] == [9, 3] and len(shown) == 64
+    assert [row[0] for row in shown if row[11]] == [9]
+    assert shown[0][12] == 0
+    right = shown[2:]
+    assert [row[12] < 20 for row in right] == [True] * 18 + [False] * 44
+    assert [any("probability of the label" in fact for fact in row[7]) for row in shown] == [True] * 20 + [False] * 44
     for part in (right[:18], right[18:]):
-        assert (np.diff(found.certainty[part]) <= 0).all()
+        assert (np.diff([row[5] for row in part]) <= 0).all()
+
+
+def test_the_error_at_the_temperature_is_that_of_scaled_probabilities(tmp_path: Path) -> None:
+    """Half of the rows are right, all with 90 %: at a very high temperature the confidence is 50 %."""
+    rows = cat_rows(64)
+    other = {"yes": "no", "no": "yes"}
+    values = [other[str(row.gold)] if number % 2 else str(row.gold) for number, row in enumerate(rows)]
+    answers = [Answer(value=name, probabilities=[0.1, 0.9] if name == "yes" else [0.9, 0.1]) for name in values]
+    view = lines_of(cat_task(rows), answers, tmp_path)
+    split = SplitView(view=view, section="dev", temperature=Temperature(value=1e6, fitted_on="dev"))
+    (block,) = calibration_block(split)
+    assert "(ECE) 40.0 points over 64 rows" in block.note
+    assert "At the temperature 1000000.00, which has the least log loss on dev, 0.0." in block.note
 
 
 def test_a_word_and_a_label_of_several_are_believed_each(tmp_path: Path) -> None:
@@ -195,32 +207,3 @@ def test_every_shape_knows_its_view(tmp_path: Path) -> None:
     assert view_of([]) is None
     assert view_of([{"id": "1", "gold": None, "prediction": None}]) is None
     assert view_of([{"id": "1", "gold": 1, "prediction": 1, "shape": "of its own"}]) is None
-
-
-def test_a_temperature_that_does_not_lower_the_error_is_not_offered() -> None:
-    fitted = Temperature(value=1.47, fitted_on="these rows")
-    assert temperature_words(fitted, 0.056, 0.044).startswith(
-        " With the temperature 1.47, which has the least log loss"
-    )
-    assert "does not lower it (5.6), so that predictions are best left without" in temperature_words(
-        fitted, 0.044, 0.056
-    )
-
-
-def test_the_coverage_block_promises_what_an_exact_bound_allows(tmp_path: Path) -> None:
-    """160 confident rows are right and the 40 others wrong, so that each risk has one exact answer."""
-    rows = [SentenceRow(id=str(i), text="the cat", gold="yes") for i in range(200)]
-    sure = np.linspace(0.95, 0.55, 200).tolist()
-    answers = [
-        Answer(value="yes", probabilities=[1 - p, p]) if i < 160 else Answer(value="no", probabilities=[p, 1 - p])
-        for i, p in enumerate(sure)
-    ]
-    text = read(report(tmp_path, saved_run(tmp_path, cat_task(rows), rows, answers))).text
-    assert "of all 200, 80.0 %" in text
-    promised = text[text.index("Coverage and accuracy") :]
-    promised = promised[promised.index("wrong of them, %") :]
-    for risk in (0.02, 0.05, 0.1):
-        wrong = max(k for k in range(40) if beta.ppf(0.95, k + 1, 160) <= risk)  # of 160 + k rows
-        shown = [f"{100 * risk:g} %", f"{sure[159 + wrong]:.3f}", f"{(160 + wrong) / 2:.1f}"]
-        assert "".join([*shown, f"{100 * wrong / (160 + wrong):.1f}"]) in promised.replace("\u00a0", " ").split("\n")
-    assert "\n1\u00a0%" not in promised  # none of 160 is wrong, which bounds the risk by 1.9 % alone

@@ -5,17 +5,21 @@ import hashlib
 import re
 from dataclasses import replace
 from importlib.resources import files
+from pathlib import Path
 
 import pytest
 from support.runs import FinishedRun
 
-from finetune.commands.serve.loading import load_one, served_name
-from finetune.commands.serve.page.build import SCRIPTS, served_page
-from finetune.commands.serve.page.facts import page_facts
+from finetune.commands.serve.model import ServedModel, load_served
+from finetune.commands.serve.page import SCRIPTS, served_page
 from finetune.inference.model_source import ModelSource
 
 PACKAGE = "finetune.commands.serve.page"
 HANGUL = re.compile("[가-힣]")
+
+
+def served(run: Path) -> ServedModel:
+    return load_served(ModelSource(model=str(run)))
 
 
 def text_of(name: str) -> str:
@@ -30,17 +34,17 @@ def table_of(language: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("tag", ["style", 'script type="module"'])
 def test_its_policy_allows_this_style_and_script_alone(tag: str) -> None:
-    page = served_page()
-    (text,) = re.findall(rf"<{tag}>(.*?)</{tag.split()[0]}>", page.html, re.DOTALL)
+    html, policy = served_page()
+    (text,) = re.findall(rf"<{tag}>(.*?)</{tag.split()[0]}>", html, re.DOTALL)
     digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-    assert f"{tag.split()[0]}-src 'sha256-{digest}'" in page.policy
-    assert page.policy.startswith("default-src 'none'; ")
-    assert "unsafe" not in page.policy
-    assert page.policy.removesuffix("; frame-ancestors 'none'") in page.html
+    assert f"{tag.split()[0]}-src 'sha256-{digest}'" in policy
+    assert policy.startswith("default-src 'none'; ")
+    assert "unsafe" not in policy
+    assert policy.removesuffix("; frame-ancestors 'none'") in html
 
 
 def test_it_names_no_other_place_and_writes_no_markup() -> None:
-    html = served_page().html
+    html, _ = served_page()
     assert re.findall(r"https?:|//\w+\.\w+/|@import|url\(", html) == []
     assert re.findall(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|new Function", html) == []
     assert re.findall(r"\son\w+=|\sstyle=", html) == []
@@ -48,7 +52,7 @@ def test_it_names_no_other_place_and_writes_no_markup() -> None:
 
 def test_every_text_is_there_in_both_languages_and_used() -> None:
     english, korean = table_of("en"), table_of("ko")
-    assert len(english) > 60
+    assert len(english) > 50
     assert english.keys() == korean.keys()
     for name, text in english.items():
         assert sorted(re.findall(r"\{\d\}", text)) == sorted(re.findall(r"\{\d\}", korean[name])), name
@@ -61,32 +65,26 @@ def test_every_text_is_there_in_both_languages_and_used() -> None:
 
 def test_how_sure_it_was_right_to_be_is_that_of_the_dev_rows(finished_run: FinishedRun) -> None:
     """Of probabilities with another temperature it is unknown, and not shown."""
-    model = load_one(ModelSource(model=str(finished_run("sentence"))), "reviews")
-    (found,) = page_facts(model)["calibration"]
+    model = served(finished_run("sentence"))
+    (found,) = model.about(examples=False)["calibration"]
     assert (found["count"], found["accuracy"]) == (8, 1.0)
     assert 0 < found["high"] - found["low"] < 0.11
     other = replace(model, predictor=replace(model.predictor, temperature=2.0))
-    assert page_facts(other)["calibration"] == []
+    assert other.about(examples=False)["calibration"] == []
 
 
 def test_thresholds_are_those_of_the_model(finished_run: FinishedRun) -> None:
-    model = load_one(ModelSource(model=str(finished_run("multilabel"))), "many")
-    facts = page_facts(model)
+    model = served(finished_run("multilabel"))
+    facts = model.about(examples=False)
     assert facts["options"]["thresholds"] == list(model.predictor.task.thresholds)  # type: ignore[attr-defined]
     assert facts["contexts"] == 1
 
 
 @pytest.mark.parametrize(("kind", "first"), [("choice", 1), ("choice by letter", 1), ("sentence", 1)])
 def test_choices_are_counted_as_predictions_count_them(finished_run: FinishedRun, kind: str, first: int) -> None:
-    model = load_one(ModelSource(model=str(finished_run(kind))), "ends")
-    assert page_facts(model)["first_choice"] == first
+    model = served(finished_run(kind))
+    assert model.about(examples=False)["first_choice"] == first
     if kind == "choice":
         task = replace(model.predictor.task, counted_from=0)  # type: ignore[type-var]
-        assert page_facts(replace(model, predictor=replace(model.predictor, task=task)))["first_choice"] == 0
+        assert replace(model, predictor=replace(model.predictor, task=task)).about(examples=False)["first_choice"] == 0
         assert "place + (model.first_choice ?? 1)" in text_of("forms.js")
-
-
-def test_a_model_is_not_called_as_a_path_of_the_server() -> None:
-    assert [served_name(name) for name in ("predict", "explain", "predictions")] == [
-        *("predict-model", "explain-model", "predictions"),
-    ]  # fmt: skip

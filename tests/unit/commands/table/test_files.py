@@ -1,38 +1,33 @@
-"""Tables of results as files and on the screen: Markdown, CSV, HTML, and the kept files."""
+"""Tables of results as files and on the screen: Markdown and CSV."""
 
 import csv
 import io
-import warnings
 from pathlib import Path
 
-import pytest
 from support.cli import Finetune, assert_error
-from support.paths import ROOT
 from support.records import BASE, run
 
 from finetune.analysis.form import markdown_table
+from finetune.commands.table.api import ResultTable
 from finetune.commands.table.declaration import PaperTable, load_table
-from finetune.commands.table.files import as_csv, as_markdown
-from finetune.commands.table.forms import runs_form
 from finetune.commands.table.lines import lines_of
-from finetune.runs.record_files import DamagedRecord, all_records
 
 MRPC = PaperTable.model_validate({"title": "T", "row": [{"name": "MRPC", "task": "mrpc", "metric": "accuracy"}]})
 
 
 def test_formats_hold_the_same_and_escape(tmp_path: Path) -> None:
     records = [run(0.8612, seed=1, test=0.7), run(0.8712, seed=2, test=0.8), run(0.9, model="a|b<c>")]
-    lines = lines_of(MRPC, records)
-    markdown = as_markdown("mine", runs_form(MRPC, lines))
+    form = ResultTable(name="mine", table=MRPC, lines=lines_of(MRPC, records)).form()
+    markdown = form.markdown("")
     assert "| 2 | 0 | 86.6 ± 0.7 | 80.3 to 93.0 |" in markdown
     assert "a\\|b<c>" in markdown
-    assert "finetune table mine -o results/tables/mine.md" in markdown
     assert "[1] Devlin et al. 2019, Table 5 (BERT-BASE)" in markdown
     assert "no run" in markdown
     assert f"- MRPC, {BASE}: defaults; runs 1, 2\n- MRPC, a|b<c>: defaults; run 1\n" in markdown
-    table = list(csv.DictReader(io.StringIO(as_csv(lines))))
+    table = list(csv.DictReader(io.StringIO(form.csv)))
     assert table[0]["run_ids"] == "1; 2"
-    first = csv.DictReader(io.StringIO(as_csv(lines_of(load_table("table-1"), []))))
+    table_1 = load_table("table-1")
+    first = ResultTable(name="table-1", table=table_1, lines=lines_of(table_1, [])).form().numbers
     (mrpc,) = [line for line in first if line["row"] == "MRPC" and line["model"] == BASE]
     given = mrpc["published_test"], mrpc["published_server"], mrpc["sources"]
     assert given == ("", "88.90", "Devlin et al. 2019, Table 1 (BERT-BASE)")
@@ -76,15 +71,6 @@ def test_the_command(here: Finetune, tmp_path: Path) -> None:
     assert warned.startswith("warning: ")
     assert "2/record.json" in warned
     assert "table-7" in here("table").stdout
-
-
-@pytest.mark.parametrize("file", sorted((ROOT / "results" / "tables").glob("*.md")), ids=lambda file: file.stem)
-def test_the_kept_tables_are_what_the_records_give(file: Path) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", DamagedRecord)
-        records = all_records(ROOT / "results")
-    table = load_table(file.stem)
-    assert file.read_text(encoding="utf-8") == as_markdown(file.stem, runs_form(table, lines_of(table, records)))
 
 
 def test_a_markdown_table_keeps_pipes_in_their_cells() -> None:

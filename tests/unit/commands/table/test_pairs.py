@@ -1,5 +1,6 @@
 """Tables of a recipe: which runs are those of its rows, and what is compared with the first."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,12 +10,12 @@ from support.records import made_record
 from finetune.commands.table.api import table
 from finetune.commands.table.declaration import PaperTable, load_table, table_files
 from finetune.commands.table.forms import paired_form
-from finetune.commands.table.lines import TableLine
-from finetune.commands.table.pairs import PlannedPoint, missing, paired_lines, point_of_recipe
+from finetune.commands.table.lines import TableLine, paired_lines
 from finetune.runs.lineage import Lineage
 from finetune.runs.recipe import Recipe
 from finetune.runs.record import RunRecord
-from finetune.runs.toml import flat
+from finetune.task_types.registry import available
+from finetune.task_types.resolved_run import ResolvedRun
 
 TABLE = PaperTable.model_validate(
     {
@@ -34,17 +35,19 @@ TABLE = PaperTable.model_validate(
 OBJECTIVES = {"first": "mlm", "first objective=ltr": "ltr"}
 
 
-def first_recipe(model: str) -> Recipe:
-    return Recipe(task="corpus", model="new:2x128", seed=9, options={"objective": OBJECTIVES[model]})
+def first_recipe(model: str, seed: int) -> Recipe:
+    return Recipe(task="corpus", model="new:2x128", seed=seed, options={"objective": OBJECTIVES[model]})
 
 
 def recipe(model: str, seed: int) -> Recipe:
     return Recipe(task="mrpc", model=model, seed=seed, limit=100)
 
 
-def planned(model: str, seed: int) -> PlannedPoint:
-    first, own = point_of_recipe(first_recipe(model), "corpus", None), recipe(model, seed)
-    return PlannedPoint(settings=flat(own.model_dump()), seed=seed, point=point_of_recipe(own, "mrpc", first))
+def planned(model: str, seed: int) -> ResolvedRun:
+    task = available()["mrpc"]
+    corpus = replace(task, name="corpus")
+    first = ResolvedRun(name="first", recipe=first_recipe(model, seed), default=corpus, task=corpus)
+    return ResolvedRun(name="small", recipe=recipe(model, seed), default=task, task=task, first=first)
 
 
 PLAN = [planned(model, seed) for seed in (1, 2, 3) for model in OBJECTIVES]
@@ -131,9 +134,8 @@ def test_other_runs_are_not_those_of_the_recipe() -> None:
     assert lines_of(ours[0], apart)[1].difference is None
 
 
-def test_what_is_missing_is_counted_and_shown() -> None:
+def test_runs_that_are_missing_are_counted() -> None:
     lines = lines_of(record("first", 1, 0.5))
-    assert missing(lines, "small") == "11 of 12 runs are missing: finetune run small"
     rows = paired_form(TABLE, lines).rows
     assert [row[2] for row in rows] == ["1 of 3", "0 of 3", "0 of 3", "0 of 3"]
     assert rows[2][-1] == "4.68"
@@ -149,7 +151,7 @@ def test_every_system_of_a_shipped_table_has_runs_in_its_recipe_or_scores_in_the
     assert list(mine) == [system.name for system in found.table.system]
     assert all(one.planned > 0 or one.paper is not None for one in found.lines)
     ours = [one for one in found.lines if one.planned]
-    rows = {one.name for one in ours}
+    rows = {one.row.name for one in ours}
     assert len(ours) == len(rows) * len({one.model for one in ours}), "a system lacks a score that others have"
     assert "are missing: finetune run " in found.note
     if name.startswith("table-"):

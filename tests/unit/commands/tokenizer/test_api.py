@@ -10,7 +10,7 @@ from transformers import AutoModel, AutoTokenizer
 
 import finetune
 from finetune.commands.tokenizer.api import ABOUT
-from finetune.data.documents import Documents, split_documents
+from finetune.data.documents import read_documents, split_documents
 
 DOCUMENTS = [f"the cat sat on mat {n} .\nthe dograt ran and the dograt sat" for n in range(60)]
 
@@ -35,7 +35,7 @@ def test_a_vocabulary_is_trained_and_compared(corpus: Path, tmp_path: Path, mini
     assert list(frame.index) == ["trained", "minilm"]
     assert list(frame["tokens"]) == [60, 30_522]
     assert (frame["tokens per word"] >= 1).all() and (frame["unknown tokens"] <= 0.2).all()
-    tokenizer, held_out = AutoTokenizer.from_pretrained(tmp_path / "new"), split_documents(Documents(corpus))[1]
+    tokenizer, held_out = AutoTokenizer.from_pretrained(tmp_path / "new"), split_documents(read_documents(corpus))[1]
     tokens = sum(len(tokenizer.tokenize(document.text)) for document in held_out)
     assert frame["bytes per token"]["trained"] == sum(len(document.text) for document in held_out) / tokens
     assert "60 tokens" in repr(found)

@@ -9,9 +9,8 @@ import transformers
 from support.runs import as_csv, trained_run
 
 from finetune.commands.view.encoder import loaded_encoder
-from finetune.commands.view.look import encode_text, look
-from finetune.commands.view.sentences import built_in_words, sentences_of
-from finetune.commands.view.word_vectors import word_vectors
+from finetune.commands.view.look import look
+from finetune.commands.view.word_vectors import built_in_words, sentences_of, word_vectors
 from finetune.errors import UserError
 from finetune.models import layer_mix
 from finetune.models.loading import load_encoder
@@ -29,7 +28,7 @@ def test_attention_is_those_of_transformers(tiny_encoder: Path) -> None:
             look(encoder, PAIR, "bank", BANK)
         return
     inside = look(encoder, PAIR, "bank", BANK)
-    inputs = encode_text(encoder, PAIR)
+    inputs = encoder.encode(PAIR)
     assert inputs["input_ids"][0].tolist() == tokenizer(*PAIR)["input_ids"]
     with torch.no_grad():
         theirs = model(**inputs, output_attentions=True, output_hidden_states=True)
@@ -39,7 +38,7 @@ def test_attention_is_those_of_transformers(tiny_encoder: Path) -> None:
 
 def test_word_vectors_are_hidden_states_of_transformers(tiny_encoder: Path) -> None:
     encoder = loaded_encoder(str(tiny_encoder), out=Path("results"))
-    found = word_vectors(encoder.model, encoder.tokenizer, "bank", BANK)
+    found = word_vectors(encoder, "bank", BANK)
     sentence = BANK[1]
     encoded = encoder.tokenizer(sentence.text, return_tensors="pt", return_token_type_ids=False)
     word = {
@@ -82,9 +81,9 @@ def test_the_encoder_of_a_model_in_our_own_format_is_read(
 def test_too_long_and_empty_texts(tiny_bert: Path) -> None:
     encoder = loaded_encoder(str(tiny_bert), out=Path("results"))
     with pytest.raises(UserError, match="64"):
-        encode_text(encoder, ["the cat " * 40])
+        encoder.encode(["the cat " * 40])
     with pytest.raises(UserError, match="empty"):
-        encode_text(encoder, [" "])
+        encoder.encode([" "])
 
 
 def test_sentences_of_a_file(tmp_path: Path) -> None:
@@ -118,6 +117,6 @@ def test_minilm_has_the_meanings_of_a_word_in_two_places(word: str, minilm: Path
     found = look(loaded_encoder(str(minilm), out=Path("results")), PAIR, word, sentences_of(word, None)).word
     meanings = [one.meaning for one in found.sentences]
     stages = [project(vectors, meanings) for vectors in (found.context_free, *found.layers)]
-    assert np.abs(stages[0].points).max() == 0
-    assert stages[-1].neighbours >= 0.9
-    assert max(stage.silhouette or 0 for stage in stages) > 0.5
+    assert np.abs(stages[0]["points"]).max() == 0
+    assert stages[-1]["neighbours"] >= 0.9
+    assert max(stage["silhouette"] or 0 for stage in stages) > 0.5

@@ -8,42 +8,34 @@ from importlib.resources import files
 import numpy as np
 import pytest
 
-from finetune.commands.view.page import LANGUAGES, SCRIPTS, captions, cosines, project, render_view, require_language
-from finetune.commands.view.parts import (
-    BeforeTraining,
-    Guess,
-    HeadWeights,
-    HiddenWords,
-    Inside,
-    MarkedSentence,
-    StartCompared,
-    TokenInputs,
-    WordVectors,
-)
+from finetune.commands.view.look import HeadWeights, Inside, TokenInputs
+from finetune.commands.view.page import LANGUAGES, SCRIPTS, captions, project, render_view, require_language
+from finetune.commands.view.word_vectors import MarkedSentence, WordVectors
 from finetune.errors import UserError
 
-BUILT = ("title-", "hidden-", "before-")  # names that the template puts together
+BUILT = ("title-",)  # names that the template puts together
 
 
 def test_projection_is_that_of_scikit_learn() -> None:
     from sklearn.decomposition import PCA
     from sklearn.metrics import silhouette_score
+    from sklearn.metrics.pairwise import cosine_similarity
 
     generator = np.random.default_rng(0)
     meanings = ["a"] * 6 + ["b"] * 8 + ["c"] * 5
     vectors = generator.normal(size=(19, 7)) + np.repeat([[0.0], [2.0], [-2.0]], [6, 8, 5], axis=0)
     found, theirs = project(vectors, meanings), PCA(2).fit(vectors)
-    assert np.abs(found.points) == pytest.approx(np.abs(theirs.transform(vectors)), abs=1e-9)
-    assert found.explained == pytest.approx(theirs.explained_variance_ratio_)
-    assert found.silhouette == pytest.approx(silhouette_score(vectors, meanings, metric="cosine"))
-    close = cosines(vectors) - 9 * np.eye(19)
+    assert np.abs(found["points"]) == pytest.approx(np.abs(theirs.transform(vectors)), abs=1e-9)
+    assert found["explained"] == pytest.approx(theirs.explained_variance_ratio_)
+    assert found["silhouette"] == pytest.approx(silhouette_score(vectors, meanings, metric="cosine"))
+    close = cosine_similarity(vectors) - 9 * np.eye(19)
     same = [meanings[row.argmax()] == mine for row, mine in zip(close, meanings, strict=True)]
-    assert found.neighbours == pytest.approx(np.mean(same))
+    assert found["neighbours"] == pytest.approx(np.mean(same))
 
 
 def test_equal_vectors_are_one_point_and_one_meaning_is_not_apart() -> None:
-    assert project(np.ones((4, 3)), ["a", "a", "b", "b"]).explained == (0.0, 0.0)
-    assert project(np.eye(3), ["", "", ""]).silhouette is None
+    assert project(np.ones((4, 3)), ["a", "a", "b", "b"])["explained"] == (0.0, 0.0)
+    assert project(np.eye(3), ["", "", ""])["silhouette"] is None
 
 
 def large(layers: int, heads: int, tokens: int, width: int) -> Inside:
@@ -57,26 +49,15 @@ def large(layers: int, heads: int, tokens: int, width: int) -> Inside:
         family="<BERT>",
         tokens=["[CLS]", *["</script>"] * (tokens - 1)],
         token_segments=[0] * tokens,
-        segments=0,
         inputs=TokenInputs(
             ids=range(tokens),
             numbers=[-1, *range(tokens - 1)],
             words=["</script>"] * (tokens - 1),
             unknown=[False, True] + [False] * (tokens - 2),
-            positions=range(tokens),
-            parts=["token", "position"],
-            vectors=generator.normal(size=(2, tokens, width)),
+            parts={name: generator.normal(size=(tokens, width)) for name in ("token", "position")},
             given=generator.normal(size=(tokens, width)),
         ),
-        hidden=HiddenWords(words=[[Guess(place=1, tokens=["<i>"], probabilities=[1], probability=0.1, rank=2)]]),
-        before=BeforeTraining(
-            start="<start>",
-            compared=StartCompared(
-                weights=weights,
-                moved=generator.random((layers, heads)),
-                cosines=generator.random((layers + 1, tokens)),
-            ),
-        ),
+        hidden=[[{"place": 1, "tokens": ["<i>"], "probabilities": [1], "probability": 0.1, "rank": 2}]],
         attention=HeadWeights(
             weights=weights, separators=np.arange(tokens) == tokens - 1, special=np.arange(tokens) == 0
         ),
@@ -93,9 +74,8 @@ def test_the_page_of_a_base_model_is_under_5_mb_and_asks_for_nothing() -> None:
     assert "https://" not in page
     assert "default-src 'none'" in page
     assert "&lt;big&gt;" in page
-    for name in ("BERT", "start"):
-        assert f"&lt;{name}&gt;" in page
-        assert f"<{name}>" not in page
+    assert "&lt;BERT&gt;" in page
+    assert "<BERT>" not in page
     assert page.count("</script>") == 2
     data = json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1])  # type: ignore[index]
     assert data["tokens"][1] == "</script>"
@@ -125,29 +105,21 @@ def test_every_text_is_used() -> None:
 def test_what_a_page_cannot_show_it_says() -> None:
     """One sentence each: why, and what would."""
     inside = large(2, 2, 5, 8)
-    for why, named in (("no-layer", "corpus.txt"), ("left-to-right", "objective=mlm"), ("no-mask", "corpus.txt")):
-        page = render_view(replace(inside, hidden=HiddenWords(why_not=why)))
-        part = page[page.index('id="part-hidden"') : page.index('id="part-attention"')]
-        assert named in part
-        assert "hidden-chips" not in part
-    for why, named in (("gone", "are not here any more"), ("other-shape", "other layers, heads or tokens")):
-        page = render_view(replace(inside, before=BeforeTraining(start="minilm", why_not=why)))
-        assert named in page
-        assert "before-canvas" not in page[: page.index("<script")]
-    page = render_view(replace(inside, before=None))
-    assert 'id="part-before"' not in page
-    empty = replace(inside.inputs, parts=[], vectors=np.zeros((0, 5, 1)))
+    page = render_view(replace(inside, hidden=None))
+    part = page[page.index('id="part-hidden"') : page.index('id="part-attention"')]
+    assert "corpus.txt" in part
+    assert "hidden-chips" not in part
+    empty = replace(inside.inputs, parts={})
     assert "is not such a sum" in render_view(replace(inside, inputs=empty))
 
 
 def test_parts_are_numbered_without_gaps() -> None:
-    for inside in (large(2, 2, 5, 8), replace(large(2, 2, 5, 8), before=None)):
-        page = render_view(inside)
-        titles = re.findall(r'<h2 id="title-\w+">(\d+) ', page)
-        assert titles == [str(number) for number in range(1, len(titles) + 1)]
-        links = re.findall(r'href="#(part-\w+)">(\d+) ', page)
-        assert [number for _, number in links] == titles
-        assert all(f'<section id="{name}"' in page for name, _ in links)
+    page = render_view(large(2, 2, 5, 8))
+    titles = re.findall(r'<h2 id="title-\w+">(\d+) ', page)
+    assert titles == ["1", "2", "3", "4"]
+    links = re.findall(r'href="#(part-\w+)">(\d+) ', page)
+    assert [number for _, number in links] == titles
+    assert all(f'<section id="{name}"' in page for name, _ in links)
 
 
 def test_a_page_opens_in_a_language() -> None:
@@ -173,9 +145,7 @@ def test_it_opens_on_the_head_whose_tokens_choose() -> None:
         return HeadWeights(weights=weights, separators=np.arange(n) == n - 1, special=special)
 
     found = attention(even, own, last, third, after, chosen)
-    assert (found.telling, found.least_apart) == ((0, 5), 2)
+    assert found.choice.argmax() == 5
     assert found.choice[0, :4] == pytest.approx(0, abs=1e-9)
-    near = attention(even, own, last, third, after)
-    assert (near.telling, near.least_apart) == ((0, 4), 1)  # where no head chooses further
     nothing = HeadWeights(weights=even[None, None], separators=special, special=np.ones(n, bool))
-    assert nothing.telling == (0, 0)
+    assert nothing.choice.tolist() == [[0]]

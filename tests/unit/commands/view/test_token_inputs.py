@@ -9,10 +9,9 @@ import torch
 import transformers
 
 from finetune.commands.view.encoder import loaded_encoder
-from finetune.commands.view.look import encode_text, look, shown_tokens
+from finetune.commands.view.look import look, token_inputs
 from finetune.commands.view.page import render_view
-from finetune.commands.view.sentences import sentences_of
-from finetune.commands.view.token_inputs import token_inputs
+from finetune.commands.view.word_vectors import sentences_of
 
 PAIR = ["the cat sat on the road", "a dog ran"]
 BANK = sentences_of("bank", None)[8:12]
@@ -22,8 +21,7 @@ WITHOUT_POSITIONS = {"modernbert", "deberta", "deberta-v2", "roformer", "eurober
 
 def seen_inputs(folder: Path, texts: list[str]) -> tuple[Any, Any]:
     encoder = loaded_encoder(str(folder), out=Path("results"))
-    inputs = encode_text(encoder, texts)
-    return encoder, token_inputs(encoder.model, encoder.tokenizer, texts, inputs)
+    return encoder, token_inputs(encoder, texts, encoder.encode(texts))
 
 
 def test_the_parts_of_each_family_add_up(tiny_encoder: Path) -> None:
@@ -31,19 +29,17 @@ def test_the_parts_of_each_family_add_up(tiny_encoder: Path) -> None:
     encoder, found = seen_inputs(tiny_encoder, PAIR)
     kind = encoder.model.config.model_type
     model = transformers.AutoModel.from_pretrained(tiny_encoder, attn_implementation="eager").eval()
-    inputs = encode_text(encoder, PAIR)
+    inputs = encoder.encode(PAIR)
     with torch.no_grad():
         states = model(**inputs, output_hidden_states=True).hidden_states
     tokens = len(found.ids)
     assert np.abs(found.given - states[0][0, :tokens].numpy()).max() < 1e-6
-    parts = dict(zip(found.parts, found.vectors, strict=True))
+    parts = found.parts
     table = model.get_input_embeddings().weight[inputs["input_ids"][0]].detach().numpy()
     assert np.abs(parts["token"] - table).max() < 1e-6
     assert ("segment" in parts) == (kind not in WITHOUT_SEGMENTS), kind
     assert ("position" in parts) == (kind not in WITHOUT_POSITIONS), kind
-    assert (found.positions is None) == ("position" not in parts)
-    if found.positions is not None:
-        assert list(found.positions) == list(range(tokens))
+    assert len(found.numbers) == tokens
     assert [word for word in found.words if word] == " ".join(PAIR).split()
     assert found.numbers[0] == -1
     assert sorted({*found.numbers}) == list(range(-1, len(found.words)))
@@ -54,14 +50,14 @@ def test_a_wrong_part_is_not_shown(tiny_bert: Path) -> None:
     encoder, found = seen_inputs(tiny_bert, PAIR)
     assert list(found.parts) == ["token", "segment", "position"]
     encoder.model.embeddings.LayerNorm.register_forward_pre_hook(lambda _module, given: (given[0] + 1,))
-    wrong = token_inputs(encoder.model, encoder.tokenizer, PAIR, encode_text(encoder, PAIR))
-    assert (list(wrong.parts), wrong.vectors.shape[0]) == ([], 0)
+    wrong = token_inputs(encoder, PAIR, encoder.encode(PAIR))
+    assert wrong.parts == {}
 
 
 def test_words_and_their_pieces(tiny_bert: Path) -> None:
     encoder, found = seen_inputs(tiny_bert, ["The \N{DOG FACE} unlocked, cat", "배가"])
     assert list(found.words) == ["The", "\N{DOG FACE}", "unlocked", ",", "cat", "배가"]
-    tokens = shown_tokens(encoder.tokenizer, found.ids)
+    tokens = encoder.shown_tokens(found.ids)
     of_word = [token for token, number in zip(tokens, found.numbers, strict=True) if number == 2]
     assert "".join(token.removeprefix("##") for token in of_word) == "unlocked"
     assert [found.words[number] for number, unknown in zip(found.numbers, found.unknown, strict=True) if unknown] == [
@@ -94,8 +90,8 @@ def test_odd_texts_give_a_page(texts: list[str], family: str, request: pytest.Fi
 
 
 def test_bytes_that_are_a_part_of_a_character_are_shown_as_bytes(tiny_roberta: Path) -> None:
-    tokenizer = loaded_encoder(str(tiny_roberta), out=Path("results")).tokenizer
-    ids = tokenizer(" \N{DOG FACE}")["input_ids"][1:-1]
-    shown = shown_tokens(tokenizer, ids)
+    encoder = loaded_encoder(str(tiny_roberta), out=Path("results"))
+    ids = encoder.tokenizer(" \N{DOG FACE}")["input_ids"][1:-1]
+    shown = encoder.shown_tokens(ids)
     found = "".join(token for token in shown if token != "Ġ").replace("Ġ", "")
     assert bytes.fromhex(found.replace("<", " ").replace(">", " ")).endswith("\N{DOG FACE}".encode())

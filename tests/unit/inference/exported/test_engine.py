@@ -1,6 +1,5 @@
 """Logits of an exported graph equal those of torch, for every shape, whatever the batch."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +11,8 @@ from support.training import CPU
 from finetune.data.source import Source
 from finetune.inference import feature_batches
 from finetune.inference.engine import Engine
-from finetune.inference.exported.engine import ExportedEngine
+from finetune.inference.exported.engine import ExportedEngine, OnnxSession
 from finetune.inference.exported.export_facts import GRAPH
-from finetune.inference.exported.sessions import OnnxSession
 from finetune.inference.feature_batches import Diverged
 from finetune.models.building import build_model
 from finetune.models.device import build_accelerator
@@ -86,21 +84,20 @@ class Recorded:
         return np.asarray(inputs["attention_mask"].sum(1, keepdims=True).astype(np.float32))
 
 
-def engine_on(session: Recorded, **head: int) -> ExportedEngine:
-    facts = exported_facts({})
-    facts = replace(facts, head=replace(facts.head, **head))  # type: ignore[arg-type]
-    return ExportedEngine(session=session, exported=facts, pad_id=0, watch=unwatched)
+def engine_on(session: Recorded) -> ExportedEngine:
+    return ExportedEngine(session=session, exported=exported_facts({}), pad_id=0, watch=unwatched)
 
 
 def texts(*sizes: int) -> list[Feature]:
     return [Feature(row=row, input_ids=[1] * size) for row, size in enumerate(sizes)]
 
 
-def test_long_texts_are_not_padded_where_the_encoder_forbids_it() -> None:
+def test_logits_are_in_the_order_of_the_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     session = Recorded()
-    found = engine_on(session, padded_up_to=4).logits(texts(3, 9, 7, 9, 2))
+    monkeypatch.setitem(feature_batches.BATCH_TOKENS, "cpu", 20)
+    found = engine_on(session).logits(texts(3, 9, 7, 9, 2))
     assert [each.tolist() for each in found] == [[3], [9], [7], [9], [2]]
-    assert sorted(session.shapes) == [(1, 7), (2, 3), (2, 9)]
+    assert session.shapes == [(2, 9), (2, 7), (1, 2)]
 
 
 def test_nan_is_refused_and_a_signal_stops(monkeypatch: pytest.MonkeyPatch) -> None:

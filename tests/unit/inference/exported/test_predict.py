@@ -7,11 +7,11 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from support.cli import Finetune, assert_error
-from support.exported import exported_facts
 from support.predicted_files import predict, written
 from support.runs import REVIEWS, FinishedRun
 from support.training import CPU
@@ -19,9 +19,8 @@ from support.training import CPU
 import finetune as package
 from finetune.data.checksums import write_checksums
 from finetune.errors import UserError
-from finetune.inference.exported.export_facts import EXPORT, read_export_facts, write_export_facts
-from finetune.inference.exported.load import machine_note
-from finetune.inference.exported.this_machine import MachineKind
+from finetune.inference.exported import engine
+from finetune.inference.exported.export_facts import EXPORT, MachineKind, read_export_facts, write_export_facts
 from finetune.inference.predict_file import predict_file
 from finetune.inference.predictor import Predictor, load_predictor
 from finetune.models.device import build_accelerator
@@ -121,6 +120,19 @@ def test_nothing_on_its_path_imports_torch_or_transformers(export: Path, new: Pa
     assert len(cells(tmp_path / "out.csv")) == 240
 
 
+def test_a_new_process_writes_nothing_but_its_output(export: Path, new: Path, tmp_path: Path) -> None:
+    """onnxruntime would keep an id of the device and a store of events in the home folder."""
+    home, scratch = tmp_path / "home", tmp_path / "scratch"
+    for folder in (home, scratch):
+        folder.mkdir()
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("XDG_", "FINETUNE_", "HF_"))}
+    env |= {"HOME": str(home), "TMPDIR": str(scratch), "FINETUNE_CACHE": str(tmp_path / "cache")}
+    command = [sys.executable, "-m", "finetune", "predict", export, new, "-o", "out.csv"]
+    subprocess.run(command, cwd=tmp_path, env=env, check=True)
+    assert len(cells(tmp_path / "out.csv")) == 240
+    assert [*home.rglob("*"), *scratch.rglob("*")] == []
+
+
 @pytest.mark.slow
 def test_it_starts_at_once(export: Path, new: Path, finetune: Finetune) -> None:
     """In seconds of the processor, about one; importing what trains takes five."""
@@ -196,12 +208,14 @@ def test_faults_of_a_folder(here: Finetune, copy: Path, new: Path) -> None:
     assert_fault("tokenizer.json", "missing")
     facts = (copy / EXPORT).read_text()
     for changed, word in (
-        (facts.replace('"format": 1', '"format": 2'), "format 2"),
+        (facts.replace('"format": 1', '"format": 2'), "format"),
         (facts[:-20], "JSON"),
         (facts.replace('"onnx"', '"tensorrt"'), "engine"),
         (facts.replace('"onnx"', '"openvino"'), "'openvino' was taken out"),
         (facts.replace('"most_tokens": 128', '"most_tokens": -1'), "most_tokens"),
-        ("[]", "format"),
+        (facts.replace('"padded_up_to": null', '"padded_up_to": 704'), "padded_up_to"),
+        (facts.replace('"attention_mask"', '"positions"'), "attention_mask"),
+        ("[]", EXPORT),
     ):
         (copy / EXPORT).write_text(changed)
         assert_fault(EXPORT, word)
@@ -210,35 +224,26 @@ def test_faults_of_a_folder(here: Finetune, copy: Path, new: Path) -> None:
     assert_fault("checksums.json", "missing")
 
 
-def test_another_machine_is_noted(export: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from finetune.inference.exported import load
-
-    made = MachineKind(machine="x86_64", instructions=("avx2", "avx512_vnni"))
-    facts = replace(exported_facts({}), precision="int8", bits=8, made_for=made)
-    for here, words in (
-        (made, ""),
-        (MachineKind(machine="x86_64", instructions=("avx2",)), "VNNI"),
-        (MachineKind(machine="aarch64", instructions=("asimddp",)), ""),
-    ):
-        monkeypatch.setattr(load, "this_machine", lambda here=here: here)
-        assert words in machine_note(export, facts)
-        assert bool(machine_note(export, facts)) == bool(words)
-        assert machine_note(export, replace(facts, precision="fp32", bits=None)) == ""
-    monkeypatch.setattr(load, "this_machine", lambda: MachineKind(machine="x86_64", instructions=("avx2",)))
-    assert "VNNI" not in machine_note(export, replace(facts, bits=7))
-
-
-def test_the_note_is_shown(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from finetune.inference.exported import load
-
-    facts = read_export_facts(copy)
-    other = MachineKind(machine="aarch64", instructions=("asimddp",))
-    monkeypatch.setattr(load, "this_machine", lambda: MachineKind(machine="x86_64"))
-    write_export_facts(copy, replace(facts, precision="int8", bits=8, made_for=other))
+@pytest.mark.parametrize(
+    ("bits", "made", "here", "noted"),
+    [
+        (8, ("avx512_vnni",), (), True),
+        (8, ("avx512_vnni",), ("avx512_vnni",), False),
+        (8, (), (), False),
+        (7, ("avx512_vnni",), (), False),
+        (None, ("avx512_vnni",), (), False),
+    ],
+)
+def test_a_machine_where_its_products_saturate_is_noted(
+    bits: Any, made: tuple[str, ...], here: tuple[str, ...], noted: bool, copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    facts = replace(read_export_facts(copy), bits=bits, made_for=MachineKind(machine="x86_64", instructions=made))
+    write_export_facts(copy, facts)
     write_checksums(copy)
+    monkeypatch.setattr(engine, "this_machine", lambda: MachineKind(machine="x86_64", instructions=here))
     events: list[Event] = []
     load_predictor(copy, watch=events.append)
-    assert any(isinstance(event, Note) and "VNNI" in event.text for event in events)
+    assert any(isinstance(event, Note) and "VNNI" in event.text for event in events) == noted
 
 
 def test_the_model_in_python(export: Path, reviews: Path) -> None:

@@ -27,8 +27,14 @@ from finetune.runs.events import unwatched
 from finetune.runs.recipe import Recipe
 from finetune.task_types.pretraining import head
 from finetune.task_types.pretraining.chosen_words import chosen_words
-from finetune.task_types.pretraining.decode import CHARACTER, labels_of_document, predictions_of
-from finetune.task_types.pretraining.dev import NONE, PAIRS, pairs_of
+from finetune.task_types.pretraining.dev import (
+    CHARACTER,
+    NONE,
+    PAIRS,
+    labels_of_document,
+    pairs_of,
+    predictions_of,
+)
 from finetune.task_types.pretraining.objectives import WORDS
 from finetune.task_types.pretraining.pairs import IS_NEXT, IS_RANDOM
 from finetune.task_types.pretraining.task import TextTask

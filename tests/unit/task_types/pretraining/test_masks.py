@@ -2,8 +2,9 @@
 
 import copy
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain, pairwise
 from pathlib import Path
 
@@ -27,7 +28,7 @@ from finetune.models.tokenizers.load import load_tokenizer
 from finetune.models.tokenizers.train import train_tokenizer
 from finetune.runs.events import unwatched
 from finetune.runs.recipe import Recipe
-from finetune.task_types.pretraining.masks import Masking, next_words
+from finetune.task_types.pretraining.masks import next_words, with_masks
 from finetune.task_types.pretraining.objectives import NEXT, WORDS
 from finetune.task_types.pretraining.pairs import IS_NEXT, IS_RANDOM, with_next_sentence
 from finetune.task_types.pretraining.pieces import INSIDE, SPECIAL, STARTS, Piece
@@ -44,16 +45,17 @@ def folder(request: pytest.FixtureRequest) -> Path:
     return request.getfixturevalue(request.param)  # type: ignore[no-any-return]
 
 
-def masking(unit: str, share: float = 0.15) -> Masking:
-    return Masking(share=share, unit=unit)  # type: ignore[arg-type]
+Way = Callable[[Sequence[Feature], np.random.Generator], list[Feature]]
 
 
-def drawn(way: Masking, features: Sequence[Feature], times: int) -> list[tuple[Feature, Feature]]:
+def masking(unit: str, share: float = 0.15) -> Way:
+    return partial(with_masks, share=share, unit=unit)  # type: ignore[arg-type]
+
+
+def drawn(way: Way, features: Sequence[Feature], times: int) -> list[tuple[Feature, Feature]]:
     """Each feature before and after masking, of many draws of the whole batch."""
     return [
-        pair
-        for seed in range(times)
-        for pair in zip(features, way.masked(features, np.random.default_rng(seed)), strict=True)
+        pair for seed in range(times) for pair in zip(features, way(features, np.random.default_rng(seed)), strict=True)
     ]
 
 
@@ -67,7 +69,7 @@ def test_15_percent_of_the_tokens_are_predicted(unit: str, folder: Path) -> None
     features = piece_features(documents(30, lines=(9, 12)), folder, size=100)[:]
     tokens = sum(int(np.count_nonzero(feature.note.units)) for feature in features)
     by_chance = np.array([
-        sum(len(after.reads) for after in masking(unit).masked(features, np.random.default_rng(seed)))
+        sum(len(after.reads) for after in masking(unit)(features, np.random.default_rng(seed)))
         for seed in range(80)
     ])  # fmt: skip
     error = by_chance.std(ddof=1) / np.sqrt(len(by_chance))
@@ -166,7 +168,7 @@ def test_masks_are_a_function_of_the_generator(tiny_bert: Path) -> None:
     kept = [np.array(feature.input_ids) for feature in features]
     way = masking("words")
     one, two, other = (
-        [np.concatenate([f.input_ids for f in way.masked(features, np.random.default_rng(seed))])] for seed in (7, 7, 8)
+        [np.concatenate([f.input_ids for f in way(features, np.random.default_rng(seed))])] for seed in (7, 7, 8)
     )
     assert np.array_equal(one, two) and not np.array_equal(one, other)
     assert all(np.array_equal(was, feature.input_ids) for was, feature in zip(kept, features, strict=True))
@@ -174,9 +176,7 @@ def test_masks_are_a_function_of_the_generator(tiny_bert: Path) -> None:
 
 def naming(kind: str, folder: Path) -> tuple[list[Document], PreTrainedTokenizerBase]:
     """Documents that name special tokens, some of them nothing else, and a tokenizer that has these."""
-    tokenizer = (
-        load_tokenizer(folder) if kind == "Unigram" else train_tokenizer(lambda: TEXT, size=270, least=0, kind=kind)
-    )
+    tokenizer = load_tokenizer(folder) if kind == "Unigram" else train_tokenizer(TEXT, size=270, least=0, kind=kind)
     cls, sep, mask = tokenizer.cls_token, tokenizer.sep_token, tokenizer.mask_token
     lines = (f"cat {sep} red {mask}cat", cls, f"the {cls} cat", f"{sep} {sep}", f"{mask}red")
     return [Document(str(n), tuple(lines[(n + at) % 5] for at in range(1 + n % 6))) for n in range(30)], tokenizer
@@ -194,8 +194,8 @@ def test_special_tokens_that_a_text_names_are_never_predicted(kind: str, tiny_al
     for seed in range(20):
         generator = np.random.default_rng(seed)
         for some in (features, features[:1], with_next_sentence(features, generator, size=10)):
-            masked = [masking(unit, 0.5).masked(some, generator) for unit in ("tokens", "words")]
-            for feature in chain(next_words(some), *masked):
+            found = [masking(unit, 0.5)(some, generator) for unit in ("tokens", "words")]
+            for feature in chain(next_words(some), *found):
                 predicted.update(feature.label[WORDS].tolist())
     for objective in ("mlm", "ltr"):
         for feature in replace(task, objective=objective).codec.encode(rows, tokenizer, 12):

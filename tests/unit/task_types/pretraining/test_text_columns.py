@@ -15,7 +15,7 @@ from finetune.runs.run_id import CANONICAL
 from finetune.task_types.columns import Layout
 from finetune.task_types.guess import guess
 from finetune.task_types.own_data import own_task
-from finetune.task_types.pretraining.columns import Text
+from finetune.task_types.pretraining.own import Text
 from finetune.task_types.types import columns_of, layout_from, layout_of
 
 REVIEW = [f"the cat number {number} sat on the mat and it was red" for number in range(30)]

@@ -6,7 +6,7 @@ import pytest
 
 from finetune.data.documents import Document
 from finetune.task_types.pretraining.chosen_words import chosen_words
-from finetune.task_types.pretraining.decode import labels_of_document
+from finetune.task_types.pretraining.dev import labels_of_document
 from finetune.task_types.pretraining.view import MARKED, TextView
 from finetune.task_types.view import Line
 

@@ -10,21 +10,20 @@ from support.corpora import TOKENIZERS
 from support.encoders import WORDS
 from support.toys import text_task
 
-from finetune.data.documents import Documents
+from finetune.data.documents import Documents, read_documents
 from finetune.errors import UserError
 from finetune.models.batch import collate
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.events import Event
-from finetune.task_types.pretraining import dev, tokens
-from finetune.task_types.pretraining.pieces import SPECIAL, PieceFeatures, pieces
-from finetune.task_types.pretraining.reader import open_corpus
-from finetune.task_types.pretraining.tokens import Tokens, tokens_of
+from finetune.task_types.pretraining import dev
+from finetune.task_types.pretraining import pieces as pieces_module
+from finetune.task_types.pretraining.pieces import SPECIAL, PieceFeatures, Tokens, pieces, tokens_of
 from finetune.task_types.pretraining.vocabulary import vocabulary_for
 
 
 @pytest.fixture(autouse=True)
 def few_characters_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tokens, "CHARS_AT_ONCE", 300)
+    monkeypatch.setattr(pieces_module, "CHARS_AT_ONCE", 300)
 
 
 def sentence(drawn: random.Random) -> str:
@@ -38,7 +37,7 @@ def corpus(tmp_path: Path) -> Documents:
     drawn = random.Random(0)
     documents = ["\n".join(sentence(drawn) for _ in range(drawn.randint(1, 6))) for _ in range(120)]
     (tmp_path / "corpus.txt").write_text("\n\n".join([*documents, "\u200b", "cat cat"]), encoding="utf-8")
-    return open_corpus(tmp_path / "corpus.txt")
+    return read_documents(tmp_path / "corpus.txt")
 
 
 def ignore(event: Event) -> None:
@@ -62,18 +61,10 @@ def test_tokens_are_those_of_a_call_for_each_line(
         assert found.starts[begin:end].tolist() == starts
 
 
-def test_a_text_that_changes(corpus: Documents, tiny_bert: Path) -> None:
-    path = corpus.paths[0]
-    path.write_text(path.read_text(encoding="utf-8") + " more", encoding="utf-8")
-    with pytest.raises(UserError, match="has changed"):
-        tokens_of(corpus, load_tokenizer(tiny_bert))
-    assert len(tokens_of(open_corpus(path), load_tokenizer(tiny_bert)).ids)
-
-
 def test_a_text_without_tokens(tmp_path: Path, tiny_bert: Path) -> None:
     (tmp_path / "a.txt").write_text("\u200b\n\u200b\n", encoding="utf-8")
     with pytest.raises(UserError, match="finds no token"):
-        tokens_of(Documents(tmp_path / "a.txt"), load_tokenizer(tiny_bert))
+        text_task().stream.train_features(read_documents(tmp_path / "a.txt"), load_tokenizer(tiny_bert), 32, ignore)
 
 
 @pytest.mark.parametrize("name", TOKENIZERS)
@@ -101,6 +92,7 @@ def made_of(documents: list[list[list[int]]]) -> Tokens:
         starts=starts,
         lines=lines,
         documents=np.cumsum([0, *map(len, documents)]),
+        offsets=np.zeros((0, 2)),
     )
 
 
@@ -120,21 +112,21 @@ def made_of(documents: list[list[list[int]]]) -> Tokens:
 def test_pieces(documents: list[list[list[int]]], expected: list[tuple[int, int]]) -> None:
     file = made_of(documents)
     found = pieces(file, 126)
-    assert list(zip(found.start.tolist(), found.end.tolist(), strict=True)) == expected
-    assert found.row.tolist() == (np.searchsorted(file.bounds, found.start, side="right") - 1).tolist()
+    assert [(start, end) for _, start, end in found.tolist()] == expected
+    assert found[:, 0].tolist() == (np.searchsorted(file.bounds, found[:, 1], side="right") - 1).tolist()
 
 
 def test_pieces_of_any_corpus(tiny_bert: Path, corpus: Documents) -> None:
     found = tokens_of(corpus, load_tokenizer(tiny_bert))
     for size in (5, 16, 1_000):
-        some = pieces(found, size)
-        covered = np.concatenate([np.arange(a, b) for a, b in zip(some.start, some.end, strict=True)])
+        row, start, end = pieces(found, size).T
+        covered = np.concatenate([np.arange(a, b) for a, b in zip(start, end, strict=True)])
         assert covered.tolist() == list(range(len(found.ids)))
-        assert (some.end - some.start).max() <= size
-        assert (some.start >= found.bounds[some.row]).all()
-        assert (some.end <= found.bounds[some.row + 1]).all()
-        assert set(range(len(corpus))) - {120} == set(some.row.tolist())  # document 120 has no token
-        inside = ~found.starts[some.start]
+        assert (end - start).max() <= size
+        assert (start >= found.bounds[row]).all()
+        assert (end <= found.bounds[row + 1]).all()
+        assert set(range(len(corpus))) - {120} == set(row.tolist())  # document 120 has no token
+        inside = ~found.starts[start]
         assert size == 5 or not inside.any()
 
 
@@ -143,7 +135,7 @@ def test_features_of_pieces(tiny_vocabulary: Path, corpus: Documents) -> None:
     found = tokens_of(corpus, tokenizer)
     vocabulary = vocabulary_for("mlm", tokenizer)
     before, after = vocabulary.single.before, vocabulary.single.after
-    features = PieceFeatures(found, pieces(found, 1_000), vocabulary)
+    features = PieceFeatures(found, vocabulary, size=1_000)
     for feature in features:
         encoded = [tokenizer(line, add_special_tokens=False)["input_ids"] for line in corpus[feature.row].lines]
         inner = [number for line in encoded for number in line]

@@ -1,0 +1,146 @@
+"""What a page holds as plain data, which its template escapes; and what it is about: the files of runs."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+from finetune.analysis.temperature import Temperature, temperature_of
+from finetune.data.messages import so_many
+from finetune.metrics.metric import Metric
+from finetune.runs.events import logged
+from finetune.runs.folder import RunFolder
+from finetune.runs.lookup import require_run
+from finetune.runs.predictions import read_lines
+from finetune.runs.record import RunRecord
+from finetune.runs.record_files import load_record
+from finetune.runs.without_folders import without_folders
+from finetune.task_types.run_view import split_view_of
+from finetune.task_types.view import View
+
+NAME = 40  # characters of a class or of a row's id
+
+
+@dataclass(frozen=True, kw_only=True)
+class Block:
+    """A card of the page: a title, a note on how to read it, and its content. A `wide` one spans the page.
+
+    `hint` is what a click does, which is not printed. `cells` are a table below `columns`: the first `left` are words,
+    the others numbers. It can be sorted by a click if it `sorts`; `foot` rows stay below, and `bars` are shares, 0 to
+    1, drawn behind the first cell of each row. `rows` are as `filters` has them, which is JSON for the page's script.
+    """
+
+    title: str
+    note: str = ""
+    hint: str = ""
+    chart: Markup | None = None
+    columns: Sequence[str] = ()
+    cells: Sequence[Sequence[str]] = ()
+    left: int = 1
+    sorts: bool = False
+    foot: Sequence[Sequence[str]] = ()
+    bars: Sequence[float] = ()
+    matrix: Mapping[str, Any] | None = None
+    points: Sequence[str] = ()
+    code: Sequence[tuple[str, str]] = ()
+    rows: Sequence[Sequence[Any]] = ()
+    filters: Mapping[str, Any] | None = None
+    wide: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """Blocks under a heading, with a note. A `folded` one is closed until clicked."""
+
+    id: str
+    title: str
+    blocks: Sequence[Block] = ()
+    note: str = ""
+    folded: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunFiles:
+    """A finished run, whose record names no folders. `losses` are (update, loss); `views` has the predictions of each
+    split that was saved, None where they have no labels or no task type fits.
+    """
+
+    folder: RunFolder
+    record: RunRecord
+    losses: Sequence[tuple[int, float]]
+    views: Mapping[str, View | None]
+    missing: Sequence[str]
+
+    @property
+    def name(self) -> str:
+        """Task and id."""
+        return f"{self.record.task} {self.record.id}"
+
+    @cached_property
+    def temperature(self) -> Temperature | None:
+        """Fitted on the first split whose probabilities have one."""
+        for split, view in self.views.items():
+            if view is not None and (fitted := temperature_of(view)) is not None:
+                return replace(fitted, fitted_on=split)
+        return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SplitView:
+    """The predictions of a split of a run, the id of its section, and how many bytes of the page its rows may take."""
+
+    view: View
+    section: str
+    budget: int = 0
+    temperature: Temperature | None = None
+
+
+def score_text(value: float | None, metric: Metric) -> str:
+    """A score as its metric is shown; empty for none."""
+    return "" if value is None else metric.shown(value)
+
+
+def read_runs(names: Sequence[str], out: Path) -> list[RunFiles]:
+    """The runs named by folder, id or task, each once. Raises UserError for a name without a run and damaged files."""
+    folders = {folder.path.resolve(): folder for folder in (require_run(name, out) for name in names)}
+    return [read_run_files(folder) for folder in folders.values()]
+
+
+def read_run_files(folder: RunFolder) -> RunFiles:
+    """Reads a run's files. Raises UserError for a damaged record or damaged predictions; missing files are listed."""
+    record, losses, missing = load_record(folder.record_file), list[tuple[int, float]](), list[str]()
+    if folder.events.is_file():
+        losses, damaged = read_losses(folder.events.read_text(encoding="utf-8", errors="replace").splitlines())
+        missing += [f"{so_many(damaged, 'line')} of {folder.events.name}, which cannot be read"] * bool(damaged)
+    else:
+        missing.append(f"{folder.events.name}, so there is no loss by update")
+    record, views = without_folders(record), dict[str, View | None]()
+    for split in record.scores:
+        if folder.predictions(split).is_file():
+            views[split] = split_view_of(record, folder, split, read_lines(folder, split))
+        else:
+            missing.append(f"{folder.predictions(split).name}, so no rows of {split} are shown")
+    return RunFiles(folder=folder, record=record, losses=losses, views=views, missing=missing)
+
+
+def read_losses(lines: Iterable[str]) -> tuple[list[tuple[int, float]], int]:
+    """(update, loss) of the last training in a log, in order; and the number of lines that are not events, such as the
+    last line of a killed run.
+
+    A resumed run may have repeated some updates: the later ones count.
+    """
+    losses: dict[int, float] = {}
+    damaged = 0
+    for line in lines:
+        event = logged(line) or {"event": ""}
+        last, values = event.get("update"), event.get("losses")
+        if event["event"] == "training":
+            losses = {update: loss for update, loss in losses.items() if update <= event.get("done", 0)}
+        elif event["event"] == "updates" and isinstance(last, int) and isinstance(values, list):
+            losses |= dict(enumerate(values, start=last - len(values) + 1))
+        else:
+            damaged += event["event"] in ("", "updates")
+    return sorted(losses.items()), damaged

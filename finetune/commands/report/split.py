@@ -1,0 +1,248 @@
+"""Blocks about the predictions of a split: rows to search and filter, confusion, classes, numbers, calibration."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from finetune.analysis.label_errors import LEAST_BELIEVED, beliefs, ranks, suspects, suspicion_rule
+from finetune.analysis.pages.svg import Axis, Mark, bars, chart, dots, intervals, line, stacked
+from finetune.commands.report.content import NAME, Block, SplitView
+from finetune.data.messages import noun, so_many
+from finetune.metrics.calibration import brier, cut_off_cells, expected_error, log_loss, reliability
+from finetune.metrics.temperature import highest_with_temperature
+from finetune.runs.verdict import baseline_words
+from finetune.task_types.marked_text import TextPart, cut
+from finetune.task_types.prediction_lines import SLICE
+from finetune.task_types.view import ClassScore, View
+
+FIRST_ROWS = 10  # rows that are shown before the script runs
+MOST_NAMES = 2_000  # labels that rows can be filtered by
+MOST_LINES = 200  # classes of a table
+MOST_CLASSES = 25  # classes of a confusion
+OTHERS = "(others)"
+LAST = (OTHERS, "O", "no answer")  # names that are not classes
+WIDE_FROM = 5  # classes of a confusion that needs the whole page
+DOTS = 600  # rows of a scatter plot
+
+
+def rows_block(split: SplitView) -> Iterator[Block]:
+    """The rows that fit: errors first, then the labels that are believed least, the most confident on top."""
+    view, count = split.view, len(split.view.lines)
+    wrong, decided, believed = view.wrong(), view.decisions(), beliefs(view)
+    certainty = view.certainty().astype(float)
+    if view.bounded and decided is not None and len(decided[0]) == count:
+        certainty = np.where(wrong, certainty, decided[0])
+    doubt = np.full(count, LEAST_BELIEVED) if believed is None else ranks(believed.belief)
+    suspected, least, lengths = suspects(view, split.temperature), doubt < LEAST_BELIEVED, view.lengths()
+    columns = [key for key in view.lines[0] if key.startswith(SLICE)]
+    slices = [[str(line.get(key) or "") for line in view.lines] for key in columns]
+    pairs = [sorted(set(view.row_pairs(line)), key=str) for line in view.lines]
+
+    def row(at: int) -> list[Any]:
+        line, sure = view.lines[at], float(certainty[at])
+        facts = list(view.facts(line))
+        if view.bounded and 0 < sure <= 1:
+            facts.append(f"confidence {100 * sure:.1f} %")
+        if wrong[at] and (methods := view.agreeing(line)):
+            facts.append(f"also predicted by {' and '.join(cut(baseline_words(name)) for name in methods)}")
+        if believed is not None and (least[at] or wrong[at]) and np.isfinite(believed.chances[at]):
+            facts.append(f"probability of the label {100 * believed.chances[at]:.1f} %")
+        facts += ["possible label error"] * bool(suspected[at])
+        return [
+            at, cut(str(line["id"]), NAME), *map(cut, view.verdict(line)), int(not wrong[at]) if view.bounded else -1,
+            round(sure, 4) if np.isfinite(sure) else None, int(lengths[at]), facts, parts_of(view.parts(line)),
+            pairs[at], [values[at] for values in slices], int(suspected[at]), int(doubt[at]),
+        ]  # fmt: skip
+
+    rows, size = list[list[Any]](), 0
+    for at in np.lexsort((np.arange(count), -certainty, wrong | ~least, ~wrong)).tolist():
+        rows.append(row(at))
+        size += len(json.dumps(rows[-1], ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")) + 1
+        if size > split.budget and len(rows) > FIRST_ROWS:
+            break
+    names = [sorted({pair[side] for some in pairs for pair in some}, key=str) for side in (0, 1)]
+    errors = int(wrong.sum())
+    note = f"{so_many(count)}. "
+    if view.bounded:
+        note = f"{errors:,} of {so_many(count)} {noun(errors, 'has', 'have')} an error. "
+    note += f"{view.legend} " * bool(view.legend)
+    if view.annotated and (rule := suspicion_rule(view, split.temperature)):
+        note += f"A label may be wrong where {rule}. "
+    if least.any():
+        note += "“labels believed least” are those to look at first for label errors. "
+    if len(rows) < count:
+        note += f"The page has room for {len(rows):,} rows, the errors first. "
+    yield Block(
+        title="Rows",
+        note=note,
+        rows=rows[:FIRST_ROWS],
+        filters={
+            "id": f"{split.section}-rows",
+            "data": {"rows": rows, "total": count, "least": LEAST_BELIEVED},
+            "sorted_by": view.sorted_by,
+            "bounded": view.bounded,
+            "errors": errors,
+            "suspects": int(suspected.sum()),
+            "least": int(least.sum()),
+            "names": dict(zip(("label", "prediction"), names, strict=True)) if 0 < len(names[0]) <= MOST_NAMES else {},
+            "slices": [
+                (cut(key.removeprefix(SLICE)), sorted(set(values))) for key, values in zip(columns, slices, strict=True)
+            ],
+        },
+        wide=True,
+    )
+
+
+def parts_of(parts: Sequence[TextPart]) -> list[list[Any]]:
+    """The texts of a row as the page has them: a name, then pieces, those that are marked with mark and label."""
+    return [
+        [part.name, *([one.text, one.mark, one.label] if one.mark else one.text for one in part.segments)]
+        for part in parts
+    ]
+
+
+def confusion_block(split: SplitView) -> Iterator[Block]:
+    """A matrix, where there are two classes or more; of many the most frequent, the others merged.
+
+    Rows and columns are in the order of the block by class, and a cell links to its rows.
+    """
+    pairs, view = split.view.pairs(), split.view
+    seen = Counter(name for pair in pairs for name in pair)
+    if len(seen) < 2:
+        return
+    frequent = {name for name, _ in seen.most_common(MOST_CLASSES - (len(seen) > MOST_CLASSES))}
+    counts = Counter(tuple(name if name in frequent else OTHERS for name in pair) for pair in pairs)
+    places = {one.name: place for place, one in enumerate(by_support(view))}
+
+    def ordered(side: int) -> list[str]:
+        names = {pair[at] for pair in counts for at in ((0, 1) if view.square else (side,))}
+        return sorted(names, key=lambda name: (name in LAST, places.get(name, len(places)), name))
+
+    across = ordered(1)
+    down = [
+        (label, cut(label, NAME), sum(line), line)
+        for label in ordered(0)
+        for line in [[counts[label, prediction] for prediction in across]]
+    ]
+    note = "Down: label, across: prediction. A cell has its count and its share of the label's row."
+    if len(seen) > len(frequent):
+        note += f" The {len(frequent)} most frequent of {len(seen):,} classes."
+    yield Block(
+        title="Confusion",
+        note=note,
+        hint="A click on a count shows its rows.",
+        matrix={
+            "rows": f"{split.section}-rows",
+            "down": down,
+            "across": [(name, cut(name, NAME)) for name in across],
+            "others": OTHERS,
+        },
+        wide=len(across) >= WIDE_FROM,
+    )
+
+
+def by_support(view: View) -> list[ClassScore]:
+    """The classes, the most frequent first; ordered ones from the lowest to the highest."""
+    places = {label: place for place, label in enumerate(view.order)}
+    return sorted(view.classes(), key=lambda one: (places.get(one.name, len(places)), -one.gold))
+
+
+def class_block(split: SplitView) -> Iterator[Block]:
+    """A table; of many classes the most frequent. Its foot has means over the classes that occur, as in scikit-learn's
+    classification_report: of equal weights (macro), and by support.
+    """
+    classes = by_support(split.view)
+    if not classes:
+        return
+    lines = [(one.name, one.gold, (one.f1, one.precision, one.recall), one.answered) for one in classes[:MOST_LINES]]
+    there = [line for line in lines if line[1] or line[3]]
+    support, scores = np.array([line[1] for line in there]), np.array([line[2] for line in there])
+    if len(lines) == len(classes) > 1:
+        for name, weights in (("macro average", np.ones(len(there))), ("weighted average", support)):
+            if weights.any():
+                mean = tuple((weights @ scores / weights.sum()).tolist())
+                lines.append((name, int(support.sum()), mean, sum(line[3] for line in there)))
+    cells = [
+        [cut(name, NAME), f"{support:,}", *(f"{100 * score:.1f}" for score in scores), f"{answered:,}"]
+        for name, support, scores, answered in lines
+    ]
+    most = min(len(classes), MOST_LINES)
+    yield Block(
+        title="By class",
+        note="Support is the number of labels; the bar is F1."
+        + f" The {most} most frequent of {len(classes):,}." * (most < len(classes)),
+        hint="A click on a column's name sorts by it.",
+        columns=["class", "support", "f1", "precision", "recall", "predicted"],
+        cells=cells[:most],
+        foot=cells[most:],
+        bars=[scores[0] for _, _, scores, _ in lines[:most]],
+        sorts=True,
+    )
+
+
+def scatter_block(split: SplitView) -> Iterator[Block]:
+    """A plot of at most DOTS rows with the diagonal, if labels are numbers."""
+    numbers = split.view.numbers()
+    if numbers is None:
+        return
+    drawn = np.random.default_rng(0).permutation(len(numbers[0]))[:DOTS]
+    points = [(float(label), float(prediction)) for label, prediction in np.stack(numbers)[:, drawn].T]
+    low, high = float(np.min(numbers)), float(np.max(numbers))
+    marks = [
+        line([(low, low), (high, high)], colour="quiet", dash="6 3", name="prediction = label"),
+        dots(points, radius=2.4, faint=True),
+    ]
+    says = f"Predictions over labels of {so_many(len(drawn))}"
+    yield Block(
+        title="Predicted vs. true", chart=chart(marks, x=Axis(label="label"), y=Axis(label="prediction"), says=says)
+    )
+
+
+def calibration_block(split: SplitView) -> Iterator[Block]:
+    """Accuracy over confidence with its intervals and the diagonal, also with a temperature, and below it the number of
+    decisions per bin; if predictions have a confidence.
+    """
+    view, temperature, decisions = split.view, split.temperature, split.view.decisions()
+    if decisions is None or not decisions[0].size:
+        return
+    bins = reliability(*decisions)
+    marks: list[Mark] = [bars([(100 * one.low, 0.0, 100 * one.high, 100 * one.accuracy) for one in bins], name="right")]
+    ends = [[(50 * (one.low + one.high), 100 * end) for end in one.interval] for one in bins if one.interval]
+    marks.append(intervals([(low, high) for low, high in ends], colour="ink", name="95 % interval"))
+    marks.append(line([(0, 0), (100, 100)], colour="quiet", dash="6 3", name="calibrated"))
+    count, error = len(decisions[0]), 100 * expected_error(bins)
+    note = f"Expected calibration error (ECE) {error:.1f} points over {count:,} {view.decision}. "
+    if temperature is not None:
+        scaled = highest_with_temperature([line["probabilities"] for line in view.lines], temperature.value)
+        note += f"At the temperature {temperature.value:.2f}, which has the least log loss on {temperature.fitted_on}, "
+        note += f"{100 * expected_error(reliability(scaled, decisions[1])):.1f}. "
+    drawn = stacked(
+        marks,
+        [bars([(100 * one.low, 0.0, 100 * one.high, float(one.count)) for one in bins], colour="quiet")],
+        x=Axis(label="confidence, %", low=0.0, high=100.0),
+        ys=[Axis(label="right, %", low=0.0, high=104.0), Axis(label="count", low=0.0, whole=True)],
+        says="; ".join(
+            f"confidence to {100 * one.high:.0f} %: {100 * one.accuracy:.0f} % right of {one.count}" for one in bins
+        ),
+    )
+    yield Block(
+        title="Calibration",
+        note=note + _losses(view, *decisions),
+        chart=drawn,
+        columns=["confidence", view.decision, "share, %", "right, %"],
+        cells=cut_off_cells(*decisions),
+    )
+
+
+def _losses(view: View, confidence: np.ndarray, right: np.ndarray) -> str:
+    """Log loss and Brier score of the probabilities, or of whether a prediction is right where no others are known."""
+    probabilities, of = view.chances(), f" of whether {view.decision} are right"
+    chances, places = np.column_stack([1 - confidence, confidence]), np.asarray(right, int)
+    if probabilities is not None:
+        most, of = max(map(len, probabilities[0])), ""  # rows of multiple choice may have fewer
+        chances = np.array([[*row, *[0.0] * (most - len(row))] for row in probabilities[0]])
+        places = np.array(probabilities[1])
+    return f"Log loss {log_loss(chances, places):.3f} and Brier score {brier(chances, places):.3f}{of}."

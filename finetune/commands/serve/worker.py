@@ -1,0 +1,73 @@
+"""The one thread that computes with the model: requests that wait are computed together, up to a number of tokens."""
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import islice
+from queue import Empty, SimpleQueue
+from typing import Any
+
+SECONDS_TO_GATHER = 0.002  # in which none came: then no more are expected
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class WaitingRows:
+    """Rows of a request, about how many tokens they have, and their answers."""
+
+    rows: Sequence[Any]
+    tokens: int
+    future: "Future[list[Any]]" = field(default_factory=Future)
+
+
+class Worker:
+    """Computes rows in the order in which they came, those of several requests together, up to about `tokens`.
+
+    It waits for no more requests than there are, except for as many as were computed together just before: clients that
+    were answered send their next ones, and without a wait they would be split into one and all others for ever.
+    """
+
+    def __init__(self, compute: Callable[[Sequence[Any]], list[Any]], tokens: int) -> None:
+        self.compute, self.tokens = compute, tokens
+        self._queue = SimpleQueue[WaitingRows | None]()
+        self._thread = threading.Thread(target=self._work, name="model", daemon=True)
+        self._thread.start()
+
+    def submit(self, rows: Sequence[Any], tokens: int) -> "Future[list[Any]]":
+        """The answers for the rows; cancel it where nobody waits for them any more."""
+        waiting = WaitingRows(rows=rows, tokens=tokens)
+        self._queue.put(waiting)
+        return waiting.future
+
+    def close(self, seconds: float) -> None:
+        """Ends the thread after the rows that wait, for which it waits so many seconds."""
+        self._queue.put(None)
+        self._queue.put(None)  # the first may be taken while rows are gathered
+        self._thread.join(seconds)
+
+    def _work(self) -> None:
+        expected = 1
+        while first := self._queue.get():
+            together, room = [first], self.tokens - first.tokens
+            with suppress(Empty):
+                while room > 0 and (waiting := self._queue.get(len(together) < expected, SECONDS_TO_GATHER)):
+                    together.append(waiting)
+                    room -= waiting.tokens
+            expected = len(together)
+            if asked := [waiting for waiting in together if waiting.future.set_running_or_notify_cancel()]:
+                self._answer(asked)
+            del first, together, asked  # else the last rows stay in memory
+
+    def _answer(self, together: Sequence[WaitingRows]) -> None:
+        """Answers requests together; where that fails, each alone, so that a bad one spoils no other."""
+        try:
+            answers = iter(self.compute([row for waiting in together for row in waiting.rows]))
+            for waiting in together:
+                waiting.future.set_result(list(islice(answers, len(waiting.rows))))
+        except Exception as error:
+            if len(together) == 1:
+                together[0].future.set_exception(error)
+            else:
+                for waiting in together:
+                    self._answer([waiting])
