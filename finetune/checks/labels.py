@@ -175,7 +175,7 @@ def _listed(names: Iterable[str]) -> str:
 CHECKS = (
     Check(find=in_each(unlabelled_test), issues=(NO_TEST_LABELS,)),
     Check(find=in_each(missing_labels), issues=(NO_LABEL_COLUMN, NO_LABELS, MISSING_LABEL), refuses=True, noted=True),
-    Check(find=in_each(blank_labels), issues=(BLANK_LABEL,)),
+    Check(find=in_each(blank_labels), issues=(BLANK_LABEL,), noted=True),  # `none` may be a label
     Check(find=in_each(variants), issues=(LABEL_VARIANT, LABEL_NUMBER)),
     Check(find=in_each(typos), issues=(LABEL_TYPO,)),
     Check(find=in_each(small_classes), issues=(SINGLE_ROW, FEW_ROWS), noted=True),
