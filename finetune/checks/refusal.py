@@ -11,7 +11,7 @@ from finetune.data.formats.excel import hint_of
 from finetune.data.messages import places
 from finetune.errors import UserError
 from finetune.runs.record_parts import DataFinding
-from finetune.task_types.own_data import OwnData, check_command, own_data
+from finetune.task_types.own_data import OwnData, checking, own_data
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.task_types.shared_rows import LEAK
 from finetune.task_types.task import Task
@@ -65,5 +65,5 @@ def _recorded(finding: FileFinding, parts: Sequence[SplitFile], typed: Sequence[
     return DataFinding(
         severity=finding.severity, code=finding.code, split=split, what=f"{split}: {what}{_where(finding)}",
         remedy=finding.remedy.replace("`fix`", "`check --fix`"), count=finding.count,
-        command=check_command(typed, fix=finding.code in FIXED),
+        command=checking(typed, fix=finding.code in FIXED),
     )  # fmt: skip

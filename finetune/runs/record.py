@@ -150,8 +150,8 @@ class RunRecord(BaseModel):
     findings: list[DataFinding] = Field(
         [],
         max_length=1_000,
-        description="errors and warnings on the data that the run was trained with all the same, such as rows that two "
-        "splits share; left out where there are none",
+        description="errors and warnings on the data that did not stop the run, such as rows that two splits share; "
+        "left out where there are none",
     )
 
     @model_serializer(mode="wrap")

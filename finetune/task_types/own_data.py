@@ -19,7 +19,7 @@ from finetune.data.reading import forget_tables, table_of
 from finetune.data.rows import Row, Rows
 from finetune.data.source import Source, content_hash
 from finetune.data.table import Table
-from finetune.data.values import as_text, is_missing
+from finetune.data.values import as_number, as_text, is_missing
 from finetune.errors import UserError, first_line
 from finetune.runs.folder import data_name
 from finetune.storage.stored import data_name_of
@@ -65,6 +65,23 @@ OPTIONS = (
 NOT_GUESSED = ("encoding", "sheet", "keep", "drop", "order", "levels")  # options that the columns do not leave open
 ROWS_SHOWN = 3
 MOST_BYTES = 1_000_000_000  # of a split.json, which has the ids of all rows
+NOT_LABELLED = frozenset(
+    [
+        "unknown",
+        "unlabelled",
+        "unlabeled",
+        "hidden",
+        "missing",
+        "none",
+        "null",
+        "nan",
+        "n/a",
+        "na",
+        "todo",
+        "test",
+        "unk",
+    ]
+)
 ROWS_AT_ONCE = 1_000  # whose labels are collected at once
 MANY_ROWS = 50_000  # of a file whose table is not kept in memory next to its rows
 
@@ -124,15 +141,16 @@ class OwnData:
         """Why the test file counts as one without labels, in words; empty for one with labels, and for other splits."""
         if split != "test" or not self.layout.label:
             return ""
-        test, train = (self.table(self.files[name]).columns for name in ("test", "train"))
-        if lacking := [name for name in self.layout.label if name not in test]:
+        tables = [self.table(self.files[name]) for name in ("test", "train")]
+        if lacking := [name for name in self.layout.label if name not in tables[0].columns]:
             return f"it has no column {' or '.join(map(shown, lacking))}"
-        written, known = (_values([columns[name] for name in self.layout.label]) for columns in (test, train))
-        first = next(written, None)
-        if first is None:
-            return "" if named_type(self.layout.shape).empty_is_label else "no row has one"
-        is_sign = next(written, "") == first and all(value == first for value in written) and first not in known
-        return f"all rows have {shown(first)}, which no training row has" if is_sign else ""
+        written, known = (_values([table.columns[name] for name in self.layout.label]) for table in tables)
+        if (first := next(written, None)) is None:
+            rows = (row for _, row in rows_of(self.layout, tables[0]) if not isinstance(row, NoRow))
+            return "" if any(row.gold is not None for row in rows) else "no row has one"
+        if not _means_none(first) or any(value != first for value in written) or first in known:
+            return ""
+        return f"all rows have {shown(first)}, which no training row has"
 
     def _read(self, path: Path, split: str) -> dict[str, Rows]:
         """The split of a file; train and dev, if dev is drawn. Of a large file no table is kept."""
@@ -140,7 +158,7 @@ class OwnData:
         unlabelled = split == "test" and (self.model is not None or not self.scored)
         model = self.model
         if split == "test" and named_type(self.layout.shape).closed_labels and not unlabelled:
-            model = trained_task(self.layout, name="")  # a label that is in no training row is no class
+            model = trained_task(self.layout, name="")  # one that no training row has makes no class
         rows, indexes, notes = usable_rows(self.layout, table, unlabelled=unlabelled, model=model)
         if self.layout.id:
             rows = with_distinct_ids(rows)
@@ -219,7 +237,7 @@ def own_data(task: Task) -> OwnData | None:
     return read if isinstance(read, OwnData) else None
 
 
-def check_command(typed: Sequence[str], *, fix: bool = False) -> str:
+def checking(typed: Sequence[str], *, fix: bool = False) -> str:
     """`finetune check reviews.csv test=test.csv --fix fixed.csv` for words behind `finetune run`; empty for none."""
     data = [word for word in typed if "=" not in word or word.partition("=")[0].removeprefix("options.") in OPTIONS]
     return shlex.join(["finetune", "check", *data, *(["--fix", "fixed.csv"] if fix else [])]) if data else ""
@@ -253,7 +271,7 @@ def found_layout(files: Mapping[str, Path], options: Mapping[str, Any]) -> Layou
     layout = guessed(table, given)
     tables = {split: own_table(file, encoding, sheet) for split, file in files.items()}
     layout = with_mistakes(layout, list(tables.values()), keep, drop)
-    learned = [each for split, each in tables.items() if split != "test"]  # a label of test alone is no class
+    learned = [each for split, each in tables.items() if split != "test"]  # one of test alone makes no class
     layout = replace(layout, labels=usable_labels(layout, learned), file=form_facts(table))
     return with_relations(named_type(layout.shape).with_spelling(layout, table.columns), order, levels)
 
@@ -263,6 +281,11 @@ def _values(columns: Iterable[Sequence[Any]]) -> Iterator[str]:
     for cell in chain.from_iterable(columns):
         every = cell if isinstance(cell, list | tuple) else [cell]
         yield from (as_text(item) for item in every if not is_missing(item))
+
+
+def _means_none(label: str) -> bool:
+    """Whether a label, if all rows have it, says that they have none: a number such as -1, a sign, `unknown`."""
+    return as_number(label) is not None or not any(map(str.isalnum, label)) or label.strip().casefold() in NOT_LABELLED
 
 
 def setting_texts(options: Mapping[str, Any]) -> dict[str, Any]:

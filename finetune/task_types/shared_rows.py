@@ -17,7 +17,7 @@ from finetune.errors import UserError
 from finetune.runs.folder import RunFolder
 from finetune.runs.lookup import find_run
 from finetune.runs.record_parts import DataFinding
-from finetune.task_types.own_data import check_command, own_data
+from finetune.task_types.own_data import checking, own_data
 from finetune.task_types.task import TEST, Task
 from finetune.task_types.types import type_of
 
@@ -58,7 +58,7 @@ def save_keys(task: Task, rows: Iterable[Sequence[Row]], folder: RunFolder) -> N
             np.save(file, keys)
 
 
-def trained_on(run: RunFolder) -> dict[str, Keys]:
+def known_keys(run: RunFolder) -> dict[str, Keys]:
     """By the run's id the keys of its training rows, then those of the runs that it learned from; runs that did not
     keep them, such as those on a text, are not there. Raises UserError for a damaged record or file.
     """
@@ -76,7 +76,7 @@ def trained_on(run: RunFolder) -> dict[str, Keys]:
     teachers = [Path(name).name for name in str(record.recipe.get("distil", {}).get("teacher", "")).split(",")]
     before += [folder for name in teachers if name and (folder := find_run(name, results)) is not None]
     for folder in before:
-        found |= trained_on(folder)
+        found |= known_keys(folder)
     return found
 
 
@@ -90,13 +90,13 @@ def leaks(
     no text of train.
     """
     read, train = own_data(task), keys_of(task, splits[task.train_split].rows)
-    kind, command = type_of(task), "" if read is None else check_command(typed)
+    kind, command = type_of(task), "" if read is None else checking(typed)
     seen, dev = {OF_RUN.format(run=run): keys for run, keys in known.items()}, dict[str, Keys]()
     for split in task.dev_splits:
         keys, is_drawn = keys_of(task, splits[split].rows), splits[split].drawn and not (read and read.split)
         there = ({} if is_drawn else {IN_SPLIT.format(split=task.train_split): train}) | seen
         for where, others in (there | (dev if split == TEST else {})).items():
-            new = keys[~np.isin(keys, train)] if where in seen else keys  # what train has is said once
+            new = keys[~np.isin(keys, train)] if where in seen else keys  # those of train are counted once
             if kind is not None and (count := shared(new, others)):
                 rows = f"{count:,} of the {len(keys):,} rows of {split}"
                 yield DataFinding(

@@ -43,7 +43,7 @@ from finetune.task_types import registry
 from finetune.task_types.options import changed_options
 from finetune.task_types.prepare import array_features, load_splits, require_positions
 from finetune.task_types.resolved_run import ResolvedRun
-from finetune.task_types.shared_rows import Keys, leaks, trained_on
+from finetune.task_types.shared_rows import Keys, known_keys, leaks
 from finetune.task_types.task import Task
 from finetune.task_types.types import columns_of
 from finetune.task_types.vocabulary import vocabulary_notes
@@ -179,9 +179,9 @@ def plan_run(
     )
     dev = [row for split in task.dev_splits for row in splits[split].rows]
     lineage, taught = lineage_at(weights.folder), dict[str, Keys]()
-    known = trained_on(RunFolder(weights.folder.parent)) if lineage else {}
+    known = known_keys(RunFolder(weights.folder.parent)) if lineage else {}
     for teacher in resolved.teachers:
-        taught |= trained_on(RunFolder(teacher))
+        taught |= known_keys(RunFolder(teacher))
     lessons = plan_lessons(resolved, task, train.rows, dev, data=data, known=taught, device=device)
     findings = (*leaks(task, splits, known | taught, resolved.typed), *resolved.findings)
     return PlannedRun(

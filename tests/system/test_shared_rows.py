@@ -190,7 +190,6 @@ def test_labels_that_differ_in_case_are_told_first_with_the_command(
     [
         (["split=nosuch"], "split-cell"),
         (["split=earlier.json"], "refused"),
-        (["model=no/such"], "no-tokens"),
     ],
 )
 def test_check_tries_what_run_would(

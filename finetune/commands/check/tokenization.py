@@ -16,7 +16,6 @@ from finetune.models import pretrained
 from finetune.models.tokenizers.fast import load_fast_tokenizer
 from finetune.models.tokenizers.load import TextTokenizer
 from finetune.runs.recipe import Recipe
-from finetune.task_types.starting_recipe import MODEL
 from finetune.task_types.text_inputs.markers import CUT_AROUND
 from finetune.task_types.vocabulary import MANY_UNKNOWN, SOME_UNKNOWN, misfit
 
@@ -24,7 +23,6 @@ SAMPLE_ROWS = 20_000  # rows that are tokenized
 NO_TOKENS = Issue(
     code="no-tokens",
     severity="note",
-    worst="error",
     meaning="the encoder's tokenizer could not be loaded; checks of tokens were skipped",
     remedy="Name an encoder that can be loaded: model=NAME",
 )
@@ -81,8 +79,7 @@ def tokens(parts: Sequence[SplitFile], recipe: Recipe, max_length: int) -> Itera
         tokenizer = load_fast_tokenizer(pretrained.resolve(recipe.model, tokenizer=recipe.tokenizer_folder).folder)
     except UserError as error:
         what = f"checks of tokens were skipped: {error.what}"
-        named = recipe.model != MODEL  # then a run stops at it too
-        yield parts[0].found(NO_TOKENS, what=what, remedy=error.way_out, worst=named)
+        yield parts[0].found(NO_TOKENS, what=what, remedy=error.way_out)
         return
     for part in parts:
         tokenized = _tokenized(part, tokenizer)

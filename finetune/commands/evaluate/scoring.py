@@ -31,7 +31,7 @@ from finetune.task_types.own_data import task_on
 from finetune.task_types.prediction_lines import prediction_lines
 from finetune.task_types.prepare import load_splits
 from finetune.task_types.pretraining.own import scored_on
-from finetune.task_types.shared_rows import FILE, Keys, keys_of, shared, trained_on
+from finetune.task_types.shared_rows import FILE, Keys, keys_of, known_keys, shared
 from finetune.task_types.task import Task
 from finetune.task_types.trained_form import form_for
 
@@ -81,7 +81,7 @@ def evaluate_model(
     task = predictor.task
     splits = load_splits(task, source, names=[split] if split else task.dev_splits)
     run = named_run(model, out)
-    known = {} if run is None else trained_on(run)
+    known = {} if run is None else known_keys(run)
     counts = {split: _known(task, loaded.rows, known) for split, loaded in splits.items()}
     for loaded in splits.values():
         for note in loaded.notes:
