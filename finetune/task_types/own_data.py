@@ -66,21 +66,7 @@ NOT_GUESSED = ("encoding", "sheet", "keep", "drop", "order", "levels")  # option
 ROWS_SHOWN = 3
 MOST_BYTES = 1_000_000_000  # of a split.json, which has the ids of all rows
 NOT_LABELLED = frozenset(
-    [
-        "unknown",
-        "unlabelled",
-        "unlabeled",
-        "hidden",
-        "missing",
-        "none",
-        "null",
-        "nan",
-        "n/a",
-        "na",
-        "todo",
-        "test",
-        "unk",
-    ]
+    ("unknown", "unlabelled", "unlabeled", "hidden", "missing", "none", "null", "nan", "n/a", "na", "test", "unk")
 )
 ROWS_AT_ONCE = 1_000  # whose labels are collected at once
 MANY_ROWS = 50_000  # of a file whose table is not kept in memory next to its rows
