@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from finetune.checks.refusal import require_sound_data
+from finetune.checks.refusal import with_findings
 from finetune.errors import UserError
 from finetune.gone import gone
 from finetune.runs.events import Watcher
@@ -39,8 +39,7 @@ def plan(
         raise UserError("distil.teacher is empty", "Name a run, or leave it out")
     checkpoint = checkpoint_of(settings, out)
     planned = expand_targets(list(targets), dict(settings), seeds=seeds, shares=shares, checkpoint=checkpoint)
-    require_sound_data([one.task for one in planned])
-    return with_first_runs(planned, out)
+    return with_first_runs(with_findings(planned), out)
 
 
 def require_on(on: str | None) -> None:

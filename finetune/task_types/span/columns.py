@@ -226,9 +226,8 @@ class Span(DataType):
     def unit(self, row: SpanRow) -> str:
         return same_text(row.context)
 
-    def units(self, layout: Layout, table: Table, texts: Sequence[str]) -> Sequence[str]:
-        contexts = table.columns[layout.text[-1]]
-        return [as_text(context) if text else "" for text, context in zip(texts, contexts, strict=True)]
+    def compared(self, row: SpanRow, markers: tuple[str, ...] = ()) -> str:
+        return row.context
 
     def task(self, layout: Layout, *, name: str, read: Any = None) -> SpanTask:
         """The task, scored as SQuAD 2.0 where questions may have no answer, else as SQuAD 1.1."""

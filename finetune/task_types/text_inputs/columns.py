@@ -55,9 +55,10 @@ class TextType(DataType):
         """Whether it is a pair, or a text with two spans: both are truncated."""
         return len(layout.text) > 1 or bool(layout.markers)
 
-    def units(self, layout: Layout, table: Table, texts: Sequence[str]) -> Sequence[str]:
-        """The texts, without the markers of spans."""
-        return [without_markers(text, layout.markers) for text in texts] if layout.markers else texts
+    def compared(self, row: Any, markers: tuple[str, ...] = ()) -> str:
+        """The text, without the markers of spans."""
+        text = super().compared(row)
+        return without_markers(text, markers) if markers else text
 
     def input_names(self, names: tuple[str, ...]) -> Sequence[tuple[str, ...]]:
         """Those of transformers too; first those of a pair."""

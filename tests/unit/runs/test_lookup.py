@@ -160,11 +160,11 @@ def test_a_record_names_no_folder_of_the_machine(train: Train, here: Finetune, t
     assert records[1]["notes"][0].startswith("wnut17/wnut17train.conll: does not mark")
     assert "train" in records[0]["data_files"] and records[1]["data_files"] == {}
     scored = here("evaluate", records[0]["id"], tmp_path / "mine" / "reviews.csv")
-    assert "is the training file" in scored.stderr
+    assert "was trained on" in scored.stderr
     moved = shutil.copy(tmp_path / "mine" / "reviews.csv", tmp_path / "moved.csv")
-    assert "is the training file" in here("evaluate", records[0]["id"], moved).stderr
+    assert "was trained on" in here("evaluate", records[0]["id"], moved).stderr
     changed = write_reviews(tmp_path / "mine" / "reviews.csv", first="bird")
-    assert "is the training file" not in here("evaluate", records[0]["id"], changed).stderr
+    assert "11 of the" in here("evaluate", records[0]["id"], changed).stderr  # the other texts are new
     assert predictors.load_predictor(records[0]["id"]).layout is not None
 
 
