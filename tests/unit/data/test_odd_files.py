@@ -215,5 +215,5 @@ def test_odd_yaml_is_one_line_or_read(content: str, here: Finetune, tmp_path: Pa
     (tmp_path / "odd.yaml").write_text(content)
     done = here("check", "odd.yaml")
     assert "Traceback" not in done.stderr
-    if done.returncode:
+    if done.returncode == 2:
         assert_error(done.stderr, "odd.yaml")
