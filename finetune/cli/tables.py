@@ -232,6 +232,7 @@ def layout_table(layout: "Layout") -> FittedTable:
         "text": ", ".join(layout.text),
         "spans": ", ".join(layout.marked or layout.markers) + (f" (ends {ends})" if (ends := layout.span_ends) else ""),
         "label": ", ".join(layout.label) or "none was found",
+        "labels": ", ".join(layout.names.values()) if layout.by_position else "",
         "order": " < ".join(layout.order),
         "levels": layout.levels,
         "id": layout.id,

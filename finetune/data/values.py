@@ -86,8 +86,8 @@ def _as_numpy(cell: str) -> list[Any] | None:
     inner = cell.strip()[1:-1]
     if re.fullmatch(r"""\s*((['"]).*?\2\s*)+""", inner, re.DOTALL):
         return [found[1] for found in re.findall(r"""(['"])(.*?)\1""", inner, re.DOTALL)]
-    if re.fullmatch(r"\s*[-+]?\d+(\s+[-+]?\d+)*\s*", inner):
-        return [int(number) for number in inner.split()]
+    if re.fullmatch(r"\s*([-+]?\d+\.?|True|False)(\s+([-+]?\d+\.?|True|False))*\s*", inner):
+        return [item == "True" if item[:1] in "TF" else int(item.rstrip(".")) for item in inner.split()]
     return None
 
 

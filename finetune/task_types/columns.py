@@ -29,7 +29,8 @@ class Layout:
     written, `characters` that they are of single characters, and `signs_apart` that signs are words. `rest` are columns
     without a name that a text runs on
     into, with `delimiter` between them; `no_label` is a sign that means none, and `mistakes` are labels that are
-    left out and `doubts` those that may be mistakes, each with the reason. Of choices, the first `contexts`
+    left out and `doubts` those that may be mistakes, each with the reason. `by_position`: a label cell has 0 or 1 for
+    each label, whose `names` are in their order. Of choices, the first `contexts`
     columns are their context. `marked` are the columns of two spans of the text, whose last character belongs to them
     or not (`span_ends`), and `markers` the opening markers of both in a row's text. `order` are labels from lowest to
     highest where they have an order, and `levels` is what separates the names in labels of a tree. `rivals` are other
@@ -43,6 +44,7 @@ class Layout:
     group: str = ""
     labels: tuple[str, ...] = ()
     separator: str = ""
+    by_position: bool = False
     counted_from: int = 0
     choices_by: Literal["", "text", "letter", "column", "number"] = ""
     choices_as: tuple[str, ...] = ()

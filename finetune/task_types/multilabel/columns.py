@@ -9,7 +9,7 @@ from finetune.data.column_types import signs_of_no, signs_of_yes
 from finetune.data.issues import Finding
 from finetune.data.messages import short, shown
 from finetune.data.nested_fields import cell_at
-from finetune.data.values import as_text, is_missing, is_nested
+from finetune.data.values import as_list, as_text, is_missing, is_nested
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import Evidence
 from finetune.task_types.findings import UNEVEN, SplitRows, majority_finding, one_label_finding
@@ -17,7 +17,9 @@ from finetune.task_types.multilabel.task import MultiLabelRow, MultiLabelTask
 from finetune.task_types.multilabel.view import LabelsView
 from finetune.task_types.row_issues import NoRow, unusable
 from finetune.task_types.text_inputs.columns import TextType, label_cell, labels_in_cell, texts_of
-from finetune.task_types.text_inputs.label_kinds import separator_in
+from finetune.task_types.parts import Answer
+from finetune.task_types.task import Task
+from finetune.task_types.text_inputs.label_kinds import POSITIONS, marks_in, positions_in, separator_in
 
 Gold = tuple[str, ...]
 LABELS_SHOWN = 5  # labels of a set shown in a message
@@ -40,6 +42,10 @@ class MultiLabel(TextType):
     def completed(self, layout: Layout, evidence: Evidence) -> Layout:
         """The layout with the separator between the labels of a cell, which has a default."""
         label = layout.label
+        if len(label) == 1 and (count := positions_in(evidence.columns[label[0]])):
+            names = {str(place): f"label {place + 1}" for place in range(count)}
+            reasons = {**layout.reasons, "labels": "by position in the lists; labels=FILE names them"}
+            return replace(layout, by_position=True, names=names, labels=tuple(names.values()), reasons=reasons)
         if layout.separator or len(label) != 1 or evidence.facts[label[0]].kind == "list":
             return layout
         texts = [as_text(cell) for cell in evidence.columns[label[0]] if not is_missing(cell)]
@@ -48,6 +54,8 @@ class MultiLabel(TextType):
 
     def labels_as_spelled(self, layout: Layout, cell: Any) -> list[str]:
         """The labels of the cell; none in one of lists or objects, whose row cannot be used."""
+        if layout.by_position:
+            return [str(place) for place, has in enumerate(marks_in(cell) or ()) if has]
         return [] if is_nested(cell) else labels_in_cell(cell, layout.separator)
 
     def labels_in(self, gold: Gold | None) -> Gold:
@@ -82,10 +90,29 @@ class MultiLabel(TextType):
         cell = label_cell(layout, values)
         if is_missing(cell):
             return None
+        if layout.by_position and len(marks_in(cell) or ()) != len(layout.names):
+            raise NoRow(f"has {short(cell)}; expected 0 or 1 for each of {len(layout.names)} labels", NO_MARK)
         order = layout.labels.index
         return tuple(
             sorted(self.label_names(layout, cell), key=lambda name: order(name) if name in layout.labels else -1)
         )
+
+    def cells(self, task: Task, layout: Layout, answer: Answer, row: Any) -> dict[str, Any]:
+        """As for every type; where the data has labels by position also the prediction, as in the training file."""
+        cells = super().cells(task, layout, answer, row)
+        if not layout.by_position or not isinstance(answer.value, list):
+            return cells
+        marks = [name in answer.value for name in layout.names.values()]
+        return cells | {"prediction": _as_marked(marks, layout.file.get("marks")), "predicted labels": answer.value}
+
+    def value(self, task: Task, layout: Layout, cell: Any, row: Any) -> Any:
+        return list(self.label_names(layout, cell)) if layout.by_position else cell
+
+    def with_spelling(self, layout: Layout, columns: Mapping[str, Sequence[Any]]) -> Layout:
+        """With how 0 and 1 are written, where labels are by position."""
+        cells = columns.get(layout.label[0], ()) if layout.by_position and layout.label else ()
+        example = next((cell for cell in cells if not is_missing(cell) and marks_in(cell)), None)
+        return layout if example is None else replace(layout, file={**layout.file, "marks": _spelled(example)})
 
     def strata(self, golds: Sequence[Gold]) -> Sequence[Gold | str]:
         """The sets of labels; those that occur once are one stratum."""
@@ -95,6 +122,20 @@ class MultiLabel(TextType):
     def task(self, layout: Layout, *, name: str, read: Any = None) -> MultiLabelTask:
         """The task with all labels that were found."""
         return MultiLabelTask(name=name, read=read, labels=layout.labels, windows=True)
+
+
+def _spelled(cell: Any) -> str:
+    """How a cell writes 0 and 1 for each label: between signs, or as numbers or booleans of a list."""
+    if (sign := POSITIONS.fullmatch(str(cell).strip())):
+        return sign[1]
+    return type((as_list(cell) or [0])[0]).__name__
+
+
+def _as_marked(marks: Sequence[bool], spelled: Any) -> Any:
+    """Marks as a cell of the training file has them."""
+    kinds: dict[Any, Any] = {"bool": bool, "float": float, "str": lambda mark: str(int(mark))}
+    listed = [kinds.get(spelled, int)(mark) for mark in marks]
+    return str(spelled).join(map(str, listed)) if spelled in (",", ";", "|", " ") else listed
 
 
 def _marked(layout: Layout, values: Mapping[str, Any]) -> Gold | None:
