@@ -39,6 +39,12 @@ def guess(table: Table, given: Mapping[str, Any], *, labelled: bool = True) -> L
     layout = _first_guess(evidence)
     kind = named_type(layout.shape)
     layout = _with_roles(kind.completed(layout, evidence), evidence)
+    if "joined" in evidence.chosen and not layout.rest:
+        raise UserError(
+            f"text={'+'.join([*evidence.chosen['text'], *evidence.chosen['joined']])} joins columns into one text, and"
+            f" this data has shape={layout.shape}",
+            "Name its columns with commas between them",
+        )
     if evidence.choices_by and not layout.choices_by:
         raise UserError(
             f"choices_by= says how labels name choices, and no column has such labels (shape={layout.shape})",
@@ -74,6 +80,8 @@ def _evidence(table: Table, given: Mapping[str, Any], *, labelled: bool) -> Evid
     parents = {name.rpartition(".")[0] for name in table.derived}
     facts |= {name: replace(facts[name], kind="object") for name in parents if name in facts}
     chosen = {name: named_columns(given[name], facts, name, table) for name in ROLES if given.get(name)}
+    if len(parts := given.get("text", "").split("+")) > 1 and chosen["text"] == [part.strip() for part in parts]:
+        chosen |= {"text": chosen["text"][:1], "joined": chosen["text"][1:]}
     shape, decimal = given.get("shape"), given.get("decimal")
     if shape is not None:
         named_type(shape)
@@ -98,9 +106,10 @@ def _first_guess(evidence: Evidence) -> Layout:
 
 
 def named_columns(text: Any, facts: Collection[str], role: str, table: Table) -> list[str]:
-    """The columns in `title,body`. Raises UserError with the nearest name for a missing one."""
+    """The columns in `title,body`, or in `title+body`. Raises UserError with the nearest name for a missing one."""
     text = unicodedata.normalize("NFC", str(text))
-    names = [text] if text in facts else [name.strip() for name in text.split(",")]
+    sign = "+" if role == "text" and "," not in text else ","  # columns that are joined into one text, or several
+    names = [text] if text in facts else [name.strip() for name in text.split(sign)]
     for name in names:
         if name not in facts:
             raise UserError(

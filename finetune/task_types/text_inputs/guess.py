@@ -36,9 +36,9 @@ def text_layout(evidence: Evidence) -> Layout:
     require_label(evidence)
     table, facts, chosen, file = evidence.table, evidence.facts, evidence.chosen, evidence.file
     reasons = {name: "given" for name in ("text", "label") if name in chosen}
-    label, rivals = chosen.get("label"), tuple[str, ...]()
+    label, rivals, joined = chosen.get("label"), tuple[str, ...](), tuple(chosen.get("joined", ()))
     if label is None:
-        label, rivals, reasons["label"] = _label(table, facts, chosen.get("text", ()))
+        label, rivals, reasons["label"] = _label(table, facts, (*chosen.get("text", ()), *joined))
     _require_plain(label, facts, table)
     text = chosen.get("text")
     if text is None:
@@ -54,8 +54,8 @@ def text_layout(evidence: Evidence) -> Layout:
         raise UserError(
             f"{file}: two spans are marked in one text, not in {' and '.join(text)}", "Name one: text=COLUMN"
         )
-    rest = _rest(table, facts, text, label, given="text" in chosen)
-    delimiter = dialect_of(table.form).delimiter or ","
+    rest = joined or _rest(table, facts, text, label, given="text" in chosen)
+    delimiter = " " if joined else dialect_of(table.form).delimiter or ","
     layout = Layout(shape=evidence.shape or CLASSES, text=tuple(text), rest=rest, delimiter=delimiter, rivals=rivals)
     layout = _with_spans(_labelled(layout, evidence, label, reasons) if label else layout, evidence, reasons)
     return replace(layout, reasons=reasons)
