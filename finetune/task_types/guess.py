@@ -15,6 +15,7 @@ from finetune.task_types.column_names import id_names, named, text_tier
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import DataType, Evidence
 from finetune.task_types.text_inputs.find_spans import named_spans, with_spans
+from finetune.task_types.text_inputs.near_misses import require_rows
 from finetune.task_types.types import data_types, named_type
 
 ROLES = ("text", "label", "id", "group")  # settings that name columns
@@ -29,6 +30,8 @@ def guess(table: Table, given: Mapping[str, Any], *, labelled: bool = True) -> L
     layouts are equally likely.
     """
     evidence = _evidence(table, given, labelled=labelled)
+    if labelled:
+        require_rows(evidence)
     spans = named_spans(given.get("spans", ""), table.columns, evidence.file)
     if spans or evidence.shape is None or named_type(evidence.shape).marks:
         evidence = with_spans(evidence, spans, given.get("span_ends", ""))

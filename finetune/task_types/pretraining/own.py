@@ -11,7 +11,7 @@ from finetune.data.documents.corpus_file import LINES, CorpusStart, columns_of_l
 from finetune.data.documents.document import form_of_lines
 from finetune.data.file_format import FileFormat
 from finetune.data.formats import delimited
-from finetune.data.formats.refused import require_read
+from finetune.data.formats.refused import require_no_labels, require_read
 from finetune.data.formats.word_lines import WordLines
 from finetune.data.messages import shown, size_words, so_many
 from finetune.data.paths import is_file, is_pattern, matching, require_utf_8
@@ -58,7 +58,10 @@ def _is_lines(path: Path, encoding: str) -> bool:
     found, layout = next((one, layout) for one in FORMATS if (layout := one.sniff(start)))
     if isinstance(layout, WordLines):
         return len(layout.names) == 1  # words without tags, such as short lines between blank ones
-    return found is delimited.FORMAT and not columns_of_lines(start)
+    lines = found is delimited.FORMAT and not columns_of_lines(start)
+    if lines:
+        require_no_labels(start)
+    return lines
 
 
 def text_task(name: str, options: Mapping[str, Any]) -> Task:

@@ -16,6 +16,7 @@ from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import Evidence
 from finetune.task_types.text_candidates import best_texts
 from finetune.task_types.text_inputs.label_kinds import CLASSES, NUMBER, SEVERAL, label_kind
+from finetune.task_types.text_inputs.near_misses import require_no_objects
 from finetune.task_types.text_inputs.not_choices import require_no_choices
 from finetune.task_types.text_inputs.spans import ends_of
 from finetune.task_types.text_inputs.two_texts import require_label
@@ -81,6 +82,8 @@ def _label(
     """(the label's columns, settings for other candidates, why these)."""
     taken = [*text, *nameless_columns(table.path, table.form)]
     candidates = label_candidates(facts, table.columns, taken)
+    if all(one.level > 1 for one in candidates):
+        require_no_objects(table)
     best, rivals = best_label(candidates, table.columns, file=str(table.path), header=dialect_of(table.form).header)
     listed = tuple(f"{copied(one.setting)} ({one.what})" for one in rivals[:5])
     return list(best.columns) if best else [], listed, _why(best, candidates)
