@@ -236,11 +236,11 @@ def _has_header(rows: Sequence[Sequence[str]]) -> bool:
     if any(len(cell) > 100 for cell in first):
         return not rest
     columns = [[cells[place].strip() for cells in rest if cells[place].strip()] for place in range(len(first))]
-    if _names_columns(first, rest):
+    if names_columns(first, rest):
         return True  # even where a label or a text is the name of its column
     if any(map(_is_a_number, first, columns)):
         return False
-    return any(map(_is_a_name, first, columns)) or not any(map(_is_a_cell, first, columns))
+    return any(map(_is_no_value, first, columns)) or not any(map(_is_a_cell, first, columns))
 
 
 def _is_a_number(name: str, below: Sequence[str]) -> bool:
@@ -249,10 +249,9 @@ def _is_a_number(name: str, below: Sequence[str]) -> bool:
     return NUMBER.fullmatch(name.strip()) is not None and bool(below) and numbers > 0.9 * len(below)
 
 
-def _is_a_name(name: str, below: Sequence[str]) -> bool:
-    """Whether the first cell of a column is no value of it: a word above texts, or above values that all recur."""
-    word = name.strip().isidentifier() and len(below) > 1
-    return word and (all(" " in cell for cell in below) or (name not in below and min(Counter(below).values()) > 1))
+def _is_no_value(name: str, below: Sequence[str]) -> bool:
+    """Whether the first cell of a column is a word that is no value of it, and all of its values recur."""
+    return name.strip().isidentifier() and bool(below) and name not in below and min(Counter(below).values()) > 1
 
 
 def _is_a_cell(name: str, below: Sequence[str]) -> bool:
@@ -261,13 +260,13 @@ def _is_a_cell(name: str, below: Sequence[str]) -> bool:
     return bool(below) and bool(repeated or _is_of_words(name, below))
 
 
-def _names_columns(first: Sequence[str], rest: Sequence[Sequence[str]]) -> bool:
+def names_columns(first: Sequence[str], rest: Sequence[Sequence[str]]) -> bool:
     """Whether the first row has the usual name of a text, or numbers of columns from 0, over texts."""
     names = [cell.strip().casefold() for cell in first]
     numbers = names[names[0] == "" :]  # pandas gives its index no name
     counted = len(names) > 1 and numbers == list(map(str, range(len(numbers))))
     known = {*word_list("text"), *word_list("text_weak")}
-    texts = [column for column, name in enumerate(names) if counted or name in known]
+    texts = [column for column, name in enumerate(names) if counted or {name, name.removesuffix("s")} & known]
     return any(sum(" " in row[column] for row in rest) > SHARE_OF_CELLS * len(rest) for column in texts)
 
 

@@ -10,11 +10,13 @@ from typing import IO, Any
 
 from finetune.data.file_format import FileFormat, FileRow, Format, OutputFormat
 from finetune.data.file_start import SAMPLE_CHARS, FileStart
+from finetune.data.formats.dialect import names_columns
 from finetune.data.formats.labelling_tools import is_pair, tool_rows
 from finetune.data.formats.spans import is_place
 from finetune.data.issues import JSON, REJECTED, Finding
 from finetune.data.open_files import utf_8
 from finetune.data.records import Record, column_names, whole
+from finetune.data.values import as_text
 from finetune.data.written_cells import as_json
 from finetune.errors import UserError, first_line
 
@@ -146,7 +148,8 @@ def _named_cells(content: list[Any]) -> list[Any]:
         return content
     first, rest = lists[0], lists[1:]
     named = all(isinstance(cell, str) and cell.strip() for cell in first)
-    named = named and not any(cell in [row[place] for row in rest] for place, cell in enumerate(first))
+    values = any(cell in [row[place] for row in rest] for place, cell in enumerate(first))
+    named = named and (not values or names_columns(first, [[*map(as_text, row)] for row in rest]))
     named = named and max(map(len, first)) < LONGEST_NAME
     names = first if named else [f"column {number}" for number in range(1, len(first) + 1)]
     return [dict(zip(names, row, strict=True)) for row in (rest if named else lists)]
@@ -192,7 +195,9 @@ def _rows_by_key(content: dict[str, Any]) -> Any:
     if not all(map(str.isdecimal, content)) and all(list(names) == counted for names in inner):
         return [dict(zip(content, cells, strict=True)) for cells in zip(*(one.values() for one in content.values()))]
     shared = {*inner[0]}.intersection(*inner[1:])
-    return list(content.values()) if shared and not all(map(str.isdecimal, shared)) else content
+    if not shared or all(map(str.isdecimal, shared)):
+        return content
+    return [row if key.isdecimal() else {"id": key} | row for key, row in content.items()]
 
 
 def _no_rows(path: Path, content: Any, kind: str) -> UserError:

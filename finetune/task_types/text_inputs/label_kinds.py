@@ -21,7 +21,8 @@ ROWS_LOOKED_AT = 5_000
 MANY_VALUES = 0.5  # share of the rows: with more distinct values a column does not hold classes
 FEW_NUMBERS = 20  # most whole numbers that are classes
 MOST_OFFERED = 5  # other columns than one of dates
-POSITIONS = re.compile(r"[01]([,;| ])\s*[01](\1\s*[01])+")  # at least three in a text: 0,1 is a number too
+POSITIONS = re.compile(r"[01]([,;| ])\s*[01](\1\s*[01])*")
+TWO = re.compile("[01],[01]")  # labels by position, or numbers with a decimal comma
 NEARLY_ALL = 0.95  # share of the lists that are as long
 EACH = 2  # fewest mean rows per class where there are more
 
@@ -45,6 +46,9 @@ def label_kind(
     if len(label) > 1:
         return LabelKind(shape=SEVERAL, why=f"{len(label)} label columns")
     if count := positions_in(columns[label[0]]):
+        if shape is None and any(isinstance(cell, str) and TWO.fullmatch(cell) for cell in columns[label[0]]):
+            _ask_commas([cell for cell in columns[label[0]] if not is_missing(cell)], label[0], file, shape)
+    if count and shape in (None, SEVERAL):
         return LabelKind(shape=SEVERAL, why=f"0 or 1 for each of {count} labels")
     if fact.kind == "list":
         _require_labels(columns[label[0]], label[0], file)
@@ -143,7 +147,8 @@ def _ask_commas(cells: Sequence[str], label: str, file: str, shape: str | None) 
         ("decimal=.", f"'{example}' has a comma between thousands"),
     ]
     if shape is None:
-        choices.append(("shape=multi-label", f"'{example}' are two labels by number"))
+        how = "0 or 1 for each of two labels" if all(map(TWO.fullmatch, cells)) else "two labels by number"
+        choices.append(("shape=multi-label", f"'{example}' are {how}"))
     if shape is None and len(set(cells)) <= FEW_NUMBERS:
         choices.append(("shape=classification", f"each of the {so_many(len(set(cells)), 'value')} is a class"))
     raise Ambiguous(f"{file}: the commas in the column '{label}' can mean several things", choices)

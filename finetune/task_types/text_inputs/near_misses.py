@@ -18,7 +18,8 @@ from finetune.task_types.data_type import Evidence
 
 ROWS_LOOKED_AT = 200
 NEARLY_ALL = 0.9  # share of the objects, or of their texts that are in the row's
-TRIPLES = (("query", "anchor"), ("positive", "positives", "pos"), ("negative", "negatives", "neg"))
+QUERIES = ("query", "question", "anchor")
+TRIPLES = (QUERIES, ("positive", "positives", "pos"), ("negative", "negatives", "neg"))
 SPEAKERS, SAYINGS = ("role", "from"), ("content", "value")
 ENTITIES = ("entities", "entity", "ner", "spans", "annotations", "mentions", "slots", "relations")
 READERS = {  # of a file's rows, by its format
@@ -42,11 +43,14 @@ def require_rows(evidence: Evidence) -> None:
 def require_no_objects(table: Table) -> None:
     """Raises UserError for a column that is called like labels, or like entities, and holds lists of objects."""
     for name, cells in table.columns.items():
+        if name in table.derived:
+            continue
         some = [cell for cell in map(parsed, islice(cells, ROWS_LOOKED_AT)) if not is_missing(cell)]
-        items = [item for cell in some if isinstance(cell, list) for item in cell]
+        items = [item for cell in some for item in (cell if isinstance(cell, list) else [cell])]
         objects = [item for item in items if isinstance(item, dict)]
         called = label_tier(name) is not None or not {*name_words_of(name)}.isdisjoint(ENTITIES)
-        if not called or not objects or len(objects) < NEARLY_ALL * len(items) or unknown_names(some):
+        single = any(isinstance(cell, dict) and not any(map(_is_list, cell.values())) for cell in some)
+        if not called or single or not objects or len(objects) < NEARLY_ALL * len(items) or unknown_names(some):
             continue
         _refuse_entities(table, name, objects)
         fields = ", ".join(map(as_text, dict.fromkeys(key for item in objects for key in item)))
@@ -54,17 +58,21 @@ def require_no_objects(table: Table) -> None:
         _refuse(table, f"lists of objects in the column '{name}' ({fields})", "", way)
 
 
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list)
+
+
 def _refuse_entities(table: Table, name: str, objects: Sequence[Mapping[str, Any]]) -> None:
     """Raises UserError where objects are entities by what they say, which a text has, without their places."""
-    for text, texts in table.columns.items():
+    plain = [one for one in table.columns if one != name and isinstance(table.columns[one][0], str)]
+    for text in (one for one in plain if one not in table.derived):
+        texts = table.columns[text]
         rows = [(as_text(cell), parsed(own) or ()) for cell, own in zip(texts, table.columns[name], strict=True)]
         said = [(cell, one) for cell, own in rows[:ROWS_LOOKED_AT] for one in own if isinstance(one, dict)]
         for word in objects[0]:
-            if not isinstance(objects[0][word], str) or text.startswith(f"{name}."):
-                continue
             there = sum(isinstance(one.get(word), str) and one[word] in cell != one[word] for cell, one in said)
             kinds = [key for key in objects[0] if key != word]
-            if there >= NEARLY_ALL * len(said) and kinds:
+            if said and there >= NEARLY_ALL * len(said) and kinds:
                 kind = min(kinds, key=lambda key: len({str(one.get(key)) for one in objects}))
                 first = "" if isinstance(objects[0][kind], str) else "[0]"
                 own, said_word, of_text = (json.dumps(one) for one in (name, word, text))
@@ -92,7 +100,7 @@ def _require_no_triples(evidence: Evidence) -> None:
             f"for names, grade in (({good}, 1), ({bad}, 0)) for name in names for text in many(row[name])]"
         )
         columns = ", ".join((*query, *right, *wrong))
-        way = "a row for each passage: query, passage, relevance (1 or 0)"
+        way = "a row for each passage: query, passage, relevance (1 or 0), which shape=ranking reads"
         _refuse(evidence.table, f"queries with passages in columns ({columns})", script, way)
 
 
