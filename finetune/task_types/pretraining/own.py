@@ -29,14 +29,18 @@ DOCUMENTS_SHOWN = 2
 
 def is_text(name: str, options: Mapping[str, Any]) -> bool:
     """Whether data is unlabelled text: the user says so (`shape=text`), or names neither shape nor columns of a .txt
-    whose lines have no columns; of a pattern each file must be so.
+    whose lines have no columns; of a pattern each file must be so. Raises UserError for lines that have labels.
     """
     if options.get("shape"):
         return bool(options["shape"] == Text.name)
     if {"text", "label"} & set(options):
         return False
-    files = matching(name) if is_pattern(name) else [Path(name)]
-    return all(_is_lines(file, str(options.get("encoding", ""))) for file in files)
+    files, encoding = matching(name) if is_pattern(name) else [Path(name)], str(options.get("encoding", ""))
+    if not all(_is_lines(file, encoding) for file in files):
+        return False
+    for file in files:
+        require_no_labels(CorpusStart(file, encoding))
+    return True
 
 
 def reading_of(task: str, path: Path, options: Mapping[str, Any]) -> FileFormat:
@@ -58,10 +62,7 @@ def _is_lines(path: Path, encoding: str) -> bool:
     found, layout = next((one, layout) for one in FORMATS if (layout := one.sniff(start)))
     if isinstance(layout, WordLines):
         return len(layout.names) == 1  # words without tags, such as short lines between blank ones
-    lines = found is delimited.FORMAT and not columns_of_lines(start)
-    if lines:
-        require_no_labels(start)
-    return lines
+    return found is delimited.FORMAT and not columns_of_lines(start)
 
 
 def text_task(name: str, options: Mapping[str, Any]) -> Task:
