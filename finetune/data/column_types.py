@@ -130,8 +130,7 @@ def _mostly(holds: Any, some: Sequence[Any]) -> bool:
 
 
 def _are_names(texts: Sequence[str]) -> bool:
-    """Whether numbers are names: one has a zero before it, or few recur and one is written in two ways, 1.1 and 1.10.
-    """
+    """Whether numbers are names: a zero is before one, or few recur, of which one is written in two ways: 1.1, 1.10."""
     different = {*texts}
     few = len(different) <= min(CATEGORY_VALUES, 0.5 * len(texts))
     spelled = Counter(text.rstrip("0") for text in different if re.search(r"[.,]\d*[1-9]", text)) if few else {}

@@ -67,7 +67,9 @@ def columns_in(given: Any) -> Columns:
     """The columns of some rows. Raises UserError as `splits_in` does."""
     if hasattr(given, "iloc") and hasattr(given, "columns"):  # a pandas DataFrame, checked without importing pandas
         raw = _of_frame(given)
-        names = {str(name): [] for name, cells in raw.items() if _are_names(cells, str(given[name].dtype))}
+        names: dict[str, Any] = {
+            str(name): [] for name, cells in raw.items() if _are_names(cells, str(given[name].dtype))
+        }
     elif hasattr(given, "features") and hasattr(given, "with_format"):
         raw, names = _of_dataset(given), _class_names(given.features)
     elif hasattr(given, "to_pydict"):  # a pyarrow Table

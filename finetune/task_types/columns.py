@@ -29,7 +29,8 @@ class Layout:
     `names` are those of labels that are numbers in the data, `decimal` is the decimal sign of numbers. `spans` are the
     keys of start, end and label where entities are spans of characters; `tag_form` and `outside` say how tags are
     written, `characters` that they are of single characters, and `signs_apart` that signs are words. `rest` are columns
-    that a text runs on into, without a name or joined by the user, with `delimiter` between them; `no_label` is a sign that means none, and `mistakes` are labels that are
+    that a text runs on into, without a name or joined by the user, with `delimiter` between them; `no_label` is a sign
+    that means none, and `mistakes` are labels that are
     left out and `doubts` those that may be mistakes, each with the reason. `by_position`: a label cell has 0 or 1 for
     each label, whose `names` are in their order. Of choices, the first `contexts`
     columns are their context. `marked` are the columns of two spans of the text, whose last character belongs to them

@@ -89,7 +89,10 @@ def _labelled(name: str, language: str, label: str, values: Sequence[str], seed:
 
 def _times() -> Base:
     base = _labelled("texts that begin with a time", "en", "sentiment", ["good", "bad"], 2711)
-    texts = [f"{7 + n % 12}:30 {['Ann', 'Bo', 'Kim'][n % 3]} {['called', 'wrote', 'left'][n % 7 % 3]} {n}" for n in range(COUNT)]
+    texts = [
+        f"{7 + n % 12}:30 {['Ann', 'Bo', 'Kim'][n % 3]} {['called', 'wrote', 'left'][n % 7 % 3]} {n}"
+        for n in range(COUNT)
+    ]
     return replace(base, columns={**base.columns, "text": texts})
 
 

@@ -236,7 +236,7 @@ def _has_header(rows: Sequence[Sequence[str]]) -> bool:
     if any(len(cell) > 100 for cell in first):
         return not rest
     columns = [[cells[place].strip() for cells in rest if cells[place].strip()] for place in range(len(first))]
-    if names_columns(first, rest):
+    if is_header_of_texts(first, rest):
         return True  # even where a label or a text is the name of its column
     if any(map(_is_a_number, first, columns)):
         return False
@@ -250,7 +250,7 @@ def _is_a_number(name: str, below: Sequence[str]) -> bool:
 
 
 def _is_no_value(name: str, below: Sequence[str]) -> bool:
-    """Whether the first cell of a column is a word that is no value of it, and all of its values recur."""
+    """Whether the first cell of a column is a word that is none of its values, which all recur."""
     return name.strip().isidentifier() and bool(below) and name not in below and min(Counter(below).values()) > 1
 
 
@@ -260,7 +260,7 @@ def _is_a_cell(name: str, below: Sequence[str]) -> bool:
     return bool(below) and bool(repeated or _is_of_words(name, below))
 
 
-def names_columns(first: Sequence[str], rest: Sequence[Sequence[str]]) -> bool:
+def is_header_of_texts(first: Sequence[str], rest: Sequence[Sequence[str]]) -> bool:
     """Whether the first row has the usual name of a text, or numbers of columns from 0, over texts."""
     names = [cell.strip().casefold() for cell in first]
     numbers = names[names[0] == "" :]  # pandas gives its index no name

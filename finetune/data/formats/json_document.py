@@ -10,7 +10,7 @@ from typing import IO, Any
 
 from finetune.data.file_format import FileFormat, FileRow, Format, OutputFormat
 from finetune.data.file_start import SAMPLE_CHARS, FileStart
-from finetune.data.formats.dialect import names_columns
+from finetune.data.formats.dialect import is_header_of_texts
 from finetune.data.formats.labelling_tools import is_pair, tool_rows
 from finetune.data.formats.spans import is_place
 from finetune.data.issues import JSON, REJECTED, Finding
@@ -149,7 +149,7 @@ def _named_cells(content: list[Any]) -> list[Any]:
     first, rest = lists[0], lists[1:]
     named = all(isinstance(cell, str) and cell.strip() for cell in first)
     values = any(cell in [row[place] for row in rest] for place, cell in enumerate(first))
-    named = named and (not values or names_columns(first, [[*map(as_text, row)] for row in rest]))
+    named = named and (not values or is_header_of_texts(first, [[*map(as_text, row)] for row in rest]))
     named = named and max(map(len, first)) < LONGEST_NAME
     names = first if named else [f"column {number}" for number in range(1, len(first) + 1)]
     return [dict(zip(names, row, strict=True)) for row in (rest if named else lists)]
@@ -193,7 +193,9 @@ def _rows_by_key(content: dict[str, Any]) -> Any:
     if any(map(SPLIT.fullmatch, content)) or not inner[0]:
         return content
     if not all(map(str.isdecimal, content)) and all(list(names) == counted for names in inner):
-        return [dict(zip(content, cells, strict=True)) for cells in zip(*(one.values() for one in content.values()))]
+        return [
+            dict(zip(content, cells, strict=True)) for cells in zip(*map(dict.values, content.values()), strict=True)
+        ]
     shared = {*inner[0]}.intersection(*inner[1:])
     if not shared or all(map(str.isdecimal, shared)):
         return content

@@ -35,8 +35,7 @@ class LabelledLines:
         return f"the label comes {self.place}"
 
     def cells(self, line: str) -> tuple[str | list[str] | None, str] | None:
-        """(label or labels, text) of a line; None where it lacks one of them, but for `__label__`, which may be none.
-        """
+        """(label or labels, text) of a line; None where it lacks one, though `__label__` may be missing."""
         if self.separator == FASTTEXT:
             return self._fasttext(line)
         if self.place == "first":

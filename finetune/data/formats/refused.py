@@ -34,12 +34,13 @@ INLINE = (  # how entities are marked within a text: the type, then the words
 WORD_TAG = re.compile(r"\S+[/_|](O|[BIESLU]-[\w-]+|[A-Z]{1,5}\$?)")
 TAGS_IN_LINES = r'{for (i = 1; i <= NF; i++) {n = match($i, /[\/_|][^\/_|]*$/); print substr($i, 1, n - 1) "\t" '
 TAGS_IN_LINES += r'substr($i, n + 1)} print ""}'
-HTML = frozenset("a abbr b big br cite code div em font h1 h2 h3 i li mark p pre q s small span strong sub sup td u".split())
+HTML = frozenset({*"abipqsu", "big", "br", "code", "div", "em", "font", "li", "mark", "pre", "small", "span", "strong"})
+
 # Python that writes a row for each line, with the places of what is in tags: text, tag, what is in it, text, and so on.
 MARKED = (
     "import json, re, sys; from itertools import accumulate; "
     "[print(json.dumps(dict(text=str().join(t), entities=[[s[2 * k + 1], s[2 * k + 2], p[3 * k + 1]] "
-    "for k in range(len(p) // 3)]))) for line in open(sys.argv[1], encoding=\"utf-8\") if line.strip() "
+    'for k in range(len(p) // 3)]))) for line in open(sys.argv[1], encoding="utf-8") if line.strip() '
     r"for p in [re.split(r\"PATTERN\", line.strip())] "
     "for t in [[x for i, x in enumerate(p) if i % 3 != 1]] for s in [[0, *accumulate(map(len, t))]]]"
 ).replace(r"\"", '"')
@@ -82,7 +83,8 @@ REFUSED = (
         "texts in three lines each (a sentence with $T$, its term, its label)",
         re.compile(rb"([^\n]*\$T\$[^\n]*\n[^\n$]+\n[^\n$]+\n){2}"),
         (),
-        f"Convert it: (printf 'text\\tterm\\tlabel\\n'; awk {shlex.quote(ASPECTS)} {{}}) > rows.tsv, and set text=text,term",
+        "Convert it, and set text=text,term: "
+        f"(printf 'text\\tterm\\tlabel\\n'; awk {shlex.quote(ASPECTS)} {{}}) > rows.tsv",
     ),
     RefusedFormat(
         "training data of Rasa",
@@ -127,7 +129,11 @@ def require_no_labels(start: FileStart) -> None:
     for pattern in INLINE:
         tags = [{tag for tag, _ in re.findall(pattern, line)} for line in lines]
         kinds = {tag for some in tags for tag in some}
-        if sum(map(bool, tags)) > len(lines) / 2 and len(kinds) < len(lines) / 2 and not {*map(str.lower, kinds)} & HTML:
+        if (
+            sum(map(bool, tags)) > len(lines) / 2
+            and len(kinds) < len(lines) / 2
+            and not {*map(str.lower, kinds)} & HTML
+        ):
             listed = ", ".join(sorted(kinds)[:4])
             how = f"Convert it: python -c {shlex.quote(MARKED.replace('PATTERN', pattern))} {path} > rows.jsonl"
             raise _refusal(start.path, f"text with entities marked in it ({listed})", how)

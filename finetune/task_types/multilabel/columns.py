@@ -15,10 +15,10 @@ from finetune.task_types.data_type import Evidence
 from finetune.task_types.findings import UNEVEN, SplitRows, majority_finding, one_label_finding
 from finetune.task_types.multilabel.task import MultiLabelRow, MultiLabelTask
 from finetune.task_types.multilabel.view import LabelsView
-from finetune.task_types.row_issues import NoRow, unusable
-from finetune.task_types.text_inputs.columns import TextType, label_cell, labels_in_cell, texts_of
 from finetune.task_types.parts import Answer
+from finetune.task_types.row_issues import NoRow, unusable
 from finetune.task_types.task import Task
+from finetune.task_types.text_inputs.columns import TextType, label_cell, labels_in_cell, texts_of
 from finetune.task_types.text_inputs.label_kinds import POSITIONS, marks_in, positions_in, separator_in
 
 Gold = tuple[str, ...]
@@ -126,7 +126,7 @@ class MultiLabel(TextType):
 
 def _spelled(cell: Any) -> str:
     """How a cell writes 0 and 1 for each label: between signs, or as numbers or booleans of a list."""
-    if (sign := POSITIONS.fullmatch(str(cell).strip())):
+    if sign := POSITIONS.fullmatch(str(cell).strip()):
         return sign[1]
     return type((as_list(cell) or [0])[0]).__name__
 

@@ -53,7 +53,7 @@ class TextType(DataType):
 
     def changes(self, layout: Layout, table: Table) -> dict[str, Sequence[int]]:
         """The rows of which one text of a pair is empty."""
-        found = {}
+        found: dict[str, Sequence[int]] = {}
         for name in layout.text if len(layout.text) == 2 and layout.shape != RANKING else ():
             other = next(one for one in layout.text if one != name)
             cells = zip(*(table.columns.get(one, ()) for one in (name, other)), strict=False)

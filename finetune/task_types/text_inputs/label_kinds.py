@@ -9,7 +9,7 @@ from typing import Any, Literal
 from finetune.data.column_types import DATES, SEPARATORS, ColumnFacts
 from finetune.data.messages import so_many
 from finetune.data.number_formats import reading_of_commas
-from finetune.data.values import as_list, as_number, as_text, is_missing, is_nested
+from finetune.data.values import as_list, as_number, as_text, is_missing
 from finetune.data.words.lists import word_list
 from finetune.errors import UserError
 from finetune.task_types.candidates import Ambiguous, label_candidates
@@ -45,15 +45,15 @@ def label_kind(
     fact = facts[label[0]]
     if len(label) > 1:
         return LabelKind(shape=SEVERAL, why=f"{len(label)} label columns")
-    if count := positions_in(columns[label[0]]):
-        if shape is None and any(isinstance(cell, str) and TWO.fullmatch(cell) for cell in columns[label[0]]):
-            _ask_commas([cell for cell in columns[label[0]] if not is_missing(cell)], label[0], file, shape)
+    cells = [as_text(cell).strip() for cell in columns[label[0]] if not is_missing(cell)]
+    count = positions_in(columns[label[0]])
+    if count and shape is None and any(map(TWO.fullmatch, cells)):
+        _ask_commas(cells, label[0], file, shape)
     if count and shape in (None, SEVERAL):
         return LabelKind(shape=SEVERAL, why=f"0 or 1 for each of {count} labels")
     if fact.kind == "list":
         _require_labels(columns[label[0]], label[0], file)
         return LabelKind(shape=SEVERAL, why="lists of labels")
-    cells = [as_text(cell).strip() for cell in columns[label[0]] if not is_missing(cell)]
     reading = reading_of_commas([cell for cell in columns[label[0]][:ROWS_LOOKED_AT] if isinstance(cell, str)])
     if reading == "unclear" and decimal is None and shape in (None, NUMBER):
         _ask_commas(cells, label[0], file, shape)
@@ -175,4 +175,6 @@ def _class_or_degree(fact: ColumnFacts, label: str, file: str) -> LabelKind:
     if words.intersection(word_list("label_of_degrees")):
         return LabelKind(shape=NUMBER, why=f"{fact.distinct} different numbers")
     choices = [("shape=classification", f"{fact.distinct} classes by number"), ("shape=regression", "a number")]
-    raise Ambiguous(f"{file}: the {so_many(fact.distinct, 'number')} in the column '{label}' can be classes or an amount", choices)
+    raise Ambiguous(
+        f"{file}: the {so_many(fact.distinct, 'number')} in the column '{label}' can be classes or an amount", choices
+    )

@@ -11,7 +11,6 @@ from finetune.data.formats.spans import unknown_names
 from finetune.data.nested_fields import parsed
 from finetune.data.table import Table
 from finetune.data.values import as_text, is_missing
-from finetune.data.words.lists import word_list
 from finetune.errors import UserError
 from finetune.task_types.column_names import label_tier, name_words_of
 from finetune.task_types.data_type import Evidence
@@ -37,7 +36,12 @@ def require_rows(evidence: Evidence) -> None:
         _require_no_triples(evidence)
         _require_no_chats(evidence)
         if {*TACRED} <= {*evidence.columns}:
-            _refuse(evidence.table, "relations in TACRED's columns", "", 'subject and object as {"start": 0, "end": 3} of a text')
+            _refuse(
+                evidence.table,
+                "relations in TACRED's columns",
+                "",
+                'subject and object as {"start": 0, "end": 3} of a text',
+            )
 
 
 def require_no_objects(table: Table) -> None:
@@ -54,7 +58,7 @@ def require_no_objects(table: Table) -> None:
             continue
         _refuse_entities(table, name, objects)
         fields = ", ".join(map(as_text, dict.fromkeys(key for item in objects for key in item)))
-        way = f"labels in the column '{name}' as [\"a\", \"b\"], or name another column: label=COLUMN"
+        way = f'labels in the column \'{name}\' as ["a", "b"], or name another column: label=COLUMN'
         _refuse(table, f"lists of objects in the column '{name}' ({fields})", "", way)
 
 

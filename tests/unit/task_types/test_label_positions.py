@@ -1,4 +1,4 @@
-"""Lists of 0 and 1 of one length are positions of several labels, with names, and predictions are written as they are."""
+"""Lists of 0 and 1 of one length are positions of several labels with names, and predictions are written like them."""
 
 import csv
 import json
@@ -9,10 +9,10 @@ import pytest
 from datasets import ClassLabel, Dataset, Features, Sequence, Value
 from support.cli import Finetune
 
+from finetune.data.in_memory import splits_in
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.storage.stored import stored
-from finetune.data.in_memory import splits_in
 from finetune.task_types.own_data import own_task
 
 MARKS = [[int(n >> place & 1) for place in range(3)] for n in range(8)] * 5
@@ -62,7 +62,7 @@ def test_names_are_given_in_the_order_of_the_positions(tmp_path: Path) -> None:
     assert task.labels == ("late", "broken", "cold")
     assert golds(task) == named(("late", "broken", "cold"))
     names.write_text("late\nbroken\n")
-    with pytest.raises(UserError, match="2 different names.*of 3 labels"):
+    with pytest.raises(UserError, match=r"2 different names.*of 3 labels"):
         own_task(data, {"labels": str(names)})
 
 
@@ -92,7 +92,7 @@ def test_lists_of_class_numbers_are_labels(tmp_path: Path) -> None:
 
 def test_two_positions_between_a_comma_are_asked_about(tmp_path: Path) -> None:
     data = file_of(tmp_path, ["0,0", "0,1", "1,0", "1,1"] * 10)
-    with pytest.raises(UserError, match="shape=multi-label.*0 or 1 for each of two labels"):
+    with pytest.raises(UserError, match=r"shape=multi-label.*0 or 1 for each of two labels"):
         own_task(data, {})
     assert own_task(data, {"shape": "multi-label"}).labels == ("label 1", "label 2")
 

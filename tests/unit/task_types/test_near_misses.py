@@ -1,4 +1,4 @@
-"""Forms of other tools are read, or refused by their name with a command that converts them; no other task is trained."""
+"""Forms of other tools are read, or refused by name with a command that converts them; no other task is trained."""
 
 import json
 import re
