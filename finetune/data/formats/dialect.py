@@ -138,12 +138,13 @@ def _lines_above(lines: Sequence[str]) -> int:
 
 
 def is_group_line(rows: Sequence[Sequence[object]]) -> bool:
-    """Whether the first row names groups of columns, some by an empty cell, and the second the columns, of which one
+    """Whether the first row names groups of columns, by empty or equal cells, and the second the columns, of which one
     has numbers below.
     """
     width = max((place for cells in rows[1:2] for place, cell in enumerate(cells, start=1) if as_text(cell)), default=0)
     first, names, *below = [[as_text(cell).strip() for cell in cells[:width]] for cells in rows] + [[], []]
-    if all(first) or not all(names) or len({*names}) < len(names) or any(map(NUMBER.fullmatch, names)):
+    named = all(names) and len({*names}) == len(names) and not any(map(NUMBER.fullmatch, names))
+    if not named or (all(first) and len({*first}) == len(first)):
         return False
     columns = zip_longest(*below, fillvalue="")
     return any(any(cells) and all(NUMBER.fullmatch(cell) or not cell for cell in cells) for cells in columns)

@@ -178,12 +178,20 @@ def _rows_within(content: Any) -> Any:
 def _rows_of_server(features: list[Any], rows: list[Any]) -> list[Any]:
     """The rows of the Hub's datasets-server, with the names of classes in place of their numbers."""
     kinds = {one["name"]: one.get("type") for one in features if isinstance(one, dict) and "name" in one}
-    classes = {name: kind["names"] for name, kind in kinds.items() if isinstance(kind, dict) and "names" in kind}
+    inner = {name: kind.get("feature", kind) for name, kind in kinds.items() if isinstance(kind, dict)}
+    classes = {name: kind["names"] for name, kind in inner.items() if isinstance(kind, dict) and "names" in kind}
     found = [row["row"] if isinstance(row, dict) and isinstance(row.get("row"), dict) else row for row in rows]
     for row in (row for row in found if isinstance(row, dict)):
-        for name in (name for name in classes if is_place(row.get(name)) and row[name] < len(classes[name])):
-            row[name] = classes[name][row[name]]
+        for name in classes.keys() & row.keys():
+            row[name] = _named_classes(row[name], classes[name])
     return found
+
+
+def _named_classes(cell: Any, names: list[str]) -> Any:
+    """A class number, or a list of them, as names."""
+    if isinstance(cell, list):
+        return [_named_classes(item, names) for item in cell]
+    return names[cell] if is_place(cell) and cell < len(names) else cell
 
 
 def _rows_by_key(content: dict[str, Any]) -> Any:

@@ -75,7 +75,7 @@ REFUSED = (
     ),
     RefusedFormat(
         "SemEval-2010 Task 8 (a sentence, its relation and a comment in lines of their own)",
-        re.compile(rb'\d+\t"[^\n]*<e1>[^\n]*"\r?\n[^\n]+\r?\nComment'),
+        re.compile(rb'\d+\t"[^\n]*<e1>[^\n]*"\r?\n[^\n\t]+\r?\n'),
         (),
         f"Convert it: (printf 'text\\tlabel\\n'; awk {shlex.quote(SEMEVAL)} {{}}) > rows.tsv",
     ),

@@ -6,12 +6,15 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any, NoReturn
 
+from finetune.data.column_types import ColumnFacts
 from finetune.data.formats.labelling_tools import TACRED
 from finetune.data.formats.spans import unknown_names
+from finetune.data.messages import places, short
 from finetune.data.nested_fields import parsed
 from finetune.data.table import Table
-from finetune.data.values import as_text, is_missing
+from finetune.data.values import as_text, is_missing, is_nested
 from finetune.errors import UserError
+from finetune.task_types.candidates import copied
 from finetune.task_types.column_names import label_tier, name_words_of
 from finetune.task_types.data_type import Evidence
 
@@ -21,6 +24,12 @@ QUERIES = ("query", "question", "anchor")
 TRIPLES = (QUERIES, ("positive", "positives", "pos"), ("negative", "negatives", "neg"))
 SPEAKERS, SAYINGS = ("role", "from"), ("content", "value")
 ENTITIES = ("entities", "entity", "ner", "spans", "annotations", "mentions", "slots", "relations")
+SELDOM = 0.05  # share of the rows in which an object among labels is a mistake
+OTHER = "or name another column: label=COLUMN"
+NESTED = (
+    'Write labels as ["a", "b"], and entities as [[start, end, label]] or [{"start": 0, "end": 3, "label": "PER"}], '
+    f"by characters of the text; {OTHER}"
+)
 READERS = {  # of a file's rows, by its format
     "json-lines": 'map(json.loads, open(sys.argv[1], encoding="utf-8"))',
     "json": 'json.load(open(sys.argv[1], encoding="utf-8"))',
@@ -44,22 +53,40 @@ def require_rows(evidence: Evidence) -> None:
             )
 
 
-def require_no_objects(table: Table) -> None:
+def require_no_objects(table: Table, facts: Mapping[str, ColumnFacts]) -> None:
     """Raises UserError for a column that is called like labels, or like entities, and holds lists of objects."""
-    for name, cells in table.columns.items():
-        if name in table.derived:
-            continue
-        some = [cell for cell in map(parsed, islice(cells, ROWS_LOOKED_AT)) if not is_missing(cell)]
+    for name in (name for name in facts if name not in table.derived):
+        some = [cell for cell in map(parsed, islice(table.columns[name], ROWS_LOOKED_AT)) if not is_missing(cell)]
         items = [item for cell in some for item in (cell if isinstance(cell, list) else [cell])]
         objects = [item for item in items if isinstance(item, dict)]
         called = label_tier(name) is not None or not {*name_words_of(name)}.isdisjoint(ENTITIES)
         single = any(isinstance(cell, dict) and not any(map(_is_list, cell.values())) for cell in some)
-        if not called or single or not objects or len(objects) < NEARLY_ALL * len(items) or unknown_names(some):
-            continue
-        _refuse_entities(table, name, objects)
-        fields = ", ".join(map(as_text, dict.fromkeys(key for item in objects for key in item)))
-        way = f'labels in the column \'{name}\' as ["a", "b"], or name another column: label=COLUMN'
-        _refuse(table, f"lists of objects in the column '{name}' ({fields})", "", way)
+        if called and objects and not single and len(objects) >= NEARLY_ALL * len(items):
+            _refuse_entities(table, name, objects)
+            require_plain([name], facts, table)
+
+
+def require_plain(label: Sequence[str], facts: Mapping[str, ColumnFacts], table: Table) -> None:
+    """Raises UserError where labels are objects, with their fields, or lists of lists or objects.
+
+    Few such cells are faults of their rows.
+    """
+    for name in label:
+        fields = [other for other in facts if other.startswith(f"{name}.")]
+        if facts[name].kind == "object" and fields:
+            raise UserError(
+                f"{table.path}: the column '{name}' holds objects, not labels",
+                f"Choose a field: {', '.join(copied(f'label={field}') for field in fields[:6])}",
+            )
+        nested = [index for index, cell in enumerate(table.columns[name]) if is_nested(cell)]
+        if len(nested) > max(1, SELDOM * len(table)):
+            if offsets := unknown_names(table.columns[name][:1000]):
+                raise UserError(
+                    f"{table.path}: the column '{name}' has offsets by unknown names: {', '.join(offsets)}",
+                    f"Call them start and end (after the last character), and the label label; {OTHER}",
+                )
+            cell, place = short(table.columns[name][nested[0]]), [(table.rows[nested[0]], table.lines[nested[0]])]
+            raise UserError(f"{table.path}: {places(place, most=1)}: '{name}' holds {cell}, not labels", NESTED)
 
 
 def _is_list(value: Any) -> bool:
@@ -109,8 +136,8 @@ def _require_no_triples(evidence: Evidence) -> None:
 
 
 def _require_no_chats(evidence: Evidence) -> None:
-    """Messages of a chat."""
-    for name in evidence.columns:
+    """Messages of a chat, without a label."""
+    for name in evidence.columns if all(label_tier(name) not in (0, 1) for name in evidence.facts) else ():
         speaker, saying = (
             next((key for key in keys if f"{name}.{key}" in evidence.columns), "") for keys in (SPEAKERS, SAYINGS)
         )

@@ -23,7 +23,7 @@ def require_label(evidence: Evidence) -> None:
     labels = label_candidates(evidence.facts, evidence.columns, texts)
     if any(candidate.level < UNLIKELY for candidate in labels):
         return
-    require_no_objects(evidence.table)
+    require_no_objects(evidence.table, evidence.facts)
     first, second = texts
     raise Ambiguous(
         f"{evidence.file}: has two columns of texts, '{first}' and '{second}', and no label",

@@ -154,7 +154,7 @@ def test_entities_by_their_words(kind: str, tmp_path: Path) -> None:
 def test_other_objects_never_become_classes(cells: Any, tmp_path: Path) -> None:
     rows = [{"text": text, "entities": cells, "source": label} for text, label in ROWS]
     data = put(tmp_path / "data.jsonl", rows)
-    with pytest.raises(UserError, match="lists of objects in the column 'entities'"):
+    with pytest.raises(UserError, match="the column 'entities' holds objects, not labels"):
         own_task(str(data), {})
     assert rows_of(data, label="source")[0].gold == ROWS[0][1]
 
