@@ -3,13 +3,14 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 from finetune.data.column_types import signs_of_no, signs_of_yes
 from finetune.data.issues import Finding
 from finetune.data.messages import short, shown
 from finetune.data.nested_fields import cell_at
-from finetune.data.values import as_list, as_text, is_missing, is_nested
+from finetune.data.values import as_text, is_missing, is_nested
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import Evidence
 from finetune.task_types.findings import UNEVEN, SplitRows, majority_finding, one_label_finding
@@ -19,9 +20,10 @@ from finetune.task_types.parts import Answer
 from finetune.task_types.row_issues import NoRow, unusable
 from finetune.task_types.task import Task
 from finetune.task_types.text_inputs.columns import TextType, label_cell, labels_in_cell, texts_of
-from finetune.task_types.text_inputs.label_kinds import POSITIONS, marks_in, positions_in, separator_in
+from finetune.task_types.text_inputs.label_kinds import items_and_sign, marks_in, positions_in, separator_in
 
 Gold = tuple[str, ...]
+CELLS_SEEN = 1_000  # from which the spelling of 0 and 1 is known
 LABELS_SHOWN = 5  # labels of a set shown in a message
 
 
@@ -102,8 +104,9 @@ class MultiLabel(TextType):
         cells = super().cells(task, layout, answer, row)
         if not layout.by_position or not isinstance(answer.value, list):
             return cells
-        marks = [name in answer.value for name in layout.names.values()]
-        return cells | {"prediction": _as_marked(marks, layout.file.get("marks")), "predicted labels": answer.value}
+        written, sign = layout.file.get("marks", [0, 1]), str(layout.file.get("between_marks", ""))
+        marks = [written[name in answer.value] for name in layout.names.values()]
+        return cells | {"prediction": sign.join(map(str, marks)) if sign else marks, "predicted labels": answer.value}
 
     def value(self, task: Task, layout: Layout, cell: Any, row: Any) -> Any:
         return list(self.label_names(layout, cell)) if layout.by_position else cell
@@ -111,8 +114,12 @@ class MultiLabel(TextType):
     def with_spelling(self, layout: Layout, columns: Mapping[str, Sequence[Any]]) -> Layout:
         """With how 0 and 1 are written, where labels are by position."""
         cells = columns.get(layout.label[0], ()) if layout.by_position and layout.label else ()
-        example = next((cell for cell in cells if not is_missing(cell) and marks_in(cell)), None)
-        return layout if example is None else replace(layout, file={**layout.file, "marks": _spelled(example)})
+        some = [(marks, *items_and_sign(cell)) for cell in islice(cells, CELLS_SEEN) if (marks := marks_in(cell))]
+        if not some:
+            return layout
+        written = {mark: item for marks, items, _ in some for mark, item in zip(marks, items, strict=True)}
+        spelled = {"marks": [written.get(False, 0), written.get(True, 1)], "between_marks": some[0][2]}
+        return replace(layout, file={**layout.file, **spelled})
 
     def strata(self, golds: Sequence[Gold]) -> Sequence[Gold | str]:
         """The sets of labels; those that occur once are one stratum."""
@@ -122,20 +129,6 @@ class MultiLabel(TextType):
     def task(self, layout: Layout, *, name: str, read: Any = None) -> MultiLabelTask:
         """The task with all labels that were found."""
         return MultiLabelTask(name=name, read=read, labels=layout.labels, windows=True)
-
-
-def _spelled(cell: Any) -> str:
-    """How a cell writes 0 and 1 for each label: between signs, or as numbers or booleans of a list."""
-    if sign := POSITIONS.fullmatch(str(cell).strip()):
-        return sign[1]
-    return type((as_list(cell) or [0])[0]).__name__
-
-
-def _as_marked(marks: Sequence[bool], spelled: Any) -> Any:
-    """Marks as a cell of the training file has them."""
-    kinds: dict[Any, Any] = {"bool": bool, "float": float, "str": lambda mark: str(int(mark))}
-    listed = [kinds.get(spelled, int)(mark) for mark in marks]
-    return str(spelled).join(map(str, listed)) if spelled in (",", ";", "|", " ") else listed
 
 
 def _marked(layout: Layout, values: Mapping[str, Any]) -> Gold | None:

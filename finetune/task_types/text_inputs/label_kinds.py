@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from finetune.data.column_types import DATES, SEPARATORS, ColumnFacts
-from finetune.data.messages import so_many
+from finetune.data.column_types import DATES, SEPARATORS, ColumnFacts, marks
+from finetune.data.messages import short, so_many
 from finetune.data.number_formats import reading_of_commas
-from finetune.data.values import as_list, as_number, as_text, is_missing
+from finetune.data.values import as_list, as_text, is_missing
 from finetune.data.words.lists import word_list
 from finetune.errors import UserError
 from finetune.task_types.candidates import Ambiguous, label_candidates
@@ -21,7 +21,8 @@ ROWS_LOOKED_AT = 5_000
 MANY_VALUES = 0.5  # share of the rows: with more distinct values a column does not hold classes
 FEW_NUMBERS = 20  # most whole numbers that are classes
 MOST_OFFERED = 5  # other columns than one of dates
-POSITIONS = re.compile(r"[01]([,;| ])\s*[01](\1\s*[01])*")
+POSITIONS = re.compile(r"[\w.]+([,;| ])\s*[\w.]+(\1\s*[\w.]+)*")
+FRACTION = re.compile(r"-?\d*\.\d*[1-9]\d*")
 TWO = re.compile("[01],[01]")  # labels by position, or numbers with a decimal comma
 NEARLY_ALL = 0.95  # share of the lists that are as long
 EACH = 2  # fewest mean rows per class where there are more
@@ -90,12 +91,19 @@ def label_kind(
     return LabelKind(shape=CLASSES, why=f"{so_many(fact.distinct, 'different value')}", decimal=sign)
 
 
-def marks_in(cell: Any) -> list[bool] | None:
-    """Whether a cell has each label, where it says 0 or 1 for each by position; None for any other cell."""
+def items_and_sign(cell: Any) -> tuple[list[Any], str]:
+    """(the items of a list, or those of a text with the same sign between them; this sign)."""
     found = as_list(cell)
-    if found is None and isinstance(cell, str) and POSITIONS.fullmatch(cell.strip()):
-        found = re.findall("[01]", cell)
-    return None if not found or any(item not in (0, 1, "0", "1") for item in found) else [i in (1, "1") for i in found]
+    if found is None and isinstance(cell, str) and (match := POSITIONS.fullmatch(cell.strip())):
+        return re.split(r"[,;| ]\s*", cell.strip()), match[1]
+    return found or [], ""
+
+
+def marks_in(cell: Any) -> list[bool] | None:
+    """Whether a cell has each label, where it says 0 or 1, or no or yes, for each by position; None for any other cell."""
+    signs = [as_text(item).strip().lower().removesuffix(".0") for item in items_and_sign(cell)[0]]
+    no, yes = ({pair[place] for pair in marks()} for place in (0, 1))
+    return [sign in yes for sign in signs] if signs and no | yes >= {*signs} else None
 
 
 def positions_in(cells: Sequence[Any]) -> int:
@@ -106,13 +114,12 @@ def positions_in(cells: Sequence[Any]) -> int:
 
 
 def _require_labels(cells: Sequence[Any], label: str, file: str) -> None:
-    """Raises UserError for lists of as many numbers in all rows, some of which are equal or not whole: no labels."""
-    lists = [list(map(as_number, found)) for cell in cells if (found := as_list(cell))]
-    if len({*map(len, lists)}) != 1 or len(lists[0]) < 2 or any(None in some for some in lists):
-        return
-    if any(len({*some}) < len(some) or any((number or 0) % 1 for number in some) for some in lists):
+    """Raises UserError for lists of as many items in all rows, some of which are equal or not whole: no labels."""
+    lists = [list(map(as_text, found)) for cell in cells if (found := as_list(cell))]
+    odd = any(len({*some}) < len(some) or any(map(FRACTION.fullmatch, some)) for some in lists)
+    if len({*map(len, lists)}) == 1 and len(lists[0]) > 1 and odd:
         raise UserError(
-            f"{file}: the column '{label}' has {len(lists[0])} numbers in each row, not labels",
+            f"{file}: the column '{label}' has {len(lists[0])} values in each row, as {short(lists[0])}, not labels",
             "Write the names of its labels, or 0 or 1 for each label",
         )
 

@@ -24,6 +24,10 @@ FORMS = {
     "printed": str,
     "commas": lambda marks: ",".join(map(str, marks)),
     "spaces": lambda marks: " ".join(map(str, marks)),
+    "words": lambda marks: ["yes" if mark else "no" for mark in marks],
+    "booleans and commas": lambda marks: ",".join(str(bool(mark)) for mark in marks),
+    "a tensor": lambda marks: f"tensor([{', '.join(f'{mark}.' for mark in marks)}])",
+    "an array": lambda marks: f"array({marks}, dtype=int64)",
     "numpy": lambda marks: f"[{' '.join(map(str, marks))}]",
     "numpy floats": lambda marks: f"[{' '.join(f'{mark}.' for mark in marks)}]",
     "numpy booleans": lambda marks: f"[{' '.join(f'{bool(mark)!s:>5}' for mark in marks)}]",
@@ -79,9 +83,11 @@ def test_a_list_of_another_length_is_left_out(tmp_path: Path) -> None:
     assert "expected 0 or 1 for each of 3 labels (row 1)" in " ".join(task.load(Source(), "train").notes)
 
 
-@pytest.mark.parametrize("cells", [[[0, 3, 3], [1, 2, 0]], [[0.2, 0.8], [0.4, 0.6]]])
-def test_other_lists_of_numbers_are_no_labels(cells: list[list[float]], tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=f"has {len(cells[0])} numbers in each row, not labels"):
+@pytest.mark.parametrize(
+    "cells", [[[0, 3, 3], [1, 2, 0]], [[0.2, 0.8], [0.4, 0.6]], [["a", "a", "b"], ["b", "a", "b"]]]
+)
+def test_other_lists_of_one_length_are_no_labels(cells: list[list[Any]], tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=f"has {len(cells[0])} values in each row, .* not labels"):
         own_task(file_of(tmp_path, cells * 20), {})
 
 
