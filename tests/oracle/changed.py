@@ -117,10 +117,11 @@ def _written(made: Variant, folder: Path) -> Written:
 
 
 def _typed(cell: str, made: Variant) -> Any:
-    """A cell as a number or a list, where it is written as one; in a sheet a list is a text."""
+    """A cell as a number or a list, where it is written as one and the format holds it: Parquet has no mixed lists."""
     if made.typed and re.fullmatch(r"-?(0|[1-9]\d*)(\.\d*[1-9])?", cell):
         return json.loads(cell)
-    return json.loads(cell) if made.typed and cell.startswith("[") and made.suffix != ".xlsx" else cell
+    lists = made.suffix in (".json", ".jsonl") or (made.suffix == ".parquet" and '"' not in cell)
+    return json.loads(cell) if made.typed and cell.startswith("[") and lists else cell
 
 
 TYPED: Mapping[str, Callable[[Path, list[dict[str, Any]]], Path]] = {

@@ -89,7 +89,7 @@ def write_next_rows(
         notes = [*notes, f"only {so_many(len(chosen))} of the {rows:,} asked for: the pool has no others"]
     labels = (predictor.layout or layout).label or ("label",)
     _write(output, chosen, layout, labels)
-    settings = {"shape": kind.name, "text": ",".join(layout.text), "label": ",".join(labels)}
+    settings = {"shape": kind.name, "text": layout.text_setting, "label": ",".join(labels)}
     return NextRows(
         path=output, rows=count, known=known_count, failed=failed, chosen=len(chosen),
         random=sum(one["chosen"] == "random" for one in chosen), settings=settings,
@@ -137,7 +137,7 @@ def _write(output: Path, chosen: list[dict[str, Any]], layout: Layout, labels: C
     own = {"suggested", "certainty", "chosen"}
     suggested = free_name(f"suggested {next(iter(labels)) if len(labels) == 1 else 'label'}", others)
     names = dict.fromkeys(
-        [*layout.text, *labels, suggested, "chosen", "certainty", *(o for o in others if o not in own)]
+        [*layout.text_columns, *labels, suggested, "chosen", "certainty", *(o for o in others if o not in own)]
     )
     spelled = {name: raw for raw, name in layout.names.items()}
     empty = dict.fromkeys(labels, "")

@@ -100,7 +100,7 @@ def items_and_sign(cell: Any) -> tuple[list[Any], str]:
 
 
 def marks_in(cell: Any) -> list[bool] | None:
-    """Whether a cell has each label, where it says 0 or 1, or no or yes, for each by position; None for any other cell."""
+    """Whether a cell has each label, where it says 0 or 1, or no or yes, for each by position; else None."""
     signs = [as_text(item).strip().lower().removesuffix(".0") for item in items_and_sign(cell)[0]]
     no, yes = ({pair[place] for pair in marks()} for place in (0, 1))
     return [sign in yes for sign in signs] if signs and no | yes >= {*signs} else None
@@ -119,7 +119,7 @@ def _require_labels(cells: Sequence[Any], label: str, file: str) -> None:
     odd = any(len({*some}) < len(some) or any(map(FRACTION.fullmatch, some)) for some in lists)
     if len({*map(len, lists)}) == 1 and len(lists[0]) > 1 and odd:
         raise UserError(
-            f"{file}: the column '{label}' has {len(lists[0])} values in each row, as {short(lists[0])}, not labels",
+            f"{file}: the column '{label}' has {len(lists[0])} values in each row, {short(lists[0])}, not labels",
             "Write the names of its labels, or 0 or 1 for each label",
         )
 
