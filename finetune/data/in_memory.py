@@ -123,6 +123,9 @@ def _of_frame(frame: Any) -> dict[Any, list[Any]]:
 
 def _are_names(cells: Sequence[Any], dtype: str) -> bool:
     """Whether numbers are names: those of a category, and texts that recur."""
+    first = next((cell for cell in cells if isinstance(cell, str)), "")
+    if dtype != "category" and as_number(first) is None:
+        return False
     there = [cell for cell in cells if not (cell is None or type(cell).__name__ in MISSING)]
     some = [cell for cell in there if isinstance(cell, str | int | float) and cell == cell]
     texts = all(isinstance(cell, str) for cell in there) and 2 * len({*some}) <= len(some)

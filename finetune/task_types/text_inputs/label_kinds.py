@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from finetune.data.column_types import DATES, SEPARATORS, ColumnFacts, marks
+from finetune.data.column_types import DATES, SEPARATORS, ColumnFacts, signs_of_no, signs_of_yes
 from finetune.data.messages import short, so_many
 from finetune.data.number_formats import reading_of_commas
 from finetune.data.values import as_list, as_text, is_missing
@@ -102,20 +102,22 @@ def items_and_sign(cell: Any) -> tuple[list[Any], str]:
 def marks_in(cell: Any) -> list[bool] | None:
     """Whether a cell has each label, where it says 0 or 1, or no or yes, for each by position; else None."""
     signs = [as_text(item).strip().lower().removesuffix(".0") for item in items_and_sign(cell)[0]]
-    no, yes = ({pair[place] for pair in marks()} for place in (0, 1))
-    return [sign in yes for sign in signs] if signs and no | yes >= {*signs} else None
+    if not signs or not {*signs} <= signs_of_no() | signs_of_yes():
+        return None
+    return [sign in signs_of_yes() for sign in signs]
 
 
 def positions_in(cells: Sequence[Any]) -> int:
     """How many labels cells have 0 or 1 for, by their length, which nearly all share; 0 for other cells."""
-    lengths = Counter(len(marks_in(cell) or ()) for cell in cells if not is_missing(cell) and as_list(cell) != [])
+    some = (cell for cell in cells[:ROWS_LOOKED_AT] if not is_missing(cell) and as_list(cell) != [])
+    lengths = Counter(len(marks_in(cell) or ()) for cell in some)
     length, count = lengths.most_common(1)[0] if lengths else (0, 0)
     return length if length > 1 and count >= NEARLY_ALL * lengths.total() else 0
 
 
 def _require_labels(cells: Sequence[Any], label: str, file: str) -> None:
     """Raises UserError for lists of as many items in all rows, some of which are equal or not whole: no labels."""
-    lists = [list(map(as_text, found)) for cell in cells if (found := as_list(cell))]
+    lists = [list(map(as_text, found)) for cell in cells[:ROWS_LOOKED_AT] if (found := as_list(cell))]
     odd = any(len({*some}) < len(some) or any(map(FRACTION.fullmatch, some)) for some in lists)
     if len({*map(len, lists)}) == 1 and len(lists[0]) > 1 and odd:
         raise UserError(

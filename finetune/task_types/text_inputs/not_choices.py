@@ -63,7 +63,8 @@ def _is_vote(columns: Mapping[str, Sequence[Any]], name: str, label: Sequence[st
     """Whether a column holds labels of one annotator: all that it has are labels."""
     if len(label) != 1 or name in label or name not in columns:
         return False
-    votes, labels = ({as_text(cell) for cell in columns[one] if not is_missing(cell)} for one in (name, label[0]))
+    some = {one: islice(columns[one], ROWS_LOOKED_AT) for one in (name, label[0])}
+    votes, labels = ({as_text(cell) for cell in cells if not is_missing(cell)} for cells in some.values())
     return bool(votes) and votes <= labels
 
 
