@@ -61,7 +61,7 @@ GROUP_LEAK = Issue(
 def missing_columns(parts: Sequence[SplitFile]) -> Iterator[FileFinding]:
     """Columns of the training file that another file lacks; a test file needs no labels."""
     for part in parts:
-        needed = [*part.layout.text, *(part.layout.label if part.split != "test" else ())]
+        needed = [*part.layout.text_columns, *(part.layout.label if part.split != "test" else ())]
         if lacking := [name for name in needed if name not in part.table.columns]:
             what = f"the file has no column {' or '.join(map(shown, lacking))}, which the training file has"
             remedy = MISSING_COLUMN.remedy.format(columns=", ".join(part.table.columns))

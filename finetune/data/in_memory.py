@@ -12,6 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from finetune.data.files import NAMES, WORD
+from finetune.data.values import as_number
 from finetune.errors import UserError, shown_value
 
 PLAIN = frozenset((str, bool, type(None)))
@@ -26,7 +27,9 @@ class ColumnLeftOut(UserWarning):
 
 @dataclass(frozen=True, kw_only=True)
 class Columns:
-    """The cells of each column, in order, and the class names of columns that hold their numbers."""
+    """The cells of each column, in order, and the class names of columns that hold their numbers; none of numbers that
+    are names themselves.
+    """
 
     cells: dict[str, list[Any]]
     names: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -63,7 +66,10 @@ def splits_in(given: Any) -> dict[str, Columns]:
 def columns_in(given: Any) -> Columns:
     """The columns of some rows. Raises UserError as `splits_in` does."""
     if hasattr(given, "iloc") and hasattr(given, "columns"):  # a pandas DataFrame, checked without importing pandas
-        raw, names = _of_frame(given), {}
+        raw = _of_frame(given)
+        names: dict[str, Any] = {
+            str(name): [] for name, cells in raw.items() if _are_names(cells, str(given[name].dtype))
+        }
     elif hasattr(given, "features") and hasattr(given, "with_format"):
         raw, names = _of_dataset(given), _class_names(given.features)
     elif hasattr(given, "to_pydict"):  # a pyarrow Table
@@ -78,7 +84,7 @@ def columns_in(given: Any) -> Columns:
     cells = {}
     for name, column in _by_text(raw).items():
         try:
-            cells[name] = _plain_column(name, column, unknown=name in names)
+            cells[name] = _plain_column(name, column, unknown=bool(names.get(name)))
         except UserError as error:
             # A column of images or other objects is hardly one to read; in one of texts or numbers a cell is wrong.
             if len(raw) == 1 or any(type(cell) in (str, bool, int, float) for cell in column):
@@ -113,6 +119,17 @@ def _of_frame(frame: Any) -> dict[Any, list[Any]]:
     if twice := [name for number, name in enumerate(names) if name in names[:number]]:
         raise UserError(f"the DataFrame has two columns called {shown_value(twice[0])}", "Rename or drop one")
     return {name: frame.iloc[:, number].astype(object).tolist() for number, name in enumerate(names)}
+
+
+def _are_names(cells: Sequence[Any], dtype: str) -> bool:
+    """Whether numbers are names: those of a category, and texts that recur."""
+    first = next((cell for cell in cells if isinstance(cell, str)), "")
+    if dtype != "category" and as_number(first) is None:
+        return False
+    there = [cell for cell in cells if not (cell is None or type(cell).__name__ in MISSING)]
+    some = [cell for cell in there if isinstance(cell, str | int | float) and cell == cell]
+    texts = all(isinstance(cell, str) for cell in there) and 2 * len({*some}) <= len(some)
+    return bool(some) and (dtype == "category" or texts) and all(as_number(cell) is not None for cell in some)
 
 
 def _of_dataset(given: Any) -> dict[str, list[Any]]:

@@ -12,6 +12,7 @@ from finetune.data.file_format import FileFormat
 from finetune.data.formats.delimited import blank_lines, header
 from finetune.data.formats.dialect import Dialect
 from finetune.data.formats.excel import hint_of
+from finetune.data.formats.labelling_tools import TACRED, in_plain_form
 from finetune.data.formats.parquet import class_names
 from finetune.data.messages import noun, so_many
 from finetune.data.paired_files import labels_of_texts, read_pair
@@ -25,8 +26,10 @@ def records(path: Path, form: FileFormat) -> Iterator[Record]:
 
     Raises UserError where the file as a whole cannot be read.
     """
-    found = form.format.read(path, form)
-    yield from map(whole, found) if form.damaged else found
+    for record in form.format.read(path, form):
+        if "tokenized_text" in record.values or TACRED[0] in record.values:
+            record = replace(record, values=dict(in_plain_form(record.values)))
+        yield whole(record) if form.damaged else record
 
 
 def read_table(path: Path, encoding: str = "", form: FileFormat | None = None) -> Table:

@@ -65,7 +65,7 @@ class Unsure:
         if rest is None:
             return (_unanswered(cells) if left_out else cells | {"prediction": _as_text(cells["prediction"])}) | added
         kept = kind.cells(task, layout, replace(answer, value=rest), row)
-        name = "entities" if "entities" in cells else "prediction"
+        name = next(name for name in ("entities", "predicted labels", "prediction") if name in cells)
         return kept | {UNSURE: [one for one in cells[name] if one not in kept[name]]} | added
 
     def answers(

@@ -7,6 +7,7 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from finetune.data.column_types import ColumnFacts, marks
@@ -71,6 +72,8 @@ def label_candidates(
     """All columns that could hold the label, the likeliest first."""
     free = {name: fact for name, fact in facts.items() if name not in taken and _may_be_label(fact)}
     found = []
+    beside = _between_flags(facts, list(free), taken)
+    free = {name: fact for name, fact in facts.items() if name in free or name in beside}
     flags = [name for name, fact in free.items() if fact.marks and not is_split_name(name)]
     for name, fact in free.items():
         level = _level(fact)
@@ -111,7 +114,7 @@ def best_label(
         listed = [*same, *(one for one in candidates if one not in same)][:COLUMNS_OFFERED]
         what = f"{file}: {count} columns could be the label"
         raise Ambiguous(what, [(one.setting, one.what) for one in listed])
-    return same[0], [one for one in likely if one not in same and one.level <= UNNAMED]
+    return same[0], [one for one in likely if one not in same]
 
 
 def described(fact: ColumnFacts, cells: Sequence[Any]) -> str:
@@ -149,6 +152,15 @@ def _candidates_of_flags(
     for name in alone:
         of_one = level if (name,) in parts else UNLIKELY if together else UNNAMED
         found.append(_candidate((name,), of_one, free[name], columns[name]))
+    return found
+
+
+def _between_flags(facts: Mapping[str, ColumnFacts], free: Sequence[str], taken: Sequence[str]) -> list[str]:
+    """Columns of 0 and 1 next to those that may be labels, and called like no label, such as `region`."""
+    names, found = list(facts), list[str]()
+    for run in (list(some) for _, some in groupby(names, key=lambda name: facts[name].marks)):
+        if facts[run[0]].marks and sum(name in free for name in run) > 1:
+            found += [name for name in run if name not in (*free, *taken) and not is_split_name(name)]
     return found
 
 

@@ -316,7 +316,7 @@ def _usable_labels(layout: Layout, table: Table) -> tuple[str, ...]:
     """The names of the labels in usable rows; other rows add no class."""
     every = found_labels(layout, table.columns)
     kind = named_type(layout.shape)
-    if not kind.closed_labels or not (len(layout.label) == 1 or kind.label_in_parts):
+    if layout.by_position or not kind.closed_labels or not (len(layout.label) == 1 or kind.label_in_parts):
         return every
     columns = {name: table.columns[name] for name in layout.label if name in table.columns}
     rows, seen = rows_of(layout, table), set[str]()

@@ -90,7 +90,7 @@ def layout_of(task: Task) -> dict[str, Any] | None:
     given = {name: why for name, why in layout.reasons.items() if name == "order" and why == "given" and layout.order}
     saved = {**asdict(layout), "reasons": given, "rivals": ()}
     of_spans = () if layout.markers else ("marked", "markers", "span_ends")
-    empty = (name for name in ("file", "order", "levels") if not saved[name])
+    empty = (name for name in ("file", "order", "levels", "by_position") if not saved[name])
     left_out = ("mistakes", "doubts", *of_spans, *empty)
     return {name: value for name, value in saved.items() if name not in left_out}
 

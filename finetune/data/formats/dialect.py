@@ -7,9 +7,10 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 
 from finetune.data.messages import noun, so_many
-from finetune.data.values import NUMBER
+from finetune.data.values import NUMBER, as_text
 from finetune.data.words.lists import word_list
 
 DELIMITERS = {",": "comma", "\t": "tab", ";": "semicolon", "|": "bar"}
@@ -129,10 +130,24 @@ def _lines_above(lines: Sequence[str]) -> int:
         return comments if comments > 1 or widths.isdisjoint(map(lines[0].count, DELIMITERS)) else 0
     for sign in DELIMITERS:
         title = next((n for n, line in enumerate(lines) if sum(map(bool, map(str.strip, line.split(sign)))) > 1), 0)
+        title += is_group_line([line.split(sign) for line in lines[title:-1]])
         same = len({line.count(sign) for line in lines[:-1]}) == 1 and sign in lines[0]
         if 0 < title <= MOST_ABOVE and same and len(lines) > title + 4:
             return title
     return 0
+
+
+def is_group_line(rows: Sequence[Sequence[object]]) -> bool:
+    """Whether the first row names groups of columns, by empty or equal cells, and the second the columns, of which one
+    has numbers below.
+    """
+    width = max((place for cells in rows[1:2] for place, cell in enumerate(cells, start=1) if as_text(cell)), default=0)
+    first, names, *below = [[as_text(cell).strip() for cell in cells[:width]] for cells in rows] + [[], []]
+    named = all(names) and len({*names}) == len(names) and not any(map(NUMBER.fullmatch, names))
+    if not named or (all(first) and len({*first}) == len(first)):
+        return False
+    columns = zip_longest(*below, fillvalue="")
+    return any(any(cells) and all(NUMBER.fullmatch(cell) or not cell for cell in cells) for cells in columns)
 
 
 def _in_single_quotes(text: str) -> bool:
@@ -221,26 +236,38 @@ def _has_header(rows: Sequence[Sequence[str]]) -> bool:
         return False  # one text per line
     if any(len(cell) > 100 for cell in first):
         return not rest
-    if _names_columns(first, rest):
+    columns = [[cells[place].strip() for cells in rest if cells[place].strip()] for place in range(len(first))]
+    if is_header_of_texts(first, rest):
         return True  # even where a label or a text is the name of its column
-    return not any(_is_a_cell(name, [cells[place] for cells in rest]) for place, name in enumerate(first))
+    if any(map(_is_a_number, first, columns)):
+        return False
+    return any(map(_is_no_value, first, columns)) or not any(map(_is_a_cell, first, columns))
 
 
-def _is_a_cell(name: str, cells: Sequence[str]) -> bool:
+def _is_a_number(name: str, below: Sequence[str]) -> bool:
+    """Whether the first cell of a column is a number, as nearly all below are."""
+    numbers = sum(map(bool, map(NUMBER.fullmatch, below)))
+    return NUMBER.fullmatch(name.strip()) is not None and bool(below) and numbers > 0.9 * len(below)
+
+
+def _is_no_value(name: str, below: Sequence[str]) -> bool:
+    """Whether the first cell of a column is a word that is none of its values, which all recur."""
+    return name.strip().isidentifier() and bool(below) and name not in below and min(Counter(below).values()) > 1
+
+
+def _is_a_cell(name: str, below: Sequence[str]) -> bool:
     """Whether the first cell of a column is one of its values rather than its name."""
-    below = [cell.strip() for cell in cells if cell.strip()]
-    number = NUMBER.fullmatch(name.strip()) and sum(map(bool, map(NUMBER.fullmatch, below))) > 0.9 * len(below)
     repeated = len(set(below)) <= 0.7 * len(below) and name.strip() in below
-    return bool(below) and bool(number or repeated or _is_of_words(name, below))
+    return bool(below) and bool(repeated or _is_of_words(name, below))
 
 
-def _names_columns(first: Sequence[str], rest: Sequence[Sequence[str]]) -> bool:
+def is_header_of_texts(first: Sequence[str], rest: Sequence[Sequence[str]]) -> bool:
     """Whether the first row has the usual name of a text, or numbers of columns from 0, over texts."""
     names = [cell.strip().casefold() for cell in first]
     numbers = names[names[0] == "" :]  # pandas gives its index no name
     counted = len(names) > 1 and numbers == list(map(str, range(len(numbers))))
     known = {*word_list("text"), *word_list("text_weak")}
-    texts = [column for column, name in enumerate(names) if counted or name in known]
+    texts = [column for column, name in enumerate(names) if counted or {name, name.removesuffix("s")} & known]
     return any(sum(" " in row[column] for row in rest) > SHARE_OF_CELLS * len(rest) for column in texts)
 
 

@@ -17,6 +17,7 @@ from finetune.data.bounds import require_expanded
 from finetune.data.checksums import state_of
 from finetune.data.file_format import FileFormat, FileRow, Format, OutputFormat
 from finetune.data.file_start import FileStart
+from finetune.data.formats.dialect import is_group_line
 from finetune.data.messages import shown, so_many
 from finetune.data.open_files import Compression
 from finetune.data.paths import is_file
@@ -27,6 +28,7 @@ from finetune.errors import UserError, first_line
 TOP = 1_000  # lines in which the header is
 COVER = 4  # times its rows that another sheet has
 MOST_NAMED = 8  # sheets in a message
+BELOW = 50  # lines below a header that tell whether it is a line of groups
 TITLES = 5  # most title lines above the header of a sheet
 MOST_ROWS, MOST_COLUMNS = 1_048_576, 16_384  # of a sheet
 MOST_NAMELESS = 1_000  # columns without a name left of the last one
@@ -123,7 +125,9 @@ def read(path: Path, form: FileFormat) -> Iterator[Record]:
         lines = _rows(path, sheet)
         top = list(islice(lines, TOP))
         filled = [(line, cells) for line, cells in top if _filled(cells)] or [(0, ())]  # without titles
-        above, header = next((one for one in filled if one[0] <= TITLES + 1 and _filled(one[1]) > 1), filled[0])
+        place = next((n for n, one in enumerate(filled) if one[0] <= TITLES + 1 and _filled(one[1]) > 1), 0)
+        place += is_group_line([cells for _, cells in filled[place : place + BELOW]])
+        above, header = filled[place]
         names, row = _names(path, form, above, header, claimed), 0
         for line, cells in chain(top, lines):
             cells = cells[: len(names)]

@@ -10,10 +10,13 @@ from typing import IO, Any
 
 from finetune.data.file_format import FileFormat, FileRow, Format, OutputFormat
 from finetune.data.file_start import SAMPLE_CHARS, FileStart
+from finetune.data.formats.dialect import is_header_of_texts
 from finetune.data.formats.labelling_tools import is_pair, tool_rows
+from finetune.data.formats.spans import is_place
 from finetune.data.issues import JSON, REJECTED, Finding
 from finetune.data.open_files import utf_8
 from finetune.data.records import Record, column_names, whole
+from finetune.data.values import as_text
 from finetune.data.written_cells import as_json
 from finetune.errors import UserError, first_line
 
@@ -145,7 +148,8 @@ def _named_cells(content: list[Any]) -> list[Any]:
         return content
     first, rest = lists[0], lists[1:]
     named = all(isinstance(cell, str) and cell.strip() for cell in first)
-    named = named and not any(cell in [row[place] for row in rest] for place, cell in enumerate(first))
+    values = any(cell in [row[place] for row in rest] for place, cell in enumerate(first))
+    named = named and (not values or is_header_of_texts(first, [[*map(as_text, row)] for row in rest]))
     named = named and max(map(len, first)) < LONGEST_NAME
     names = first if named else [f"column {number}" for number in range(1, len(first) + 1)]
     return [dict(zip(names, row, strict=True)) for row in (rest if named else lists)]
@@ -155,12 +159,55 @@ def _rows_within(content: Any) -> Any:
     """The list of rows in an object that holds one (`{"version": 1, "data": [...]}`); else the content itself."""
     if not isinstance(content, dict):
         return content
+    if list(content) == ["rasa_nlu_data"] and isinstance(content["rasa_nlu_data"], dict):
+        return content["rasa_nlu_data"].get("common_examples")
+    if isinstance(content.get("features"), list) and isinstance(content.get("rows"), list):
+        return _rows_of_server(content["features"], content["rows"])
     lists = [value for value in content.values() if isinstance(value, list) and value and isinstance(value[0], dict)]
     if isinstance(content.get("data"), list):
-        return content["data"]
+        names, rows = content.get("columns"), content["data"]
+        named = isinstance(names, list) and all(isinstance(row, list) and len(row) == len(names) for row in rows)
+        return [dict(zip(map(str, names or ()), row, strict=True)) for row in rows] if named else rows
+    if len(content) > 1 and all(isinstance(value, dict) for value in content.values()):
+        return _rows_by_key(content)
     if isinstance(content.get("annotations"), list) and any(map(is_pair, content["annotations"])):
         return content["annotations"]
     return lists[0] if len(lists) == 1 and sum(isinstance(value, list) for value in content.values()) == 1 else content
+
+
+def _rows_of_server(features: list[Any], rows: list[Any]) -> list[Any]:
+    """The rows of the Hub's datasets-server, with the names of classes in place of their numbers."""
+    kinds = {one["name"]: one.get("type") for one in features if isinstance(one, dict) and "name" in one}
+    inner = {name: kind.get("feature", kind) for name, kind in kinds.items() if isinstance(kind, dict)}
+    classes = {name: kind["names"] for name, kind in inner.items() if isinstance(kind, dict) and "names" in kind}
+    found = [row["row"] if isinstance(row, dict) and isinstance(row.get("row"), dict) else row for row in rows]
+    for row in (row for row in found if isinstance(row, dict)):
+        for name in classes.keys() & row.keys():
+            row[name] = _named_classes(row[name], classes[name])
+    return found
+
+
+def _named_classes(cell: Any, names: list[str]) -> Any:
+    """A class number, or a list of them, as names."""
+    if isinstance(cell, list):
+        return [_named_classes(item, names) for item in cell]
+    return names[cell] if is_place(cell) and cell < len(names) else cell
+
+
+def _rows_by_key(content: dict[str, Any]) -> Any:
+    """Rows by their index, or columns with their cells by it, as pandas writes them; other content unchanged."""
+    inner = [tuple(value) for value in content.values()]
+    counted = [str(number) for number in range(len(inner[0]))]
+    if any(map(SPLIT.fullmatch, content)) or not inner[0]:
+        return content
+    if not all(map(str.isdecimal, content)) and all(list(names) == counted for names in inner):
+        return [
+            dict(zip(content, cells, strict=True)) for cells in zip(*map(dict.values, content.values()), strict=True)
+        ]
+    shared = {*inner[0]}.intersection(*inner[1:])
+    if not shared or all(map(str.isdecimal, shared)):
+        return content
+    return [row if key.isdecimal() else {"id": key} | row for key, row in content.items()]
 
 
 def _no_rows(path: Path, content: Any, kind: str) -> UserError:

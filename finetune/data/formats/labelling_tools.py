@@ -4,11 +4,15 @@ What tools call the parts of a span is in `spans.py`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice
+from itertools import accumulate, islice
 from typing import Any
+
+from finetune.data.formats.spans import is_place
+from finetune.data.values import as_list
 
 PRODIGY = ("_input_hash", "_task_hash", "_view_id", "_timestamp", "_session_id", "_annotator_id", "tokens")
 ARGILLA = ("prediction", "prediction_agent", "annotation_agent", "status", "vectors", "metrics", "explanation")
+TACRED = ("subj_start", "subj_end", "obj_start", "obj_end")
 VALUES = ("choices", "taxonomy", "text", "rating", "number", "datetime")  # of Label Studio's controls without spans
 
 
@@ -35,6 +39,37 @@ def tool_rows(values: Iterable[Any]) -> Iterator[tuple[Any, str]]:
 def is_pair(value: Any) -> bool:
     """Whether a value is a text with its annotations, `["text", {"entities": ...}]`, of spaCy or NER Annotator."""
     return isinstance(value, list) and len(value) == 2 and isinstance(value[0], str) and isinstance(value[1], dict)
+
+
+def in_plain_form(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A row with tokens and spans of them, which end with their last token, as a text with spans of characters: that of
+    GLiNER, and that of TACRED, whose features of each token are left out. Any other row is unchanged.
+    """
+    tokens = as_list(row.get("tokenized_text", row.get("token", row.get("tokens"))))
+    gliner = as_list(row.get("ner")) if "tokenized_text" in row else None
+    if not tokens or not (all(map(_is_token_span, gliner)) if gliner else all(is_place(row.get(n)) for n in TACRED)):
+        return {"text": " ".join(map(str, tokens)), "entities": []} if tokens and gliner == [] else row
+    text = " ".join(map(str, tokens))
+    starts = [0, *accumulate(len(str(token)) + 1 for token in tokens)]
+
+    def place(first: int, last: int) -> tuple[int, int]:
+        """Outside the text for tokens that are not there, which the reader of spans counts."""
+        return (starts[first], starts[last + 1] - 1) if last < len(tokens) else (len(text), len(text) + 1)
+
+    kept = {name: cell for name, cell in row.items() if not isinstance(cell, list) and name not in TACRED}
+    if gliner is None:
+        for name in ("subj", "obj"):
+            start, end = place(row[f"{name}_start"], row[f"{name}_end"])
+            kind = {"type": kept.pop(f"{name}_type")} if f"{name}_type" in kept else {}
+            kept |= {f"{name}ect": {"start": start, "end": end, "word": text[start:end], **kind}}
+        return {"text": text, **kept}
+    spans = [(*place(first, last), kinds) for first, last, kinds in gliner]
+    listed = [[a, b, kind] for a, b, kinds in spans for kind in (kinds if isinstance(kinds, list) else [kinds])]
+    return {"text": text, "entities": listed, **kept}
+
+
+def _is_token_span(item: Any) -> bool:
+    return isinstance(item, list) and len(item) == len(("first", "last", "label")) and all(map(is_place, item[:2]))
 
 
 def _tool_row(value: Any) -> tuple[Any, str]:

@@ -7,7 +7,7 @@ from itertools import islice
 from types import MappingProxyType
 from typing import Any
 
-from finetune.data.column_types import ColumnFacts
+from finetune.data.column_types import DATES, ColumnFacts
 from finetune.data.formats.find_words import are_characters
 from finetune.data.formats.spans import ELSEWHERE, OUTSIDE, items_in, read_spans, span_form
 from finetune.data.formats.tag_forms import TagForm, are_chunks, form_of, plain_form
@@ -106,7 +106,7 @@ def span_layout(
         if form is None:
             continue
         texts = text or sorted(
-            (other for other in columns if other != name and facts[other].kind in ("text", "category")),
+            (other for other in columns if other != name and _may_be_text(facts[other])),
             key=lambda other: (text_tier(other) is None, text_tier(other) or 0, -facts[other].words),
         )
         for other in texts:
@@ -114,6 +114,11 @@ def span_layout(
                 reasons = {"shape": f"{name} holds character spans in {other}"}
                 return Layout(shape="tagging", text=(other,), label=(name,), spans=form, reasons=reasons)
     return None
+
+
+def _may_be_text(fact: ColumnFacts) -> bool:
+    """Whether spans may be within a column: short texts that begin with a time are like dates."""
+    return fact.kind in ("text", "category") or fact.why == DATES
 
 
 def plain_tags(
