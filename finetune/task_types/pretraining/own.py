@@ -149,7 +149,8 @@ def is_text(name: str, options: Mapping[str, Any]) -> bool:
     if not all(_is_lines(file, encoding) for file in files):
         return False
     for file in files:
-        require_no_labels(CorpusStart(file, encoding))
+        if not is_empty(file):
+            require_no_labels(FileStart(file, encoding))
     return True
 
 
