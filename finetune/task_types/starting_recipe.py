@@ -6,7 +6,6 @@ from typing import Any
 from finetune.errors import UserError
 from finetune.gone import gone_setting
 from finetune.models.encoder_sizes import POSITIONS, longest_input, size_of
-from finetune.models.untrained import require_vocabulary
 from finetune.runs.recipe import Recipe, is_new, parse
 from finetune.runs.recipe_tables import LARGEST
 from finetune.task_types import registry
@@ -15,7 +14,7 @@ from finetune.task_types.data_type import DataType
 from finetune.task_types.dev_split import DEV_SHARE
 from finetune.task_types.first_rows import describe_rows, tokens_of_nearly_all
 from finetune.task_types.own_data import OPTIONS, OwnData, every_option, own_data, own_task
-from finetune.task_types.pretraining.own import CorpusReader, Text, is_text, own_text, reading_lines
+from finetune.task_types.pretraining.own import CorpusReader, Text, own_text, reading_lines
 from finetune.task_types.task import Task
 from finetune.task_types.types import named_type
 
@@ -48,9 +47,6 @@ def starting_recipe(path: str, settings: Mapping[str, Any], *, checkpoint: str =
     settings = {(f"options.{key}" if key in OPTIONS else key): value for key, value in settings.items()}
     given = {key: settings[f"options.{key}"] for key in OPTIONS if f"options.{key}" in settings}
     model = str(settings.get("model", MODEL))
-    if is_new(model) and not is_text(path, given):  # before the data is read, which may take a while
-        size_of(model)
-        require_vocabulary(model, str(settings.get("tokenizer", "")), texts=path)
     task = own_task(path, given)
     read = own_data(task)
     if read is None:
