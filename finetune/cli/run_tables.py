@@ -82,7 +82,8 @@ def labels_table(record: RunRecord) -> FittedTable | None:
     names = [name.rpartition("/") for name in record.scores[record.first_split] if "/" in name]
     labels, metrics = ([*dict.fromkeys(name[part] for name in names)] for part in (0, 2))
     tagged = any(TAG_BASELINE in given for given in record.baselines.values())
-    kind = "entity type" if tagged and not any(label.startswith(PREFIX) for label in labels) else "label"
+    of_entities = tagged and "f1" in record.scores[record.first_split]  # plain tags have an accuracy
+    kind = "entity type" if of_entities and not any(label.startswith(PREFIX) for label in labels) else "label"
     rows = []
     for split, scores in record.scores.items():
         for label in labels if split != OLD_DEV else ():

@@ -98,7 +98,13 @@ def _form_of(start: FileStart, lines: Format, column: str) -> FileFormat:
         table = _by_content(start, column)
     encoding = start.encoding.name if table is None or table.text else ""
     layout = True if table is None else table.sniff(start) or True  # the name decides, where the content does not
-    return FileFormat(format=table or lines, compression=start.compression, encoding=encoding, layout=layout)
+    return FileFormat(
+        format=table or lines,
+        compression=start.compression,
+        encoding=encoding,
+        newline=start.newline if encoding and table else "",
+        layout=layout,
+    )
 
 
 def _require_text(start: FileStart) -> None:

@@ -10,6 +10,7 @@ NULL = "\\N"  # as databases write a missing cell
 NUMBER = re.compile(r"[-+]?(\d+([.,]\d*)?|\.\d+)([eE][-+]?\d+)?")
 INNER = re.compile(r"\s*(\{|\[.*[\[{(])", re.DOTALL)  # how a text begins that may be an object, or a nested list
 LIST = re.compile(r"\s*(?:(?:\w+\.)?(?:array|tensor)\()?(\[.*\])(?:,\s*dtype=[\w.]+)?\)?\s*", re.DOTALL)
+ARRAY = re.compile(r"\barray\((\[.*?\])(?:,\s*dtype=[^)]*)?\)", re.DOTALL)  # as numpy shows one in an object
 
 
 def is_missing(value: Any) -> bool:
@@ -69,13 +70,14 @@ def is_nested(cell: Any) -> bool:
 
 
 def parsed_literal(text: str) -> Any:
-    """Parses a text as JSON or as a Python literal; None where it is neither."""
+    """Parses a text as JSON or as a Python literal, arrays of numpy as lists; None where it is neither."""
     for parse in (json.loads, ast.literal_eval):
         try:
             return parse(text.strip())
         except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
             continue
-    return None
+    plain = ARRAY.sub(r"\1", text)
+    return parsed_literal(plain) if plain != text else None
 
 
 def _joined_by_python(cell: str, found: list[Any]) -> bool:

@@ -15,7 +15,7 @@ from filelock import FileLock, Timeout
 
 from finetune.data.atomic import remove_scratch, require_no_link, require_no_links, sync, write_atomically
 from finetune.data.checksums import CHECKSUMS, checksums_of, sha256_of, verify
-from finetune.data.paths import fixed_folder, is_pattern, require_own_folder
+from finetune.data.paths import fixed_folder, is_pattern, paths_in, require_own_folder
 from finetune.errors import UserError
 from finetune.runs.events import Note, Watcher, unwatched
 from finetune.runs.recipe import Recipe
@@ -193,5 +193,7 @@ def folder_name(task: str) -> str:
 
 def data_name(path: str) -> str:
     """The name of the task for data: `reviews.csv`; `korsts-data` for a folder, or a pattern of files in it."""
+    if len(parts := paths_in(path)) > 1:
+        return ",".join(part.name for part in parts)
     resolved = fixed_folder(path).resolve() if is_pattern(path) else Path(path).resolve()
     return f"{resolved.name}-data" if resolved.is_dir() else resolved.name

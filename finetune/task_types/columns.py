@@ -84,7 +84,7 @@ class Layout:
     def tags(self, cell: Any) -> list[str]:
         """The tags in a cell as O, B-X and so on: from a list, or a space-separated text."""
         form = TagForm(form=self.tag_form, outside=self.outside)
-        return [form.standard(self.names.get(tag, tag)) for tag in tags_of(cell)]
+        return list(form.standards(self.names.get(tag, tag) for tag in tags_of(cell)))
 
     @property
     def text_columns(self) -> tuple[str, ...]:

@@ -15,8 +15,8 @@ from finetune.data.files import split_files
 from finetune.data.formats.excel import MOST_NAMED, Sheet, hint_of, named_sheet
 from finetune.data.issues import REJECTED
 from finetune.data.messages import places, shown, so_many
-from finetune.data.paths import is_file, read_small, require_utf_8
-from finetune.data.reading import forget_tables, table_of
+from finetune.data.paths import is_file, paths_in, read_small, require_utf_8
+from finetune.data.reading import forget_tables, joined_tables, table_of
 from finetune.data.rows import Row, Rows
 from finetune.data.source import Source, content_hash
 from finetune.data.table import Table
@@ -153,7 +153,7 @@ class OwnData:
             raise UserError(
                 "no row can be used: " + "; ".join(notes or [f"{path} has none"]), "Run `finetune check` to see why"
             )
-        notes = [*table.form.encoding_notes(path), *notes]
+        notes = [note for part in paths_in(path) for note in self.table(part).form.encoding_notes(part)] + notes
         read = Rows(
             rows=(), origin=str(path), content=content_hash(path), drawn=split != "test" and "dev" not in self.files
         )
@@ -214,8 +214,12 @@ class OwnData:
 
 
 def own_table(path: Path, encoding: str, sheet: str) -> Table:
-    """The table of a file, of a workbook that of a sheet. Raises UserError for a sheet that does not exist."""
-    return table_of(path, encoding, named_sheet(path, sheet) if sheet else None)
+    """The table of a file, of a workbook that of a sheet, or of several files with commas between them.
+
+    Raises UserError for a sheet that does not exist, and for files whose columns differ.
+    """
+    parts = paths_in(path)
+    return joined_tables([table_of(part, encoding, named_sheet(part, sheet) if sheet else None) for part in parts])
 
 
 def own_data(task: Task) -> OwnData | None:
@@ -374,7 +378,7 @@ def usable_rows(
         f"{file}: {so_many(len(some))} {why} ({places(some, most=ROWS_SHOWN)}); left out" for why, some in out.items()
     ]
     notes += [f"{file}: {note}; left out" for note in (unknown.notes() if unknown else ())]
-    changes = named_type(layout.shape).changes(layout, table)
+    changes = {**table.changes, **named_type(layout.shape).changes(layout, table)}
     return (rows, indexes, [*notes, *(f"{file}: {what} ({_places(table, some)})" for what, some in changes.items())])
 
 

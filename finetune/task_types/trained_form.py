@@ -99,6 +99,7 @@ def _text_form(start: FileStart, known: TrainedColumns, named: str) -> FileForma
         encoding=text.name,
         damaged=text.damaged,
         sample=text.sample,
+        newline=start.newline,
         layout=found,
     )
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 
+from finetune.data.file_start import WITHIN
 from finetune.data.messages import noun, so_many
 from finetune.data.values import NUMBER, as_text
 from finetune.data.words.lists import word_list
@@ -20,6 +21,7 @@ SHARE_OF_CELLS = 0.8
 LONGEST_NAME = 3  # words of a column's name
 MOST_ABOVE = 10  # lines that may be above the header
 RETURN = re.compile(r"\r\n?")
+ASIDE = "\ufdd0"  # for a carriage return within a line: a sign that no text has
 SWAPPED = str.maketrans({"'": '"', '"': "'"})
 FEWEST_ROWS = 6  # from which a column whose text holds the delimiter can be inferred
 SHARE_OF_ROWS = 0.05  # share of the rows that the smallest width of a file without a header must have
@@ -69,11 +71,16 @@ def split_rows(text: str, delimiter: str, *, quoted: bool) -> list[list[str]]:
 def csv_reader(
     lines: Iterable[str], delimiter: str, *, quoted: bool, quote: str = '"', strict: bool = False
 ) -> Iterator[list[str]]:
-    """Yields each row's fields; without a delimiter a line is one field. `strict` raises csv.Error for bad quotes."""
+    """Yields each row's fields; without a delimiter a line is one field. `strict` raises csv.Error for bad quotes.
+
+    A carriage return within a line is part of a field, though csv.reader ends the row there.
+    """
     separator = delimiter or "\x1f"
-    if not quoted:  # csv.reader would refuse a carriage return within a line
+    if not quoted:
         return (text.split(separator) if (text := line.rstrip("\r\n")) else [] for line in lines)
-    return csv.reader(lines, delimiter=separator, quotechar=quote, strict=strict)
+    put_aside = (WITHIN.sub(ASIDE, line) if "\r" in line else line for line in lines)
+    rows = csv.reader(put_aside, delimiter=separator, quotechar=quote, strict=strict)
+    return ([cell.replace(ASIDE, "\r") if ASIDE in cell else cell for cell in cells] for cells in rows)
 
 
 def joined(cells: Sequence[str], place: int, width: int, delimiter: str) -> list[str]:

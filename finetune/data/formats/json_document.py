@@ -72,8 +72,10 @@ def read(path: Path, form: FileFormat) -> Iterator[Record]:
     """Yields a record for each row of the content, in any known layout."""
     rows = rows_in(load_json(path, form), path)
     if _is_squad(rows):
-        asked = (question for *_, question in questions(rows))
-        rows = [{name: q.get(name) for name in QUESTION} if isinstance(q, dict) else Finding(JSON, q) for q in asked]
+        asked = [question for *_, question in questions(rows)]
+        if not asked:
+            raise UserError(f"{path}: is {SQUAD} and has no questions: all its lists 'qas' are empty", "Add some")
+        rows = [_asked(question) if isinstance(question, dict) else Finding(JSON, question) for question in asked]
     yield from json_records(enumerate(rows, start=1))
 
 
@@ -100,6 +102,12 @@ def json_records(values: Iterable[tuple[int, Any]]) -> Iterator[Record]:
             continue
         names = column_names(list(value))
         yield whole(Record(row=row, line=line, values=dict(zip(names, value.values(), strict=True))))
+
+
+def _asked(question: dict[str, Any]) -> dict[str, Any]:
+    """The columns of a question, which may have a `guid` for its id, and no list of answers where it is impossible."""
+    known: dict[str, Any] = {"id": question.get("guid"), "answers": [] if question.get("is_impossible") else None}
+    return {name: known.get(name) if question.get(name) is None else question[name] for name in QUESTION}
 
 
 def _is_squad(content: Any) -> bool:

@@ -47,6 +47,14 @@ MARKED = (
 LINES_SEEN = 1_000
 SHARE_OF_WORDS = 0.9  # that have tags
 LEAST_BLOCKS, MOST_IN_BLOCK = 8, 5  # of lines with a label among them
+# The first feature called `value`, or the last one, as tags in IOB2 after the word: `PER[1]` is of several words.
+WEBANNO = (
+    r'BEGIN {FS = "\t"} /^#T_SP/ && !column {n = split($0, part, "|"); for (i = 2; i <= n; i++) '
+    r'if (part[i] == "value" || i == n) column = column ? column : i + 2} '
+    r'/^#/ || $1 ~ /\./ {next} !NF {if (last) print ""; last = ""; next} '
+    r'{name = mark = $column; sub(/\|.*/, "", mark); name = mark; sub(/\[[0-9]+\]$/, "", name); '
+    r'print $3 "\t" (name ~ /^[_*]?$/ ? "O" : (mark == last && mark != name ? "I-" : "B-") name); last = mark}'
+)
 DATATURKS = (
     "import json, sys; [print(json.dumps(dict(text=row['content'], entities=[[p['start'], p['end'] + 1, label] "
     "for one in row['annotation'] or () for label in one['label'] for p in one['points']]))) "
@@ -66,6 +74,15 @@ class RefusedFormat(NamedTuple):
 REFUSED = (
     RefusedFormat(
         "CoNLL-2012", re.compile(b"#begin document"), (), f"Convert it: awk {shlex.quote(ONTONOTES)} {{}} > rows.conll"
+    ),
+    RefusedFormat(
+        "a pointer of git-lfs, not the data itself",
+        re.compile(rb"version https://git-lfs\.github\.com/"),
+        (),
+        "Fetch the data: `git lfs pull` in its repository",
+    ),
+    RefusedFormat(
+        "WebAnno TSV", re.compile(rb"#FORMAT=WebAnno"), (), f"Convert it: awk {shlex.quote(WEBANNO)} {{}} > rows.conll"
     ),
     RefusedFormat(
         "an export of Dataturks",

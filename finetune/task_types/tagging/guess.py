@@ -12,6 +12,7 @@ from finetune.data.formats.find_words import are_characters
 from finetune.data.formats.spans import ELSEWHERE, OUTSIDE, items_in, read_spans, span_form
 from finetune.data.formats.tag_forms import TagForm, are_chunks, form_of, plain_form
 from finetune.data.messages import so_many
+from finetune.data.table import Table
 from finetune.data.values import as_list, as_text, is_missing, tags_of
 from finetune.data.words.lists import word_list
 from finetune.errors import UserError
@@ -147,8 +148,12 @@ def ask_for_tags(columns: Mapping[str, Sequence[Any]], facts: Mapping[str, Colum
         )
 
 
-def require_tags(columns: Mapping[str, Sequence[Any]], file: str) -> None:
-    """Raises UserError for a file with a word a line whose columns hold no tags."""
+def require_tags(columns: Mapping[str, Sequence[Any]], table: Table) -> None:
+    """Raises UserError for a file with a word a line whose columns hold no tags, or that has no sentence to read."""
+    file, faults = table.path, table.faults
+    if faults and faults[0].fault and not len(table):
+        what = f"none of its {so_many(len(faults), 'sentence')} can be read: {faults[0].fault.what}"
+        raise UserError(f"{file}:{faults[0].line}: {what}", "Correct that line, and others like it")
     seen = [f"{name}: {', '.join(list(dict.fromkeys(items_of(cells)))[:5])}" for name, cells in columns.items()]
     raise UserError(
         f"{file}: has one word per line, but no column holds tags ({'; '.join(seen[:6])})",
@@ -194,7 +199,7 @@ def _require_names(
 
 def _are_tags(columns: Mapping[str, Sequence[Any]], facts: Mapping[str, ColumnFacts], name: str, form: TagForm) -> bool:
     """Whether a text of any name is B-PER and the like for each word of another text."""
-    words = words_for(columns, facts, [name]) if form.form in ("prefix", "suffix") else None
+    words = words_for(columns, facts, [name]) if form.form in ("prefix", "suffix", "begun") else None
     return words is not None and _in_step(columns[words], columns[name], lists=False)
 
 

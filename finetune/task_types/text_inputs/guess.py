@@ -7,9 +7,10 @@ from finetune.data.column_types import ColumnFacts
 from finetune.data.formats.delimited import dialect_of, nameless_columns
 from finetune.data.table import Table
 from finetune.data.values import as_text, is_missing
+from finetune.data.words.lists import word_list
 from finetune.errors import UserError
 from finetune.task_types.candidates import UNLIKELY, Candidate, best_label, copied, label_candidates
-from finetune.task_types.column_names import is_id_name
+from finetune.task_types.column_names import is_id_name, named
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import Evidence
 from finetune.task_types.text_candidates import best_texts
@@ -71,7 +72,8 @@ def _label(
     table: Table, facts: Mapping[str, ColumnFacts], text: Sequence[str]
 ) -> tuple[list[str], tuple[str, ...], str]:
     """(the label's columns, settings for other candidates, why these)."""
-    taken = [*text, *nameless_columns(table.path, table.form)]
+    asked = named(facts, word_list("question")) if named(facts, word_list("context")) else []
+    taken = [*text, *nameless_columns(table.path, table.form), *asked]  # a question about a context is never the label
     candidates = label_candidates(facts, table.columns, taken)
     if all(one.level > 1 for one in candidates):
         require_no_objects(table, facts)

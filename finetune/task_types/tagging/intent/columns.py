@@ -188,6 +188,7 @@ class IntentAndSlots(WordsType):
             intents=tuple(label.removeprefix(PREFIX) for label in layout.labels if label.startswith(PREFIX)),
             running_text=bool(layout.spans),
             signs_apart=layout.signs_apart,
+            plain=layout.tag_form == "plain",
         )
 
     def cells(self, task: Task, layout: Layout, answer: Answer, row: IntentRow) -> dict[str, Any]:
