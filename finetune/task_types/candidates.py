@@ -12,6 +12,7 @@ from typing import Any
 
 from finetune.data.column_types import ColumnFacts, marks
 from finetune.data.values import as_text, is_missing
+from finetune.data.words.lists import word_list
 from finetune.errors import UserError
 from finetune.task_types.column_names import asks, is_about, is_id_name, is_split_name, label_tier, text_tier
 
@@ -108,6 +109,8 @@ def best_label(
         same = full
     elif all(one.share < HALF_SHARE for one in same):  # a nearly empty `label` next to full columns
         same += [one for one in likely if one not in same and one.share >= FULL_SHARE and one.level < NUMBERS]
+    if len(same) == 1 and same[0].level == 0 and _is_weak(same[0]):  # a `target` may be what a `stance` is about
+        same += [one for one in likely if one.level == 2 and one.share >= FULL_SHARE and len(one.columns) == 1]
     same = _distinct(same, columns)
     if len(same) > 1:
         count = {2: "two", 3: "three"}.get(len(same), str(len(same)))
@@ -115,6 +118,10 @@ def best_label(
         what = f"{file}: {count} columns could be the label"
         raise Ambiguous(what, [(one.setting, one.what) for one in listed])
     return same[0], [one for one in likely if one not in same]
+
+
+def _is_weak(one: Candidate) -> bool:
+    return one.columns[0].casefold() in word_list("label_alone")
 
 
 def described(fact: ColumnFacts, cells: Sequence[Any]) -> str:

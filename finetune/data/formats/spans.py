@@ -58,6 +58,7 @@ UNITS: dict[str, Callable[[str], int]] = {  # how far a character moves an offse
     "characters with two for a line break": lambda char: 1 + (char == "\n"),
 }
 
+FIRST_UNITS = ("UTF-16 units", "bytes")  # that are told from characters by where words begin
 OUTSIDE = "outside the text, empty or without a label: left out"
 ELSEWHERE = "whose own text is not in the row's text: left out"
 CLIPPED = "that end past the text: clipped"
@@ -204,21 +205,47 @@ def _is_at(own: str, text: str, start: int, end: int) -> bool:
 
 def _in_unit(places: Sequence[tuple[int, int]], stated: Sequence[str], text: str) -> tuple[list[tuple[int, int]], str]:
     """The places as characters, and in words how they were counted; unchanged where no other unit fits more texts."""
+    if not any(stated):
+        return _at_words(places, text)
     if all(_is_at(own, text, *place) for place, own in zip(places, stated, strict=True) if own):
         return list(places), ""
     ways = {"": list(places), INCLUSIVE: [(start, end + 1) for start, end in places]}
-    for unit, width in UNITS.items():
-        offsets = [*accumulate(map(width, text), initial=0)]
-        ways[f"with offsets in {unit}: read so"] = [
-            (bisect_right(offsets, start) - 1, bisect_left(offsets, end)) if start >= 0 else (start, end)
-            for start, end in places
-        ]
+    ways |= {_read_so(unit): _converted(places, unit, text) for unit in UNITS}
     fits = {
         how: sum(bool(own) and _is_at(own, text, *place) for place, own in zip(converted, stated, strict=True))
         for how, converted in ways.items()
     }
     how = max(fits, key=lambda how: fits[how])
     return ways[how], how
+
+
+def _read_so(unit: str) -> str:
+    return f"with offsets in {unit}: read so"
+
+
+def _converted(places: Sequence[tuple[int, int]], unit: str, text: str) -> list[tuple[int, int]]:
+    """Places that count other units as characters."""
+    offsets = [*accumulate(map(UNITS[unit], text), initial=0)]
+    return [
+        (bisect_right(offsets, start) - 1, bisect_left(offsets, end)) if start >= 0 else (start, end)
+        for start, end in places
+    ]
+
+
+def _at_words(places: Sequence[tuple[int, int]], text: str) -> tuple[list[tuple[int, int]], str]:
+    """The places of spans that state no text: in another unit where all of them begin words in that one alone."""
+
+    def begin_words(those: Sequence[tuple[int, int]]) -> bool:
+        return all(
+            0 <= start < end <= len(text) and text[start].isalnum() and not (start and text[start - 1].isalnum())
+            for start, end in those
+        )
+
+    if places and not text.isascii() and not begin_words(places):
+        for unit in FIRST_UNITS:
+            if begin_words(converted := _converted(places, unit, text)):
+                return converted, _read_so(unit)
+    return list(places), ""
 
 
 def in_form(spans: Sequence[Span], form: Sequence[str], text: str, key: str = "text") -> list[Any]:

@@ -1,6 +1,7 @@
 """Forms of other tools that rows are not read in: each is refused by its name, with how to convert it."""
 
 import json
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from itertools import islice
@@ -14,11 +15,12 @@ from finetune.data.nested_fields import parsed
 from finetune.data.table import Table
 from finetune.data.values import as_text, is_missing, is_nested
 from finetune.errors import UserError
-from finetune.task_types.candidates import copied
+from finetune.task_types.candidates import Ambiguous, copied
 from finetune.task_types.column_names import label_tier, name_words_of
 from finetune.task_types.data_type import Evidence
 
 ROWS_LOOKED_AT = 200
+LEAST_ANSWERS = 8  # different labels, from which they may be answers
 NEARLY_ALL = 0.9  # share of the objects, or of their texts that are in the row's
 QUERIES = ("query", "question", "anchor")
 TRIPLES = (QUERIES, ("positive", "positives", "pos"), ("negative", "negatives", "neg"))
@@ -141,11 +143,16 @@ def _require_no_chats(evidence: Evidence) -> None:
         speaker, saying = (
             next((key for key in keys if f"{name}.{key}" in evidence.columns), "") for keys in (SPEAKERS, SAYINGS)
         )
-        if speaker and saying:
+        if speaker and saying and any(_names(cell) for cell in evidence.columns[f"{name}.{speaker}"][:ROWS_LOOKED_AT]):
             last = f"row[{json.dumps(name)}][{{}}][{json.dumps(saying)}]"
             script = f"[print(json.dumps(dict(text={last.format(-2)}, label={last.format(-1)}))) for row in ROWS]"
             way = "a text and its label a row, such as what was asked last and what was answered"
             _refuse(evidence.table, f"messages of chats (the column '{name}')", script, way)
+
+
+def _names(cell: Any) -> bool:
+    """Whether a cell has a text, or a list of texts: speakers, not places."""
+    return any(isinstance(one, str) and not one.isdecimal() for one in (cell if isinstance(cell, list) else [cell]))
 
 
 def _refuse(table: Table, what: str, script: str, way: str) -> NoReturn:
@@ -157,3 +164,21 @@ def _refuse(table: Table, what: str, script: str, way: str) -> NoReturn:
         code = f"import csv, json, re, sys; {script.replace('ROWS', reader)}"
         how += f"; or convert it: python -c {shlex.quote(code)} {shlex.quote(str(table.path))} > rows.jsonl"
     raise UserError(f"{table.path}: has {what}, which are not read", how)
+
+
+def require_no_answers(table: Table, texts: Sequence[str], label: str) -> None:
+    """Raises Ambiguous for a pair of a question and a text in which nearly every label is: answers, or else classes."""
+    names = sorted(texts, key=lambda name: sum(str(cell).rstrip().endswith("?") for cell in table.columns[name]))
+    context, question = (table.columns[name] for name in names)
+    cells = [as_text(cell) for cell in table.columns[label] if not is_missing(cell)]
+    if len({*cells}) < LEAST_ANSWERS or sum(str(cell).rstrip().endswith("?") for cell in question) * 2 < len(question):
+        return
+    inside = sum(
+        not is_missing(cell) and re.search(rf"(?<!\w){re.escape(as_text(cell))}(?!\w)", str(text)) is not None
+        for cell, text in zip(table.columns[label], context, strict=True)
+    )
+    if inside >= NEARLY_ALL * len(cells):
+        pair = f"text={names[1]},{names[0]} label={label}"
+        what = f"{table.path}: '{label}' is in the text '{names[0]}' in {inside:,} of {len(cells):,} rows"
+        answers, classes = (f"shape=span {pair}", "answers to questions"), (f"shape=classification {pair}", "classes")
+        raise Ambiguous(what, [answers, classes])
