@@ -1,20 +1,30 @@
-# Needs Python 3.11 or later, make and pip; everything is installed into .venv, at the versions of constraints.txt.
+# Needs Python 3.11 or later, make and pip; all is installed into .venv, at the versions of constraints.txt.
 PYTHON ?= python3
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 # Python keeps what it has compiled, as it does by default: tests start a thousand processes.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: install demo wheel docs pictures badges test test-all golden nightly chaos lint bench clean
+.PHONY: install install-all demo wheel docs pictures badges test test-all golden nightly chaos lint bench clean
 
+# What the demo and your own data need: 4 extras of 17. A torch that .venv has already, such as one for a CPU, stays.
 install: .venv/installed
 
+# Everything: for tests, documents and benchmarks.
+install-all: .venv/all
+
 # Not compiled: most of what so many packages hold is never imported.
+INSTALL := $(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt
+
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt torch
-	$(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt --editable '.[train,dev,offline,excel,xml,report,explain,lora,sentencepiece,ray,search,export,serve,docs]'
+	$(INSTALL) torch
+	$(INSTALL) --editable '.[train,offline,excel,report]'
 	touch .venv/installed
+
+.venv/all: .venv/installed
+	$(INSTALL) --editable '.[train,dev,offline,excel,xml,report,explain,lora,sentencepiece,ray,search,export,serve,docs]'
+	touch .venv/all
 
 # A model, its scores next to the baselines, and every prediction, in under 3 minutes, without a network.
 demo: install
@@ -23,52 +33,52 @@ demo: install
 
 # The package with its tasks and recipes, in dist/: `pip install` takes it into any environment.
 wheel: install
-	$(BIN)/python -m build --wheel --no-isolation --outdir dist
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 
 # The documentation site, in build/site; every link is checked, nothing comes from a network.
-docs: install
+docs: install-all
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 
 # The pictures of the documents: what commands print, and their pages in Chromium; trains the quickstart. Then the tables.
-pictures: install
+pictures: install-all
 	$(BIN)/python docs/generate/pictures.py --write
 	$(BIN)/python docs/generate/pages.py --write > /dev/null
 
 # The tests once, with coverage, for the badges of the README.
-badges: install
+badges: install-all
 	$(BIN)/python benchmarks/tests_and_coverage.py --out results/benchmarks/tests.json
 	$(BIN)/python docs/generate/pictures.py --write badge
 	$(BIN)/python docs/generate/pages.py --write > /dev/null
 
 # Unit and contract tests, documents, and what else is fast.
-test: install
+test: install-all
 	$(PYTEST) -m "not slow and not nightly"
 
 # Those, the golden set, and the slow tests that hold a contract: what continuous integration runs.
-test-all: install
+test-all: install-all
 	$(PYTEST) -m "not nightly"
 
 # Whether anything changed for a user: runs, ids, tables, files as read, commands, kills. `python -m golden` keeps another answer.
-golden: install
+golden: install-all
 	$(PYTEST) -m "" tests/golden tests/learning/test_parity.py tests/unit/metrics
 
 # Every test with all pairs of encoder family and task type, and then the kills: some hours.
-nightly: install
+nightly: install-all
 	FINETUNE_ALL_PAIRS=1 $(PYTEST) -m ""
 	$(MAKE) chaos
 
 # Kills, full disks, damaged files and the like, about an hour on 2 idle cores; resumes if it was stopped.
-chaos: install
+chaos: install-all
 	PYTHONPATH=.:tests $(BIN)/python -m slow.chaos $(CHAOS)
 
-lint: install
+lint: install-all
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
 # Training speed against transformers.Trainer on MRPC; needs FINETUNE_DATA, an idle machine and about 15 minutes.
-bench: install
+bench: install-all
 	$(BIN)/python benchmarks/against_trainer.py --only finetune trainer-padded-fp32 trainer-grouped-fp32 --updates 16 \
 		--out results/benchmarks/against_trainer.json
 	$(BIN)/python benchmarks/against_trainer.py --only finetune trainer-grouped-bf16 --updates 3 --rounds 1 \

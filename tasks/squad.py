@@ -13,8 +13,7 @@ from typing import Any
 
 from finetune.data import Source, hub_rows
 from finetune.data.file_format import FileFormat
-from finetune.data.formats.json_document import FORMAT, load_json
-from finetune.data.formats.squad_json import questions
+from finetune.data.formats.json_document import FORMAT, load_json, questions
 from finetune.data.messages import so_many
 from finetune.errors import UserError
 from finetune.task_types import Rows, SpanRow, SpanTask
@@ -124,14 +123,13 @@ def read_squad(path: Path, *, key: str = "id") -> Rows:
 def _questions(path: Path) -> Iterator[tuple[str, str, str, dict[str, Any]]]:
     """Yields (path in the file, title, context, question) of every question."""
     content = load_json(path, FileFormat(format=FORMAT, encoding="utf-8-sig"))
-    for found in questions(_get(content, "data", list, str(path))):
-        if found.fault:
-            raise UserError(f"{path}: {found.fault}", "Compare with the official files")
-        paragraph = f"{path}: {found.paragraph}"
-        context = _get({"context": found.context}, "context", str, paragraph)
+    for where, paragraph, question in questions(_get(content, "data", list, str(path))):
+        if isinstance(question, str):
+            raise UserError(f"{path}: {question}", "Compare with the official files")
+        context = _get(question, "context", str, f"{path}: {paragraph}")
         if not context.strip():
-            raise UserError(f"{paragraph}: the context is empty", "Fill it in, or remove the paragraph")
-        yield f"{path}: {found.where}", str(found.title), context, found.given
+            raise UserError(f"{path}: {paragraph}: the context is empty", "Fill it in, or remove the paragraph")
+        yield f"{path}: {where}", str(question["title"]), context, question
 
 
 def _get(table: Any, key: str, kind: type, where: str) -> Any:

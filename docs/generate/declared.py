@@ -6,6 +6,7 @@ from pathlib import Path
 
 from finetune.analysis.form import Cells, markdown_table
 from finetune.checks.all_checks import CHECKS
+from finetune.commands.check.run_checks import REFUSED
 from finetune.commands.check.tokenization import ISSUES
 from finetune.data.detect import BY_SUFFIX, FORMATS
 from finetune.data.issues import Issue
@@ -20,7 +21,7 @@ SEVERITY_KO = {"error": "오류", "warning": "경고", "note": "참고"}
 def every_issue() -> list[Issue]:
     """Every issue that a check can report, once, in the order of the checks."""
     of_checks = (issue for check in CHECKS for issue in check.issues)
-    return list(dict.fromkeys([*of_checks, *ISSUES]))
+    return list(dict.fromkeys([*of_checks, REFUSED, *ISSUES]))
 
 
 def findings_table(head: Sequence[str], severity: Callable[[str], str], meaning: Callable[[Issue], str]) -> str:

@@ -28,7 +28,7 @@ from finetune.runs.toml import flat, typed_settings
 from finetune.runs.verdict import FEW_ROWS, verdict_of
 from finetune.task_types.dev_split import DEV_SHARE
 from finetune.task_types.own_data import OPTIONS
-from finetune.task_types.starting_recipe import default_rate
+from finetune.task_types.starting_recipe import DEV_TO_CHOOSE, default_rate
 from finetune.task_types.types import data_types
 from finetune.task_types.vocabulary import MISFIT, suggested_encoder
 
@@ -466,7 +466,8 @@ def over_fitted(found: Figures) -> Cause | None:
     shown = [found.metric.shown(found.record.epochs[epoch - 1]["headline"]) for epoch in (best, last)]
     evidence = f"then the loss on dev rose from {dev[best - 1]:.3g} to {dev[last - 1]:.3g} and that of training fell "
     evidence += f"from {losses[best - 1]:.3g} to {losses[last - 1]:.3g}; {found.record.headline} was {shown[0]}, and is"
-    words = found.again({"train.select": "best"})
+    few = found.record.rows.get(found.split, 0) < DEV_TO_CHOOSE and found.record.updates is None
+    words = found.again({"train.epochs": best} if few else {"train.select": "best"})
     return Cause(name=f"over-fitted after epoch {best}", evidence=f"{evidence} {shown[1]}", words=words)
 
 

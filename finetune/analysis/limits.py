@@ -70,10 +70,10 @@ def _about_baseline(records: Sequence[RunRecord]) -> Iterator[str]:
 
 
 def _about_choices(record: RunRecord) -> Iterator[str]:
-    """What dev chose, so that its scores are optimistic, and rows that the model knows."""
+    """What dev chose, so that its scores are optimistic, rows that the model knows, and what is wrong with the data."""
     yield from (f"{sentence[:1].upper()}{sentence[1:]}." for sentence in dev_choices(record))
-    if known := known_to_model(record):
-        yield f"{known[:1].upper()}{known[1:]}."
+    known = [known_to_model(record), *(one.what for one in record.findings)]
+    yield from (f"{text[:1].upper()}{text[1:]}." for text in known if text)
 
 
 def _about_lengths(record: RunRecord, view: View | None, split: str) -> Iterator[str]:

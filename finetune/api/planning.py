@@ -5,11 +5,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from finetune.checks.refusal import require_sound_data
+from finetune.checks.refusal import with_findings
+from finetune.data.files import is_data
+from finetune.data.paths import is_pattern
 from finetune.errors import UserError
 from finetune.gone import gone
+from finetune.models.encoder_sizes import size_of
+from finetune.models.untrained import require_vocabulary
 from finetune.runs.events import Watcher
+from finetune.runs.recipe import is_new
 from finetune.runs.record import RunRecord
+from finetune.task_types.pretraining.own import is_text
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.training.first_runs import checkpoint_of, with_first_runs
 from finetune.training.run_options import RunOptions
@@ -37,10 +43,14 @@ def plan(
         raise UserError(f"seeds is {seeds}", "Give the number of runs, at least 1")
     if settings.get("distil.teacher") == "":  # which a variable of a shell may be
         raise UserError("distil.teacher is empty", "Name a run, or leave it out")
+    model = str(settings.get("model", ""))
+    for target in filter(is_data, targets) if is_new(model) else ():
+        if not is_pattern(target) and not is_text(target, settings):  # before it is read, which may take a while
+            size_of(model)
+            require_vocabulary(model, str(settings.get("tokenizer", "")), texts=target)
     checkpoint = checkpoint_of(settings, out)
     planned = expand_targets(list(targets), dict(settings), seeds=seeds, shares=shares, checkpoint=checkpoint)
-    require_sound_data([one.task for one in planned])
-    return with_first_runs(planned, out)
+    return with_first_runs(with_findings(planned), out)
 
 
 def require_on(on: str | None) -> None:

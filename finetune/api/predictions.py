@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from finetune.analysis.label_errors import beliefs
@@ -27,9 +26,9 @@ def line_by_column(view: View, line: PredictionLine) -> PredictionLine:
     return {key: value for key, value in line.items() if key != "probabilities" or not named} | named
 
 
-def believed_lines(record: RunRecord, out: Path) -> list[dict[str, Any]]:
+def believed_lines(record: RunRecord, folder: RunFolder) -> list[dict[str, Any]]:
     """The predictions of a run, each with the probability of its label and how far that is believed, least first."""
-    return sorted(_lines(record, RunFolder.of(out, record.task, record.id)), key=_least_first)
+    return sorted(_lines(record, folder), key=_least_first)
 
 
 def _least_first(line: dict[str, Any]) -> tuple[bool, float]:

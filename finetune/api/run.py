@@ -1,7 +1,7 @@
 """Run: one finished run, or several that belong together, as tables, a model and a report."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import nan
 from pathlib import Path
@@ -38,10 +38,12 @@ class Run:
     Attributes:
         records: The record of each run.
         out: The folder of runs.
+        moved: The folders of those that are not at `out/task/id`, by id.
     """
 
     records: Sequence[RunRecord]
     out: Path
+    moved: Mapping[str, Path] = field(default_factory=dict)
 
     @property
     def record(self) -> RunRecord:
@@ -59,7 +61,12 @@ class Run:
     @property
     def folder(self) -> Path:
         """The folder of `record`: recipe, events, predictions, model."""
-        return RunFolder.of(self.out, self.record.task, self.id).path
+        return self.folder_of(self.record).path
+
+    def folder_of(self, record: RunRecord) -> RunFolder:
+        """The folder of one of the records."""
+        moved = self.moved.get(record.id)
+        return RunFolder.of(self.out, record.task, record.id) if moved is None else RunFolder(moved)
 
     @property
     def folders(self) -> list[str]:
@@ -69,7 +76,7 @@ class Run:
     @property
     def runs(self) -> "list[Run]":
         """Each run as an object of its own."""
-        return [Run(records=(record,), out=self.out) for record in self.records]
+        return [Run(records=(record,), out=self.out, moved=self.moved) for record in self.records]
 
     @property
     def verdict(self) -> Verdict:
@@ -89,7 +96,7 @@ class Run:
         Of the setting of `record`: what half of its seeds or more have in common.
         """
         group = best_group(self.records)
-        found = diagnosis_of_seeds([(one, RunFolder.of(self.out, one.task, one.id)) for one in group])
+        found = diagnosis_of_seeds([(one, self.folder_of(one)) for one in group])
         return found.for_runs_in(self.out)
 
     @property
@@ -122,7 +129,7 @@ class Run:
         """
         from finetune.analysis.data_sizes import learning_curves
 
-        return learning_curves(self.records, {one.id: RunFolder.of(self.out, one.task, one.id) for one in self.records})
+        return learning_curves(self.records, {one.id: self.folder_of(one) for one in self.records})
 
     @property
     def predictions(self) -> "pd.DataFrame":
@@ -138,7 +145,7 @@ class Run:
         lines = [
             ({"run": record.id, "seed": record.recipe["seed"]} if len(self.records) > 1 else {}) | line
             for record in self.records
-            for line in saved_lines(record, RunFolder.of(self.out, record.task, record.id))
+            for line in saved_lines(record, self.folder_of(record))
         ]
         empty = {name for name in lines[0] if all(line.get(name) is None for line in lines)} - {*NEEDED}
         return pd.DataFrame([{name: cell for name, cell in line.items() if name not in empty} for line in lines])
@@ -158,7 +165,7 @@ class Run:
 
         from finetune.api.predictions import believed_lines
 
-        return pd.DataFrame(believed_lines(self.record, self.out))
+        return pd.DataFrame(believed_lines(self.record, self.folder_of(self.record)))
 
     @cached_property
     def model(self) -> "Model":
@@ -217,7 +224,8 @@ def open_run(name: str | Path, *, seeds: bool = False, out: str | Path = "result
     folder = require_run(str(name), Path(out))
     record, where = load_record(folder.record_file), folder.path.parents[1]
     others = same_but_seeds(record, all_records(where)) if seeds else []
-    return runs_of_records([record, *others], out=where)
+    found = runs_of_records([record, *others], out=where)
+    return found if found.folder == folder.path else replace(found, moved={record.id: folder.path})
 
 
 def _score_rows(group: Sequence[RunRecord], settings: str) -> list[tuple[Any, ...]]:

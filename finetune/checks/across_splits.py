@@ -7,14 +7,15 @@ from typing import Any
 import numpy as np
 
 from finetune.checks.finding import MANY_OF_ROWS, MOST_OF_ROWS, FileFinding
-from finetune.checks.split_data import Check, SplitFile, across, in_each, text_keys
+from finetune.checks.split_data import Check, SplitFile, across, in_each
+from finetune.data.characters import text_keys
 from finetune.data.issues import Issue
 from finetune.data.messages import shown
 from finetune.data.values import as_text
 from finetune.errors import UserError
-from finetune.task_types.other_columns import DEV_WORDS, TRAIN_WORDS, dev_by_column
+from finetune.task_types.other_columns import DEV_WORDS, TRAIN_WORDS, dev_by_column, is_saved_split
+from finetune.task_types.shared_rows import LEAK, LEAKED
 
-LEAKED = 0.01  # share of a split's rows that are in another one too, above which scores are inflated
 MISSING_COLUMN = Issue(
     code="missing-column",
     severity="error",
@@ -26,19 +27,13 @@ UNSEEN_LABEL = Issue(
     severity="warning",
     worst="error",
     meaning="labels that are not in the training file",
-    remedy="Correct them, or add such rows to the training file; a model cannot predict a label it never saw",
-)
-LEAK = Issue(
-    code="leak",
-    severity="warning",
-    worst="error",
-    meaning="the same texts in two splits",
-    remedy="Remove them from one file; they inflate the scores of {split}",
+    remedy="Correct them, or add such rows to the training file; a model cannot predict a label it never saw, and such "
+    "rows of test are not scored",
 )
 SPLIT_CELL = Issue(
     code="split-cell",
     severity="error",
-    meaning="`split=COLUMN` names a column that does not say train or dev in each row",
+    meaning="`split=COLUMN` names no column, or one that does not say train or dev in each row",
     remedy="Write train or dev there, and give test rows in a file of their own: test=FILE",
 )
 DUPLICATE = Issue(
@@ -66,7 +61,7 @@ GROUP_LEAK = Issue(
 def missing_columns(parts: Sequence[SplitFile]) -> Iterator[FileFinding]:
     """Columns of the training file that another file lacks; a test file needs no labels."""
     for part in parts:
-        needed = [*part.layout.text, *(part.layout.label if part.split != "test" else ())]
+        needed = [*part.layout.text_columns, *(part.layout.label if part.split != "test" else ())]
         if lacking := [name for name in needed if name not in part.table.columns]:
             what = f"the file has no column {' or '.join(map(shown, lacking))}, which the training file has"
             remedy = MISSING_COLUMN.remedy.format(columns=", ".join(part.table.columns))
@@ -108,7 +103,7 @@ def groups_apart(parts: Sequence[SplitFile]) -> Iterator[FileFinding]:
 
 def wrong_splits(part: SplitFile) -> Iterator[FileFinding]:
     """A column of splits with which the data cannot be read."""
-    if not part.by_column or not part.has([part.by_column]):
+    if not part.by_column or is_saved_split(part.table, part.by_column):
         return
     unusable = {index for index, _ in part.unusable}
     try:
@@ -160,8 +155,8 @@ CHECKS = (
     Check(find=missing_columns, issues=(MISSING_COLUMN,), refuses=True),
     Check(find=across(unseen_labels), issues=(UNSEEN_LABEL,), refuses=True),
     Check(find=across(groups_apart), issues=(GROUP_LEAK,)),
-    Check(find=across(leaked), issues=(LEAK,)),
+    Check(find=across(leaked), issues=(LEAK,), noted=True),
     Check(find=in_each(wrong_splits), issues=(SPLIT_CELL,), refuses=True),
     Check(find=in_each(leaked_by_column), issues=(LEAK, GROUP_LEAK)),
-    Check(find=across(repeated), issues=(DUPLICATE, CONTRADICTION)),
+    Check(find=across(repeated), issues=(DUPLICATE, CONTRADICTION), noted=True),
 )

@@ -158,10 +158,10 @@ def _is_row(line: str, delimiter: str, width: int, labels: Container[str]) -> bo
 
 
 CHECKS = (
-    Check(find=in_each(encoding), issues=(ENCODING,)),
+    Check(find=in_each(encoding), issues=(ENCODING,), noted=True),
     Check(find=in_each(header_names), issues=(NO_HEADER, HEADER_EMPTY, HEADER_DOUBLE)),
-    Check(find=in_each(unreadable), issues=READING, refuses=True),
-    Check(find=in_each(unusable_rows), issues=ROW_ISSUES, refuses=True),
+    Check(find=in_each(unreadable), issues=READING, refuses=True, noted=True),
+    Check(find=in_each(unusable_rows), issues=ROW_ISSUES, refuses=True, noted=True),
     Check(find=in_each(swallowed_rows), issues=(SWALLOWED_ROWS,)),
     Check(find=in_each(double_ids), issues=(DOUBLE_ID,)),
     Check(find=in_each(named_splits), issues=(SPLIT_COLUMN,)),

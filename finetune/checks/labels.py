@@ -26,6 +26,12 @@ NO_LABELS = Issue(
     meaning="no row has a label",
     remedy="Label them, or name the column: label=COLUMN",
 )
+NO_TEST_LABELS = Issue(
+    code="no-test-labels",
+    severity="warning",
+    meaning="a test file without labels, which is not scored",
+    remedy="Predict it once the model is trained: finetune predict RUN {file}",
+)
 MISSING_LABEL = Issue(
     code="missing-label",
     severity="warning",
@@ -73,6 +79,8 @@ FEW_ROWS = Issue(
 
 def missing_labels(part: SplitFile) -> Iterator[FileFinding]:
     """Rows without a label; a test file may have none at all."""
+    if part.unlabelled:
+        return
     if not part.layout.label:
         others = [name for name in part.table.columns if name not in part.layout.text] or part.table.columns
         columns = ", ".join(" ".join(name.split()) for name in others)  # a name may have lines
@@ -96,6 +104,13 @@ def missing_labels(part: SplitFile) -> Iterator[FileFinding]:
         what = "most rows have no label" if most else ""
         other = "Drop them with `fix`, or name another column: label=COLUMN"
         yield part.found(MISSING_LABEL, indexes, what=what, remedy=other if most else "", worst=most)
+
+
+def unlabelled_test(part: SplitFile) -> Iterator[FileFinding]:
+    """A test file without labels: it has no column of them, or one value in all rows that no training row has."""
+    if part.unlabelled:
+        what = f"the file has no labels, so that it is not scored: {part.unlabelled}"
+        yield part.found(NO_TEST_LABELS, what=what, remedy=NO_TEST_LABELS.remedy.format(file=part.file))
 
 
 def blank_labels(part: SplitFile) -> Iterator[FileFinding]:
@@ -158,9 +173,10 @@ def _listed(names: Iterable[str]) -> str:
 
 
 CHECKS = (
-    Check(find=in_each(missing_labels), issues=(NO_LABEL_COLUMN, NO_LABELS, MISSING_LABEL), refuses=True),
-    Check(find=in_each(blank_labels), issues=(BLANK_LABEL,)),
+    Check(find=in_each(unlabelled_test), issues=(NO_TEST_LABELS,)),
+    Check(find=in_each(missing_labels), issues=(NO_LABEL_COLUMN, NO_LABELS, MISSING_LABEL), refuses=True, noted=True),
+    Check(find=in_each(blank_labels), issues=(BLANK_LABEL,), noted=True),  # `none` may be a label
     Check(find=in_each(variants), issues=(LABEL_VARIANT, LABEL_NUMBER)),
     Check(find=in_each(typos), issues=(LABEL_TYPO,)),
-    Check(find=in_each(small_classes), issues=(SINGLE_ROW, FEW_ROWS)),
+    Check(find=in_each(small_classes), issues=(SINGLE_ROW, FEW_ROWS), noted=True),
 )

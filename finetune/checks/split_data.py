@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from typing import Any
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finetune.checks.finding import MOST_ROWS, FileFinding
-from finetune.data.characters import same_text
+from finetune.data.characters import text_keys
 from finetune.data.issues import Finding, Issue
 from finetune.data.records import Record
 from finetune.data.table import Table
@@ -28,16 +28,19 @@ class SplitFile:
     """The file of one split: for each of its rows the text that goes into the model, and the label.
 
     `by_column` is the column that says which rows are dev, if they are not in a file of their own. `unusable` holds the
-    index of each row that the layout cannot use, with the reason; its text is empty.
+    index of each row that the layout cannot use, with the reason; its text is empty. `units` must not be in two splits:
+    texts, contexts, queries. `unlabelled` says why a test file counts as one without labels.
     """
 
     split: str
     layout: Layout
     table: Table
     texts: Sequence[str]
+    units: Sequence[str]
     golds: Sequence[Any]
     unusable: Sequence[tuple[int, Finding]]
     by_column: str = ""
+    unlabelled: str = ""
 
     @property
     def file(self) -> str:
@@ -67,18 +70,12 @@ class SplitFile:
     @cached_property
     def keys(self) -> NDArray[np.int64]:
         """A hash of each text `(rows,)`, equal for texts that `same_text` makes equal; 0 for one that is too short."""
-        least = self.kind.least_words
-        return text_keys([text if text.count(" ") + 1 >= least else "" for text in self.texts])
+        return text_keys(map(self.kind.long_enough, self.texts))
 
     @cached_property
     def unit_keys(self) -> NDArray[np.int64]:
         """A hash of each unit `(rows,)`."""
-        return self.keys if self.units is self.texts else text_keys(self.units)
-
-    @cached_property
-    def units(self) -> Sequence[str]:
-        """The units that must not be in two splits, such as texts or contexts."""
-        return self.kind.units(self.layout, self.table, self.texts)
+        return self.keys if self.units is self.texts else text_keys(map(self.kind.long_enough, self.units))
 
     @cached_property
     def label_counts(self) -> Counter[str]:
@@ -130,25 +127,25 @@ class SplitFile:
         )
 
 
-def part_of(split: str, layout: Layout, table: Table, *, by_column: str = "") -> SplitFile:
+def part_of(split: str, layout: Layout, table: Table, *, by_column: str = "", unlabelled: str = "") -> SplitFile:
     """A table as a Part of this split. Raises UserError for one whose labels are written in another way."""
-    named_type(layout.shape).require_alike(layout, table)
+    kind = named_type(layout.shape)
+    layout = replace(layout, label=()) if unlabelled else layout
+    kind.require_alike(layout, table)
     texts: list[str] = []
+    units: list[str] = []
     golds: list[Any] = []
     unusable: list[tuple[int, Finding]] = []
     for index, row in rows_of(layout, table):
         if isinstance(row, NoRow):
             unusable.append((index, row.fault))
         texts.append("" if isinstance(row, NoRow) else row.input)
+        units.append("" if isinstance(row, NoRow) else kind.compared(row, layout.markers))
         golds.append(None if isinstance(row, NoRow) else row.gold)
     return SplitFile(
-        split=split, layout=layout, table=table, texts=texts, golds=golds, unusable=unusable, by_column=by_column
-    )
-
-
-def text_keys(texts: Sequence[str]) -> NDArray[np.int64]:
-    """A hash of each text `(texts,)`, equal for texts that `same_text` makes equal; 0 for an empty one."""
-    return np.fromiter((hash(same_text(text)) for text in texts), np.int64, len(texts))
+        split=split, layout=layout, table=table, texts=texts, units=texts if units == texts else units, golds=golds,
+        unusable=unusable, by_column=by_column, unlabelled=unlabelled,
+    )  # fmt: skip
 
 
 def labelled(part: SplitFile) -> bool:
@@ -166,11 +163,15 @@ Find = Callable[[Sequence[SplitFile]], Iterable[FileFinding]]
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """`find` is called with all splits and reports some of `issues`; with `refuses`, `run` stops on its errors."""
+    """`find` is called with all splits and reports some of `issues`; with `refuses`, `run` stops on its errors.
+
+    `run` says its other errors and warnings first, unless these are `noted`: in a note of the run, or its diagnosis.
+    """
 
     find: Find
     issues: tuple[Issue, ...]
     refuses: bool = False
+    noted: bool = False
 
 
 def in_each(find: Callable[[SplitFile], Iterable[FileFinding]]) -> Find:

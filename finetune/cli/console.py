@@ -10,6 +10,7 @@ from finetune.cli.tables import Column, FittedTable
 from finetune.cli.terminal import flowed, one_line, printable
 
 PIPED_WIDTH = 300  # characters
+STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan"}  # of what was found in data
 VALUE = Column(name="", words=True)
 
 

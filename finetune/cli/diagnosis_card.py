@@ -11,11 +11,16 @@ from finetune.runs.folder import RunFolder
 from finetune.runs.record import RunRecord
 
 
-def print_diagnoses(console: Terminal, records: Sequence[RunRecord], given: GivenOptions) -> frozenset[str]:
-    """Prints a card for each task whose best run has a cause; returns the notes of records that the cards say too."""
+def print_diagnoses(
+    console: Terminal, records: Sequence[RunRecord], given: GivenOptions, *, folder: RunFolder | None = None
+) -> frozenset[str]:
+    """Prints a card for each task whose best run has a cause; returns the notes of records that the cards say too.
+
+    `folder` is that of a single run, which may be elsewhere than `given.out` says.
+    """
     told = set[str]()
     for whose, group in best_of_tasks(records):
-        found = diagnosis_of_seeds([(one, RunFolder.of(given.out, one.task, one.id)) for one in group])
+        found = diagnosis_of_seeds([(one, folder or RunFolder.of(given.out, one.task, one.id)) for one in group])
         _print_card(console, whose, found, given)
         told |= found.notes
     return frozenset(told)

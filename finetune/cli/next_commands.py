@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from finetune.cli.arguments import RESULTS
-from finetune.runs.folder import RECORD
+from finetune.runs.folder import RunFolder
 
 WITH_DEVICE = ("run", "predict", "evaluate", "search")
 WITH_DATA = ("run", "evaluate", "search")
@@ -32,5 +32,6 @@ class GivenOptions:
 
 def results_of(run: str | Path, out: Path) -> Path:
     """The folder of the runs among which this one is: `out`, unless it was named by its own folder in another."""
-    home = Path(run).parent.parent
-    return home if (Path(run) / RECORD).is_file() and home.resolve() != out.resolve() else out
+    folder = RunFolder(Path(run))
+    home = folder.path.parents[1]
+    return home if folder.record_file.is_file() and home.resolve() != out.resolve() else out

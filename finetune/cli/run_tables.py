@@ -6,9 +6,16 @@ from rich.text import Text
 
 from finetune.analysis.published import published_for
 from finetune.analysis.recorded_models import COLUMNS, SIZE, OldAndNew, compared_cells, old_and_new
-from finetune.cli.console import Terminal, as_plain_text
-from finetune.cli.options import note_line
-from finetune.cli.tables import Column, FittedTable, TextCell, columns, table_from_cells, to_the_minute
+from finetune.cli.console import STYLES, Terminal, as_plain_text
+from finetune.cli.options import note_line, with_options
+from finetune.cli.tables import (
+    Column,
+    FittedTable,
+    TextCell,
+    columns,
+    table_from_cells,
+    to_the_minute,
+)
 from finetune.cli.terminal import one_line
 from finetune.data.messages import noun, so_many
 from finetune.metrics.scores import plain_metrics
@@ -27,7 +34,18 @@ TAG_BASELINE = "most-frequent-tag"  # which every tagging task has
 
 
 def print_record(console: Terminal, record: RunRecord, *, printed: set[str] | None = None) -> None:
-    """Prints a run's scores, scores by label if it has any, and notes but for those that were `printed` before."""
+    """Prints what is wrong with a run's data, scores, scores by label if it has any, and notes, but for notes that were
+    `printed` before.
+    """
+    known = set() if printed is None else printed
+    for one in record.findings:
+        if one.what not in known:
+            code = f"{one.severity} {one.code}"
+            console.print_line(f"{code}: {one.what}", style=STYLES[one.severity], styled=len(code))
+            console.print_line(f"  -> {with_options(one.remedy)}")
+            if one.command:
+                console.print_command(one.command)
+        known.add(one.what)
     console.print(record_table(record))
     if (labels := labels_table(record)) is not None:
         console.print(labels)
@@ -36,7 +54,6 @@ def print_record(console: Terminal, record: RunRecord, *, printed: set[str] | No
     compared = old_and_new(record)
     if compared is not None and (table := old_and_new_table(compared)) is not None:
         console.print(table)
-    known = set() if printed is None else printed
     for note in record.notes:
         if note not in known:
             console.print_line(note_line(note))
@@ -65,7 +82,8 @@ def labels_table(record: RunRecord) -> FittedTable | None:
     names = [name.rpartition("/") for name in record.scores[record.first_split] if "/" in name]
     labels, metrics = ([*dict.fromkeys(name[part] for name in names)] for part in (0, 2))
     tagged = any(TAG_BASELINE in given for given in record.baselines.values())
-    kind = "entity type" if tagged and not any(label.startswith(PREFIX) for label in labels) else "label"
+    of_entities = tagged and "f1" in record.scores[record.first_split]  # plain tags have an accuracy
+    kind = "entity type" if of_entities and not any(label.startswith(PREFIX) for label in labels) else "label"
     rows = []
     for split, scores in record.scores.items():
         for label in labels if split != OLD_DEV else ():

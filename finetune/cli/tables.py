@@ -240,9 +240,10 @@ def layout_table(layout: "Layout") -> FittedTable:
     """The meaning of each column of the user's data, and why it was inferred."""
     given = {
         "shape": layout.shape,
-        "text": ", ".join(layout.text),
+        "text": layout.text_setting.replace(",", ", ") if layout.rest else ", ".join(layout.text),
         "spans": ", ".join(layout.marked or layout.markers) + (f" (ends {ends})" if (ends := layout.span_ends) else ""),
         "label": ", ".join(layout.label) or "none was found",
+        "labels": ", ".join(layout.names.values()) if layout.by_position else "",
         "order": " < ".join(layout.order),
         "levels": layout.levels,
         "id": layout.id,

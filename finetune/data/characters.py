@@ -2,8 +2,9 @@
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,6 +68,18 @@ def cleaned(text: str) -> str:
 def same_text(text: str) -> str:
     """Normalises a text for comparison: NFC, lower case, no control characters, single spaces."""
     return " ".join(cleaned(text).lower().split())
+
+
+def text_keys(texts: Iterable[str]) -> NDArray[np.int64]:
+    """A hash of each text `(texts,)`, in any process the same, equal for texts that `same_text` makes equal; 0 for an
+    empty one.
+    """
+    return np.fromiter((_key(same_text(text)) for text in texts), np.int64)
+
+
+def _key(text: str) -> int:
+    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "little", signed=True) if text else 0
 
 
 def shown_jamo(text: str) -> str:

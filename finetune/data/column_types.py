@@ -1,6 +1,7 @@
 """Infers a column's type from its values: numbers, texts, categories, lists, ids, dates."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -26,6 +27,7 @@ LETTERS = re.compile(r"[^\W\d_]+")
 MONTHS = 30  # different words in a column of dates: months, days and what joins them
 DATES = "dates"  # why a column of them is an id
 LINK = re.compile(r"(https?://|www\.|ftp://)\S+|\S+@\S+\.\w+|[\w.~-]*(/[\w.~-]+)+\.\w{2,5}")
+ZEROS = re.compile(r"[-+]?0\d+([.,]\d+)?")  # a code such as 007 or 008.45
 RUINED = re.compile(r"[-+]?\d[.,]\d+E\+(1[1-9]|[2-9]\d)")  # an id of many digits that a spreadsheet has rounded
 
 
@@ -78,8 +80,8 @@ def signs_of_yes() -> frozenset[str]:
     return frozenset({"t", "x", "✓", *(yes for _, yes in marks())})
 
 
-def facts_of(name: str, values: Sequence[Any]) -> ColumnFacts:
-    """Infers what a column holds."""
+def facts_of(name: str, values: Sequence[Any], *, dates: bool = True) -> ColumnFacts:
+    """Infers what a column holds; without `dates` short texts with a time or a year are texts."""
     some = [value for value in islice(values, CELLS_SEEN) if not is_missing(value)]
     if not some:
         return ColumnFacts(name=name, kind="empty", filled=0, share=0, distinct=0, words=0)
@@ -95,10 +97,10 @@ def facts_of(name: str, values: Sequence[Any]) -> ColumnFacts:
     facts["split"] = signs <= SPLITS
     facts["letters"] = distinct > 2 and signs <= set("abcdef")
     facts["marks"] = next(("/".join(pair) for pair in marks() if signs == set(pair)), "")
-    if why := _identifies(texts):
+    if (why := _identifies(texts)) and (dates or why != DATES):
         return ColumnFacts(**facts, kind="id", words=1, why=why)
     numbers = [number for value in some if (number := _any_number(value)) is not None]
-    if len(numbers) >= NEARLY_ALL * len(some):
+    if len(numbers) >= NEARLY_ALL * len(some) and not _are_names(texts):
         whole = all(number.is_integer() for number in numbers)
         return ColumnFacts(**facts, kind="number", words=1, whole=whole, counter=whole and counts_up(numbers))
     arrows = sum(text.count(f" {arrow} ") for text in texts for arrow in ARROWS)
@@ -125,6 +127,14 @@ def _mostly(holds: Any, some: Sequence[Any]) -> bool:
     if sum(bool(holds(value)) for value in first) < 0.5 * len(first):
         return False
     return sum(bool(holds(value)) for value in some) >= NEARLY_ALL * len(some)
+
+
+def _are_names(texts: Sequence[str]) -> bool:
+    """Whether numbers are names: a zero is before one, or few recur, of which one is written in two ways: 1.1, 1.10."""
+    different = {*texts}
+    few = len(different) <= min(CATEGORY_VALUES, 0.5 * len(texts))
+    spelled = Counter(text.rstrip("0") for text in different if re.search(r"[.,]\d*[1-9]", text)) if few else {}
+    return any(map(ZEROS.fullmatch, different)) or any(count > 1 for count in spelled.values())
 
 
 def _any_number(value: Any) -> float | None:

@@ -60,7 +60,7 @@ def columns_of_lines(start: FileStart) -> list[str]:
     A sign that only ends or begins the lines (`word,`) divides nothing, and commas in a long line make no header.
     """
     layout = delimited.sniff(start)
-    rows = list(split_rows(start.text, layout.delimiter, quoted=layout.quoted)) if layout.delimiter else []
+    rows = split_rows(start.text, layout.delimiter, quoted=layout.quoted) if layout.delimiter else []
     filled = {place for row in rows for place, cell in enumerate(row) if cell.strip()}
     if len(filled) < 2 or (len(rows[0]) > MANY_COLUMNS and max(map(len, rows[0])) > LONGEST_NAME):
         return []
@@ -98,7 +98,13 @@ def _form_of(start: FileStart, lines: Format, column: str) -> FileFormat:
         table = _by_content(start, column)
     encoding = start.encoding.name if table is None or table.text else ""
     layout = True if table is None else table.sniff(start) or True  # the name decides, where the content does not
-    return FileFormat(format=table or lines, compression=start.compression, encoding=encoding, layout=layout)
+    return FileFormat(
+        format=table or lines,
+        compression=start.compression,
+        encoding=encoding,
+        newline=start.newline if encoding and table else "",
+        layout=layout,
+    )
 
 
 def _require_text(start: FileStart) -> None:

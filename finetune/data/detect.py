@@ -5,6 +5,7 @@ from pathlib import Path
 from finetune.data.file_format import FileFormat, Format
 from finetune.data.file_start import FileStart
 from finetune.data.formats import (
+    arrow,
     class_folders,
     conll,
     delimited,
@@ -20,6 +21,7 @@ from finetune.data.open_files import require_lines
 # In the order in which they are tried on a file's content: the last one accepts any text.
 FORMATS: tuple[Format, ...] = (
     class_folders.FORMAT,
+    arrow.FORMAT,
     parquet.FORMAT,
     excel.FORMAT,
     xml_and_yaml.XML,
@@ -53,5 +55,6 @@ def detect(path: Path, encoding: str = "") -> FileFormat:
         encoding=text.name,
         damaged=text.damaged,
         sample=text.sample,
+        newline=start.newline,
         layout=layout,
     )

@@ -20,7 +20,8 @@ class FileFormat:
     """How one file is to be read.
 
     `layout` is what the format's `sniff` detected, such as a delimiter. `damaged`: some bytes are not valid in its
-    encoding; `sample`: one of its lines, where the encoding is not UTF.
+    encoding; `sample`: one of its lines, where the encoding is not UTF. With `newline="\\n"` a carriage return within
+    a line is part of it; else it ends one.
     """
 
     format: "Format"
@@ -28,6 +29,7 @@ class FileFormat:
     encoding: str = "utf-8"
     damaged: bool = False
     sample: str = ""
+    newline: str = ""
     layout: Any = True
 
     def __str__(self) -> str:
@@ -45,9 +47,9 @@ class FileFormat:
         """The file's bytes, decompressed."""
         return open_bytes(path, compression=self.compression)
 
-    def open_text(self, path: Path, *, newline: str = "") -> AbstractContextManager[io.TextIOWrapper]:
+    def open_text(self, path: Path) -> AbstractContextManager[io.TextIOWrapper]:
         """The file's text; bytes that are not valid in its encoding become lone surrogates."""
-        return open_text(path, compression=self.compression, encoding=self.encoding, newline=newline)
+        return open_text(path, compression=self.compression, encoding=self.encoding, newline=self.newline)
 
     def filled_lines(self, path: Path) -> Iterator[tuple[int, int, str]]:
         """Yields (row, line, text) of each line that is not blank; rows and lines are counted from 1."""

@@ -12,6 +12,7 @@ from finetune.errors import UserError
 
 CHUNK_BYTES = 1 << 20  # bytes
 SAMPLE_CHARS = 1 << 18  # characters in which delimiter, quoting and header are detected
+WITHIN = re.compile(r"\r(?!\n|\Z)")  # a carriage return that ends a line only where no line feed does
 BLANK = b"\0 \r\n\t\xef\xbb\xbf\xff\xfe"
 UNREAD = ((b"PK\x03\x04", "a zip archive"), (b"\xd0\xcf\x11\xe0", "an old Excel file"), (b"%PDF", "PDF"))
 
@@ -61,11 +62,22 @@ class FileStart:
                 raise UserError(f"{self.path}: is {name}, which is not supported", "Save it as CSV, or unpack it")
 
     @cached_property
+    def newline(self) -> str:
+        """What ends the lines: a line feed where most have one, so that a carriage return within them is part of a
+        text; else either of them.
+        """
+        return "\n" if self._raw.count("\n") > len(WITHIN.findall(self._raw)) else ""
+
+    @cached_property
     def text(self) -> str:
-        """The beginning of the text, up to the end of a line."""
-        with open_text(self.path, compression=self.compression, encoding=self.encoding.name) as file:
-            text = file.read(SAMPLE_CHARS)
+        """The beginning of the text, up to the end of a line; in place of a carriage return within one is a space."""
+        text = WITHIN.sub(" ", self._raw) if self.newline else self._raw
         return text if len(text) < SAMPLE_CHARS or "\n" not in text else text[: text.rindex("\n") + 1]
+
+    @cached_property
+    def _raw(self) -> str:
+        with open_text(self.path, compression=self.compression, encoding=self.encoding.name) as file:
+            return file.read(SAMPLE_CHARS)
 
     @cached_property
     def lines(self) -> list[str]:
@@ -77,6 +89,8 @@ class FileStart:
 
     def first_lines(self, count: int) -> list[str]:
         """The first lines that are not empty, each complete unless it is too long for a row."""
-        with open_text(self.path, compression=self.compression, encoding=self.encoding.name) as file:
+        with open_text(
+            self.path, compression=self.compression, encoding=self.encoding.name, newline=self.newline
+        ) as file:
             lines = iter(lambda: file.readline(LONGEST_LINE), "")
             return list(islice((line for line in lines if line.strip()), count))

@@ -4,12 +4,22 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from finetune.data.formats.arrow import is_saved
 from finetune.data.formats.class_folders import class_folders
 from finetune.data.formats.refused import require_read_by_name
 from finetune.data.label_names import FILES as LABEL_FILES
 from finetune.data.messages import first_of
 from finetune.data.paired_files import is_label_file
-from finetune.data.paths import exists, is_folder, is_pattern, is_remote, require_file, require_here, require_utf_8
+from finetune.data.paths import (
+    exists,
+    is_folder,
+    is_pattern,
+    is_remote,
+    paths_in,
+    require_file,
+    require_here,
+    require_utf_8,
+)
 from finetune.errors import UserError
 
 NAMES = {
@@ -17,6 +27,7 @@ NAMES = {
     "dev": r"dev(el|elopment)?(set|data)?|valid(ation)?(set|data)?|val|eval(uation)?",
     "test": r"test(ing)?(set|data)?",
 }
+PART = re.compile(r"-\d{5}-of-(\d{5})")
 WORD = re.compile("[A-Z]?[a-z]+|[A-Z]+")  # words of a file's name: between other signs, or from a capital on
 NO_DATA = re.compile(
     r"(readme|licen[cs]e|changelog|citation|notice|authors)\b.*"
@@ -31,7 +42,8 @@ def is_data(target: str) -> bool:
     path = Path(target)
     if is_remote(target):  # in which a question mark is not a wildcard
         return False
-    return is_folder(path) or (exists(path) and path.suffix.lower() != ".toml") or is_pattern(path)
+    data = exists(path) and path.suffix.lower() != ".toml"
+    return is_folder(path) or data or is_pattern(path) or len(paths_in(path)) > 1
 
 
 def split_files(path: Path, *, dev: str = "", test: str = "") -> dict[str, Path]:
@@ -53,30 +65,37 @@ def split_files(path: Path, *, dev: str = "", test: str = "") -> dict[str, Path]
     for name, given in (("dev", dev), ("test", test)):
         if given:
             files[name] = Path(given)
-    for name, file in files.items():
+    for name, file in ((name, part) for name, several in files.items() for part in paths_in(several)):
         require_here(file)
         if not exists(file):
             raise UserError(f"{file}: no such file ({name})", "Check its name")
         require_utf_8(file)
         require_read_by_name(file)
-        if not (is_folder(file) and class_folders(file)):
+        if not (is_folder(file) and (class_folders(file) or is_saved(file))):
             require_file(file)
     return files
 
 
 def _in_folder(folder: Path) -> dict[str, Path]:
-    """The files, or folders of classes, of a folder that are splits."""
-    if class_folders(folder):
+    """The files, or folders of classes or saved splits, of a folder that are splits; or of the only folder in it that
+    has files of data, as in the Hub's layout.
+    """
+    if class_folders(folder) or is_saved(folder):
         return {"train": folder}
     folders = [path for path in sorted(folder.iterdir()) if path.is_dir()]
     for path in (folder, *folders):
         require_read_by_name(path)
-    inner = [path for path in folders if class_folders(path)]
+    inner = [path for path in folders if class_folders(path) or is_saved(path)]
     splits = _named(folder, inner, lambda path, words: re.fullmatch(words, path.name.lower()))
     if "train" in splits:
         return splits
-    there = sorted(f for f in folder.iterdir() if f.is_file() and f.name[0] != "." and _may_be_data(f))
-    there = [file for file in there if not LABEL_FILES.fullmatch(file.name) and not is_label_file(file)]
+    there = _data_files(folder)
+    deeper = [path for path in folders if path.name[0] != "." and _data_files(path)]
+    if deeper and not there:
+        if len(deeper) == 1:
+            return _in_folder(deeper[0])
+        names = ", ".join(path.name for path in deeper[:5])
+        raise UserError(f"{folder}: has several folders with data: {names}", f"Name one: {deeper[0]}")
     files = _named(folder, there, _says)
     for name, file in files.items():
         first = next(other for other in files if files[other] == file)
@@ -96,6 +115,23 @@ def _in_folder(folder: Path) -> dict[str, Path]:
         "Name one of them train.csv, or name the file itself: finetune run FILE dev=FILE; a folder of text without "
         "labels is read with shape=text",
     )
+
+
+def _data_files(folder: Path) -> list[Path]:
+    """The files that may have rows; the parts of one, such as `train-00000-of-00002.parquet`, as one name with commas.
+
+    Raises UserError where a part is missing.
+    """
+    files = sorted(f for f in folder.iterdir() if f.is_file() and f.name[0] != "." and _may_be_data(f))
+    wholes: dict[str, list[Path]] = {}
+    for file in files:
+        if not LABEL_FILES.fullmatch(file.name) and not is_label_file(file):
+            wholes.setdefault(PART.sub(r"-of-\1", file.name), []).append(file)
+    for parts in wholes.values():
+        if (numbered := PART.search(parts[0].name)) and int(numbered[1]) != len(parts):
+            count = f"{len(parts)} of {int(numbered[1])} parts"
+            raise UserError(f"{folder}: has {count} of {parts[0].name}", "Download the others")
+    return [Path(",".join(map(str, parts))) for parts in wholes.values()]
 
 
 def _named(folder: Path, paths: Sequence[Path], says: Callable[[Path, str], object]) -> dict[str, Path]:

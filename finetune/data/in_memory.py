@@ -2,12 +2,17 @@
 
 import math
 import re
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, time
+from decimal import Decimal
+from pathlib import PurePath
 from typing import Any
+from uuid import UUID
 
 from finetune.data.files import NAMES, WORD
+from finetune.data.values import as_number
 from finetune.errors import UserError, shown_value
 
 PLAIN = frozenset((str, bool, type(None)))
@@ -16,9 +21,15 @@ LARGEST = 2**63 - 1  # a whole number that a column of numbers holds
 KINDS = "a DataFrame, a datasets.Dataset or DatasetDict, a list of dictionaries, or a dictionary of lists"
 
 
+class ColumnLeftOut(UserWarning):
+    """A column of rows in memory has a value that no file can hold."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Columns:
-    """The cells of each column, in order, and the class names of columns that hold their numbers."""
+    """The cells of each column, in order, and the class names of columns that hold their numbers; none of numbers that
+    are names themselves.
+    """
 
     cells: dict[str, list[Any]]
     names: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -31,7 +42,8 @@ class Columns:
 def splits_in(given: Any) -> dict[str, Columns]:
     """The columns of each split (train, dev, test); rows without splits are train.
 
-    Raises UserError for what is not rows, and for rows that have no columns or cells of an unknown kind.
+    Raises UserError for what is not rows, and for rows that have no columns. A column of objects of unknown kinds is
+    left out with a warning.
     """
     if not _has_splits(given):
         return {"train": columns_in(given)}
@@ -54,7 +66,10 @@ def splits_in(given: Any) -> dict[str, Columns]:
 def columns_in(given: Any) -> Columns:
     """The columns of some rows. Raises UserError as `splits_in` does."""
     if hasattr(given, "iloc") and hasattr(given, "columns"):  # a pandas DataFrame, checked without importing pandas
-        raw, names = _of_frame(given), {}
+        raw = _of_frame(given)
+        names: dict[str, Any] = {
+            str(name): [] for name, cells in raw.items() if _are_names(cells, str(given[name].dtype))
+        }
     elif hasattr(given, "features") and hasattr(given, "with_format"):
         raw, names = _of_dataset(given), _class_names(given.features)
     elif hasattr(given, "to_pydict"):  # a pyarrow Table
@@ -66,7 +81,15 @@ def columns_in(given: Any) -> Columns:
         raise UserError(f"{kind} is not rows", f"Give {KINDS}, a path, or a recipe's name")
     else:
         raw, names = _of_rows(list(given)), {}
-    cells = {name: _plain_column(name, cells, unknown=name in names) for name, cells in _by_text(raw).items()}
+    cells = {}
+    for name, column in _by_text(raw).items():
+        try:
+            cells[name] = _plain_column(name, column, unknown=bool(names.get(name)))
+        except UserError as error:
+            # A column of images or other objects is hardly one to read; in one of texts or numbers a cell is wrong.
+            if len(raw) == 1 or any(type(cell) in (str, bool, int, float) for cell in column):
+                raise
+            warnings.warn(f"{error}; the column is left out", ColumnLeftOut, stacklevel=2)
     if not any(cells.values()):
         raise UserError("the data has no rows", "Give it at least one")
     return Columns(cells=cells, names=names)
@@ -96,6 +119,17 @@ def _of_frame(frame: Any) -> dict[Any, list[Any]]:
     if twice := [name for number, name in enumerate(names) if name in names[:number]]:
         raise UserError(f"the DataFrame has two columns called {shown_value(twice[0])}", "Rename or drop one")
     return {name: frame.iloc[:, number].astype(object).tolist() for number, name in enumerate(names)}
+
+
+def _are_names(cells: Sequence[Any], dtype: str) -> bool:
+    """Whether numbers are names: those of a category, and texts that recur."""
+    first = next((cell for cell in cells if isinstance(cell, str)), "")
+    if dtype != "category" and as_number(first) is None:
+        return False
+    there = [cell for cell in cells if not (cell is None or type(cell).__name__ in MISSING)]
+    some = [cell for cell in there if isinstance(cell, str | int | float) and cell == cell]
+    texts = all(isinstance(cell, str) for cell in there) and 2 * len({*some}) <= len(some)
+    return bool(some) and (dtype == "category" or texts) and all(as_number(cell) is not None for cell in some)
 
 
 def _of_dataset(given: Any) -> dict[str, list[Any]]:
@@ -171,6 +205,8 @@ def plain_cell(cell: Any) -> Any:
         return None
     if isinstance(cell, date | time):
         return cell.isoformat()
+    if isinstance(cell, Decimal | UUID | PurePath):
+        return str(cell)
     if isinstance(cell, Mapping):
         return {str(key): plain_cell(value) for key, value in cell.items()}
     if isinstance(cell, list | tuple):

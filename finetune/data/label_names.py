@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from finetune.data.bounds import LONGEST_TEXT
-from finetune.data.paths import read_small_text
+from finetune.data.paths import paths_in, read_small_text
 from finetune.data.values import as_text
 from finetune.errors import UserError, first_line
 
@@ -59,6 +59,7 @@ def names_nearby(path: Path, numbers: Collection[str]) -> tuple[dict[str, str], 
     """
     if not numbers or not all(number.isdigit() for number in numbers):
         return {}, None
+    path = paths_in(path)[0]
     folder = path if path.is_dir() else path.parent
     nearby = (file for file in sorted(folder.iterdir()) if FILES.fullmatch(file.name))
     for file in (file for file in nearby if file.resolve() != path.resolve()):

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from finetune.data.span_form import span_form
+from finetune.data.formats.spans import span_form, unknown_names
 from finetune.data.values import parsed_literal
 
 MOST_FIELDS = 200  # of one column
@@ -59,7 +59,8 @@ def parsed(cell: Any) -> Any:
 
 
 def _are_spans(cells: Sequence[Any]) -> bool:
-    return any(isinstance(cell, list) for cell in cells) and span_form(cells[:1000]) is not None
+    few = cells[:1000]
+    return any(isinstance(cell, list) for cell in cells) and bool(span_form(few) or unknown_names(few))
 
 
 def _objects(cell: Any) -> list[dict[str, Any]]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from finetune.data.file_format import FileFormat
+from finetune.data.file_start import WITHIN
 from finetune.data.formats.delimited import FORMAT
 from finetune.data.formats.dialect import Dialect
 from finetune.data.open_files import open_bytes
@@ -81,5 +82,6 @@ def _are_a_pair(texts: Sequence[str], labels: Sequence[str]) -> bool:
 def _lines(path: Path, encoding: str) -> list[str]:
     with open_bytes(path, compression="") as file:
         text = file.read().decode(encoding, "replace")
-    lines = re.split(r"\r\n|\n|\r", text)
+    ends = r"\r?\n" if text.count("\n") > len(WITHIN.findall(text)) else r"\r\n|\n|\r"
+    lines = re.split(ends, text)
     return lines[:-1] if lines and not lines[-1] else lines

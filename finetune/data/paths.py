@@ -35,6 +35,12 @@ def exists(path: str | Path) -> bool:
     return os.path.exists(path)  # noqa: PTH110
 
 
+def paths_in(path: str | Path) -> list[Path]:
+    """The files that a name lists with commas between them, as `old.csv,new.csv`; of any other name itself."""
+    parts = [Path(part) for part in str(path).split(",")]
+    return parts if len(parts) > 1 and not exists(path) and any(map(is_file, parts)) else [Path(path)]
+
+
 def is_remote(address: str) -> bool:
     """Whether an address names a file system, as `s3://bucket/file` does."""
     return "://" in address

@@ -1,18 +1,20 @@
 """Reads a file of any format, as records or as a table; rows that cannot be read keep their number, with a reason."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from itertools import islice
+from itertools import accumulate, chain, islice
 from pathlib import Path
+from typing import Any
 
 from finetune.data.bounds import require_column, require_filled
 from finetune.data.detect import detect
 from finetune.data.file_format import FileFormat
+from finetune.data.formats import arrow, parquet
 from finetune.data.formats.delimited import blank_lines, header
 from finetune.data.formats.dialect import Dialect
 from finetune.data.formats.excel import hint_of
-from finetune.data.formats.parquet import class_names
+from finetune.data.formats.labelling_tools import TACRED, in_plain_form
 from finetune.data.messages import noun, so_many
 from finetune.data.paired_files import labels_of_texts, read_pair
 from finetune.data.records import Record, whole
@@ -25,8 +27,10 @@ def records(path: Path, form: FileFormat) -> Iterator[Record]:
 
     Raises UserError where the file as a whole cannot be read.
     """
-    found = form.format.read(path, form)
-    yield from map(whole, found) if form.damaged else found
+    for record in form.format.read(path, form):
+        if "tokenized_text" in record.values or TACRED[0] in record.values:
+            record = replace(record, values=dict(in_plain_form(record.values)))
+        yield whole(record) if form.damaged else record
 
 
 def read_table(path: Path, encoding: str = "", form: FileFormat | None = None) -> Table:
@@ -41,7 +45,44 @@ def read_table(path: Path, encoding: str = "", form: FileFormat | None = None) -
     table = table_of_records(path, form, records(path, form), names=names)
     if not table.rows and not table.faults:
         raise _empty(path, form)
-    return replace(table, names=class_names(path, form))
+    stored = {"parquet": parquet.parquet_metadata, "arrow": arrow.arrow_metadata}.get(form.format.name)
+    return replace(table, names=parquet.class_names(stored(path, form))) if stored else table
+
+
+def joined_tables(tables: Sequence[Table]) -> Table:
+    """The rows of several files as one table, in which a row has the number `3 of new.csv`; of one file that itself.
+
+    Raises UserError where their columns, or the names of their classes, differ.
+    """
+    first, *others = tables
+    for table in others:
+        if differ := [
+            name for name in {**first.columns, **table.columns} if name not in first.columns.keys() & table.columns
+        ]:
+            where = [str(one.path) for one in (first, table) if differ[0] in one.columns]
+            raise UserError(
+                f"{first.path} and {table.path} have different columns: '{differ[0]}' is only in {where[0]}",
+                "Give both the same columns",
+            )
+        if table.names != first.names:
+            raise UserError(f"{first.path} and {table.path} name their classes differently", "Write names as labels")
+    if not others:
+        return first
+    changes: dict[str, list[int]] = {}
+    for table, before in zip(tables, accumulate(map(len, tables), initial=0), strict=False):
+        for what, some in table.changes.items():
+            changes.setdefault(what, []).extend(before + index for index in some)
+    rows: Any = [f"{row} of {table.path}" for table in tables for row in table.rows]
+    faults: Any = [replace(one, row=f"{one.row} of {table.path}") for table in tables for one in table.faults]  # type: ignore[arg-type]
+    return replace(
+        first,
+        path=Path(",".join(str(table.path) for table in tables)),
+        columns={name: [*chain.from_iterable(table.columns[name] for table in tables)] for name in first.columns},
+        rows=rows,
+        lines=[line for table in tables for line in table.lines],
+        faults=faults,
+        changes=changes,
+    )
 
 
 def first_rows(path: Path, form: FileFormat, *, most: int) -> Table:

@@ -17,13 +17,14 @@ AROUND = " \t\r\n\ufeff\0"  # stripped from a column's name
 class Record:
     """Row number `row` of a file, counted from 1 without the header, its first `line`, and its cells by column.
 
-    `fault` says why it could not be read; then `values` is empty.
+    `fault` says why it could not be read; then `values` is empty. `change` says what of it is left out.
     """
 
     row: int
     line: int
     values: dict[str, Any] = field(default_factory=dict)
     fault: Finding | None = None
+    change: str = ""
 
 
 def whole(record: Record) -> Record:

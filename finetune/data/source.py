@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from finetune.data.checksums import sha256_of
-from finetune.data.paths import is_folder, require_file
+from finetune.data.paths import is_folder, paths_in, require_file
 from finetune.errors import UserError, first_line
 
 
@@ -55,7 +55,9 @@ class Source:
 
 
 def content_hash(path: Path) -> str:
-    """The sha256 of a file, or of all files in a folder; cached until they change."""
+    """The sha256 of a file, or of all files in a folder or a list; cached until they change."""
+    if len(parts := paths_in(path)) > 1:
+        return hashlib.sha256("".join(map(content_hash, parts)).encode()).hexdigest()
     if path.is_dir():
         files = sorted(file for file in path.rglob("*") if file.is_file())
         facts = "".join(f"{file.relative_to(path)}:{content_hash(file)};" for file in files)

@@ -21,7 +21,8 @@ class Table:
     """A whole file: its cells by column, the row's number and line of each, and the records that could not be read.
 
     `derived` columns are fields of objects in other columns, with names such as `labels.quality`.
-    `names` are a column's class names by number, where the file stores them.
+    `names` are a column's class names by number, where the file stores them. `changes` says what of some rows is left
+    out, with their indexes.
     """
 
     path: Path
@@ -32,6 +33,7 @@ class Table:
     faults: list[Record]
     derived: frozenset[str] = frozenset()
     names: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    changes: Mapping[str, Sequence[int]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         """The number of rows that could be read."""
@@ -51,6 +53,7 @@ def table_of_records(path: Path, form: FileFormat, records: Iterable[Record], *,
     Raises UserError where rows have so many different columns that the table would be nearly empty.
     """
     columns: dict[str, list[Any]] = {}
+    changes: dict[str, list[int]] = {}
     rows, lines, faults, seen, filled = array("q"), array("q"), [], _Seen(), 0
 
     def added(name: str) -> list[Any]:
@@ -67,6 +70,8 @@ def table_of_records(path: Path, form: FileFormat, records: Iterable[Record], *,
             require_readable(path, faults)
             continue
         count = len(rows)
+        if record.change:
+            changes.setdefault(record.change, []).append(count)
         for name, value in record.values.items():
             cells = columns[name] if name in columns else added(name)
             if len(cells) < count:
@@ -78,7 +83,7 @@ def table_of_records(path: Path, form: FileFormat, records: Iterable[Record], *,
     _require_filled(path, len(columns), len(rows), filled)
     for cells in columns.values():
         cells += [None] * (len(rows) - len(cells))
-    table = Table(path=path, form=form, columns=columns, rows=rows, lines=lines, faults=faults)
+    table = Table(path=path, form=form, columns=columns, rows=rows, lines=lines, faults=faults, changes=changes)
     fields = nested_fields(columns)
     return replace(table, columns=columns | fields, derived=frozenset(fields)) if fields else table
 

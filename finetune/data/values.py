@@ -9,7 +9,8 @@ from typing import Any
 NULL = "\\N"  # as databases write a missing cell
 NUMBER = re.compile(r"[-+]?(\d+([.,]\d*)?|\.\d+)([eE][-+]?\d+)?")
 INNER = re.compile(r"\s*(\{|\[.*[\[{(])", re.DOTALL)  # how a text begins that may be an object, or a nested list
-LIST = re.compile(r"\s*\[.*\]\s*", re.DOTALL)
+LIST = re.compile(r"\s*(?:(?:\w+\.)?(?:array|tensor)\()?(\[.*\])(?:,\s*dtype=[\w.]+)?\)?\s*", re.DOTALL)
+ARRAY = re.compile(r"\barray\((\[.*?\])(?:,\s*dtype=[^)]*)?\)", re.DOTALL)  # as numpy shows one in an object
 
 
 def is_missing(value: Any) -> bool:
@@ -53,8 +54,9 @@ def as_list(cell: Any) -> list[Any] | None:
     """A cell as a list: a list, or a text that is one in JSON, in Python, or as numpy prints it; else None."""
     if isinstance(cell, list | tuple):
         return list(cell)
-    if not isinstance(cell, str) or not LIST.fullmatch(cell):
+    if not isinstance(cell, str) or not (match := LIST.fullmatch(cell)):
         return None
+    cell = match[1]
     found = parsed_literal(cell)
     return found if isinstance(found, list) and not _joined_by_python(cell, found) else _as_numpy(cell)
 
@@ -68,13 +70,14 @@ def is_nested(cell: Any) -> bool:
 
 
 def parsed_literal(text: str) -> Any:
-    """Parses a text as JSON or as a Python literal; None where it is neither."""
+    """Parses a text as JSON or as a Python literal, arrays of numpy as lists; None where it is neither."""
     for parse in (json.loads, ast.literal_eval):
         try:
             return parse(text.strip())
         except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
             continue
-    return None
+    plain = ARRAY.sub(r"\1", text)
+    return parsed_literal(plain) if plain != text else None
 
 
 def _joined_by_python(cell: str, found: list[Any]) -> bool:
@@ -86,8 +89,8 @@ def _as_numpy(cell: str) -> list[Any] | None:
     inner = cell.strip()[1:-1]
     if re.fullmatch(r"""\s*((['"]).*?\2\s*)+""", inner, re.DOTALL):
         return [found[1] for found in re.findall(r"""(['"])(.*?)\1""", inner, re.DOTALL)]
-    if re.fullmatch(r"\s*[-+]?\d+(\s+[-+]?\d+)*\s*", inner):
-        return [int(number) for number in inner.split()]
+    if re.fullmatch(r"\s*([-+]?\d+\.?|True|False)(\s+([-+]?\d+\.?|True|False))*\s*", inner):
+        return [item == "True" if item[:1] in "TF" else int(item.rstrip(".")) for item in inner.split()]
     return None
 
 

@@ -9,7 +9,7 @@ from finetune.data.detect import BY_SUFFIX
 from finetune.data.encodings.detect import spelled
 from finetune.data.file_format import FileFormat, Format, OutputFormat
 from finetune.data.formats.dialect import Dialect
-from finetune.data.formats.squad_json import SQUAD
+from finetune.data.formats.json_document import SQUAD
 from finetune.data.outputs import output_file
 from finetune.errors import UserError
 

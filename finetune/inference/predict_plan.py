@@ -136,7 +136,7 @@ def layout_for(
     columns, options = set(sample.columns), _with_spans(options, trained, sample)
     if trained is None and inputs and "text" not in options and set(inputs) <= columns:
         options = {**options, "text": ",".join(inputs)}
-    if trained is not None and "text" not in options and set(trained.text) <= columns:
+    if trained is not None and "text" not in options and set(trained.text_columns) <= columns:
         given = named_columns(options["label"], sample.columns, "label", sample) if options.get("label") else []
         kept = tuple(given) or (trained.label if set(trained.label) <= columns else ())
         found, notes = _scored(kind, replace(_marked(trained, options, sample), label=kept, id=""), sample)
@@ -161,7 +161,7 @@ def layout_for(
             raise _lacks(sample, trained)
         kept = trained.label if "label" not in options and set(trained.label) <= columns else found.label
         spans = _marked(trained, options, sample)
-        found = replace(spans, text=found.text, label=kept, group="", rest=found.rest)
+        found = replace(spans, text=found.text, label=kept, group="", rest=found.rest, delimiter=found.delimiter)
     elif len(found.text) != len(inputs or found.text):
         raise _lacks(sample, Layout(shape=kind.name, text=inputs))
     sure = "text" in options or len(columns) == 1
@@ -199,7 +199,7 @@ def _lacks(sample: Table, trained: Layout, likely: Sequence[str] = ()) -> UserEr
     wanted = len(trained.text)
     texts = likely if len(likely) == wanted else ["COLUMN"] * wanted
     return UserError(
-        f"{sample.path}: {lacking(trained.text, sample.columns)}, on which the model was trained",
+        f"{sample.path}: {lacking(trained.text_columns, sample.columns)}, on which the model was trained",
         f"It has {shown_names(sample.columns)}. The model reads {so_many(wanted, 'text')}; name"
         f" {'it' if wanted == 1 else 'them'}: {copied('text=' + ','.join(texts))}",
     )

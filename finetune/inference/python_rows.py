@@ -122,7 +122,7 @@ def names_read(predictor: Predicts) -> list[tuple[str, ...]]:
     """The names under which the model finds a row's inputs: the columns of training first, then those of the task."""
     kind, trained = _type_of(predictor), _columns_of(predictor)
     known = kind.input_names(tuple(signature(predictor.task.row).parameters))
-    first = [] if trained is None else [trained.text]
+    first = [] if trained is None else [trained.text_columns]
     return first + [names for names in known if trained is None or not kind.inputs_fault(trained, len(names))]
 
 
@@ -153,7 +153,7 @@ def _named_values(predictor: Predicts, kind: DataType, given: Mapping[Any, Any])
     """As `_as_values`, for inputs by name."""
     trained = _columns_of(predictor)
     cells = dict(zip(column_names(list(given)), given.values(), strict=True))
-    if predictor.layout is not None and set(predictor.layout.text) <= set(cells):
+    if predictor.layout is not None and set(predictor.layout.text_columns) <= set(cells):
         label = predictor.layout.label if set(predictor.layout.label) <= set(cells) else ()
         return cells, replace(predictor.layout, id="", label=label), ""
     every = [*([trained.text] if trained else []), *kind.input_names(tuple(signature(predictor.task.row).parameters))]
@@ -226,7 +226,7 @@ def _called_values(predictor: Predicts, kind: DataType, given: Any) -> tuple[dic
     """The cells of a called row and its layout. Raises NoRow for missing inputs, and for those that are not text."""
     if isinstance(given, Mapping):
         values, layout, fault = _named_values(predictor, kind, given)
-        if missing := [name for name in layout.text if name not in values]:
+        if missing := [name for name in layout.text_columns if name not in values]:
             fault = f"{lacking(missing, values)}; it has {shown_names(values) or 'none'}"
     else:
         values, layout, fault = _placed_values(predictor, kind, given)

@@ -132,11 +132,12 @@ def _enough(found: float | None, claims: DevClaims, level: float) -> float:
     """The threshold. Raises UserError where the dev rows are too few for it."""
     if found is not None:
         return found
-    needed, rows = selective.rows_for_sets(level), so_many(claims.rows)
-    if claims.rows < needed:
-        most = math.floor(100 * claims.rows / (claims.rows + 1)) / 100
-        way = f"Ask for `label_sets` {most:g}"
-        raise UserError(f"label sets of {percent(level)} need {needed:,} dev rows, and there are {rows}", way)
+    needed, rows = selective.rows_for_sets(level), sum(map(bool, claims.sets)) if claims.sets else claims.rows
+    if rows < needed:
+        most = math.floor(100 * rows / (rows + 1)) / 100
+        way = f"Ask for `label_sets` {most:g}" if rows else "Ask for `risk` 0.05"
+        what = f"label sets of {percent(level)} need {needed:,} dev rows with a label, and there are {rows:,}"
+        raise UserError(what, way)
     raise UserError(
         f"label sets of {percent(level)} cannot be had: the label is among the candidates of too few rows", "Lower it"
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from finetune.data.messages import percent
+from finetune.data.messages import percent, so_many
 from finetune.inference.asked import UNSURE
 from finetune.inference.dev_claims import lines_view
 from finetune.task_types.prediction_lines import prediction_lines
@@ -65,7 +65,7 @@ class Unsure:
         if rest is None:
             return (_unanswered(cells) if left_out else cells | {"prediction": _as_text(cells["prediction"])}) | added
         kept = kind.cells(task, layout, replace(answer, value=rest), row)
-        name = "entities" if "entities" in cells else "prediction"
+        name = next(name for name in ("entities", "predicted labels", "prediction") if name in cells)
         return kept | {UNSURE: [one for one in cells[name] if one not in kept[name]]} | added
 
     def answers(
@@ -94,9 +94,11 @@ class Unsure:
             off = [abs(line["prediction"] - line["gold"]) for _, line in seen]
             found |= {"inside": float(np.mean([error <= self.width for error in off])), "width": 2 * self.width}
         if self.sets is not None:
-            held = [self._held(view, line) for view, line in seen]
-            found |= {"inside": float(np.mean([inside for inside, _ in held]))}
-            found |= {"labels": float(np.mean([size for _, size in held]))}
+            sets = [(set(self._set_of(view, line)), _own_labels(view, line)) for view, line in seen]
+            inside = [sum(name in names for name in own) / len(own) for names, own in sets if own]
+            if inside:
+                found |= {"inside": float(np.mean(inside)), "labelled": len(inside)}
+                found |= {"labels": float(np.mean([len(names) for names, _ in sets]))}
         return found
 
     def _seen(
@@ -110,18 +112,16 @@ class Unsure:
     def _is_left_out(self, claim: Claim) -> bool:
         return claim.confidence < self.by_label.get(claim.label, self.threshold)
 
-    def _held(self, view: View, line: Line) -> tuple[float, int]:
-        """The share of a row's labels in its set, and the size of the set."""
-        names = set(self._set_of(view, line))
-        own = [one.name for one in view.candidates(line) if one.right]
-        share = sum(name in names for name in own) / len(own) if own else float(view.several)
-        return share, len(names)
-
     def _set_of(self, view: View, line: Line) -> list[Any]:
         """The names in a row's label set, the likeliest first; of one label never none."""
         ranked = sorted(view.candidates(line), key=lambda one: -one.chance)
         inside = [one.name for one in ranked if self.sets is not None and one.chance >= self.sets]
         return inside if inside or view.several else [line["prediction"]]
+
+
+def _own_labels(view: View, line: Line) -> list[Any]:
+    """The labels of a row that are among its candidates; of one label, an unknown one where none is."""
+    return [one.name for one in view.candidates(line) if one.right] or [None] * (not view.several)
 
 
 def _cell(kind: "DataType", task: "Task", layout: "Layout", answer: "Answer", row: "Row", value: Any) -> Any:
@@ -151,7 +151,8 @@ def answered_words(counts: Mapping[str, Any]) -> str:
         parts.append(f"{kept:,} of {kept + unsure:,} {of} answered ({percent(share)}), {unsure:,} unsure")
         parts.append(f"{percent(right)} of the answered are wrong")
     if "labels" in counts:
-        parts.append(f"label sets have {percent(counts['inside'])} of the labels, with {counts['labels']:.2f} each")
+        held, rows = percent(counts["inside"]), so_many(counts["labelled"])
+        parts.append(f"label sets have {held} of the labels of {rows}, with {counts['labels']:.2f} each")
     if "width" in counts:
         parts.append(f"{percent(counts['inside'])} of the labels are in their interval, {counts['width']:.3g} wide")
     return "; ".join(parts)

@@ -7,12 +7,15 @@ from itertools import pairwise
 from finetune.metrics.scores import precision_recall_f1
 
 Chunk = tuple[str, int, int]  # type, first word, word after the last
+LETTERS = frozenset("BIESLU")
 PREFIXES = {"L": "E", "U": "S"}  # BILOU's names for what IOBES calls E and S
 
 
 def split_tag(tag: str) -> tuple[str, str]:
-    """`B-PER` as ("B", "PER"), `O` as ("O", "")."""
-    prefix, _, kind = tag.partition("-")
+    """`B-PER` as ("B", "PER"), `O` as ("O", ""); a tag without a scheme, such as `NOUN`, as that of one word."""
+    prefix, dash, kind = tag.partition("-")
+    if (prefix not in LETTERS or not dash) and tag != "O":
+        return "S", tag
     return PREFIXES.get(prefix, prefix), kind
 
 

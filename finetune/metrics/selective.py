@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 ERROR_RATE = 0.05  # share of dev draws in which a promised risk may be exceeded
+ALL_RATE = 0.01  # the part of it that is spent on answering all rows, whatever their confidence
 ERRORS_AT_FIRST = 5  # that the first threshold tried allows, so that one error by chance does not end the search
 STEPS = 100  # thresholds tried
 FEW_SEEN = 20  # claims, of which none wrong says little about many
@@ -34,12 +35,18 @@ def risk_threshold(
 ) -> AnsweredShare | None:
     """The lowest threshold whose share of wrong answers is at most `risk`, in 95 % of dev draws; None where none is.
 
-    The thresholds tried depend on the number of claims alone, from few answers to all, and the first that fails ends
-    the search: so the bounds need no correction for their number. Each of them is exact where claims are independent,
-    and the share of wrong answers falls as the threshold rises. `effect` is that of `design_effect`.
+    There are two starts, which share the 5 %. One is all answers, for a model that is good enough as it is. The other
+    goes from few answers to all, by thresholds that depend on the number of claims alone, and the first that fails ends
+    it: so the bounds need no correction for their number. Each is exact where claims are independent, and the share of
+    wrong answers falls as the threshold rises. `effect` is that of `design_effect`.
     """
-    tried, ranked = _tried(confidence, right, risk, effect)
-    failed = np.flatnonzero(_chance(ranked.wrong[tried - 1], tried, risk, effect) > ERROR_RATE)
+    ranked = _ranked(confidence, right)
+    total = len(ranked.wrong)
+    all_rate, rate = _rates(total, risk, effect)
+    if all_rate and _chance(ranked.wrong[-1], total, risk, effect) <= all_rate:
+        return ranked.answered(total)
+    tried = _tried(ranked, risk, effect, rate)
+    failed = np.flatnonzero(_chance(ranked.wrong[tried - 1], tried, risk, effect) > rate)
     kept = tried[: failed[0]] if len(failed) else tried
     return ranked.answered(int(kept[-1])) if len(kept) else None
 
@@ -56,9 +63,10 @@ def coverage_threshold(confidence: np.ndarray, right: np.ndarray, coverage: floa
 def set_threshold(label_chances: Sequence[Sequence[float]], level: float) -> float | None:
     """The lowest probability of a label in a set, so that sets have a share `level` of a row's labels on average.
 
-    `label_chances` are for each row the probabilities of its labels; a row without labels loses none. None where these
-    rows are too few, or where the labels of too many have no probability.
+    `label_chances` are for each row the probabilities of its labels; a row without labels has none to lose, and does
+    not count. None where the rows are too few, or where the labels of too many have no probability.
     """
+    label_chances = [row for row in label_chances if len(row)]
     allowed = (len(label_chances) + 1) * (1 - level) - 1 + 1e-9  # the sum of the shares that dev rows may lose
     if allowed < 0:
         return None
@@ -84,12 +92,12 @@ def rows_for_sets(level: float) -> int:
 
 
 @lru_cache(maxsize=256)
-def least_answers(risk: float, *, wrong: int = 0) -> int:
+def least_answers(risk: float, *, wrong: int = 0, rate: float = ERROR_RATE) -> int:
     """The fewest answers whose share of wrong ones is bounded by `risk` if so many are wrong."""
     count = wrong + 1
-    while _chance(wrong, count, risk, 1.0) > ERROR_RATE:
+    while _chance(wrong, count, risk, 1.0) > rate:
         count = math.ceil(count * 1.01)
-    while count > wrong + 1 and _chance(wrong, count - 1, risk, 1.0) <= ERROR_RATE:
+    while count > wrong + 1 and _chance(wrong, count - 1, risk, 1.0) <= rate:
         count -= 1
     return count
 
@@ -99,10 +107,12 @@ def rows_needed(confidence: np.ndarray, right: np.ndarray, risk: float, *, effec
     ranked = _ranked(confidence, right)
     total = len(ranked.wrong)
     for times in np.geomspace(1.05, MOST_TIMES, STEPS * 2):
-        first = _first(round(times * total), risk, effect)
+        all_rate, rate = _rates(round(times * total), risk, effect)
+        first = _first(round(times * total), risk, effect, rate)
         count = min(total, max(1, round(first / times)))
         share = (ranked.wrong[count - 1] + 0.5 * (count < FEW_SEEN)) / count
-        if first <= times * total and _chance(share * first, first, risk, effect) <= ERROR_RATE:
+        few = first <= times * total and _chance(share * first, first, risk, effect) <= rate
+        if few or _chance(times * ranked.wrong[-1], times * total, risk, effect) <= all_rate:
             return float(times)
     return None
 
@@ -153,20 +163,25 @@ def _ranked(confidence: np.ndarray, right: np.ndarray) -> Ranked:
     )
 
 
-def _tried(confidence: np.ndarray, right: np.ndarray, risk: float, effect: float) -> tuple[np.ndarray, Ranked]:
-    """The numbers of answers that are tried in order, each to the end of equal confidences; and the ranked claims."""
-    ranked = _ranked(confidence, right)
+def _rates(total: int, risk: float, effect: float) -> tuple[float, float]:
+    """The shares of draws that the two starts may fail in; from few answers only few are tried, at the whole share."""
+    all_rate = ALL_RATE if total >= 2 * effect * least_answers(risk) else 0.0
+    return all_rate, ERROR_RATE - all_rate
+
+
+def _tried(ranked: Ranked, risk: float, effect: float, rate: float) -> np.ndarray:
+    """The numbers of answers that are tried in order, each to the end of equal confidences."""
     total = len(ranked.wrong)
-    first = _first(total, risk, effect)
+    first = _first(total, risk, effect, rate)
     if first > total:
-        return np.array([], int), ranked
+        return np.array([], int)
     counts = np.linspace(first, total, STEPS).round().astype(int)
-    return np.unique(ranked.ends[np.searchsorted(ranked.ends, counts)]), ranked
+    return np.unique(ranked.ends[np.searchsorted(ranked.ends, counts)])
 
 
-def _first(total: int, risk: float, effect: float) -> int:
+def _first(total: int, risk: float, effect: float, rate: float) -> int:
     """The first number of answers that is tried, of so many."""
-    least, easy = (math.ceil(effect * least_answers(risk, wrong=wrong)) for wrong in (0, ERRORS_AT_FIRST))
+    least, easy = (math.ceil(effect * least_answers(risk, wrong=wrong, rate=rate)) for wrong in (0, ERRORS_AT_FIRST))
     return max(least, min(easy, total // 2))
 
 

@@ -13,8 +13,9 @@ from finetune.data.paths import is_folder
 from finetune.errors import UserError
 from finetune.models.encoder_sizes import size_of
 from finetune.models.tokenizers.load import read_tokenizer
+from finetune.runs.folder import RESULTS, with_results
 from finetune.runs.recipe import Recipe
-from finetune.storage.cache import cache_folder, entry, hash_of
+from finetune.storage.cache import FACTS, LOCK, cache_folder, entry, hash_of
 
 if TYPE_CHECKING:
     from torch import nn
@@ -32,12 +33,7 @@ def untrained_folder(name: str, tokenizer: str) -> tuple[Path, str]:
     Raises UserError for a bad size, and without a tokenizer that can be used.
     """
     size = size_of(name)
-    if not tokenizer:
-        raise UserError(
-            f"model '{name}' needs a vocabulary",
-            f"Train one from texts, `finetune tokenizer TEXTS -o vocabulary`, and use it: model={name} "
-            "tokenizer=vocabulary",
-        )
+    require_vocabulary(name, tokenizer)
     files = _tokenizer_files(Path(tokenizer).expanduser())
     facts = [
         VERSION,
@@ -49,12 +45,26 @@ def untrained_folder(name: str, tokenizer: str) -> tuple[Path, str]:
     fingerprint = hash_of(facts)
     kept = entry("untrained", fingerprint)
     folder = kept.folder
-    found = None if (folder / CONFIG).is_file() else read_tokenizer(files[0].parent)
-    with kept.required(), kept.locked():
-        if found is not None:
-            found.save_pretrained(folder)
-            write_atomically(folder / CONFIG, size.config(found).to_json_string(use_diff=False))
+
+    def make() -> None:
+        made = read_tokenizer(files[0].parent)
+        made.save_pretrained(folder)
+        write_atomically(folder / CONFIG, size.config(made).to_json_string(use_diff=False))
+        kept.seal([file.name for file in folder.iterdir() if file.is_file() and file.name not in (FACTS, LOCK)])
+
+    with kept.required():
+        kept.read_or_make(lambda facts: facts, make)
     return folder, fingerprint
+
+
+def require_vocabulary(name: str, tokenizer: str, *, texts: str = "TEXTS") -> None:
+    """Raises UserError for an untrained encoder without a tokenizer, with the command that makes one of the texts."""
+    if not tokenizer:
+        train = with_results("tokenizer", texts, "-o", "vocabulary", out=RESULTS)
+        raise UserError(
+            f"model '{name}' needs a vocabulary",
+            f"Train one from texts, `{train}`, and use it: model={name} tokenizer=vocabulary",
+        )
 
 
 def _tokenizer_files(given: Path) -> list[Path]:

@@ -71,6 +71,8 @@ def _epoch(record: RunRecord) -> list[str]:
     """The best of several epochs or parts, or the one at which early stopping ended training."""
     train, count = record.recipe.get("train", {}), len(record.epochs)
     part, planned = record.parts
+    if train.get("solver") == "logistic":  # fitted once
+        return []
     if train.get("select", "last") == "best" and count > 1:
         return [f"{part} {record.selected_epoch} of {count}"]
     return [f"the number of {part}s"] if 0 < count < planned else []
@@ -78,7 +80,8 @@ def _epoch(record: RunRecord) -> list[str]:
 
 def _unbiased(record: RunRecord, others: list[str]) -> str:
     if others:
-        return f"; those of {' and '.join(others)} are not"
+        unseen = [split for split in others if not record.leaks(split)]
+        return f"; those of {' and '.join(unseen)} are not" if unseen else ""
     if record.is_pretraining:
         return f"; finetune evaluate {record.id} FILE scores documents that chose nothing"
     options = record.recipe.get("options") or {}

@@ -15,7 +15,7 @@ from filelock import FileLock, Timeout
 
 from finetune.data.atomic import remove_scratch, require_no_link, require_no_links, sync, write_atomically
 from finetune.data.checksums import CHECKSUMS, checksums_of, sha256_of, verify
-from finetune.data.paths import fixed_folder, is_pattern, require_own_folder
+from finetune.data.paths import fixed_folder, is_pattern, paths_in, require_own_folder
 from finetune.errors import UserError
 from finetune.runs.events import Note, Watcher, unwatched
 from finetune.runs.recipe import Recipe
@@ -43,11 +43,13 @@ class RunFolder:
     """`<out>/<task>/<id>`: recipe, events, predictions, model, and record.json, which exists once the run is done."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        self.record_file = path / RECORD
-        self.events = path / "events.jsonl"
-        self.checkpoints = path / "checkpoints"
-        self.model = path / "model"
+        # A path of one word has no parents, and those of one with `..` are not the folders above it. Links stay links.
+        plain = len(path.parents) > 1 and ".." not in path.parts
+        self.path = path if plain else Path(os.path.abspath(path))  # noqa: PTH100
+        self.record_file = self.path / RECORD
+        self.events = self.path / "events.jsonl"
+        self.checkpoints = self.path / "checkpoints"
+        self.model = self.path / "model"
         self.locked_file = 0  # the inode of the lock while this process has it
 
     @classmethod
@@ -191,5 +193,7 @@ def folder_name(task: str) -> str:
 
 def data_name(path: str) -> str:
     """The name of the task for data: `reviews.csv`; `korsts-data` for a folder, or a pattern of files in it."""
+    if len(parts := paths_in(path)) > 1:
+        return ",".join(part.name for part in parts)
     resolved = fixed_folder(path).resolve() if is_pattern(path) else Path(path).resolve()
     return f"{resolved.name}-data" if resolved.is_dir() else resolved.name

@@ -56,7 +56,7 @@ def _unfinished(out: Path) -> Iterator[Path]:
 
 
 def _read(folder: RunFolder) -> InterruptedRun:
-    events = _events(folder.events) if folder.events.is_file() else []
+    events = first_and_last_events(folder.events) if folder.events.is_file() else []
     total: dict[str, Any] = ([{}] + [event for event in events if event["event"] == "training"])[-1]
     groups = [event for event in events if event["event"] == "updates"]
     last: dict[str, Any] = groups[-1] if groups else {}
@@ -100,7 +100,7 @@ def _checkpoints(folder: RunFolder) -> Iterator[int]:
             yield int(number)
 
 
-def _events(file: Path) -> list[dict[str, Any]]:
+def first_and_last_events(file: Path) -> list[dict[str, Any]]:
     """The events at the beginning and at the end of a log; lines that cannot be parsed are left out."""
     with file.open("rb") as opened:
         size = opened.seek(0, os.SEEK_END)

@@ -8,7 +8,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from finetune.errors import UserError, shown_value
 from finetune.gone import without_defaults
-from finetune.runs.recipe_faults import LONGEST_KEY, lora_fault, refused, update_fault
+from finetune.runs.recipe_faults import LONGEST_KEY, lora_fault, refused, unread, update_fault
 from finetune.runs.recipe_tables import BY_LABELS, LARGEST, LONGEST_NAME, Distil, HeldOut, Seed, Settings, Train
 from finetune.runs.toml import flat, read_toml, require_shallow, to_toml
 
@@ -177,8 +177,13 @@ class Recipe(Settings):
         return to_toml(self.model_dump(exclude_unset=True, exclude_none=True))
 
     def with_settings(self, settings: dict[str, Any], *, origin: str, options: OptionNames = no_options) -> "Recipe":
-        """A copy with dotted keys (`train.epochs`) replaced. Raises one UserError with every fault."""
+        """A copy with dotted keys (`train.epochs`) replaced, and without settings that nothing reads any more.
+
+        Raises one UserError with every fault.
+        """
         table = self.model_dump(exclude_unset=True)
+        for key in unread(settings) if "train" in table else ():
+            table["train"].pop(key.removeprefix("train."), None)
         for key, value in settings.items():
             *parents, last = key.split(".")
             inner = table

@@ -4,14 +4,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, time
 from functools import cache
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from finetune.errors import UserError, nearest, shown_value
 from finetune.gone import gone, gone_setting
-from finetune.runs.recipe_tables import Train
+from finetune.runs.recipe_tables import Schedule, Train
 from finetune.runs.toml import flat
 
 MOST_FAULTS = 10  # listed in a message
@@ -142,7 +142,17 @@ READ_BY: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "adam_epsilon": ("solver", ("adam", "radam", "contrastive")),
     "bias_correction": ("solver", ("adam", "contrastive")),
     "noam_factor": ("schedule", ("noam",)),
+    "learning_rate": ("schedule", tuple(name for name in get_args(Schedule) if name != "noam")),
 }  # settings of `train`, and the values of another one that read them
+
+
+def unread(typed: Mapping[str, Any]) -> set[str]:
+    """The settings of `train` that nothing reads because of typed ones (dotted keys), and that were not typed."""
+    return {
+        f"train.{name}"
+        for name, (other, readers) in READ_BY.items()
+        if f"train.{name}" not in typed and typed.get(f"train.{other}", readers[0]) not in readers
+    }
 
 
 def update_fault(settings: Mapping[str, Any]) -> str | None:
@@ -158,11 +168,6 @@ def update_fault(settings: Mapping[str, Any]) -> str | None:
             )
     if train["schedule"] == "noam" and not train["warmup"]:
         return "train.schedule noam and train.warmup 0: its rate is made of the warm-up; set train.warmup above 0"
-    if train["schedule"] == "noam" and train["learning_rate"] != Train.model_fields["learning_rate"].default:
-        return (
-            f"train.learning_rate {train['learning_rate']:g} and train.schedule noam, whose rate is its own; leave "
-            "train.learning_rate out, and set train.noam_factor"
-        )
     return None
 
 

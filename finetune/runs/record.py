@@ -4,14 +4,31 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, FailFast, Field
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    FailFast,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+)
 
 from finetune.gone import without_defaults
 from finetune.metrics.metric import Metric, find_metric
 from finetune.metrics.words import perplexity
 from finetune.runs.lineage import Lineage
 from finetune.runs.recipe_tables import scored_parts
-from finetune.runs.record_parts import ComparedModel, Cost, KeptHead, Margin, Observed, best_baseline
+from finetune.runs.record_parts import (
+    ComparedModel,
+    Cost,
+    DataFinding,
+    KeptHead,
+    Margin,
+    Observed,
+    best_baseline,
+)
 from finetune.runs.whole_record import (
     LARGEST_SCORE,
     MOST_LABELS,
@@ -130,6 +147,22 @@ class RunRecord(BaseModel):
         "each other, the length that fits the texts, what was typed; null for runs from before it was recorded",
     )
 
+    findings: list[DataFinding] = Field(
+        [],
+        max_length=1_000,
+        description="errors and warnings on the data that did not stop the run, such as rows that two splits share; "
+        "left out where there are none",
+    )
+
+    @model_serializer(mode="wrap")
+    def _without_no_findings(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        saved: dict[str, Any] = write(self)
+        return {name: value for name, value in saved.items() if name != "findings" or value}
+
+    def leaks(self, split: str) -> list[str]:
+        """What says that rows of a split are training rows too, of this run or of one that it learned from."""
+        return [one.what for one in self.findings if (one.code, one.split) == ("leak", split)]
+
     @property
     def trained_of_all(self) -> tuple[int, int]:
         """How many of the model's weights were trained, and how many it has; zeros where that is not known."""
@@ -176,6 +209,12 @@ class RunRecord(BaseModel):
         given = self.baselines.get(split, {})
         name = best_baseline(given, self.metric(metric))
         return None if name is None else given[name][metric]
+
+    @property
+    def beats_baselines(self) -> bool:
+        """Whether the headline score is better than that of the best baseline; True where there is none."""
+        best, metric = self.best_baseline(self.first_split, self.headline), self.metric(self.headline)
+        return best is None or metric.rank(self.score) > metric.rank(best)
 
     def metric(self, name: str) -> Metric:
         """How a score of that name is shown and compared."""

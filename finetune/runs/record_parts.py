@@ -8,6 +8,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from finetune.data.issues import Severity
 from finetune.metrics.metric import Metric
 from finetune.runs.events import logged
 from finetune.runs.whole_record import LARGEST_SCORE, LONGEST_LABEL, Id, SplitScores, Whole
@@ -108,6 +109,27 @@ class Observed(BaseModel):
     longest_length: Whole = 0
     typed: Annotated[list[str], Field(max_length=MOST_WORDS)] = []
     data_folder: str = ""
+
+
+class DataFinding(BaseModel):
+    """An error or warning on the data, as `check` says it; `count` are its rows, which `command` shows or fixes."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    severity: Severity
+    code: str
+    split: str
+    what: str
+    remedy: str
+    count: Whole
+    command: str = ""
+
+    @property
+    def note(self) -> str:
+        """All of it on one line."""
+        return f"{self.severity} {self.code}: {self.what}. {self.remedy}" + (
+            f": {self.command}" if self.command else ""
+        )
 
 
 TEACHER, STUDENT, PLAIN = "teacher", "student", "student without a teacher"

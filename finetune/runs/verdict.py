@@ -187,6 +187,7 @@ def _scored(found: Verdict, records: Sequence[RunRecord]) -> str:
     text = f"{found.split} {found.metric.name} is {shown(found.score)}{_interval(found.metric, found.interval)}{seeds}"
     if found.split == records[0].first_split and is_optimistic(records[0]):
         text += "; optimistic, because these rows also chose the epoch or an option"
+    text += f"; {' and '.join(leaks)}, so that it is too high" if (leaks := records[0].leaks(found.split)) else ""
     few = f"; only {rows} {'row' if rows == 1 else 'rows'}{_told_by_folds(records)}"
     return text + (few if 0 < rows < FEW_ROWS else "")
 

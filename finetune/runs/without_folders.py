@@ -37,6 +37,10 @@ def without_folders(record: RunRecord) -> RunRecord:
             ),
             "data_origin": names_only(record.data_origin),
             "notes": [note(text) for text in record.notes],
+            "findings": [
+                one.model_copy(update={"command": " ".join(map(without_own_folders, one.command.split(" ")))})
+                for one in record.findings
+            ],
         }
     )
 

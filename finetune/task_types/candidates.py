@@ -7,10 +7,12 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from finetune.data.column_types import ColumnFacts, marks
 from finetune.data.values import as_text, is_missing
+from finetune.data.words.lists import word_list
 from finetune.errors import UserError
 from finetune.task_types.column_names import asks, is_about, is_id_name, is_split_name, label_tier, text_tier
 
@@ -71,6 +73,8 @@ def label_candidates(
     """All columns that could hold the label, the likeliest first."""
     free = {name: fact for name, fact in facts.items() if name not in taken and _may_be_label(fact)}
     found = []
+    beside = _between_flags(facts, list(free), taken)
+    free = {name: fact for name, fact in facts.items() if name in free or name in beside}
     flags = [name for name, fact in free.items() if fact.marks and not is_split_name(name)]
     for name, fact in free.items():
         level = _level(fact)
@@ -105,13 +109,19 @@ def best_label(
         same = full
     elif all(one.share < HALF_SHARE for one in same):  # a nearly empty `label` next to full columns
         same += [one for one in likely if one not in same and one.share >= FULL_SHARE and one.level < NUMBERS]
+    if len(same) == 1 and same[0].level == 0 and _is_weak(same[0]):  # a `target` may be what a `stance` is about
+        same += [one for one in likely if one.level == 2 and one.share >= FULL_SHARE and len(one.columns) == 1]
     same = _distinct(same, columns)
     if len(same) > 1:
         count = {2: "two", 3: "three"}.get(len(same), str(len(same)))
         listed = [*same, *(one for one in candidates if one not in same)][:COLUMNS_OFFERED]
         what = f"{file}: {count} columns could be the label"
         raise Ambiguous(what, [(one.setting, one.what) for one in listed])
-    return same[0], [one for one in likely if one not in same and one.level <= UNNAMED]
+    return same[0], [one for one in likely if one not in same]
+
+
+def _is_weak(one: Candidate) -> bool:
+    return one.columns[0].casefold() in word_list("label_alone")
 
 
 def described(fact: ColumnFacts, cells: Sequence[Any]) -> str:
@@ -149,6 +159,15 @@ def _candidates_of_flags(
     for name in alone:
         of_one = level if (name,) in parts else UNLIKELY if together else UNNAMED
         found.append(_candidate((name,), of_one, free[name], columns[name]))
+    return found
+
+
+def _between_flags(facts: Mapping[str, ColumnFacts], free: Sequence[str], taken: Sequence[str]) -> list[str]:
+    """Columns of 0 and 1 next to those that may be labels, and called like no label, such as `region`."""
+    names, found = list(facts), list[str]()
+    for run in (list(some) for _, some in groupby(names, key=lambda name: facts[name].marks)):
+        if facts[run[0]].marks and sum(name in free for name in run) > 1:
+            found += [name for name in run if name not in (*free, *taken) and not is_split_name(name)]
     return found
 
 

@@ -1,5 +1,6 @@
 """What a table's columns mean: the task type, the inputs, and the label columns."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -11,6 +12,7 @@ from finetune.data.nested_fields import cell_at
 from finetune.data.values import as_text, is_missing, is_nested, tags_of
 from finetune.task_types.row_issues import NoRow
 
+NAMELESS = re.compile(r"column \d+")
 DROPPED = "named by drop="  # why a label is left out that the user named
 
 
@@ -27,9 +29,10 @@ class Layout:
     `names` are those of labels that are numbers in the data, `decimal` is the decimal sign of numbers. `spans` are the
     keys of start, end and label where entities are spans of characters; `tag_form` and `outside` say how tags are
     written, `characters` that they are of single characters, and `signs_apart` that signs are words. `rest` are columns
-    without a name that a text runs on
-    into, with `delimiter` between them; `no_label` is a sign that means none, and `mistakes` are labels that are
-    left out and `doubts` those that may be mistakes, each with the reason. Of choices, the first `contexts`
+    that a text runs on into, without a name or joined by the user, with `delimiter` between them; `no_label` is a sign
+    that means none, and `mistakes` are labels that are
+    left out and `doubts` those that may be mistakes, each with the reason. `by_position`: a label cell has 0 or 1 for
+    each label, whose `names` are in their order. Of choices, the first `contexts`
     columns are their context. `marked` are the columns of two spans of the text, whose last character belongs to them
     or not (`span_ends`), and `markers` the opening markers of both in a row's text. `order` are labels from lowest to
     highest where they have an order, and `levels` is what separates the names in labels of a tree. `rivals` are other
@@ -43,6 +46,7 @@ class Layout:
     group: str = ""
     labels: tuple[str, ...] = ()
     separator: str = ""
+    by_position: bool = False
     counted_from: int = 0
     choices_by: Literal["", "text", "letter", "column", "number"] = ""
     choices_as: tuple[str, ...] = ()
@@ -71,7 +75,7 @@ class Layout:
 
     def options(self) -> dict[str, Any]:
         """The layout as options of a recipe."""
-        given: dict[str, Any] = {"shape": self.shape, "text": ",".join(self.text), "label": ",".join(self.label)}
+        given: dict[str, Any] = {"shape": self.shape, "text": self.text_setting, "label": ",".join(self.label)}
         given |= {"spans": ",".join(self.marked or self.markers), "span_ends": self.span_ends}
         given |= {"id": self.id, "group": self.group, "labels": dict(self.names)}
         given |= {"decimal": self.decimal} if self.decimal != "." else {}
@@ -80,12 +84,22 @@ class Layout:
     def tags(self, cell: Any) -> list[str]:
         """The tags in a cell as O, B-X and so on: from a list, or a space-separated text."""
         form = TagForm(form=self.tag_form, outside=self.outside)
-        return [form.standard(self.names.get(tag, tag)) for tag in tags_of(cell)]
+        return list(form.standards(self.names.get(tag, tag) for tag in tags_of(cell)))
+
+    @property
+    def text_columns(self) -> tuple[str, ...]:
+        """The columns of texts that a file must have: of those that a text runs on into the ones with a name."""
+        return (*self.text, *(name for name in self.rest if not NAMELESS.fullmatch(name)))
+
+    @property
+    def text_setting(self) -> str:
+        """The columns of texts as the setting `text` has them: `title,body` a pair, `title+body` one text."""
+        return ",".join(self.text) + "".join(f"+{name}" for name in self.text_columns[len(self.text) :])
 
     @property
     def inputs(self) -> tuple[str, ...]:
         """The columns that a row is made of, without its label."""
-        return (*self.text, *self.marked)
+        return (*self.text_columns, *self.marked)
 
     def lacks(self, cell: Any) -> bool:
         """Whether a label cell is empty."""
@@ -100,14 +114,12 @@ class Layout:
         return cell_at(values, self.label[0]) if self.label else None
 
     def text_of(self, values: Mapping[str, Any], name: str) -> str:
-        """A text of a record (of a list its items, with spaces) and its continuation in columns without a name.
+        """A text of a record (of a list its items, with spaces) and its continuation in other columns; may be empty.
 
         Raises NoRow for an object, and for a list of lists or objects.
         """
-        cell = cell_at(values, name)
-        if not isinstance(cell, str) and is_nested(cell):
-            raise NoRow(f"has {short(cell)} in the column '{name}'; expected a text")
-        parts = [cell]
-        if name == self.text[-1]:
-            parts += [cell for column in self.rest if not is_missing(cell := values.get(column))]
+        columns = (name, *self.rest) if name == self.text[-1] else (name,)
+        parts = [cell for column in columns if not is_missing(cell := cell_at(values, column))]
+        if nested := [cell for cell in parts if not isinstance(cell, str) and is_nested(cell)]:
+            raise NoRow(f"has {short(nested[0])} in the column '{name}'; expected a text")
         return self.delimiter.join(" ".join(map(as_text, p)) if isinstance(p, list) else as_text(p) for p in parts)

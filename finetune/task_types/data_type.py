@@ -253,9 +253,13 @@ class DataType(ABC):
         """The key that rows which must stay in one split share."""
         return same_text(row.input)
 
-    def units(self, layout: Layout, table: Table, texts: Sequence[str]) -> Sequence[str]:
-        """The key of each row of a table that must be in one split only; `texts` are the inputs."""
-        return texts
+    def long_enough(self, text: str) -> str:
+        """A text that must be in one split only; empty for one that is so short that it may be repeated."""
+        return text if text.count(" ") + 1 >= self.least_words else ""
+
+    def compared(self, row: Any, markers: tuple[str, ...] = ()) -> str:
+        """The text of a row that must be in one split only; `markers` are those of its two spans."""
+        return row.input  # type: ignore[no-any-return]
 
     def strata(self, golds: Sequence[Any]) -> Sequence[Any]:
         """For each label its stratum, of which train and dev get equal shares."""

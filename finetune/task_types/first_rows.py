@@ -71,7 +71,7 @@ def tokens_of_nearly_all(layout: Layout, columns: Mapping[str, Sequence[Any]]) -
     if named_type(layout.shape).max_length is not None:
         return 0
     rows = range(min(ROWS_MEASURED, len(columns[layout.text[0]])))
-    texts = ([as_text(columns[name][row]) for name in layout.text] for row in rows)
+    texts = ([as_text(columns[name][row]) for name in layout.text_columns] for row in rows)
     sizes = sorted(sum(map(_about_tokens, cells)) for cells in texts)
     return sizes[int(0.95 * len(sizes))] if sizes else 0
 

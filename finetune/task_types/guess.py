@@ -7,13 +7,15 @@ from typing import Any
 
 from finetune.data.column_types import facts_of
 from finetune.data.label_names import names_given, names_nearby
+from finetune.data.messages import so_many
 from finetune.data.table import Table
 from finetune.data.values import as_number, is_missing
 from finetune.errors import UserError, nearest
-from finetune.task_types.column_names import id_names, named
+from finetune.task_types.column_names import id_names, named, text_tier
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import DataType, Evidence
 from finetune.task_types.text_inputs.find_spans import named_spans, with_spans
+from finetune.task_types.text_inputs.near_misses import require_rows
 from finetune.task_types.types import data_types, named_type
 
 ROLES = ("text", "label", "id", "group")  # settings that name columns
@@ -28,6 +30,8 @@ def guess(table: Table, given: Mapping[str, Any], *, labelled: bool = True) -> L
     layouts are equally likely.
     """
     evidence = _evidence(table, given, labelled=labelled)
+    if labelled:
+        require_rows(evidence)
     spans = named_spans(given.get("spans", ""), table.columns, evidence.file)
     if spans or evidence.shape is None or named_type(evidence.shape).marks:
         evidence = with_spans(evidence, spans, given.get("span_ends", ""))
@@ -38,6 +42,12 @@ def guess(table: Table, given: Mapping[str, Any], *, labelled: bool = True) -> L
     layout = _first_guess(evidence)
     kind = named_type(layout.shape)
     layout = _with_roles(kind.completed(layout, evidence), evidence)
+    if "joined" in evidence.chosen and not layout.rest:
+        raise UserError(
+            f"text={'+'.join([*evidence.chosen['text'], *evidence.chosen['joined']])} joins columns into one text, and"
+            f" this data has shape={layout.shape}",
+            "Name its columns with commas between them",
+        )
     if evidence.choices_by and not layout.choices_by:
         raise UserError(
             f"choices_by= says how labels name choices, and no column has such labels (shape={layout.shape})",
@@ -54,6 +64,8 @@ def found_labels(layout: Layout, columns: Mapping[str, Sequence[Any]]) -> tuple[
         return layout.label
     if not layout.label or not kind.closed_labels:
         return ()
+    if layout.by_position:
+        return tuple(layout.names.values())
     cells = ((column, cell) for column in layout.label for cell in columns.get(column, ()) if not layout.lacks(cell))
     names = {name for column, cell in cells for name in kind.names_in(layout, column, cell)}
     numbers = {name: as_number(name) for name in names}
@@ -64,10 +76,15 @@ def found_labels(layout: Layout, columns: Mapping[str, Sequence[Any]]) -> tuple[
 
 def _evidence(table: Table, given: Mapping[str, Any], *, labelled: bool) -> Evidence:
     """The input of the guess. Raises UserError for a setting that is not allowed, or names a missing column."""
-    facts = {name: facts_of(name, values) for name, values in table.columns.items()}
+    facts = {
+        name: facts_of(name, values, dates=text_tier(name) not in (0, 1)) for name, values in table.columns.items()
+    }
+    facts |= {name: replace(facts[name], kind="category") for name in table.names if facts[name].kind == "number"}
     parents = {name.rpartition(".")[0] for name in table.derived}
     facts |= {name: replace(facts[name], kind="object") for name in parents if name in facts}
     chosen = {name: named_columns(given[name], facts, name, table) for name in ROLES if given.get(name)}
+    if len(parts := given.get("text", "").split("+")) > 1 and chosen["text"] == [part.strip() for part in parts]:
+        chosen |= {"text": chosen["text"][:1], "joined": chosen["text"][1:]}
     shape, decimal = given.get("shape"), given.get("decimal")
     if shape is not None:
         named_type(shape)
@@ -92,9 +109,10 @@ def _first_guess(evidence: Evidence) -> Layout:
 
 
 def named_columns(text: Any, facts: Collection[str], role: str, table: Table) -> list[str]:
-    """The columns in `title,body`. Raises UserError with the nearest name for a missing one."""
+    """The columns in `title,body`, or in `title+body`. Raises UserError with the nearest name for a missing one."""
     text = unicodedata.normalize("NFC", str(text))
-    names = [text] if text in facts else [name.strip() for name in text.split(",")]
+    sign = "+" if role == "text" and "," not in text else ","  # columns that are joined into one text, or several
+    names = [text] if text in facts else [name.strip() for name in text.split(sign)]
     for name in names:
         if name not in facts:
             raise UserError(
@@ -121,6 +139,8 @@ def _with_names(layout: Layout, kind: DataType, table: Table, names: Mapping[str
         if names:
             raise UserError(f"labels= names classes by number, and this data has shape={layout.shape}", "Leave it out")
         return layout
+    if layout.by_position:
+        return _with_names_of_places(layout, table, names)
     cells = [cell for cell in table.columns[layout.label[0]] if not is_missing(cell)]
     written = {label for cell in cells for label in kind.labels_as_spelled(layout, cell)}
     if names:
@@ -138,3 +158,26 @@ def _with_names(layout: Layout, kind: DataType, table: Table, names: Mapping[str
     if file is None:
         return layout
     return replace(layout, names=nearby, reasons={**layout.reasons, "labels": f"the names in {file.name}"})
+
+
+def _with_names_of_places(layout: Layout, table: Table, names: Mapping[str, str]) -> Layout:
+    """The layout with names for labels by position: given ones, the file's own, or from a file next to it.
+
+    Raises UserError for another number of names, and for one that comes twice.
+    """
+    count, own = len(layout.names), table.names.get(layout.label[0], {})
+    nearby, file = names_nearby(table.path, layout.names.keys())
+    found, why = (names, "given") if names else (own, "the file's own names")
+    if len(found) != count and not names:
+        found, why = nearby, f"the names in {file.name}" if file else ""
+    listed = [found[number] for number in sorted(found, key=lambda number: as_number(number) or 0)]
+    if names and len({*listed}) != count:
+        raise UserError(
+            f"labels= has {so_many(len({*listed}), 'different name')}, and the lists in the column '{layout.label[0]}'"
+            f" are of {count} labels",
+            f"Give {count} names, in the order of the lists",
+        )
+    if len(listed) != count:
+        return layout
+    numbered = {str(place): name for place, name in enumerate(listed)}
+    return replace(layout, names=numbered, reasons={**layout.reasons, "labels": why})

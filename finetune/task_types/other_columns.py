@@ -2,11 +2,13 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 
 from finetune.data.messages import shown
+from finetune.data.paths import is_file
 from finetune.data.table import Table
 from finetune.data.values import as_text
-from finetune.errors import UserError
+from finetune.errors import UserError, nearest
 from finetune.task_types.columns import Layout
 
 TRAIN_WORDS = frozenset({"train", "training"})
@@ -21,8 +23,14 @@ KINDS = (str, int, bool, type(None))
 def dev_by_column(table: Table, name: str, indexes: Sequence[int]) -> set[int]:
     """Which of the rows with these indexes in the table are dev, by their place among them.
 
-    Raises UserError for a cell that says neither dev nor train, and where no row is one of them.
+    Raises UserError where there is no such column, for a cell that says neither dev nor train, and where no row is one
+    of them.
     """
+    if name not in table.columns:
+        raise UserError(
+            f"split={name}: {table.path} has no such column, and there is no such file",
+            f"{nearest(name, list(table.columns))}Name a column that says train or dev",
+        )
     says = [as_text(table.columns[name][index]).strip().lower() for index in indexes]
     for place, word in enumerate(says):
         if word not in TRAIN_WORDS | DEV_WORDS:
@@ -38,6 +46,11 @@ def dev_by_column(table: Table, name: str, indexes: Sequence[int]) -> set[int]:
             "Leave split= out to have dev drawn",
         )
     return dev
+
+
+def is_saved_split(table: Table, name: str) -> bool:
+    """Whether `split=` names the file of an earlier run, and no column."""
+    return name not in table.columns and is_file(Path(name))
 
 
 def slices_of(layout: Layout, table: Table, rows: Sequence[int]) -> dict[str, list[str]]:

@@ -1,9 +1,10 @@
 """A user's own data as a task and as a recipe: `finetune run reviews.csv`."""
 
 import json
+import shlex
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path
@@ -12,13 +13,15 @@ from typing import Any
 from finetune.data.characters import same_text
 from finetune.data.files import split_files
 from finetune.data.formats.excel import MOST_NAMED, Sheet, hint_of, named_sheet
-from finetune.data.messages import places, so_many
-from finetune.data.paths import is_file, read_small, require_utf_8
-from finetune.data.reading import forget_tables, table_of
+from finetune.data.issues import REJECTED
+from finetune.data.messages import places, shown, so_many
+from finetune.data.paths import is_file, paths_in, read_small, require_utf_8
+from finetune.data.reading import forget_tables, joined_tables, table_of
 from finetune.data.rows import Row, Rows
 from finetune.data.source import Source, content_hash
 from finetune.data.table import Table
-from finetune.errors import UserError, first_line, nearest
+from finetune.data.values import as_number, as_text, is_missing
+from finetune.errors import UserError, first_line
 from finetune.runs.folder import data_name
 from finetune.storage.stored import data_name_of
 from finetune.task_types.candidates import Ambiguous
@@ -29,7 +32,7 @@ from finetune.task_types.first_rows import describe_rows, file_line, tokens_of_n
 from finetune.task_types.guess import found_labels, guess
 from finetune.task_types.label_relations import with_relations
 from finetune.task_types.mistaken_labels import with_mistakes
-from finetune.task_types.other_columns import dev_by_column, slices_of
+from finetune.task_types.other_columns import dev_by_column, is_saved_split, slices_of
 from finetune.task_types.pretraining.own import is_text, text_task
 from finetune.task_types.row_builder import rows_of
 from finetune.task_types.row_issues import NoRow
@@ -63,6 +66,9 @@ OPTIONS = (
 NOT_GUESSED = ("encoding", "sheet", "keep", "drop", "order", "levels")  # options that the columns do not leave open
 ROWS_SHOWN = 3
 MOST_BYTES = 1_000_000_000  # of a split.json, which has the ids of all rows
+NOT_LABELLED = frozenset(
+    ("unknown", "unlabelled", "unlabeled", "hidden", "missing", "none", "null", "nan", "n/a", "na", "test", "unk")
+)
 ROWS_AT_ONCE = 1_000  # whose labels are collected at once
 MANY_ROWS = 50_000  # of a file whose table is not kept in memory next to its rows
 
@@ -116,19 +122,38 @@ class OwnData:
     @property
     def scored(self) -> bool:
         """Whether there are test rows with labels."""
-        return "test" in self.files and {*self.layout.label} <= {*self.table(self.files["test"]).columns}
+        return "test" in self.files and not self.unlabelled("test")
+
+    def unlabelled(self, split: str) -> str:
+        """Why the test file counts as one without labels, in words; empty for one with labels, and for other splits."""
+        if split != "test" or not self.layout.label:
+            return ""
+        tables = [self.table(self.files[name]) for name in ("test", "train")]
+        if lacking := [name for name in self.layout.label if name not in tables[0].columns]:
+            return f"it has no column {' or '.join(map(shown, lacking))}"
+        written, known = (_values([table.columns[name] for name in self.layout.label]) for table in tables)
+        if (first := next(written, None)) is None:
+            rows = (row for _, row in rows_of(self.layout, tables[0]) if not isinstance(row, NoRow))
+            return "" if any(row.gold is not None for row in rows) else "no row has one"
+        if not _means_none(first) or any(value != first for value in written) or first in known:
+            return ""
+        return f"all rows have {shown(first)}, which no training row has"
 
     def _read(self, path: Path, split: str) -> dict[str, Rows]:
         """The split of a file; train and dev, if dev is drawn. Of a large file no table is kept."""
         table = self.table(path)
-        rows, indexes, notes = usable_rows(self.layout, table, unlabelled=split == "test", model=self.model)
+        unlabelled = split == "test" and (self.model is not None or not self.scored)
+        model = self.model
+        if split == "test" and named_type(self.layout.shape).closed_labels and not unlabelled:
+            model = trained_task(self.layout, name="")  # one that no training row has makes no class
+        rows, indexes, notes = usable_rows(self.layout, table, unlabelled=unlabelled, model=model)
         if self.layout.id:
             rows = with_distinct_ids(rows)
         if not rows:
             raise UserError(
                 "no row can be used: " + "; ".join(notes or [f"{path} has none"]), "Run `finetune check` to see why"
             )
-        notes = [*table.form.encoding_notes(path), *notes]
+        notes = [note for part in paths_in(path) for note in self.table(part).form.encoding_notes(part)] + notes
         read = Rows(
             rows=(), origin=str(path), content=content_hash(path), drawn=split != "test" and "dev" not in self.files
         )
@@ -161,14 +186,9 @@ class OwnData:
         """The indexes of the dev rows: those that a column says, those of an earlier run, or drawn ones."""
         if not self.split:
             return drawn_for_dev(named_type(self.layout.shape), rows, groups)
-        if self.split in table.columns:
-            return dev_by_column(table, self.split, indexes)
-        if not is_file(Path(self.split)):
-            raise UserError(
-                f"split={self.split}: {table.path} has no such column, and there is no such file",
-                f"{nearest(self.split, list(table.columns))}Name a column that says train or dev",
-            )
-        return self._given(rows)
+        if is_saved_split(table, self.split):
+            return self._given(rows)
+        return dev_by_column(table, self.split, indexes)
 
     def _given(self, rows: Sequence[Row]) -> set[int]:
         """The indexes of the dev rows of an earlier run. Raises UserError where they are not in the data."""
@@ -194,14 +214,24 @@ class OwnData:
 
 
 def own_table(path: Path, encoding: str, sheet: str) -> Table:
-    """The table of a file, of a workbook that of a sheet. Raises UserError for a sheet that does not exist."""
-    return table_of(path, encoding, named_sheet(path, sheet) if sheet else None)
+    """The table of a file, of a workbook that of a sheet, or of several files with commas between them.
+
+    Raises UserError for a sheet that does not exist, and for files whose columns differ.
+    """
+    parts = paths_in(path)
+    return joined_tables([table_of(part, encoding, named_sheet(part, sheet) if sheet else None) for part in parts])
 
 
 def own_data(task: Task) -> OwnData | None:
     """A task's reader, if it reads user data."""
     read = getattr(task, "read", None)
     return read if isinstance(read, OwnData) else None
+
+
+def checking(typed: Sequence[str], *, fix: bool = False) -> str:
+    """`finetune check reviews.csv test=test.csv --fix fixed.csv` for words behind `finetune run`; empty for none."""
+    data = [word for word in typed if "=" not in word or word.partition("=")[0].removeprefix("options.") in OPTIONS]
+    return shlex.join(["finetune", "check", *data, *(["--fix", "fixed.csv"] if fix else [])]) if data else ""
 
 
 def every_option() -> tuple[str, ...]:
@@ -230,10 +260,23 @@ def found_layout(files: Mapping[str, Path], options: Mapping[str, Any]) -> Layou
     encoding, sheet, keep, drop, order, levels = (given.pop(name, "") for name in NOT_GUESSED)
     table = own_table(files["train"], encoding, sheet)
     layout = guessed(table, given)
-    others = [own_table(file, encoding, sheet) for split, file in files.items() if split != "train"]
-    layout = with_mistakes(layout, (table, *others), keep, drop)
-    layout = replace(layout, labels=usable_labels(layout, (table, *others)), file=form_facts(table))
+    tables = {split: own_table(file, encoding, sheet) for split, file in files.items()}
+    layout = with_mistakes(layout, list(tables.values()), keep, drop)
+    learned = [each for split, each in tables.items() if split != "test"]  # one of test alone makes no class
+    layout = replace(layout, labels=usable_labels(layout, learned), file=form_facts(table))
     return with_relations(named_type(layout.shape).with_spelling(layout, table.columns), order, levels)
+
+
+def _values(columns: Iterable[Sequence[Any]]) -> Iterator[str]:
+    """The texts in cells, and in lists of them, but for missing ones."""
+    for cell in chain.from_iterable(columns):
+        every = cell if isinstance(cell, list | tuple) else [cell]
+        yield from (as_text(item) for item in every if not is_missing(item))
+
+
+def _means_none(label: str) -> bool:
+    """Whether a label, if all rows have it, says that they have none: a number such as -1, a sign, `unknown`."""
+    return as_number(label) is not None or not any(map(str.isalnum, label)) or label.strip().casefold() in NOT_LABELLED
 
 
 def setting_texts(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -277,7 +320,7 @@ def _usable_labels(layout: Layout, table: Table) -> tuple[str, ...]:
     """The names of the labels in usable rows; other rows add no class."""
     every = found_labels(layout, table.columns)
     kind = named_type(layout.shape)
-    if not kind.closed_labels or not (len(layout.label) == 1 or kind.label_in_parts):
+    if layout.by_position or not kind.closed_labels or not (len(layout.label) == 1 or kind.label_in_parts):
         return every
     columns = {name: table.columns[name] for name in layout.label if name in table.columns}
     rows, seen = rows_of(layout, table), set[str]()
@@ -316,8 +359,10 @@ def usable_rows(
     unknown = UnknownLabels(task=model, layout=layout) if model is not None else None
     rows, indexes = list[Row](), array("q")
     out: dict[str, list[tuple[int, int]]] = {}
-    if table.faults:
-        out["that could not be read"] = [(record.row, record.line) for record in table.faults]
+    for record in table.faults:
+        rejected = record.fault is not None and record.fault.issue is REJECTED
+        why = "that were rejected or skipped in the labelling tool" if rejected else "that could not be read"
+        out.setdefault(why, []).append((record.row, record.line))
     unusable: dict[str, str] = {}  # by the issue
     for index, row in rows_of(layout, table):
         if isinstance(row, NoRow):
@@ -333,7 +378,7 @@ def usable_rows(
         f"{file}: {so_many(len(some))} {why} ({places(some, most=ROWS_SHOWN)}); left out" for why, some in out.items()
     ]
     notes += [f"{file}: {note}; left out" for note in (unknown.notes() if unknown else ())]
-    changes = named_type(layout.shape).changes(layout, table)
+    changes = {**table.changes, **named_type(layout.shape).changes(layout, table)}
     return (rows, indexes, [*notes, *(f"{file}: {what} ({_places(table, some)})" for what, some in changes.items())])
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_tables import Distil
+from finetune.runs.record_parts import DataFinding
 from finetune.task_types.options import resolved
 from finetune.task_types.task import Task
 
@@ -15,7 +16,8 @@ class ResolvedRun:
 
     `first` is the run whose encoder it starts from, if its model is a recipe; once that is finished, `encoder` is its
     folder. `teachers` are the runs whose answers it learns, and `plain` is the same run without them, once finished.
-    `typed` are the words behind `finetune run` that give this run alone; empty where none are known.
+    `typed` are the words behind `finetune run` that give this run alone; empty where none are known. `notes` say which
+    run a name was taken for, and `findings` are errors and warnings on its data.
     """
 
     name: str
@@ -27,6 +29,8 @@ class ResolvedRun:
     teachers: tuple[Path, ...] = ()
     plain: Path | None = None
     typed: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    findings: tuple[DataFinding, ...] = ()
 
     @property
     def before(self) -> "list[ResolvedRun]":
@@ -45,7 +49,9 @@ class ResolvedRun:
 
     def with_recipe(self, recipe: Recipe) -> "ResolvedRun":
         """The run of a recipe with the same teachers and task before options, whose data is not read again."""
-        return replace(resolved_run(recipe, name=self.name, default=self.default), teachers=self.teachers)
+        return replace(
+            resolved_run(recipe, name=self.name, default=self.default), teachers=self.teachers, notes=self.notes
+        )
 
 
 def resolved_run(recipe: Recipe, *, name: str = "", default: Task | None = None) -> ResolvedRun:

@@ -46,7 +46,8 @@ def starting_recipe(path: str, settings: Mapping[str, Any], *, checkpoint: str =
             raise UserError(*taken_out)
     settings = {(f"options.{key}" if key in OPTIONS else key): value for key, value in settings.items()}
     given = {key: settings[f"options.{key}"] for key in OPTIONS if f"options.{key}" in settings}
-    task, model = own_task(path, given), str(settings.get("model", MODEL))
+    model = str(settings.get("model", MODEL))
+    task = own_task(path, given)
     read = own_data(task)
     if read is None:
         table = text_recipe(path, model, settings, given)

@@ -99,6 +99,7 @@ def _text_form(start: FileStart, known: TrainedColumns, named: str) -> FileForma
         encoding=text.name,
         damaged=text.damaged,
         sample=text.sample,
+        newline=start.newline,
         layout=found,
     )
 
@@ -198,10 +199,11 @@ def _labelled_lines(start: FileStart, known: TrainedColumns) -> LabelledLines | 
     """
     like: LabelledLines = known.layout
     cells = [like.cells(line) for line in start.lines[:ROWS]]
-    given = [[label] if isinstance(label, str) else label for label, _ in filter(None, cells)]
-    known_ones = [labels for labels in given if like.separator == FASTTEXT or known.labels.intersection(labels)]
+    given = [[label] if isinstance(label, str) else label or [] for label, _ in filter(None, cells)]
+    marked = like.separator == FASTTEXT
+    known_ones = [labels for labels in given if labels and (marked or known.labels.intersection(labels))]
     share = len(known_ones) / len(cells)
-    if share >= REGULAR:
+    if share >= REGULAR or (marked and known_ones):
         return like
     if share > MIXED_SHARE:
         raise UserError(

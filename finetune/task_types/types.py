@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from functools import lru_cache
 from importlib.metadata import entry_points
-from typing import Any
+from typing import Any, get_args
 
 from finetune.data.documents import USUAL
+from finetune.data.formats.tag_forms import FormOfTags
 from finetune.errors import UserError, first_line, nearest
 from finetune.gone import gone
 from finetune.task_types.choice.columns import Choice
@@ -90,7 +91,7 @@ def layout_of(task: Task) -> dict[str, Any] | None:
     given = {name: why for name, why in layout.reasons.items() if name == "order" and why == "given" and layout.order}
     saved = {**asdict(layout), "reasons": given, "rivals": ()}
     of_spans = () if layout.markers else ("marked", "markers", "span_ends")
-    empty = (name for name in ("file", "order", "levels") if not saved[name])
+    empty = (name for name in ("file", "order", "levels", "by_position") if not saved[name])
     left_out = ("mistakes", "doubts", *of_spans, *empty)
     return {name: value for name, value in saved.items() if name not in left_out}
 
@@ -112,6 +113,8 @@ def layout_from(saved: Mapping[str, Any]) -> Layout:
     if values.get("text") == ():
         values["text"] = (USUAL,)  # lines of text have no column, and rows to predict have this one
     try:
+        if (form := values.get("tag_form", "plain")) not in get_args(FormOfTags):
+            raise ValueError(f"tags in the form '{form}'")
         return replace(Layout(**values), file=dict(saved.get("file", {})))
     except (TypeError, ValueError) as error:
         raise UserError(

@@ -24,6 +24,7 @@ from finetune.task_types.held_out import held_out_rows
 from finetune.task_types.own_data import own_data
 from finetune.task_types.parts import Answer
 from finetune.task_types.resampling import margin
+from finetune.task_types.shared_rows import keys_of, shared
 from finetune.task_types.starting_recipe import DEV_TO_CHOOSE
 from finetune.task_types.task import TEST
 from finetune.training.evaluation import Answers, DevEvaluation
@@ -89,9 +90,13 @@ def first_look(planned: PlannedRun, built: BuiltRun, engine: Engine) -> list[str
     interval = of_best.interval and " (the best: {} to {})".format(*map(metric.shown, of_best.interval))
     listed = ", ".join(f"{method} {metric.shown(score[metric.name])}" for method, score in scores.items())
     note = (
-        f"few rows: dev has {so_many(dev, 'row')}, which choose nothing and tell little. By {FOLDS} folds of the "
+        f"few rows: dev has {so_many(dev, 'row')}, too few to choose or tell anything. By {FOLDS} folds of the "
         f"{len(rows)} training rows, {metric.name}: {listed}{interval or ''}{advice(best, of_best)}"
     )
+    keys = keys_of(task, rows)
+    for run, others in planned.known.items():
+        if count := shared(keys, others):
+            note += f". Run {run}, whose encoder this is, was trained on {count:,} of these rows: its probe knows them"
     return [note, *_own_by_folds(planned, built.features[task.train_split], engine, found)]
 
 

@@ -16,6 +16,7 @@ from finetune.runs.lookup import encoder_run, first_checkpoint, has_model
 from finetune.task_types.options import option_names
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.training.distil.teachers import with_teachers
+from finetune.training.named_runs import MODEL, meant_run, with_named
 from finetune.training.targets import expand_targets, find_recipes, recipe_files, split_arguments
 
 
@@ -106,8 +107,15 @@ def _with_first(
     name, seed = one.recipe.model, one.recipe.seed
     named = recipe_named(name)
     if named is None:
-        run = encoder_run(name, out)
-        return one if run is None else replace(one, recipe=one.recipe.model_copy(update={"model": str(run.path)}))
+        run, note = encoder_run(name, out), ""
+        if run is None:
+            return one
+        if not has_model(name):
+            chosen, note = meant_run(name, one, MODEL, out)
+            run = chosen or run
+            run.require_model()
+        recipe = one.recipe.model_copy(update={"model": str(run.path)})
+        return replace(with_named(one, MODEL, name, run, note), recipe=recipe)
     if one.recipe.tokenizer:
         raise UserError(
             f"tokenizer={one.recipe.tokenizer} with model={name}, whose encoder has its own vocabulary",

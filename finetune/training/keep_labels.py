@@ -232,13 +232,6 @@ def join(
                 "Put its data back, start where it was started, or leave rehearse out",
             ) from error
         notes.append(f"dev may have training rows of run {run}, which cannot be read: {error.what}")
-    if known:
-        every = sum(len(splits[name].rows) for name in task.dev_splits)
-        ids = ", ".join(str(row.id) for row in known[:NAMES_SHOWN]) + ", ..." * (len(known) > NAMES_SHOWN)
-        notes.append(
-            f"{len(known):,} of {so_many(every, 'dev row')} were training rows of run {run}: the score is too high "
-            f"for other rows (id {ids})"
-        )
     train = splits[task.train_split]
     if rows:
         note = (

@@ -134,7 +134,9 @@ def _marker(out: Path) -> Iterator[Path]:
 def _sent(run: ResolvedRun, options: RunOptions, marker: Path) -> SentRun:
     return SentRun(
         recipe=run.recipe, name=run.name, task=run.task.name,
-        fields={name: getattr(run, name) for name in ("encoder", "plain", "teachers", "typed")},
+        fields={
+            name: getattr(run, name) for name in ("encoder", "plain", "teachers", "typed", "notes", "findings")
+        },
         options=replace(options, out=options.out.resolve()), folder=Path.cwd(), marker=marker,
     )  # fmt: skip
 

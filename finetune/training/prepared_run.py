@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -31,17 +31,19 @@ from finetune.models.tokenizers.load import load_tokenizer
 from finetune.models.tokenizers.own_vocabulary import trained_size, training_notes
 from finetune.models.weight_files import load_config, some
 from finetune.runs.events import Watcher, Working, unwatched
+from finetune.runs.folder import RunFolder
 from finetune.runs.lineage import Lineage
 from finetune.runs.lookup import lineage_at
 from finetune.runs.recipe import Recipe, is_new
 from finetune.runs.recipe_tables import CONTRASTIVE
-from finetune.runs.record_parts import OLD_DEV
+from finetune.runs.record_parts import OLD_DEV, DataFinding
 from finetune.runs.run_id import data_fingerprint, run_id
 from finetune.runs.without_folders import recipe_from_here
 from finetune.task_types import registry
 from finetune.task_types.options import changed_options
 from finetune.task_types.prepare import array_features, load_splits, require_positions
 from finetune.task_types.resolved_run import ResolvedRun
+from finetune.task_types.shared_rows import Keys, known_keys, leaks
 from finetune.task_types.task import Task
 from finetune.task_types.types import columns_of
 from finetune.task_types.vocabulary import vocabulary_notes
@@ -60,7 +62,9 @@ class PlannedRun:
 
     `data` is the fingerprint of all rows, `default` the task without options, `lineage` that of the encoder,
     `vocabulary` the folder of a new encoder's vocabulary, `pooling` the resolved one, `kept` what `keep_labels`
-    takes from another run, `lessons` what it learns besides labels, and `typed` what was typed for it.
+    takes from another run, `lessons` what it learns besides labels, `known` the keys of the rows that the runs were
+    trained on whose encoder it starts from, `findings` errors and warnings on the data, `typed` what was typed, and
+    `notes` which runs its names mean.
     """
 
     recipe: Recipe
@@ -77,7 +81,10 @@ class PlannedRun:
     lessons: Lessons | None
     device: torch.device
     precision: str
+    known: Mapping[str, Keys] = field(default_factory=dict)
+    findings: tuple[DataFinding, ...] = ()
     typed: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @cached_property
     def id(self) -> str:
@@ -173,11 +180,16 @@ def plan_run(
         recipe, weights.folder, load_config(weights.folder), rows=len(train.rows), pooled=task.pooled
     )
     dev = [row for split in task.dev_splits for row in splits[split].rows]
-    lessons = plan_lessons(resolved, task, train.rows, dev, data=data, device=device)
+    lineage, taught = lineage_at(weights.folder), dict[str, Keys]()
+    known = known_keys(RunFolder(weights.folder.parent)) if lineage else {}
+    for teacher in resolved.teachers:
+        taught |= known_keys(RunFolder(teacher))
+    lessons = plan_lessons(resolved, task, train.rows, dev, data=data, known=taught, device=device)
+    findings = (*leaks(task, splits, known | taught, resolved.typed), *resolved.findings)
     return PlannedRun(
         recipe=recipe, default=default, task=task, source=source, splits=splits, data=data, weights=weights,
-        vocabulary=vocabulary, pooling=pooling, lineage=lineage_at(weights.folder), kept=kept, lessons=lessons,
-        device=where, precision=precision, typed=resolved.typed,
+        vocabulary=vocabulary, pooling=pooling, lineage=lineage, kept=kept, lessons=lessons, device=where,
+        precision=precision, known=known, findings=findings, typed=resolved.typed, notes=resolved.notes,
     )  # fmt: skip
 
 
@@ -213,8 +225,8 @@ def build_run(planned: PlannedRun, watch: Watcher) -> BuiltRun:
             drawn = array_features(task, rows, tokenizer, recipe.max_length, watch)
         features[split] = drawn
     watch(Working("looking at the rows' words"))
-    notes = vocabulary_notes(planned.train_rows, tokenizer, recipe.model) + family_notes(model.backbone.config)
-    notes += model.notes + ([] if planned.kept is None else [planned.kept.note])
+    notes = [*planned.notes, *vocabulary_notes(planned.train_rows, tokenizer, recipe.model)]
+    notes += family_notes(model.backbone.config) + model.notes + ([] if planned.kept is None else [planned.kept.note])
     notes += _schedule_notes(recipe, model, features[task.train_split])
     if size := trained_size(recipe):
         trained = Path(planned.vocabulary)

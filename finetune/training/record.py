@@ -118,6 +118,7 @@ def build_record(
         kept=_kept(planned, found),
         compared=list(trained.compared),
         learned=list(trained.learned),
+        findings=list(planned.findings),
         observed=_observed(planned, built, found),
         parameters=parameter_counts(built.model),
         seconds={"total": time.perf_counter() - started, "training": progress.seconds},

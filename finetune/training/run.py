@@ -27,6 +27,7 @@ from finetune.task_types.own_data import own_data
 from finetune.task_types.prediction_lines import prediction_lines
 from finetune.task_types.prepare import array_features, drawn_ids
 from finetune.task_types.resolved_run import ResolvedRun
+from finetune.task_types.shared_rows import save_keys
 from finetune.task_types.view import Line, with_labels
 from finetune.training.checkpoints import Checkpoints, Progress
 from finetune.training.compared import compared_models
@@ -52,7 +53,7 @@ def run(resolved: ResolvedRun, options: RunOptions, *, watch: Watcher) -> RunRec
     planned = plan_run(resolved, source=options.source, device=options.device, watch=watch)
     folder = RunFolder.of(options.out, planned.task.name, planned.id)
     if not force and (done := folder.record()) is not None:
-        return _already_done(folder, done, watch)
+        return _already_done(folder, done, planned, watch)
     meter = Meter(planned.device)
     built = build_run(planned, watch)
     accelerator = build_accelerator(planned.device, planned.precision)
@@ -62,7 +63,7 @@ def run(resolved: ResolvedRun, options: RunOptions, *, watch: Watcher) -> RunRec
     with folder.locked(wait=wait, watch=watch) if main else nullcontext():
         accelerator.wait_for_everyone()
         if not force and (done := folder.record()) is not None:  # finished by the process that had the lock
-            return _already_done(folder, done, watch)
+            return _already_done(folder, done, planned, watch)
         attempt = folder.attempt
         meter.earlier = logged_seconds(attempt.events) if main else 0.0
         log = EventLog(attempt.events, then=watch) if main else watch
@@ -85,19 +86,21 @@ def run(resolved: ResolvedRun, options: RunOptions, *, watch: Watcher) -> RunRec
     return record
 
 
-def _already_done(folder: RunFolder, record: RunRecord, watch: Watcher) -> RunRecord:
-    """The record of a finished run; removes what a process left that was killed after writing it."""
+def _already_done(folder: RunFolder, record: RunRecord, planned: PlannedRun, watch: Watcher) -> RunRecord:
+    """The record of a finished run, with what is found in the data now, as in a test file that is not scored; removes
+    what a process left that was killed after writing it.
+    """
     Checkpoints(folder=folder.checkpoints).delete()
     folder.clean()
     watch(AlreadyDone(folder=str(folder.path), then=record.versions, now=versions()))
-    return record
+    return record.model_copy(update={"findings": list(planned.findings)})
 
 
 def _announce(planned: PlannedRun, built: BuiltRun, folder: RunFolder, log: Watcher) -> None:
     """Says what is trained, and what is unusual about it."""
     settings = planned.recipe.model_dump(exclude_defaults=True)
     log(Started(folder=str(folder.path), recipe=settings, device=str(planned.device)))
-    for note in built.notes:
+    for note in (*(finding.note for finding in planned.findings), *built.notes):
         log(Note(note))
     log(Working("computing the first update"))
 
@@ -169,6 +172,7 @@ def _save(
     save_checkpoint(built.model, attempt.model, built.tokenizer, use)
     if planned.recipe.adapter:
         save_adapter(built.model, attempt.model / "adapter", planned.recipe, base=planned.weights.loadable)
+    save_keys(planned.task, [planned.rows_learned, *(planned.rows[split] for split in trained.learned)], attempt)
     watch(Working("scoring, with intervals"))
     record = build_record(planned, built, trained, baselines, engine.accelerator, started=started)
     save_claims(attempt.model, lines_view(planned.task, with_labels(first), tuple(built.model.head.labels)), record)

@@ -1,4 +1,4 @@
-"""Resolves a TARGET: an existing path is data or a recipe file, anything else a recipe name."""
+"""Resolves a TARGET: an existing path is data or a recipe file, anything else the name of a recipe or of a task."""
 
 import fnmatch
 import json
@@ -14,7 +14,9 @@ from finetune.runs import recipe
 from finetune.runs.grid import expand, full_name, require_different, require_set_once, set_by
 from finetune.runs.lookup import near_files
 from finetune.runs.recipe import Recipe
+from finetune.runs.recipe_faults import unread
 from finetune.runs.toml import flat, override_value, read_toml, typed_settings
+from finetune.task_types import registry
 from finetune.task_types.options import data_options, option_names
 from finetune.task_types.resolved_run import ResolvedRun, resolved_run
 from finetune.task_types.starting_recipe import starting_recipe
@@ -48,7 +50,7 @@ def find_recipes(target: str) -> list[Path]:
     if not found:
         raise UserError(
             f"no recipe or file is called '{target}'",
-            f"{nearest(target, [*near_files(target), *named])}`finetune ls` lists the recipes",
+            f"{nearest(target, [*near_files(target), *named, *registry.available()])}`finetune ls` lists the recipes",
         )
     return found
 
@@ -72,6 +74,10 @@ def expand_targets(
                 planned.append(replace(resolved, typed=_typed(_target(name, origin), settings, loaded, single)))
     require_different([one.recipe for one in planned])
     return planned
+
+
+def _is_recipe(target: str) -> bool:
+    return is_file(Path(target)) or any(fnmatch.fnmatchcase(name, target) for name in recipe_files())
 
 
 def _typed(target: str, settings: Mapping[str, Any], loaded: Recipe, single: Recipe) -> tuple[str, ...]:
@@ -110,7 +116,7 @@ def _task_key(recipe: Recipe) -> str:
 def _loaded(
     target: str, settings: dict[str, Any], defaults: dict[str, Task], checkpoint: str = ""
 ) -> Iterator[tuple[str, Recipe]]:
-    """(origin, recipe with these settings) of a target: the user's data, or recipes.
+    """(origin, recipe with these settings) of a target: the user's data, recipes, or a task with the default settings.
 
     The task of the user's data is added to `defaults`. `preset=NAME` applies a file of recipes/presets; other settings
     override it.
@@ -123,6 +129,13 @@ def _loaded(
         started, task = starting_recipe(target, settings, checkpoint=checkpoint)
         defaults[_task_key(started)] = task
         yield target, started
+        return
+    if registry.in_file(target) or (not _is_recipe(target) and target in registry.available()):
+        if recipes := [name for name, file in recipe_files().items() if read_toml(file).get("task") == target]:
+            ours = ", ".join(f"`finetune run {name}`" for name in recipes)
+            raise UserError(f"'{target}' is a task, whose recipes have other names", f"Run one: {ours}")
+        plain = recipe.parse({"task": target}, origin=target)
+        yield target, plain.with_settings(settings, origin="settings", options=option_names)
         return
     for file in find_recipes(target):
         loaded = recipe.load_recipe(file, options=option_names)
@@ -155,7 +168,8 @@ def _with_preset(settings: dict[str, Any]) -> dict[str, Any]:
     table = read_toml(known[name])
     given = {full_name(key) for key in (*own, *flat(own))}
     grid = {key: values for key, values in flat(table.pop("grid", {})).items() if full_name(key) not in given}
-    return flat(table) | {f"{GRID}{key}": values for key, values in grid.items()} | own
+    table = {key: value for key, value in flat(table).items() if key not in unread(flat(own))}
+    return table | {f"{GRID}{key}": values for key, values in grid.items()} | own
 
 
 def load_target(target: str, settings: dict[str, Any], *, checkpoint: str = "") -> ResolvedRun:

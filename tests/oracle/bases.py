@@ -1,11 +1,12 @@
 """Base tables of each task type for `changed.py`, other names of their columns, and columns that mean nothing."""
 
+import json
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .files import Columns
-from .layout import Asked, Chosen, Row, Tagged, Text
+from .layout import Asked, Chosen, Marked, Row, Tagged, Text
 from .words import numbers, one_of, opinions, several, told
 
 COUNT = 60
@@ -34,6 +35,8 @@ NAMES_OF: Mapping[str, Sequence[str]] = {
     "sentiment": ("label", "감정", "情感", "тональность", "duygu", "Stimmung", "polarity", "ラベル", "class"),
     "topic": ("category", "카테고리", "类别", "категория", "kategori", "Kategorie", "カテゴリ", "intent", "label"),
     "score": ("rating", "평점", "评分", "оценка", "Bewertung", "similarity", "label"),
+    "body": ("content", "text"),
+    "entities": ("spans", "label"),
     "premise": ("sentence1",),
     "hypothesis": ("sentence2",),
     "labels": ("tags", "categories", "topics"),
@@ -84,6 +87,15 @@ def _labelled(name: str, language: str, label: str, values: Sequence[str], seed:
     )  # fmt: skip
 
 
+def _times() -> Base:
+    base = _labelled("texts that begin with a time", "en", "sentiment", ["good", "bad"], 2711)
+    texts = [
+        f"{7 + n % 12}:30 {['Ann', 'Bo', 'Kim'][n % 3]} {['called', 'wrote', 'left'][n % 7 % 3]} {n}"
+        for n in range(COUNT)
+    ]
+    return replace(base, columns={**base.columns, "text": texts})
+
+
 def _pair() -> Base:
     premises = opinions("en", COUNT, 2601)
     hypotheses = [" ".join(text.split()[:6]) + " today" for text in premises]
@@ -110,6 +122,41 @@ def _several() -> Base:
     return Base(
         name="several labels", language="de", shape="multi-label", columns=columns, text=("text",), label=("labels",),
         row=lambda cells, _: Text(cells["text"], None, tuple(cells["labels"].split(";"))),
+    )  # fmt: skip
+
+
+def _positions() -> Base:
+    marks = [one_of(["0", "1"], COUNT, seed) for seed in range(2671, 2675)]
+    columns = {
+        "text": opinions("en", COUNT, 2675),
+        "labels": [f"[{', '.join(cells)}]" for cells in zip(*marks, strict=True)],
+    }
+    return Base(
+        name="labels by position", language="en", shape="multi-label", columns=columns, text=("text",),
+        label=("labels",),
+        row=lambda cells, _: Text(
+            cells["text"], None, tuple(f"label {n}" for n, mark in enumerate(json.loads(cells["labels"]), 1) if mark)
+        ),
+    )  # fmt: skip
+
+
+def _halves() -> Base:
+    """Titles of which some are empty."""
+    titles = [f"{' '.join(text.split()[:4])}, number {n}" for n, text in enumerate(opinions("en", COUNT, 2681))]
+    titles = ["" if n % 30 == 0 else title for n, title in enumerate(titles)]
+    columns = {"title": titles, "body": opinions("en", COUNT, 2681), "topic": one_of(["bill", "order"], COUNT, 2682)}
+    return Base(
+        name="titles and bodies", language="en", shape="classification", columns=columns, text=("title", "body"),
+        label=("topic",), row=lambda cells, _: Text(cells["title"], cells["body"], cells["topic"]),
+    )  # fmt: skip
+
+
+def _entities() -> Base:
+    some = [one for one in told("en", 3 * COUNT, 2691) if one.spans][:COUNT]
+    columns = {"text": [one.text for one in some], "entities": [json.dumps(one.spans) for one in some]}
+    return Base(
+        name="entities", language="en", shape="tagging", columns=columns, text=("text",), label=("entities",),
+        row=lambda cells, _: Marked(cells["text"], tuple((a, b, kind) for a, b, kind in json.loads(cells["entities"]))),
     )  # fmt: skip
 
 
@@ -171,6 +218,11 @@ BASES: Sequence[Base] = (
     _labelled("German tickets", "de", "topic", ["Rechnung", "Störung", "Kündigung"], 2707),
     _labelled("Russian moods", "ru", "sentiment", ["хорошо", "плохо"], 2708),
     _labelled("class numbers", "en", "sentiment", ["0", "1", "2"], 2709),
+    _labelled("codes", "de", "topic", ["008.45", "250.00", "401.9", "585.6"], 2710),
+    _times(),
+    _halves(),
+    _positions(),
+    _entities(),
     _pair(),
     _number("numbers", "de"),
     _number("whole numbers", "en", whole=True),

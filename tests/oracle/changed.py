@@ -1,4 +1,5 @@
-"""Tables that mean the same after a change: order, names, header, further columns, delimiters, quotes, encodings, ends.
+"""Tables that mean the same after a change: order, names, header, further columns, delimiters, quotes, encodings, ends,
+formats with types, numbers as texts.
 
 Each variant of a base table must be read as its rows, or a question must lead to them: one of its choices, or a setting
 that the message names.
@@ -7,16 +8,18 @@ that the message names.
 import csv
 import json
 import random
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from finetune.errors import UserError
 from finetune.task_types.candidates import Ambiguous, single_settings
 
 from .bases import BASES, EXTRAS, NAMES_OF, Base
-from .files import Columns, Dialect, put, put_lines, put_table
+from .files import Columns, Dialect, put, put_lines, put_parquet, put_sheet, put_table
 from .layout import Outcome, Written, difference, read, same
 
 MOST_QUESTIONS = 3  # until the rows are read
@@ -28,13 +31,16 @@ ENCODINGS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Variant:
-    """A base table after changes: `names` are those in the file, `added` the columns that mean nothing."""
+    """A base table after changes: `names` are those in the file; `typed`: numbers and lists are written as such where
+    the format has them.
+    """
 
     base: Base
     columns: Columns
     names: Mapping[str, str]
     dialect: Dialect = field(default_factory=Dialect)
     suffix: str = ".csv"
+    typed: bool = False
     done: tuple[str, ...] = ()
 
     @property
@@ -100,13 +106,30 @@ def _answers(made: Variant) -> dict[str, str]:
 def _written(made: Variant, folder: Path) -> Written:
     table = {made.names[name]: cells for name, cells in made.columns.items()}
     path = folder / f"data{made.suffix}"
-    if made.suffix in (".jsonl", ".json"):
-        rows = [dict(zip(table, cells, strict=True)) for cells in zip(*table.values(), strict=True)]
-        put_lines(path, rows) if made.suffix == ".jsonl" else put(path, json.dumps(rows, ensure_ascii=False))
+    if made.suffix in TYPED:
+        cells_of = {name: [_typed(cell, made) for cell in cells] for name, cells in table.items()}
+        rows = [dict(zip(table, cells, strict=True)) for cells in zip(*cells_of.values(), strict=True)]
+        TYPED[made.suffix](path, rows)
     else:
         put_table(path, table, made.dialect)
     cells = [dict(zip(made.columns, row, strict=True)) for row in zip(*made.columns.values(), strict=True)]
     return Written(path=path, rows=[made.base.row(row, made.spelled) for row in cells])
+
+
+def _typed(cell: str, made: Variant) -> Any:
+    """A cell as a number or a list, where it is written as one and the format holds it: Parquet has no mixed lists."""
+    if made.typed and re.fullmatch(r"-?(0|[1-9]\d*)(\.\d*[1-9])?", cell):
+        return json.loads(cell)
+    lists = made.suffix in (".json", ".jsonl") or (made.suffix == ".parquet" and '"' not in cell)
+    return json.loads(cell) if made.typed and cell.startswith("[") and lists else cell
+
+
+TYPED: Mapping[str, Callable[[Path, list[dict[str, Any]]], Path]] = {
+    ".jsonl": put_lines,
+    ".json": lambda path, rows: put(path, json.dumps(rows, ensure_ascii=False)),
+    ".parquet": put_parquet,
+    ".xlsx": put_sheet,
+}
 
 
 def _rows(made: Variant, draw: random.Random) -> Variant:
@@ -147,7 +170,7 @@ def _other_case(made: Variant, draw: random.Random) -> Variant:
 
 
 def _no_header(made: Variant, _: random.Random) -> Variant:
-    plain = made.suffix in (".jsonl", ".json") or len(made.base.label) > 1
+    plain = made.suffix in TYPED or len(made.base.label) > 1
     return made if plain else replace(made, dialect=replace(made.dialect, header=False))
 
 
@@ -164,9 +187,7 @@ def _more_columns(made: Variant, draw: random.Random) -> Variant:
 
 def _delimiter(made: Variant, draw: random.Random) -> Variant:
     sign, suffix = draw.choice([("\t", ".tsv"), (";", ".csv"), ("|", ".txt"), ("\t", ".txt"), (",", ".txt")])
-    return (
-        made if made.suffix == ".jsonl" else replace(made, dialect=replace(made.dialect, delimiter=sign), suffix=suffix)
-    )
+    return made if made.suffix in TYPED else replace(made, dialect=replace(made.dialect, delimiter=sign), suffix=suffix)
 
 
 def _quotes(made: Variant, draw: random.Random) -> Variant:
@@ -191,8 +212,10 @@ def _ends(made: Variant, draw: random.Random) -> Variant:
     return replace(made, dialect=replace(made.dialect, ends=draw.choice(["\r\n", "\r"])))
 
 
-def _json(made: Variant, draw: random.Random) -> Variant:
-    return replace(made, suffix=draw.choice([".jsonl", ".json"]), dialect=replace(made.dialect, header=True))
+def _format(made: Variant, draw: random.Random) -> Variant:
+    """A format with types, in which numbers are numbers, or texts."""
+    typed = draw.random() < 0.5
+    return replace(made, suffix=draw.choice([*TYPED]), typed=typed, dialect=replace(made.dialect, header=True))
 
 
 CHANGES: Mapping[str, Change] = {
@@ -207,7 +230,7 @@ CHANGES: Mapping[str, Change] = {
     "quotes": _quotes,
     "encoding": _encoding,
     "line ends": _ends,
-    "JSON": _json,
+    "format": _format,
 }
 
 

@@ -51,6 +51,29 @@ def _written(rows: Iterable[Sequence[str]], dialect: Dialect) -> str:
     return file.getvalue()
 
 
+def put_parquet(path: Path, rows: Sequence[Mapping[str, Any]]) -> Path:
+    """A Parquet file; a column with numbers and texts is one of texts."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    mixed = {name for name, cells in columns.items() if len({isinstance(cell, str) for cell in cells}) > 1}
+    plain = {name: [str(cell) for cell in cells] if name in mixed else cells for name, cells in columns.items()}
+    pq.write_table(pa.table(plain), path)
+    return path
+
+
+def put_sheet(path: Path, rows: Sequence[Mapping[str, Any]]) -> Path:
+    """An Excel file of one sheet, whose empty cells are empty."""
+    from openpyxl import Workbook
+
+    book = Workbook()
+    for row in [dict(zip(rows[0], rows[0], strict=True)), *rows]:
+        book.active.append([None if cell == "" else cell for cell in row.values()])
+    book.save(path)
+    return path
+
+
 def put_lines(path: Path, values: Iterable[Any]) -> Path:
     """JSON Lines."""
     return put(path, "".join(json.dumps(value, ensure_ascii=False) + "\n" for value in values))

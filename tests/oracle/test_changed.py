@@ -10,7 +10,7 @@ from oracle.bases import BASES
 from oracle.changed import CHANGES, judged, variant, variants
 from oracle.layout import Text
 
-FAST, ALL = 2, 25  # variants of each base
+FAST, ALL = 2, 20  # variants of each base
 
 
 def wrong(folder: Path, each: int) -> list[str]:

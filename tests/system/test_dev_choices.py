@@ -37,7 +37,8 @@ def test_screen_record_report_and_evaluate_say_it(
     assert fitted in (tmp_path / "report.html").read_text()
     (tmp_path / "test.csv").write_text(topics.read_text())
     tested = here("run", *settings, "test=test.csv")
-    assert "those of test" in tested.stdout
+    assert "those of test" not in tested.stdout  # which are the training rows
+    assert "of the 80 rows of test have texts that are also in train" in tested.stdout
     header, *lines = topics.read_text().splitlines()
     (tmp_path / "new.csv").write_text("\n".join([header, *reversed(lines)]) + "\n")  # not the very file of training
     again = here("run", *settings, "dev=new.csv", "--quiet")

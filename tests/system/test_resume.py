@@ -94,7 +94,7 @@ def test_a_forced_run_keeps_the_old_one_until_it_is_finished(
     assert (code, "already done" in err) == (0, False), err
     assert record.read_bytes() != before[record]
     assert {file.name for file in record.parent.iterdir()} == {
-        *(".lock", "events.jsonl", "model", "predictions-dev.parquet", "recipe.toml", "record.json")
+        *(".lock", "events.jsonl", "model", "predictions-dev.parquet", "recipe.toml", "record.json", "trained-on.npy")
     }
 
 

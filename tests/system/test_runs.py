@@ -26,7 +26,7 @@ def test_run_show_evaluate_and_run_again(here: Finetune, rte: Path, tiny_bert: P
     assert "published" not in done.stdout  # there is nothing published of this model
     folder = only_run(tmp_path)
     assert {file.name for file in folder.iterdir()} - {".lock"} == {
-        *("record.json", "recipe.toml", "events.jsonl", "predictions-dev.parquet", "model")
+        *("record.json", "recipe.toml", "events.jsonl", "predictions-dev.parquet", "model", "trained-on.npy")
     }
 
     record = json.loads((folder / "record.json").read_text())
@@ -63,11 +63,12 @@ def test_run_show_evaluate_and_run_again(here: Finetune, rte: Path, tiny_bert: P
     assert here("show", "rte", "--json").stdout == here("show", str(folder), "--json").stdout
 
     scores = here("evaluate", folder.name, "rte", "--json", data=rte)
-    assert json.loads(scores.stdout) == record["scores"]
+    shared = {"dev": {folder.name: 24}}  # the same texts in train and dev
+    assert json.loads(scores.stdout) == {**record["scores"], "shared": shared}
     unnamed = {"id2label": {"0": "LABEL_0", "1": "LABEL_1"}, "label2id": {"LABEL_0": 0, "LABEL_1": 1}}
     change_config(folder / "model", **unnamed)
     noted = here("evaluate", folder.name, "rte", "--json", data=rte)
-    assert json.loads(noted.stdout) == record["scores"]
+    assert json.loads(noted.stdout) == {**record["scores"], "shared": shared}
     assert "entailment, not_entailment" in noted.stderr
     listed = here("ls")
     assert folder.name in listed.stdout

@@ -11,7 +11,7 @@ import typer
 from finetune.checks.finding import FileFinding
 from finetune.cli.arguments import RESULTS, Data, Device, Escape, Json, Out, Quiet, Replace, complete
 from finetune.cli.asking import asking
-from finetune.cli.console import facts_table, standard_output
+from finetune.cli.console import STYLES, facts_table, standard_output
 from finetune.cli.libraries import load_libraries, loading
 from finetune.cli.next_commands import GivenOptions
 from finetune.cli.options import note_line, with_options
@@ -36,7 +36,6 @@ from finetune.training.targets import expand_targets, split_arguments
 if TYPE_CHECKING:
     from finetune.commands.check.recipe import Preview
 
-STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan"}
 ROWS_SHOWN = 5
 
 

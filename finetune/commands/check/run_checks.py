@@ -7,25 +7,30 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from finetune.api.quiet import plainly
-from finetune.checks.all_checks import CHECKS, findings, worst_first
+from finetune.checks.all_checks import CHECKS, findings, parts_of, worst_first
 from finetune.checks.finding import FileFinding
-from finetune.checks.split_data import SplitFile, part_of
+from finetune.checks.split_data import SplitFile
 from finetune.commands.check.corpus import CorpusFacts
 from finetune.commands.check.fix import require_place_for_copy, write_fixed
 from finetune.commands.check.tokenization import tokens
-from finetune.data.files import split_files
-from finetune.data.issues import SEVERITIES
+from finetune.data.issues import SEVERITIES, Issue
 from finetune.data.messages import so_many
+from finetune.data.source import source_of
 from finetune.errors import UserError
-from finetune.runs.recipe import Recipe, parse
 from finetune.task_types.columns import Layout
-from finetune.task_types.label_relations import with_relations
-from finetune.task_types.mistaken_labels import with_mistakes
-from finetune.task_types.own_data import OPTIONS, every_option, guessed, own_table, setting_texts, usable_labels
-from finetune.task_types.starting_recipe import MODEL, fitting_length
+from finetune.task_types.own_data import own_data
+from finetune.task_types.prepare import load_splits
+from finetune.training.targets import expand_targets
 
 if TYPE_CHECKING:
     import pandas as pd
+
+REFUSED = Issue(
+    code="refused",
+    severity="error",
+    meaning="what `run` stops at, such as too few rows to hold some out as dev",
+    remedy="Correct it",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,26 +115,16 @@ class Findings:
 
 def check_data(path: str, settings: Mapping[str, Any]) -> Findings:
     """Runs every check on a file or folder; `settings` are those of a run. Raises UserError for an unreadable file."""
-    recipe = _recipe(path, settings)
-    given = setting_texts({key: v for key, v in recipe.options.items() if key in OPTIONS})
-    files = split_files(Path(path), dev=given.pop("dev", ""), test=given.pop("test", ""))
-    by_column = given.pop("split", "")
-    encoding, sheet = (given.pop(name, "") for name in ("encoding", "sheet"))
-    keep, drop, order, levels = (given.pop(name, "") for name in ("keep", "drop", "order", "levels"))
-    tables = {split: own_table(file, encoding, sheet) for split, file in files.items()}
-    layout = with_mistakes(guessed(tables["train"], given), list(tables.values()), keep, drop)
-    every = replace(layout, labels=usable_labels(layout, tables.values()))  # of dev and test too
-    layout = replace(with_relations(every, order, levels), labels=layout.labels)
-    parts = tuple(part_of(split, layout, table, by_column=by_column) for split, table in tables.items())
-    fitting = fitting_length(layout, tables["train"].columns, recipe.model)
-    length = recipe.max_length if "max_length" in settings else fitting
-    of_tokens = tokens([part for part in parts if part.has(layout.text)], recipe, length)
-    return Findings(layout=layout, parts=parts, findings=tuple(worst_first([*findings(parts, CHECKS), *of_tokens])))
-
-
-def _recipe(path: str, settings: Mapping[str, Any]) -> Recipe:
-    """A recipe with these settings, validated."""
-    own = path if Path(path).is_absolute() else f"./{path}"  # no task has such a name
-    named = {(f"options.{key}" if key in OPTIONS else key): value for key, value in settings.items()}
-    start = parse({"task": own, "model": MODEL}, origin=path)
-    return start.with_settings(named, origin="settings", options=lambda _: every_option())
+    (planned, *_) = expand_targets([path], dict(settings))
+    read, recipe = own_data(planned.task), planned.recipe
+    assert read is not None  # `findings_of` has taken out unlabelled text
+    parts = parts_of(read)
+    found = findings(parts, CHECKS)
+    if all(one.severity != "error" for one in found):
+        try:
+            load_splits(planned.task, source_of(None), limit=recipe.limit)
+        except UserError as error:
+            found.append(parts[0].found(REFUSED, what=error.what, remedy=error.way_out))
+    of_tokens = tokens([part for part in parts if part.has(read.layout.text)], recipe, recipe.max_length)
+    layout = replace(read.layout, file={})
+    return Findings(layout=layout, parts=parts, findings=tuple(worst_first([*found, *of_tokens])))

@@ -90,7 +90,8 @@ def evaluate_command(
     name_of = (lambda _: Path(task).name) if Path(task).is_file() else str  # a file has no splits
     named = {name_of(split): score for split, score in found.scores.items()}
     if as_json:
-        echo(json.dumps(found.scores | ({"answered": found.answered} if found.answered else {})))
+        more = {"answered": found.answered, "shared": found.shared}
+        echo(json.dumps(found.scores | {name: facts for name, facts in more.items() if facts}))
     else:
         say(in_words(named, found.task.metric) or "no labels, so no scores")
         for split, one in found.answered.items():

@@ -6,10 +6,11 @@ from typing import Any
 
 from finetune.api.evaluation import Evaluation
 from finetune.data.files import is_data, split_files
+from finetune.data.messages import so_many
 from finetune.data.outputs import output_file, require_replaceable_output
 from finetune.data.paths import is_folder
 from finetune.data.reading import first_rows
-from finetune.data.rows import Rows
+from finetune.data.rows import Row, Rows
 from finetune.data.source import Source
 from finetune.data.table import Table
 from finetune.errors import UserError, nearest
@@ -19,6 +20,7 @@ from finetune.inference.predictor import load_predictor, saved
 from finetune.inference.thresholds import with_unsure
 from finetune.runs.dev_choices import chosen_for_model
 from finetune.runs.events import Event, Note, Watcher
+from finetune.runs.folder import RunFolder
 from finetune.runs.lookup import named_run
 from finetune.runs.predictions import write_predictions
 from finetune.runs.record import RunRecord
@@ -29,6 +31,7 @@ from finetune.task_types.own_data import task_on
 from finetune.task_types.prediction_lines import prediction_lines
 from finetune.task_types.prepare import load_splits
 from finetune.task_types.pretraining.own import scored_on
+from finetune.task_types.shared_rows import FILE, Keys, keys_of, known_keys, shared
 from finetune.task_types.task import Task
 from finetune.task_types.trained_form import form_for
 
@@ -77,8 +80,13 @@ def evaluate_model(
             noting(Note(note))
     task = predictor.task
     splits = load_splits(task, source, names=[split] if split else task.dev_splits)
-    of_data = [note for loaded in splits.values() for note in loaded.notes]
-    for note in (*of_data, *_reuse(model, task_name, splits, source, out)):
+    run = named_run(model, out)
+    known = {} if run is None else known_keys(run)
+    counts = {split: _known(task, loaded.rows, known) for split, loaded in splits.items()}
+    for loaded in splits.values():
+        for note in loaded.notes:
+            noting(Note(note))
+    for note in () if run is None else _reuse(run, splits, counts, source):
         noting(Note(note))
     rows = {name: loaded.rows for name, loaded in splits.items()}
     labelled = [name for name in rows if all(answer.value is not None for answer in task.scoring.labels(rows[name]))]
@@ -104,7 +112,8 @@ def evaluate_model(
         for note in task.scoring.notes(*pair):
             noting(Note(f"{name}: {note}"))
     scores = {name: task.scoring.score(*given) for name, given in scored.items() if given[1]}
-    return Evaluation(task=task, scores=scores, notes=tuple(notes), answered=counted)
+    there = {split: found for split, found in counts.items() if found}
+    return Evaluation(task=task, scores=scores, notes=tuple(notes), answered=counted, shared=there)
 
 
 def _official(predictions: Path, files: Mapping[str, Any]) -> dict[Path, Any]:
@@ -112,16 +121,25 @@ def _official(predictions: Path, files: Mapping[str, Any]) -> dict[Path, Any]:
     return {predictions.with_name(f"{predictions.stem}-{name}"): content for name, content in files.items()}
 
 
-def _reuse(model: str, task_name: str, splits: Mapping[str, Rows], source: Source, out: Path) -> Iterator[str]:
-    """Notes on rows that the run of this model was trained on, or that chose something of it."""
-    record = _record(model, out)
-    if record is None:
-        return
-    if is_data(task_name) and any(_is_split(record, "train", loaded, source) for loaded in splits.values()):
-        yield f"{task_name} is the training file: these are training-set scores"
-        return
+def _known(task: Task, rows: Sequence[Row], known: Mapping[str, Keys]) -> dict[str, int]:
+    """By the id of a run how many rows have texts that it was trained on; of those that have some."""
+    keys = keys_of(task, rows) if known else None
+    return {run: count for run, others in known.items() if keys is not None and (count := shared(keys, others))}
+
+
+def _reuse(
+    run: RunFolder, splits: Mapping[str, Rows], counts: Mapping[str, Mapping[str, int]], source: Source
+) -> Iterator[str]:
+    """Notes on rows that this run, or one that it learned from, was trained on, or that chose something of it."""
+    record = load_record(run.record_file)
+    if not (record.is_pretraining or (run.path / FILE).is_file()):
+        yield f"run {record.id} did not keep which rows it was trained on, so that these are not compared with them"
     chosen = chosen_for_model(record)
     for name, loaded in splits.items():
+        for other, count in counts[name].items():
+            few = f"{count:,} of the {so_many(len(loaded.rows))} of {name} have texts that run {other} was trained on"
+            whose = "" if other == record.id else ", from which this one learned"
+            yield f"{few}{whose}: to that part these are scores of training rows, which are too high"
         if chosen and _is_split(record, record.first_split, loaded, source):
             yield f"{name} was used to choose {chosen} of this model, so its scores are optimistic"
 
@@ -132,11 +150,6 @@ def _is_split(record: RunRecord, split: str, loaded: Rows, source: Source) -> bo
     if loaded.content or origin is None:
         return loaded.content == record.data_files.get(split)
     return Path(loaded.origin).resolve() in (Path(origin).resolve(), Path(source.folder or "", origin).resolve())
-
-
-def _record(model: str, out: Path) -> RunRecord | None:
-    folder = named_run(model, out)
-    return None if folder is None else load_record(folder.record_file)
 
 
 def require_options(data: str, options: Mapping[str, str]) -> None:

@@ -74,7 +74,7 @@ def write_next_rows(
                     label = cell["prediction"]
                     label = raw.get(label, label) if isinstance(label, str) else label
                     own = {suggested: label, "certainty": certainty and round(certainty, 4)}
-                    first = dict.fromkeys((*layout.text, *labels, *own))
+                    first = dict.fromkeys((*layout.text_columns, *labels, *own))
                     yield certainty or 0.0, key, first | line.values | dict.fromkeys(labels, "") | own
             counts["rows"] += len(window)
             rate = counts["rows"] / (time.perf_counter() - started)
@@ -99,7 +99,7 @@ def write_next_rows(
         "known": counts["known"],
         "failed": len(failures),
         "chosen": len(chosen),
-        "settings": {"shape": kind.name, "text": ",".join(layout.text), "label": ",".join(labels)},
+        "settings": {"shape": kind.name, "text": layout.text_setting, "label": ",".join(labels)},
         "notes": [*reading_notes(pool, form), *notes],
         "frame": pd.DataFrame(chosen, columns=written),
     }

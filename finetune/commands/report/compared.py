@@ -10,7 +10,7 @@ from finetune.analysis.data_sizes import LearningCurve, learning_curves
 from finetune.analysis.leaderboard import board_form, leaderboards
 from finetune.analysis.pages.svg import Axis, chart, line
 from finetune.commands.report.content import NAME, Block, RunFiles, score_text
-from finetune.commands.report.split import parts_of
+from finetune.commands.report.split import part_cells
 from finetune.data.messages import so_many
 from finetune.errors import UserError
 from finetune.metrics.scores import plain_metrics
@@ -110,7 +110,7 @@ def _comparison_blocks(page: PageRuns, comparison: Comparison) -> Iterator[Block
         facts = [f"A: {cut(view.says(changed.a))}", f"B: {cut(view.says(changed.b))}"]
         if view.bounded and 0 < confidence <= 1:
             facts[changed.better == "a"] += f" ({100 * confidence:.1f} %)"
-        texts = parts_of(replace(view, lines=[line]).parts(line))
+        texts = part_cells(replace(view, lines=[line]).parts(line))
         label, right = cut(view.says(changed.gold)), f"only {changed.better.upper()} is right"
         return [0, cut(str(line["id"]), NAME), label, "", -1, None, 0, [right, *facts], texts]
 

@@ -53,7 +53,7 @@ def rows_block(split: SplitView) -> Iterator[Block]:
         facts += ["possible label error"] * bool(suspected[at])
         return [
             at, cut(str(line["id"]), NAME), *map(cut, view.verdict(line)), int(not wrong[at]) if view.bounded else -1,
-            round(sure, 4) if np.isfinite(sure) else None, int(lengths[at]), facts, parts_of(view.parts(line)),
+            round(sure, 4) if np.isfinite(sure) else None, int(lengths[at]), facts, part_cells(view.parts(line)),
             pairs[at], [values[at] for values in slices], int(suspected[at]), int(doubt[at]),
         ]  # fmt: skip
 
@@ -96,7 +96,7 @@ def rows_block(split: SplitView) -> Iterator[Block]:
     )
 
 
-def parts_of(parts: Sequence[TextPart]) -> list[list[Any]]:
+def part_cells(parts: Sequence[TextPart]) -> list[list[Any]]:
     """The texts of a row as the page has them: a name, then pieces, those that are marked with mark and label."""
     return [
         [part.name, *([one.text, one.mark, one.label] if one.mark else one.text for one in part.segments)]

@@ -1,7 +1,7 @@
 """`finetune run`: trains models from recipes or data, and prints their scores."""
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -41,6 +41,10 @@ def run_command(
         list[str],
         typer.Argument(help="Data files, recipes (names, patterns, files); key=value.", autocompletion=complete),
     ],
+    rows: Annotated[
+        Literal["apart", "together"],
+        typer.Option(help="Several data files: a run on each, or one on the rows of all, as old.csv,new.csv means."),
+    ] = "apart",
     seeds: Annotated[int, typer.Option(min=1, help="Run N seeds, starting at the recipe's.")] = 1,
     seed: Annotated[int | None, typer.Option(help="Same as seed=N.")] = None,
     limit: Annotated[int | None, typer.Option(help="Use at most N rows of each split.")] = None,
@@ -76,6 +80,7 @@ def run_command(
     )  # fmt: skip
     require_on(on)
     names, settings = split_arguments(targets)
+    names = [",".join(names)] if rows == "together" else names
     settings |= {key: value for key, value in (("seed", seed), ("limit", limit)) if value is not None}
     shares = () if sizes is None else shares_of(sizes)
     silent = quiet or as_json or not first_process()

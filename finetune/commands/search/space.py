@@ -96,6 +96,9 @@ def parse_space(table: Mapping[str, Any], base: ResolvedRun, *, origin: str) -> 
     values = {f"options.{key}" * (key in options) or key: value for key, value in _values_by_key(table)}
     if not values:
         raise UserError(f"{origin}: the space has no settings", f"{WRITE_RANGE} for each setting to search")
+    if "train.epochs" in values and base.recipe.train.updates:
+        what = f"{origin}: searches train.epochs, and {base.name} is trained in updates"
+        raise UserError(what, "Write a space of its own, such as train.learning_rate = [1e-4, 3e-4]")
     ends: dict[str, list[Any]] = {}
     for key, dimension in values.items():
         if key in FIXED:

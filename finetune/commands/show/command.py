@@ -76,7 +76,7 @@ def _print_run(found: RunFolder, predictions: int, out: Path, *, every: bool, as
         echo(record.model_dump_json())
         return
     console, kept = standard_output(), GivenOptions(out=results_of(found.path, out))
-    told = print_diagnoses(console, [record], kept)
+    told = print_diagnoses(console, [record], kept, folder=found)
     print_verdicts(console, [record])
     console.print()
     print_record(console, record, printed=set(told))
@@ -89,9 +89,11 @@ def _print_run(found: RunFolder, predictions: int, out: Path, *, every: bool, as
         marked = ", wrong ones marked x" * (view is None or view.bounded)
         console.print_line(f"first {so_many(predictions, 'prediction')} of {split}{marked}")
         console.print(_predictions_table(lines, view))
-    fine_tuning = [kept.command("run", "FILE", f"model={record.id}")] * record.is_pretraining
-    facts = [kept.command("show", record.id, "--all")] * (not every)
-    console.print_next(kept.command("report", record.id), *fine_tuning, *facts)
+    # A folder that was moved or renamed is not found by the id in it.
+    name = record.id if found.path.name == record.id else str(found.path)
+    fine_tuning = [kept.command("run", "FILE", f"model={name}")] * record.is_pretraining
+    facts = [kept.command("show", name, "--all")] * (not every)
+    console.print_next(kept.command("report", name), *fine_tuning, *facts)
 
 
 def _predictions_table(lines: Sequence[Line], view: View | None) -> FittedTable:

@@ -12,10 +12,10 @@ from typing import IO
 
 from finetune.data.file_format import FileFormat, FileRow, Format, OutputFormat
 from finetune.data.file_start import FileStart
-from finetune.data.formats.dialect import Dialect, csv_reader, joined
-from finetune.data.formats.find_dialect import find_dialect
+from finetune.data.formats.dialect import Dialect, csv_reader, find_dialect, joined
 from finetune.data.issues import CELLS, QUOTE, UNREADABLE, Finding
 from finetune.data.open_files import utf_8
+from finetune.data.paths import paths_in
 from finetune.data.records import AROUND, Record, column_names, encoding_fault
 from finetune.data.written_cells import flat_cell, safe
 from finetune.errors import UserError
@@ -50,10 +50,10 @@ def read(path: Path, form: FileFormat) -> Iterator[Record]:
         yield Record(row=row, line=line, values={} if fault else dict(zip(names, cells, strict=True)), fault=fault)
 
 
-def _lines(path: Path, form: FileFormat, *, width: int, newline: str = "") -> Iterator[RecordCells]:
+def _lines(path: Path, form: FileFormat, *, width: int) -> Iterator[RecordCells]:
     """(line, cells, fault) of every line, or several lines in quotes, from the header on."""
     dialect: Dialect = form.layout
-    with form.open_text(path, newline=newline) as file:
+    with form.open_text(path) as file:
         above = sum(1 for _ in islice(file, dialect.skip))
         for line, cells, fault in _numbered_cells(file, dialect, width=width):
             yield line + above, cells, fault
@@ -75,11 +75,11 @@ def read_strictly(
     to it.
     """
     dialect = replace(dialect, header=not names)
-    form = FileFormat(format=FORMAT, encoding="utf-8-sig", layout=dialect)
+    form = FileFormat(format=FORMAT, encoding="utf-8-sig", newline="" if dialect.quoted else "\n", layout=dialect)
     found = list(names) or header(path, form)
     if missing := [column for column in columns if column not in found]:
         raise UserError(f"{path}: has no column {', '.join(missing)}", f"Its columns are {', '.join(found)}")
-    lines = _lines(path, form, width=len(found), newline="" if dialect.quoted else "\n")
+    lines = _lines(path, form, width=len(found))
     rows = islice(dropwhile(_is_empty, lines), dialect.header, None)
     for line, cells, fault in _without_empty(rows, each_line=not dialect.quoted):
         if fault and on_fault is not None:
@@ -138,11 +138,11 @@ def header(path: Path, form: FileFormat) -> list[str]:
 
 
 def first_cells(path: Path, form: FileFormat) -> list[str]:
-    """The first row of a delimited file, unchanged; empty for other formats."""
+    """The first row of a delimited file, or of the first of several, unchanged; empty for other formats."""
     if not isinstance(form.layout, Dialect):
         return []
     dialect = form.layout
-    with form.open_text(path) as file:
+    with form.open_text(paths_in(path)[0]) as file:
         lines = islice(file, dialect.skip, None)
         rows = csv_reader(lines, dialect.delimiter, quoted=dialect.quoted, quote=dialect.quote)
         return next((cells for cells in rows if cells), [])

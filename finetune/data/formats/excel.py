@@ -17,6 +17,7 @@ from finetune.data.bounds import require_expanded
 from finetune.data.checksums import state_of
 from finetune.data.file_format import FileFormat, FileRow, Format, OutputFormat
 from finetune.data.file_start import FileStart
+from finetune.data.formats.dialect import is_group_line
 from finetune.data.messages import shown, so_many
 from finetune.data.open_files import Compression
 from finetune.data.paths import is_file
@@ -27,6 +28,7 @@ from finetune.errors import UserError, first_line
 TOP = 1_000  # lines in which the header is
 COVER = 4  # times its rows that another sheet has
 MOST_NAMED = 8  # sheets in a message
+BELOW = 50  # lines below a header that tell whether it is a line of groups
 TITLES = 5  # most title lines above the header of a sheet
 MOST_ROWS, MOST_COLUMNS = 1_048_576, 16_384  # of a sheet
 MOST_NAMELESS = 1_000  # columns without a name left of the last one
@@ -120,14 +122,18 @@ def read(path: Path, form: FileFormat) -> Iterator[Record]:
         sheet = next(one for one in book.worksheets if one.title == form.layout.name)
         claimed = sheet.max_column or 0
         sheet.reset_dimensions()  # else rows are padded to the size that the file claims
-        top = [(line, cells) for line, cells in islice(_rows(path, sheet), TOP) if _filled(cells)]
-        first = top[0] if top else (0, ())  # without titles
-        above, header = next((one for one in top if one[0] <= TITLES + 1 and _filled(one[1]) > 1), first)
-        names = _names(path, form, above, header, claimed)
-        below = ((line, cells) for line, cells in _rows(path, sheet, width=max(1, len(names))) if line > above)
-        filled = ((line, cells) for line, cells in below if any(cell is not None for cell in cells))
-        for row, (line, cells) in enumerate(filled, start=1):
-            yield Record(row=row, line=line, values=dict(zip(names, cells, strict=True)))
+        lines = _rows(path, sheet)
+        top = list(islice(lines, TOP))
+        filled = [(line, cells) for line, cells in top if _filled(cells)] or [(0, ())]  # without titles
+        place = next((n for n, one in enumerate(filled) if one[0] <= TITLES + 1 and _filled(one[1]) > 1), 0)
+        place += is_group_line([cells for _, cells in filled[place : place + BELOW]])
+        above, header = filled[place]
+        names, row = _names(path, form, above, header, claimed), 0
+        for line, cells in chain(top, lines):
+            cells = cells[: len(names)]
+            if line > above and any(cell is not None for cell in cells):
+                row += 1
+                yield Record(row=row, line=line, values=dict.fromkeys(names) | dict(zip(names, cells, strict=False)))
 
 
 def _names(path: Path, form: FileFormat, line: int, header: Sequence[Any], claimed: int) -> list[str]:
@@ -172,9 +178,9 @@ def _book(path: Path, form: FileFormat) -> Iterator[Any]:
         raise UserError(f"{path}: is not a valid Excel file ({first_line(error)})", "Save it again") from error
 
 
-def _rows(path: Path, sheet: Any, *, width: int = MOST_COLUMNS) -> Iterator[tuple[int, tuple[Any, ...]]]:
+def _rows(path: Path, sheet: Any) -> Iterator[tuple[int, tuple[Any, ...]]]:
     """(line, cells) of the sheet, empty lines too. Raises UserError for a line that no sheet has."""
-    for line, cells in enumerate(sheet.iter_rows(max_col=width, values_only=True), start=1):
+    for line, cells in enumerate(sheet.iter_rows(max_col=MOST_COLUMNS, values_only=True), start=1):
         if line > MOST_ROWS:
             raise UserError(f"{path}: has a row below {MOST_ROWS:,}, the last of a sheet", "Save it again")
         yield line, cells

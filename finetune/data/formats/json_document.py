@@ -3,20 +3,25 @@
 import json
 import re
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import tee
 from pathlib import Path
 from typing import IO, Any
 
 from finetune.data.file_format import FileFormat, FileRow, Format, OutputFormat
 from finetune.data.file_start import SAMPLE_CHARS, FileStart
-from finetune.data.formats.labelling_tools import plain_row, plain_rows
-from finetune.data.formats.squad_json import SQUAD, is_squad, questions
+from finetune.data.formats.dialect import is_header_of_texts
+from finetune.data.formats.labelling_tools import is_pair, tool_rows
+from finetune.data.formats.spans import is_place
 from finetune.data.issues import JSON, REJECTED, Finding
 from finetune.data.open_files import utf_8
 from finetune.data.records import Record, column_names, whole
+from finetune.data.values import as_text
 from finetune.data.written_cells import as_json
 from finetune.errors import UserError, first_line
 
+SQUAD = "in SQuAD's layout"
+QUESTION = ("id", "question", "answers", "context", "title")  # columns of a question
 LONGEST_NAME = 40  # characters of a column's name
 BEGINS = re.compile(r"""[\[{]\s*(["\[{\]}]|-?\d|true|false|null|$)""")
 SPLIT = re.compile(r"(oos_)?(train(ing)?|dev(elopment)?|val(id(ation)?)?|test|eval(uation)?)", re.IGNORECASE)
@@ -48,10 +53,8 @@ def sniff_lines(start: FileStart) -> bool:
 
 
 def _is_object(line: str) -> bool:
-    try:
-        return line.lstrip().startswith("{") and isinstance(json.loads(line), dict)
-    except (ValueError, RecursionError):
-        return False
+    value = _parsed(line) if line.lstrip()[:1] in ("{", "[") else None
+    return isinstance(value, dict) or is_pair(value)
 
 
 def load_json(path: Path, form: FileFormat) -> Any:
@@ -68,36 +71,72 @@ def load_json(path: Path, form: FileFormat) -> Any:
 def read(path: Path, form: FileFormat) -> Iterator[Record]:
     """Yields a record for each row of the content, in any known layout."""
     rows = rows_in(load_json(path, form), path)
-    if not is_squad(rows):
-        yield from (of_object(value, row=row, line=row) for row, value in enumerate(rows, start=1))
-        return
-    for row, question in enumerate(questions(rows), start=1):
-        if question.fault:
-            yield Record(row=row, line=row, fault=Finding(JSON, question.fault))
-        else:
-            yield of_object(question.cells, row=row, line=row)
+    if _is_squad(rows):
+        asked = [question for *_, question in questions(rows)]
+        if not asked:
+            raise UserError(f"{path}: is {SQUAD} and has no questions: all its lists 'qas' are empty", "Add some")
+        rows = [_asked(question) if isinstance(question, dict) else Finding(JSON, question) for question in asked]
+    yield from json_records(enumerate(rows, start=1))
 
 
 def read_json_lines(path: Path, form: FileFormat) -> Iterator[Record]:
     """Yields a record for each line that is not blank."""
-    for row, line, text in form.filled_lines(path):
-        try:
-            value = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            yield Record(row=row, line=line, fault=Finding(JSON, f"is not JSON ({first_line(error)})"))
+    yield from json_records((line, _parsed(text)) for _, line, text in form.filled_lines(path))
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        return Finding(JSON, f"is not JSON ({first_line(error)})")
+
+
+def json_records(values: Iterable[tuple[int, Any]]) -> Iterator[Record]:
+    """The records of (line, value), where a value is an object, what a labelling tool writes for one, or a fault."""
+    lines, inner = tee(values)
+    rows = tool_rows(value for _, value in inner)
+    for row, ((line, _), (value, why)) in enumerate(zip(lines, rows, strict=True), start=1):
+        fault = value if isinstance(value, Finding) else Finding(REJECTED, why) if why else None
+        if not isinstance(value, dict) or fault:
+            yield Record(row=row, line=line, fault=fault or Finding(JSON, NO_OBJECT))
             continue
-        yield of_object(value, row=row, line=line)
+        names = column_names(list(value))
+        yield whole(Record(row=row, line=line, values=dict(zip(names, value.values(), strict=True))))
 
 
-def of_object(value: Any, *, row: int, line: int) -> Record:
-    """The cells of a JSON object, or of a labelling tool's export; a fault for any other value."""
-    if not isinstance(value, dict):
-        return Record(row=row, line=line, fault=Finding(JSON, NO_OBJECT))
-    value, fault = plain_row(value)
-    if fault:
-        return Record(row=row, line=line, fault=Finding(REJECTED, fault))
-    names = column_names(list(value))
-    return whole(Record(row=row, line=line, values=dict(zip(names, value.values(), strict=True))))
+def _asked(question: dict[str, Any]) -> dict[str, Any]:
+    """The columns of a question, which may have a `guid` for its id, and no list of answers where it is impossible."""
+    known: dict[str, Any] = {"id": question.get("guid"), "answers": [] if question.get("is_impossible") else None}
+    return {name: known.get(name) if question.get(name) is None else question[name] for name in QUESTION}
+
+
+def _is_squad(content: Any) -> bool:
+    """Whether JSON rows are articles."""
+    return bool(content) and all(isinstance(article, dict) and "paragraphs" in article for article in content)
+
+
+def questions(articles: Sequence[Any]) -> Iterator[tuple[str, str, dict[str, Any] | str]]:
+    """(its path, that of its paragraph, the question with `context` and `title`) for each question of SQuAD's layout.
+
+    A path is `data[0].paragraphs[2].qas[1]`. Where questions were expected, in place of one is what is missing.
+    """
+    fault = "is not in SQuAD's JSON layout: {} {}".format
+    for i, article in enumerate(articles):
+        where = f"data[{i}]"
+        paragraphs = article.get("paragraphs") if isinstance(article, dict) else None
+        if not isinstance(paragraphs, list):
+            yield where, "", fault(where, "has no list 'paragraphs'")
+        for j, paragraph in enumerate(paragraphs if isinstance(paragraphs, list) else ()):
+            place = f"{where}.paragraphs[{j}]"
+            asked = paragraph.get("qas") if isinstance(paragraph, dict) else None
+            if not isinstance(asked, list):
+                yield place, place, fault(place, "has no list 'qas'")
+            for k, question in enumerate(asked if isinstance(asked, list) else ()):
+                inner = f"{place}.qas[{k}]"
+                if not isinstance(question, dict):
+                    yield inner, place, fault(inner, "is not a JSON object")
+                    continue
+                yield inner, place, question | {"context": paragraph.get("context"), "title": article.get("title", "")}
 
 
 def rows_in(content: Any, path: Path, *, kind: str = "JSON") -> list[Any]:
@@ -107,7 +146,7 @@ def rows_in(content: Any, path: Path, *, kind: str = "JSON") -> list[Any]:
         content = [dict(zip(content, cells, strict=True)) for cells in zip(*content.values(), strict=True)]
     if not isinstance(content, list):
         raise _no_rows(path, content, kind)
-    return content if is_squad(content) else _named_cells(plain_rows(content))
+    return content if _is_squad(content) or all(map(is_pair, content)) else _named_cells(content)
 
 
 def _named_cells(content: list[Any]) -> list[Any]:
@@ -117,7 +156,8 @@ def _named_cells(content: list[Any]) -> list[Any]:
         return content
     first, rest = lists[0], lists[1:]
     named = all(isinstance(cell, str) and cell.strip() for cell in first)
-    named = named and not any(cell in [row[place] for row in rest] for place, cell in enumerate(first))
+    values = any(cell in [row[place] for row in rest] for place, cell in enumerate(first))
+    named = named and (not values or is_header_of_texts(first, [[*map(as_text, row)] for row in rest]))
     named = named and max(map(len, first)) < LONGEST_NAME
     names = first if named else [f"column {number}" for number in range(1, len(first) + 1)]
     return [dict(zip(names, row, strict=True)) for row in (rest if named else lists)]
@@ -127,15 +167,60 @@ def _rows_within(content: Any) -> Any:
     """The list of rows in an object that holds one (`{"version": 1, "data": [...]}`); else the content itself."""
     if not isinstance(content, dict):
         return content
+    if list(content) == ["rasa_nlu_data"] and isinstance(content["rasa_nlu_data"], dict):
+        return content["rasa_nlu_data"].get("common_examples")
+    if isinstance(content.get("features"), list) and isinstance(content.get("rows"), list):
+        return _rows_of_server(content["features"], content["rows"])
     lists = [value for value in content.values() if isinstance(value, list) and value and isinstance(value[0], dict)]
     if isinstance(content.get("data"), list):
-        return content["data"]
+        names, rows = content.get("columns"), content["data"]
+        named = isinstance(names, list) and all(isinstance(row, list) and len(row) == len(names) for row in rows)
+        return [dict(zip(map(str, names or ()), row, strict=True)) for row in rows] if named else rows
+    if len(content) > 1 and all(isinstance(value, dict) for value in content.values()):
+        return _rows_by_key(content)
+    if isinstance(content.get("annotations"), list) and any(map(is_pair, content["annotations"])):
+        return content["annotations"]
     return lists[0] if len(lists) == 1 and sum(isinstance(value, list) for value in content.values()) == 1 else content
+
+
+def _rows_of_server(features: list[Any], rows: list[Any]) -> list[Any]:
+    """The rows of the Hub's datasets-server, with the names of classes in place of their numbers."""
+    kinds = {one["name"]: one.get("type") for one in features if isinstance(one, dict) and "name" in one}
+    inner = {name: kind.get("feature", kind) for name, kind in kinds.items() if isinstance(kind, dict)}
+    classes = {name: kind["names"] for name, kind in inner.items() if isinstance(kind, dict) and "names" in kind}
+    found = [row["row"] if isinstance(row, dict) and isinstance(row.get("row"), dict) else row for row in rows]
+    for row in (row for row in found if isinstance(row, dict)):
+        for name in classes.keys() & row.keys():
+            row[name] = _named_classes(row[name], classes[name])
+    return found
+
+
+def _named_classes(cell: Any, names: list[str]) -> Any:
+    """A class number, or a list of them, as names."""
+    if isinstance(cell, list):
+        return [_named_classes(item, names) for item in cell]
+    return names[cell] if is_place(cell) and cell < len(names) else cell
+
+
+def _rows_by_key(content: dict[str, Any]) -> Any:
+    """Rows by their index, or columns with their cells by it, as pandas writes them; other content unchanged."""
+    inner = [tuple(value) for value in content.values()]
+    counted = [str(number) for number in range(len(inner[0]))]
+    if any(map(SPLIT.fullmatch, content)) or not inner[0]:
+        return content
+    if not all(map(str.isdecimal, content)) and all(list(names) == counted for names in inner):
+        return [
+            dict(zip(content, cells, strict=True)) for cells in zip(*map(dict.values, content.values()), strict=True)
+        ]
+    shared = {*inner[0]}.intersection(*inner[1:])
+    if not shared or all(map(str.isdecimal, shared)):
+        return content
+    return [row if key.isdecimal() else {"id": key} | row for key, row in content.items()]
 
 
 def _no_rows(path: Path, content: Any, kind: str) -> UserError:
     what = f"{path}: is {kind} without a list of rows"
-    lists = [name for name, value in content.items() if isinstance(value, list)] if isinstance(content, dict) else []
+    lists = [name for name, rows in content.items() if _holds(rows, dict | list)] if isinstance(content, dict) else []
     if len(lists) < 2 or kind != "JSON":
         return UserError(what, "Give a list of objects, one a row")
     folder = path.with_name(path.name.partition(".")[0])
@@ -163,8 +248,8 @@ def _holds_columns(content: Any) -> bool:
     return not any(split and _holds(cells, dict | list) for split, cells in zip(splits, content.values(), strict=True))
 
 
-def _holds(cells: list[Any], kind: Any) -> bool:
-    return bool(cells) and all(isinstance(cell, kind) for cell in cells)
+def _holds(cells: Any, kind: Any) -> bool:
+    return isinstance(cells, list) and bool(cells) and all(isinstance(cell, kind) for cell in cells)
 
 
 def _write(file: IO[bytes], rows: Iterable[FileRow], output: OutputFormat) -> int:

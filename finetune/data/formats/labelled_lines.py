@@ -8,13 +8,14 @@ from pathlib import Path
 
 from finetune.data.file_format import FileFormat, Format
 from finetune.data.file_start import FileStart
-from finetune.data.formats.find_dialect import are_rows
+from finetune.data.formats.dialect import are_rows
 from finetune.data.issues import UNREADABLE, Finding
 from finetune.data.records import Record
 
 FASTTEXT = "__label__"
 LINES = 2_000  # that are inspected
 MOST_OF_LINES = 0.98
+MARKED = 0.05  # share of the lines from which `__label__` marks labels: a line without it is a row without a label
 SHARE_OF_LINES = 0.4  # share of the lines; labels such as `good` may be words of texts too
 FEWEST_LINES = 30  # fewest lines from which a repeated first word is not chance
 ENDS = ("@", "|||", "::", "#")  # between a text and the label after it
@@ -33,8 +34,8 @@ class LabelledLines:
     def __str__(self) -> str:
         return f"the label comes {self.place}"
 
-    def cells(self, line: str) -> tuple[str | list[str], str] | None:
-        """(label or labels, text) of a line; None where it lacks one of them."""
+    def cells(self, line: str) -> tuple[str | list[str] | None, str] | None:
+        """(label or labels, text) of a line; None where it lacks one, though `__label__` may be missing."""
         if self.separator == FASTTEXT:
             return self._fasttext(line)
         if self.place == "first":
@@ -43,13 +44,13 @@ class LabelledLines:
             text, _, label = line.strip().rpartition(self.separator)
         return (label.strip(), text.strip()) if label.strip() and text.strip() else None
 
-    def _fasttext(self, line: str) -> tuple[str | list[str], str] | None:
+    def _fasttext(self, line: str) -> tuple[str | list[str] | None, str] | None:
         words = re.split(r"[ \t]", line.strip())
         labels = [word.strip().removeprefix(FASTTEXT) for word in words if word.startswith(FASTTEXT)]
         text = " ".join(word for word in words if not word.startswith(FASTTEXT)).strip().removeprefix(",").strip()
-        if not labels or not text:
+        if not text:
             return None
-        return (labels if self.several else labels[0]), text
+        return (labels if self.several else labels[0]) if labels else None, text
 
 
 def sniff(start: FileStart) -> LabelledLines | None:
@@ -70,10 +71,10 @@ def read(path: Path, form: FileFormat) -> Iterator[Record]:
 def labelled_lines_of(lines: Sequence[str]) -> LabelledLines | None:
     """Detects how lines hold labels; None where they are something else."""
     some = [line.strip() for line in lines[:LINES] if line.strip()]
-    marked = [line.count(FASTTEXT) for line in some if FASTTEXT in line]
-    if len(marked) >= MOST_OF_LINES * len(some):
-        place = "first" if some[0].startswith(FASTTEXT) else "last"
-        return LabelledLines(place=place, separator=FASTTEXT, several=max(marked) > 1)
+    marked = [line for line in some if line.startswith(FASTTEXT) or line.split()[-1].startswith(FASTTEXT)]
+    if len(marked) >= max(1, MARKED * len(some)):
+        place, most = "first" if marked[0].startswith(FASTTEXT) else "last", max(map(_count_labels, marked))
+        return LabelledLines(place=place, separator=FASTTEXT, several=most > 1)
     first = [line.split(None, 1)[0] for line in some]
     if _are_labels(first) and all(" " in line for line in some) and not _are_usual(first, some):
         return LabelledLines(place="first", separator=" ")
@@ -86,6 +87,10 @@ def labelled_lines_of(lines: Sequence[str]) -> LabelledLines | None:
             ):
                 return LabelledLines(place="last", separator=separator)
     return None
+
+
+def _count_labels(line: str) -> int:
+    return sum(word.startswith(FASTTEXT) for word in line.split())
 
 
 def _are_labels(words: Sequence[str]) -> bool:

@@ -2,7 +2,7 @@
 
 import io
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -76,7 +76,7 @@ def read(path: Path, form: FileFormat, columns: Sequence[str] | None = None) -> 
     Equal texts of a batch are one object. Raises UserError where more is read than so small a file holds.
     """
     with _opened(path, form, coded=True) as file:
-        yield from records_of(_bounded(path, _batches(file, columns)))
+        yield from records_of(bounded(path, _batches(file, columns)))
 
 
 def _batches(file: Any, columns: Sequence[str] | None) -> Iterator[Any]:
@@ -85,7 +85,8 @@ def _batches(file: Any, columns: Sequence[str] | None) -> Iterator[Any]:
         yield from file.iter_batches(batch_size=BATCH, row_groups=[group], columns=columns)
 
 
-def _bounded(path: Path, batches: Iterable[Any]) -> Iterator[Any]:
+def bounded(path: Path, batches: Iterable[Any]) -> Iterator[Any]:
+    """The batches. Raises UserError where they hold more than so small a file does."""
     size, packed = 0, path.stat().st_size
     for batch in batches:
         size += sum(map(_expanded, batch.columns))
@@ -136,16 +137,16 @@ def count_rows(path: Path, form: FileFormat) -> tuple[int, frozenset[str]]:
         return int(file.metadata.num_rows), frozenset(file.schema_arrow.names)
 
 
-def class_names(path: Path, form: FileFormat) -> dict[str, dict[str, str]]:
-    """The names of classes by number, by column, that the `datasets` library stores in a Parquet file's metadata; none
-    for any other file.
-    """
-    if form.format is not FORMAT:
-        return {}
+def parquet_metadata(path: Path, form: FileFormat) -> dict[bytes, bytes]:
+    """The metadata of the columns' schema."""
     with _opened(path, form) as file:
-        stored = (file.schema_arrow.metadata or {}).get(b"huggingface", b"{}")
+        return file.schema_arrow.metadata or {}
+
+
+def class_names(stored: Mapping[bytes, bytes]) -> dict[str, dict[str, str]]:
+    """The names of classes by number, by column, that the `datasets` library stores in a schema's metadata."""
     try:
-        features = json.loads(stored).get("info", {}).get("features", {})
+        features = json.loads(stored.get(b"huggingface", b"{}")).get("info", {}).get("features", {})
     except (ValueError, AttributeError):
         return {}
     names: dict[str, dict[str, str]] = {}
@@ -200,10 +201,21 @@ def _kind(before: Any, cells: list[Any]) -> Any:
         kind = pa.infer_type(cells)
         if pa.types.is_nested(kind):
             kind = pa.array(cells).type  # which fails for lists of numbers and texts
+            _require_fields(kind)
         fields = [pa.schema([("", before)]), pa.schema([("", kind)])]
         return pa.unify_schemas(fields, promote_options="permissive").field(0).type
     except (pa.ArrowException, TypeError, ValueError):
         return pa.string()
+
+
+def _require_fields(kind: Any) -> None:
+    """Raises TypeError for a dictionary without keys, of which Parquet has no column."""
+    import pyarrow as pa
+
+    if pa.types.is_struct(kind) and kind.num_fields == 0:
+        raise TypeError("a struct without fields")
+    for number in range(kind.num_fields):
+        _require_fields(kind.field(number).type)
 
 
 def _fitting(cell: Any, kind: Any) -> Any:

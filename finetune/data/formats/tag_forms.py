@@ -1,15 +1,16 @@
-"""How tags are written (`B-PER`, `PER_B`, `PER` or `B`) and what marks a word in no entity; converts all to `B-PER`.
+"""How tags are written (`B-PER`, `PER_B`, `PER`, `B`, or `B-PER` and `I`) and what marks a word in no entity;
+converts all to `B-PER`.
 
-Tags of each word by itself, such as parts of speech, become entities of one word, whose F1 is the accuracy of words.
+Tags of each word by itself, such as parts of speech, are `plain` and stay as they are.
 """
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-FormOfTags = Literal["prefix", "suffix", "bare", "untyped", "each"]
+FormOfTags = Literal["prefix", "suffix", "begun", "bare", "untyped", "plain"]
 PREFIX, SUFFIX = (
     re.compile(r"([BIESLUMW])[-_](\S.*)", re.IGNORECASE),
     re.compile(r"(\S.*)[-_]([BIESLUMW])", re.IGNORECASE),
@@ -21,6 +22,7 @@ UNTYPED = "entity"  # the type of tags that name none
 MOST_TYPES = 60
 MOST_DIFFERENT = 0.3  # share of the words
 MOST_OF_TAGS = 0.98
+INNER = "IMEL"  # letters of words that continue an entity
 SAME = {"M": "I", "W": "S"}  # letters of other schemes
 
 
@@ -33,10 +35,10 @@ class TagForm:
 
     def standard(self, tag: str) -> str:
         """A tag as `O` or `B-PER`; one of another form is returned unchanged."""
+        if self.form == "plain":
+            return tag
         if tag == self.outside:
             return "O"
-        if self.form == "each":
-            return f"B-{tag}"
         if self.form == "untyped" and tag.upper() in "BIESLUMW":
             return f"{_letter(tag)}-{UNTYPED}"
         if self.form == "bare" and not PREFIX.fullmatch(tag):
@@ -46,6 +48,18 @@ class TagForm:
         if match := PREFIX.fullmatch(tag):
             return f"{_letter(match[1])}-{match[2]}"
         return tag
+
+    def standards(self, tags: Iterable[str]) -> Iterator[str]:
+        """The tags of a sentence as `O` or `B-PER`: in the form `begun` an `I` has the type of the tag before it."""
+        kind = ""
+        for tag in map(self.standard, tags):
+            alone = self.form == "begun" and kind and _is_inner(tag)
+            yield (full := f"{_letter(tag)}-{kind}" if alone else tag)
+            kind = full[2:]
+
+
+def _is_inner(tag: str) -> bool:
+    return len(tag) == 1 and tag.upper() in INNER
 
 
 def _letter(letter: str) -> str:
@@ -62,6 +76,9 @@ def form_of(tags: Counter[str]) -> TagForm | None:
             continue
         if all(tag.upper() in "BIESLUM" and len(tag) == 1 for tag in rest) and "B" in map(str.upper, rest):
             return TagForm(form="untyped", outside=outside)
+        begins = Counter({tag: count for tag, count in rest.items() if not _is_inner(tag)})
+        if len(begins) < len(rest) and all((m := PREFIX.fullmatch(tag)) and not _is_inner(m[1]) for tag in begins):
+            return TagForm(form="begun", outside=outside)
         forms: tuple[tuple[FormOfTags, re.Pattern[str]], ...] = (("prefix", PREFIX), ("suffix", SUFFIX))
         for form, pattern in forms:
             if _count(rest, pattern) >= MOST_OF_TAGS * rest.total():
@@ -80,7 +97,7 @@ def plain_form(tags: Counter[str]) -> TagForm | None:
         return None
     if tags.most_common(1)[0][0] == "O":
         return TagForm(form="bare")
-    return TagForm(form="each", outside="" if tags["O"] else "O")
+    return TagForm(form="plain")
 
 
 def are_chunks(tags: Iterable[str]) -> bool:

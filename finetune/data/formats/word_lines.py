@@ -12,10 +12,13 @@ from itertools import chain
 from finetune.data.issues import UNREADABLE, Finding
 from finetune.data.messages import so_many
 from finetune.data.records import Record
+from finetune.data.words.lists import word_list
 
 DOCUMENT = "-DOCSTART-"
 SPACES = " "
 CONLL_U = 10  # columns, of which the first numbers the words
+COMMENTS = ("#", ";", "$", "%", "//")
+BLANKS = "blank tokens with the tag O: left out"
 JOINED = re.compile(r"\d+[-.]\d+")  # several words as they are written, as in `4-5 im`, or a word that is not (5.1)
 
 
@@ -38,6 +41,15 @@ class WordLines:
         place = self.names.index(self.sentence) if self.sentence else len(fields)
         return fields[place].strip() if place < len(fields) else ""
 
+    def is_blank_word(self, line: str, fields: Sequence[str]) -> bool:
+        """Whether a line is a blank, such as a tab, and its columns, one of which says that it is in no entity."""
+        if self.characters or "O" not in fields or len(self.names) < 2:
+            return False
+        word, tag = (_place_of(self.names, name) for name in ("words", "tags"))
+        if self.delimiter == SPACES and word == 0 and line[:1].isspace():
+            fields = ["", *fields]
+        return len(fields) == len(self.names) and not fields[word].strip() and fields[tag] == "O"
+
     def fault_in(self, fields: Sequence[str]) -> str:
         """Why a line's cells are not a word with its columns; empty where they are."""
         if len(fields) != len(self.names):
@@ -52,7 +64,7 @@ def sentences(lines: Iterable[tuple[int, str]], form: WordLines) -> Iterator[Rec
     """
     rows: list[list[str]] = []
     row = first = document = 0
-    fault, faulty, number, header = "", 0, "", form.header
+    fault, faulty, number, header, change = "", 0, "", form.header, ""
     for line, text in chain(lines, [(0, "")]):
         fields = fields_of(text.rstrip("\r\n"), form.delimiter, quoted=form.quoted)
         mark = text.split(None, 1)[:1] == [DOCUMENT]
@@ -70,19 +82,28 @@ def sentences(lines: Iterable[tuple[int, str]], form: WordLines) -> Iterator[Rec
             else:
                 columns = dict(zip(form.names, map(list, zip(*rows, strict=True)), strict=True))
                 values = columns | ({"document": str(document)} if document else {})
-                yield Record(row=row, line=first, values=values)
-            rows, first, fault = [], 0, ""
+                yield Record(row=row, line=first, values=values, change=change)
+            rows, first, fault, change = [], 0, "", ""
         number = given or number
         document += mark
         if between:
             first = 0
             continue
         first = first or line
+        if form.is_blank_word(text, fields):
+            change = BLANKS
+            continue
         if len(fields) == len(form.names) == CONLL_U and JOINED.fullmatch(fields[0]):
             continue
         if not fault and (fault := form.fault_in(fields)):
             faulty = line
         rows.append(fields)
+
+
+def _place_of(names: Sequence[str], kind: str) -> int:
+    """The place of the column of words or tags by its name, else the first or the last."""
+    known = word_list(kind)
+    return next((place for place, name in enumerate(names) if name.lower() in known), 0 if kind == "words" else -1)
 
 
 def fields_of(line: str, delimiter: str, *, quoted: bool) -> list[str]:
@@ -100,8 +121,8 @@ def fields_of(line: str, delimiter: str, *, quoted: bool) -> list[str]:
 
 
 def is_comment(line: str, fields: Sequence[str], columns: int) -> bool:
-    """Whether a line before a sentence is a comment: it begins with # and is not a word with its tags."""
-    if not line.startswith("#"):
+    """Whether a line before a sentence is a comment: it begins with # or the like and is not a word with its tags."""
+    if not line.startswith(COMMENTS) or (line[0] != "#" and len(line.strip()) == 1):
         return False
     return len(fields) != columns or "://" in line or any(" " in cell.strip() for cell in fields)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from itertools import chain, groupby
 from typing import TYPE_CHECKING
 
+from finetune.models.tokenizers.offsets import character_offsets
 from finetune.task_types.explained import NamedText
 
 if TYPE_CHECKING:
@@ -71,7 +72,9 @@ def find_words(
 def tokens_of_text(text: NamedText, tokenizer: "PreTrainedTokenizerBase") -> TokensOfText:
     """The tokens of a text without special tokens, and its words: its own where it has them, else the tokenizer's."""
     encoded = tokenizer(text.text, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
-    spans = [_without_spaces(text.text, *span) for span in encoded["offset_mapping"]]
+    spans = [
+        _without_spaces(text.text, *span) for span in character_offsets(text.text, encoded["offset_mapping"]).tolist()
+    ]
     if text.words is None:
         owners = _boundaries(encoded.word_ids(), tokenizer.convert_ids_to_tokens(encoded["input_ids"]))
         groups = [[spans[index] for index in group] for _, group in groupby(range(len(owners)), owners.__getitem__)]

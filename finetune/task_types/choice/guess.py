@@ -11,7 +11,7 @@ from finetune.data.column_types import ColumnFacts
 from finetune.data.messages import shown
 from finetune.data.values import as_text, is_missing
 from finetune.data.words.lists import word_list
-from finetune.task_types.candidates import Ambiguous
+from finetune.task_types.candidates import Ambiguous, copied
 from finetune.task_types.choice.answers import MOST_OF_LABELS, ROWS_LOOKED_AT, answer_column, columns_of_choices
 from finetune.task_types.choice_labels import LETTERS, choice_named, choices_of
 from finetune.task_types.column_names import is_about, is_id_name, name_words_of, named, numbered_order, stem_of
@@ -43,6 +43,9 @@ def choice_layout(evidence: Evidence, *, any_stem: bool = False) -> Layout | Non
     single = facts[choices[0]].kind == "list"
     reasons = {"shape": f"a list of choices in {choices[0]}" if single else f"the columns {', '.join(choices)}"}
     text = (*contexts, *choices)
+    if others := [n for n, fact in facts.items() if fact.kind == "text" and n not in (*text, *label)]:
+        added = copied(f"text={','.join((others[0], *text))}")
+        reasons["text"] = f"without {', '.join(others[:5])}: shape=choice {added} adds one"
     return Layout(shape="choice", text=text, contexts=len(contexts), label=label, reasons=reasons)
 
 
@@ -110,14 +113,13 @@ def _contexts(
     facts: Mapping[str, ColumnFacts], taken: Sequence[str], *, file: str, choices: Sequence[str]
 ) -> tuple[str, ...]:
     """The context columns, which choices continue or answer: one, or a passage and a question about it."""
-    texts = [n for n in facts if n not in taken and facts[n].kind == "text" and not is_about(n) and not is_id_name(n)]
-    if whole := named(texts, word_list("choice_context")):
-        return (whole[0],)
-    passage, question = (named(texts, word_list(f"choice_{part}"))[:1] for part in ("passage", "question"))
-    if passage and question:
-        return (passage[0], question[0])
-    if one := passage or question or named(texts, word_list("text"))[:1]:
-        return (one[0],)
+    free = [n for n in facts if n not in taken and not is_about(n) and not is_id_name(n)]
+    texts = [name for name in free if facts[name].kind == "text"]
+    few = [name for name in free if facts[name].kind in ("text", "category")]  # many rows may have the same question
+    passage = named(texts, word_list("choice_context")) or named(few, word_list("choice_passage"))
+    passage = passage or named(texts, word_list("text"))
+    if found := (*passage[:1], *named(few, word_list("choice_question"))[:1]):
+        return found
     long = [name for name in texts if facts[name].words >= 2] or texts
     if len(long) > 1:
         raise Ambiguous(

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 from finetune.data.column_types import signs_of_no, signs_of_yes
@@ -15,11 +16,14 @@ from finetune.task_types.data_type import Evidence
 from finetune.task_types.findings import UNEVEN, SplitRows, majority_finding, one_label_finding
 from finetune.task_types.multilabel.task import MultiLabelRow, MultiLabelTask
 from finetune.task_types.multilabel.view import LabelsView
+from finetune.task_types.parts import Answer
 from finetune.task_types.row_issues import NoRow, unusable
+from finetune.task_types.task import Task
 from finetune.task_types.text_inputs.columns import TextType, label_cell, labels_in_cell, texts_of
-from finetune.task_types.text_inputs.label_kinds import separator_in
+from finetune.task_types.text_inputs.label_kinds import items_and_sign, marks_in, positions_in, separator_in
 
 Gold = tuple[str, ...]
+CELLS_SEEN = 1_000  # from which the spelling of 0 and 1 is known
 LABELS_SHOWN = 5  # labels of a set shown in a message
 
 
@@ -40,6 +44,10 @@ class MultiLabel(TextType):
     def completed(self, layout: Layout, evidence: Evidence) -> Layout:
         """The layout with the separator between the labels of a cell, which has a default."""
         label = layout.label
+        if len(label) == 1 and (count := positions_in(evidence.columns[label[0]])):
+            names = {str(place): f"label {place + 1}" for place in range(count)}
+            reasons = {**layout.reasons, "labels": "by position in the lists; labels=FILE names them"}
+            return replace(layout, by_position=True, names=names, labels=tuple(names.values()), reasons=reasons)
         if layout.separator or len(label) != 1 or evidence.facts[label[0]].kind == "list":
             return layout
         texts = [as_text(cell) for cell in evidence.columns[label[0]] if not is_missing(cell)]
@@ -48,6 +56,8 @@ class MultiLabel(TextType):
 
     def labels_as_spelled(self, layout: Layout, cell: Any) -> list[str]:
         """The labels of the cell; none in one of lists or objects, whose row cannot be used."""
+        if layout.by_position:
+            return [str(place) for place, has in enumerate(marks_in(cell) or ()) if has]
         return [] if is_nested(cell) else labels_in_cell(cell, layout.separator)
 
     def labels_in(self, gold: Gold | None) -> Gold:
@@ -82,10 +92,34 @@ class MultiLabel(TextType):
         cell = label_cell(layout, values)
         if is_missing(cell):
             return None
+        if layout.by_position and len(marks_in(cell) or ()) != len(layout.names):
+            raise NoRow(f"has {short(cell)}; expected 0 or 1 for each of {len(layout.names)} labels", NO_MARK)
         order = layout.labels.index
         return tuple(
             sorted(self.label_names(layout, cell), key=lambda name: order(name) if name in layout.labels else -1)
         )
+
+    def cells(self, task: Task, layout: Layout, answer: Answer, row: Any) -> dict[str, Any]:
+        """As for every type; where the data has labels by position also the prediction, as in the training file."""
+        cells = super().cells(task, layout, answer, row)
+        if not layout.by_position or not isinstance(answer.value, list):
+            return cells
+        written, sign = layout.file.get("marks", [0, 1]), str(layout.file.get("between_marks", ""))
+        marks = [written[name in answer.value] for name in layout.names.values()]
+        return cells | {"prediction": sign.join(map(str, marks)) if sign else marks, "predicted labels": answer.value}
+
+    def value(self, task: Task, layout: Layout, cell: Any, row: Any) -> Any:
+        return list(self.label_names(layout, cell)) if layout.by_position else cell
+
+    def with_spelling(self, layout: Layout, columns: Mapping[str, Sequence[Any]]) -> Layout:
+        """With how 0 and 1 are written, where labels are by position."""
+        cells = columns.get(layout.label[0], ()) if layout.by_position and layout.label else ()
+        some = [(marks, *items_and_sign(cell)) for cell in islice(cells, CELLS_SEEN) if (marks := marks_in(cell))]
+        if not some:
+            return layout
+        written = {mark: item for marks, items, _ in some for mark, item in zip(marks, items, strict=True)}
+        spelled = {"marks": [written.get(False, 0), written.get(True, 1)], "between_marks": some[0][2]}
+        return replace(layout, file={**layout.file, **spelled})
 
     def strata(self, golds: Sequence[Gold]) -> Sequence[Gold | str]:
         """The sets of labels; those that occur once are one stratum."""

@@ -14,7 +14,7 @@ from finetune.data.documents import Document, Documents, form_of_lines, only_tex
 from finetune.data.file_format import FileFormat
 from finetune.data.file_start import FileStart
 from finetune.data.formats import delimited
-from finetune.data.formats.refused import require_read
+from finetune.data.formats.refused import require_no_labels, require_read
 from finetune.data.formats.word_lines import WordLines
 from finetune.data.messages import noun, shown, size_words, so_many
 from finetune.data.paths import is_file, is_pattern, matching, require_utf_8
@@ -139,14 +139,19 @@ def little_text(documents: Documents) -> tuple[str, ...]:
 
 def is_text(name: str, options: Mapping[str, Any]) -> bool:
     """Whether data is unlabelled text: the user says so (`shape=text`), or names neither shape nor columns of a .txt
-    whose lines have no columns; of a pattern each file must be so.
+    whose lines have no columns; of a pattern each file must be so. Raises UserError for lines that have labels.
     """
     if options.get("shape"):
         return bool(options["shape"] == Text.name)
     if {"text", "label"} & set(options):
         return False
-    files = matching(name) if is_pattern(name) else [Path(name)]
-    return all(_is_lines(file, str(options.get("encoding", ""))) for file in files)
+    files, encoding = matching(name) if is_pattern(name) else [Path(name)], str(options.get("encoding", ""))
+    if not all(_is_lines(file, encoding) for file in files):
+        return False
+    for file in files:
+        if not is_empty(file):
+            require_no_labels(FileStart(file, encoding))
+    return True
 
 
 def reading_of(path: Path, options: Mapping[str, Any]) -> FileFormat:

@@ -7,8 +7,7 @@ from finetune.data.characters import same_text
 from finetune.data.issues import Finding, Issue
 from finetune.data.messages import short, so_many
 from finetune.data.rows import grouped
-from finetune.data.table import Table
-from finetune.data.values import as_number, as_text, is_missing
+from finetune.data.values import as_number, is_missing
 from finetune.errors import UserError
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import Evidence
@@ -109,12 +108,9 @@ class Ranking(TextType):
         found = {query_of(row) for row in rows if (row.gold or 0) > 0}
         return [query_of(row) in found for row in rows]
 
-    def units(self, layout: Layout, table: Table, texts: Sequence[str]) -> Sequence[str]:
-        """The queries."""
-        return [
-            same_text(as_text(cell)) if text else ""
-            for cell, text in zip(table.columns[layout.text[0]], texts, strict=True)
-        ]
+    def compared(self, row: Any, markers: tuple[str, ...] = ()) -> str:
+        """The query."""
+        return query_of(row)
 
     def findings(self, rows: SplitRows) -> Iterable[Finding]:
         """Queries that have no relevant passage, and those of which any order is right."""

@@ -88,7 +88,7 @@ class Classification(SentenceType):
         """The rows whose label may be a mistake."""
         cells = table.columns.get(layout.label[0], ()) if layout.doubts else ()
         doubtful = [index for index, cell in enumerate(cells) if layout.named(class_of(cell)) in layout.doubts]
-        return {doubt_words(layout): doubtful} if doubtful else {}
+        return super().changes(layout, table) | ({doubt_words(layout): doubtful} if doubtful else {})
 
     def findings(self, rows: SplitRows) -> Iterable[Finding]:
         """The most frequent class, and labels that may be mistakes."""

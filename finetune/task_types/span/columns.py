@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -14,7 +13,7 @@ from finetune.data.issues import Finding
 from finetune.data.messages import shown
 from finetune.data.nested_fields import cell_at
 from finetune.data.table import Table
-from finetune.data.values import as_number, as_text, is_missing
+from finetune.data.values import as_number, as_text, is_missing, parsed_literal
 from finetune.metrics.squad import score_v1, score_v2
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import TEXT_CHARS_SHOWN, Clean, DataType, Evidence
@@ -23,8 +22,8 @@ from finetune.task_types.marked_text import TextPart, spans, unmarked
 from finetune.task_types.row_issues import MISSING_TEXT, NoRow
 from finetune.task_types.span import findings
 from finetune.task_types.span.answer_place import located
-from finetune.task_types.span.cells import answers_of
-from finetune.task_types.span.guess import question_layout, require_no_answers, says_no_answer
+from finetune.task_types.span.cells import answers_of, is_answered, start_column
+from finetune.task_types.span.guess import question_layout, require_no_answers
 from finetune.task_types.span.row import SpanRow
 from finetune.task_types.span.task import Scored, SpanTask
 from finetune.task_types.task import Task
@@ -150,7 +149,7 @@ class Span(DataType):
 
     def find(self, evidence: Evidence) -> Layout | None:
         """Finds columns named like a question and its context."""
-        found = question_layout(evidence.columns, evidence.facts)
+        found = question_layout(evidence)
         if found is None and evidence.shape is None and not evidence.chosen:
             require_no_answers(evidence.columns, evidence.facts, evidence.file)
         return found
@@ -159,7 +158,12 @@ class Span(DataType):
         """The layout with whether questions may have no answer."""
         if not layout.label:
             return layout
-        return replace(layout, unanswerable=any(map(says_no_answer, evidence.columns[layout.label[0]])))
+        cells, columns = evidence.columns[layout.label[0]], evidence.columns
+        flags = columns.get("is_impossible", [None] * len(cells))
+        rows = ((cell, {"is_impossible": flag}) for cell, flag in zip(cells, flags, strict=True))
+        return replace(
+            layout, unanswerable=any(is_answered(row, cell) and not answers_of(cell, None) for cell, row in rows)
+        )
 
     def summary(self, golds: Sequence[tuple[str, ...]]) -> str:
         """The number of questions with and without an answer."""
@@ -178,9 +182,9 @@ class Span(DataType):
         question, context = (layout.text_of(values, column) for column in layout.text[:2])
         row = SpanRow(id=name, question=question, context=context, title=as_text(values.get("title")))
         cell = layout.label_in(values)
-        if not layout.label or (cell is None and layout.label[0] in values):
+        if not layout.label or (layout.label[0] in values and not is_answered(values, cell)):
             return row
-        pairs = answers_of(cell, values.get("answer_start"))
+        pairs = answers_of(cell, values.get(start_column(layout.label[0])))
         if not pairs:
             return replace(row, answers=())
         text, given = pairs[0]
@@ -201,9 +205,10 @@ class Span(DataType):
         if after != before:
             done.append("contexts in NFC and without control characters")
             values[context] = after
-            for name in (*layout.label, "answer_start"):
+            starts = start_column(layout.label[0] if layout.label else "")
+            for name in (*layout.label, starts):
                 if name in values:
-                    values[name] = moved(values[name], before, is_place=name == "answer_start")
+                    values[name] = moved(values[name], before, is_place=name == starts)
         return values
 
     def sequences(
@@ -226,9 +231,8 @@ class Span(DataType):
     def unit(self, row: SpanRow) -> str:
         return same_text(row.context)
 
-    def units(self, layout: Layout, table: Table, texts: Sequence[str]) -> Sequence[str]:
-        contexts = table.columns[layout.text[-1]]
-        return [as_text(context) if text else "" for text, context in zip(texts, contexts, strict=True)]
+    def compared(self, row: SpanRow, markers: tuple[str, ...] = ()) -> str:
+        return row.context
 
     def task(self, layout: Layout, *, name: str, read: Any = None) -> SpanTask:
         """The task, scored as SQuAD 2.0 where questions may have no answer, else as SQuAD 1.1."""
@@ -242,8 +246,8 @@ def moved(cell: Any, context: str, *, is_place: bool = False) -> Any:
     if isinstance(cell, list):
         return [moved(inner, context, is_place=is_place) for inner in cell]
     if isinstance(cell, str) and cell.lstrip()[:1] in ("[", "{"):
-        with suppress(ValueError):
-            return json.dumps(moved(json.loads(cell), context), ensure_ascii=False)
+        found = parsed_literal(cell)
+        return cleaned(cell) if found is None else json.dumps(moved(found, context), ensure_ascii=False)
     place = as_number(cell) if is_place else None
     if place is not None:
         return len(cleaned(context[: int(place)]))

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-import regex
 
 from finetune.data.messages import so_many
 from finetune.errors import UserError
 from finetune.models.feature import IGNORED, Feature
+from finetune.models.tokenizers.offsets import character_offsets
 from finetune.models.tokenizers.template import Template, template_of
 from finetune.models.tokenizers.windows import most_context, window_starts
 from finetune.task_types.span.row import SpanRow
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 ROWS_AT_ONCE = 2_000  # tokenized at once, to bound memory
-MARKS = regex.compile(r"[\p{M}\u200d\u1160-\u11ff\ud7b0-\ud7ff]+")  # accents; vowels and finals of Hangul as letters
 LEAST_ROOM = 4  # fewest tokens of context in a window
 
 
@@ -87,21 +86,9 @@ def _tokens(texts: Sequence[str], tokenizer: "PreTrainedTokenizerBase") -> list[
     """(token ids, character offsets `(tokens, 2)`) of each text, without special tokens."""
     encoded = tokenizer(list(texts), add_special_tokens=False, return_offsets_mapping=True, verbose=False)
     return [
-        (np.array(ids, dtype=np.int32), _with_marks(text, np.array(characters, dtype=np.int32).reshape(-1, 2)))
+        (np.array(ids, dtype=np.int32), character_offsets(text, characters))
         for text, ids, characters in zip(texts, encoded["input_ids"], encoded["offset_mapping"], strict=True)
     ]
-
-
-def _with_marks(text: str, characters: np.ndarray) -> np.ndarray:
-    """The offsets, in which a letter has the marks that belong to it: where normalization joins or removes these, the
-    library's end before them, and an answer would lose its last accent or the end of its last syllable.
-    """
-    starts, ends = characters.T
-    for marks in MARKS.finditer(text):
-        first, after = marks.span()
-        if not ((starts >= first) & (starts < after)).any():
-            ends[(ends >= first) & (ends < after)] = after
-    return characters
 
 
 def _label(row: SpanRow, characters: np.ndarray, start: int, length: int, place: int) -> tuple[int, int] | None:

@@ -6,7 +6,7 @@ from finetune.data.issues import Finding, Issue
 from finetune.data.values import as_text
 from finetune.task_types.findings import MOST_OF_ROWS, ONE_LABEL, SplitRows
 from finetune.task_types.span.answer_place import located
-from finetune.task_types.span.cells import answers_of
+from finetune.task_types.span.cells import answers_of, start_column
 
 ANSWER_LOST = Issue(
     code="answer-lost",
@@ -36,7 +36,7 @@ def span_findings(rows: SplitRows) -> Iterator[Finding]:
     if not layout.label or len(layout.text) < 2 or layout.label[0] not in columns:
         return
     cells, contexts = columns[layout.label[0]], columns[layout.text[1]]
-    starts = columns.get("answer_start", [None] * len(cells))
+    starts = columns.get(start_column(layout.label[0]), [None] * len(cells))
     if rows.trains and any(gold is not None for gold in rows.golds) and not any(rows.golds):
         yield Finding(issue=ONE_LABEL, what="no question has an answer", remedy="There is nothing to learn", worst=True)
     lost, moved, unsure = [], [], []

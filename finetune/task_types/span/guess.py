@@ -5,11 +5,14 @@ from itertools import islice
 from typing import Any
 
 from finetune.data.column_types import DIFFERENT_WORDS, ColumnFacts
+from finetune.data.messages import short
 from finetune.data.values import as_text, is_missing
 from finetune.data.words.lists import word_list
+from finetune.errors import UserError
 from finetune.task_types.candidates import Ambiguous
 from finetune.task_types.column_names import label_tier, named
 from finetune.task_types.columns import Layout
+from finetune.task_types.data_type import Evidence
 from finetune.task_types.span.cells import answers_of
 
 ROWS_LOOKED_AT = 5_000
@@ -17,15 +20,21 @@ PARTS, VARIED = 0.9, 0.2  # share of the answers that are in their contexts, and
 SHORTER, ASKING = 2, 3  # times that an answer is shorter than its context; words of a question
 
 
-def question_layout(columns: Mapping[str, Sequence[Any]], facts: Mapping[str, ColumnFacts]) -> Layout | None:
-    """The layout of a question about a context, and its answers if there are any."""
+def question_layout(evidence: Evidence) -> Layout | None:
+    """The layout of a question about a context, and its answers if there are any.
+
+    Raises UserError for objects that are not read as answers.
+    """
+    columns, facts = evidence.columns, evidence.facts
     filled = [name for name, fact in facts.items() if fact.kind != "empty"]
     question, context = (named(filled, word_list(name))[:1] for name in ("question", "context"))
     if not question or not context or question == context:
         return None
-    answers = [name for name in named(facts, word_list("answer")) if name not in (*question, *context)]
+    wanted = [name for word in word_list("answer") for name in (word, f"{word}.text")]
+    answers = [name for name in named(facts, wanted) if name not in (*question, *context)]
     answers = [name for name in answers if facts[name].kind != "empty" or name in ("answers", "answer")]
     if answers and not _in_contexts(columns[answers[0]], columns[context[0]]):
+        _require_no_objects(columns[answers[0]], f"{evidence.file}: the column '{answers[0]}'")
         return None  # a label of the pair of texts, such as true or false
     if not answers and any(label_tier(name) is not None for name in filled if name not in (*question, *context)):
         return None
@@ -33,10 +42,14 @@ def question_layout(columns: Mapping[str, Sequence[Any]], facts: Mapping[str, Co
     return Layout(shape="span", text=(question[0], context[0]), label=tuple(answers[:1]), reasons=reasons)
 
 
-def says_no_answer(cell: Any) -> bool:
-    """Whether a cell of answers says that there is no answer; null means unknown."""
-    null = cell is None or (isinstance(cell, float) and cell != cell)
-    return not null and not answers_of(cell, None)
+def _require_no_objects(cells: Sequence[Any], where: str) -> None:
+    some = [cell for cell in islice(cells, ROWS_LOOKED_AT) if not is_missing(cell)]
+    objects = [cell for cell in some if as_text(cell).lstrip(" [")[:1] == "{"]
+    if objects and len(objects) > len(some) / 2:
+        raise UserError(
+            f"{where} holds {short(objects[0])}, which is not read as answers in the contexts",
+            'Write {"text": ["the answer"], "answer_start": [17]}, or the text of the answer alone',
+        )
 
 
 def _in_contexts(answers: Sequence[Any], contexts: Sequence[Any]) -> bool:

@@ -8,30 +8,21 @@ from typing import Any
 
 from finetune.data.characters import same_text
 from finetune.data.formats.conll import TAG
+from finetune.data.formats.spans import in_form, items_in, span_labels, text_key
 from finetune.data.formats.tag_forms import form_of
 from finetune.data.issues import Finding
 from finetune.data.messages import short, shown, so_many
 from finetune.data.nested_fields import cell_at
-from finetune.data.span_form import items_in
 from finetune.data.table import Table
 from finetune.data.values import as_list, as_text, is_missing, tags_of
-from finetune.metrics.entities import to_iob2
+from finetune.metrics.entities import split_tag, to_iob2
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import TEXT_CHARS_SHOWN, Clean, Evidence
 from finetune.task_types.findings import SplitRows
 from finetune.task_types.parts import Answer
 from finetune.task_types.row_issues import MISSING_TEXT, NoRow, unusable
 from finetune.task_types.tagging import findings
-from finetune.task_types.tagging.char_spans import (
-    TEXT,
-    as_spans,
-    changed_spans,
-    in_form,
-    spans_of,
-    tags_for,
-    text_key,
-    types_in,
-)
+from finetune.task_types.tagging.char_spans import as_spans, changed_spans, spans_of, tags_for
 from finetune.task_types.tagging.guess import (
     ask_for_tags,
     only_words,
@@ -86,7 +77,7 @@ class Tagging(WordsType):
             others = {name: cells for name, cells in evidence.columns.items() if name not in left_out}
             ask_for_tags(others, evidence.facts, evidence.file)
             if lines:
-                require_tags(others, evidence.file)
+                require_tags(others, evidence.table)
         return layout
 
     def completed(self, layout: Layout, evidence: Evidence) -> Layout:
@@ -101,13 +92,16 @@ class Tagging(WordsType):
         if layout.spans:
             texts, cells = (columns[names[0]][:ROWS_LOOKED_AT] for names in (layout.text, layout.label))
             key = text_key(texts, cells, layout.spans)
-            return layout if key == TEXT else replace(layout, file={**layout.file, "span_text": key})
+            return layout if key == "text" else replace(layout, file={**layout.file, "span_text": key})
         cells = columns[layout.label[0]]
         tags = Counter(tag for cell in islice(cells, ROWS_LOOKED_AT) if not is_missing(cell) for tag in tags_of(cell))
         form = form_of(tags) if not layout.names and set(tags) != {"O"} else None
         if form is not None:
             layout = replace(layout, tag_form=form.form, outside=form.outside)
         return replace(layout, file={**layout.file, "tags": scheme_of(layout, cells)})
+
+    def for_layout(self, layout: Layout) -> "Tagging":
+        return PlainTagging() if layout.tag_form == "plain" else self
 
     def may_be_numbers(self, layout: Layout) -> bool:
         """Tags may be numbers; the labels of spans are names."""
@@ -117,18 +111,20 @@ class Tagging(WordsType):
         return tags_of(cell)
 
     def label_names(self, layout: Layout, cell: Any) -> Iterable[str]:
-        """The types of the entities."""
+        """The types of the entities, or plain tags."""
         if layout.spans:
-            return types_in(cell, layout.spans)
+            return span_labels(cell, layout.spans)
+        if layout.tag_form == "plain":
+            return layout.tags(cell)
         return (kind for tag in layout.tags(cell) if (kind := tag.partition("-")[2]))
 
     def labels_in(self, gold: Sequence[str] | None) -> tuple[str, ...]:
         """The types of the entities."""
-        return tuple({tag[2:] for tag in gold or () if tag != "O"})
+        return tuple({split_tag(tag)[1] for tag in gold or () if tag != "O"})
 
     def tally(self, golds: Sequence[Sequence[str]]) -> Counter[str]:
         """Counts the entities of each type."""
-        return Counter(tag[2:] for gold in golds for tag in gold if tag[:2] in ("B-", "S-", "U-"))
+        return Counter(kind for gold in golds for begins, kind in map(split_tag, gold) if begins in ("B", "S"))
 
     def changes(self, layout: Layout, table: Table) -> dict[str, Sequence[int]]:
         """The spans that are trimmed, widened or left out."""
@@ -167,7 +163,7 @@ class Tagging(WordsType):
         listed = ", ".join(f"{one['text']}/{one['type']}" for one in found) or "no entity"
         return {
             "words": shown(row.input, TEXT_CHARS_SHOWN),
-            "entities": "none" if row.gold is None else shown(listed, TEXT_CHARS_SHOWN),
+            self.labels_are: "none" if row.gold is None else shown(listed, TEXT_CHARS_SHOWN),
         }
 
     def unit(self, row: TaggingRow) -> str:
@@ -177,21 +173,29 @@ class Tagging(WordsType):
     def task(self, layout: Layout, *, name: str, read: Any = None) -> TaggingTask:
         """The task with the entity types that were found."""
         return TaggingTask(
-            name=name, read=read, types=layout.labels, running_text=bool(layout.spans), signs_apart=layout.signs_apart
-        )
+            name=name, read=read, types=layout.labels, running_text=bool(layout.spans), signs_apart=layout.signs_apart,
+            plain=layout.tag_form == "plain",
+        )  # fmt: skip
 
     def cells(self, task: Task, layout: Layout, answer: Answer, row: TaggingRow) -> dict[str, Any]:
         """The task's cells; where the training file had character spans those in its form, and the entities."""
         if not layout.spans:
             return task.codec.cells(answer, row) | {"prediction": in_scheme(answer.value, layout)}
         spans = as_spans(answer.value, row.words, row.starts)
-        key = str(layout.file.get("span_text", TEXT))
+        key = str(layout.file.get("span_text", "text"))
         return {"prediction": in_form(spans, layout.spans, row.text, key), "entities": entities_of(answer, row)}
 
     def value(self, task: Task, layout: Layout, cell: Any, row: TaggingRow) -> Any:
         if not layout.spans:
-            return to_iob2(cell if layout.names else layout.tags(cell))
+            tags = cell if layout.names else layout.tags(cell)
+            return tags if layout.tag_form == "plain" else to_iob2(tags)
         return list(tags_for(row.words, row.starts, spans_of(cell, layout.spans, row.text).spans)[0])
+
+
+class PlainTagging(Tagging):
+    """Tags that mark no entities, such as parts of speech."""
+
+    labels_are = "tags"
 
 
 def _of_words(layout: Layout, values: Mapping[str, Any], name: str) -> TaggingRow:
@@ -202,6 +206,8 @@ def _of_words(layout: Layout, values: Mapping[str, Any], name: str) -> TaggingRo
     tags, words = layout.tags(gold), place["words"]
     if len(tags) != len(words):
         raise NoRow(f"has {so_many(len(words), 'word')} and {so_many(len(tags), 'tag')}", WORDS_TAGS)
+    if layout.tag_form == "plain":
+        return TaggingRow(**place, gold=tuple(tags))
     if wrong := [tag for tag in tags if not TAG.fullmatch(tag)]:
         raise NoRow(f"has the tag {short(wrong[0])}; tags are O, or B, I, E, S, L or U, a hyphen and a type", NO_TAG)
     return TaggingRow(**place, gold=tuple(to_iob2(tags)))

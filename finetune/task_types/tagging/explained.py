@@ -30,7 +30,7 @@ def tag_targets(
     else:
         span = _numbers(row, asked.word)
         tag = asked.one_of(labels)
-        tags = [answer.value[number] for number in span] if tag is None else _continued(tag, len(span))
+        tags = [answer.value[number] for number in span] if tag is None else _continued(tag, len(span), labels)
         wanted = [(f"{' '.join(tags)}: {_text(row, span)}", list(zip(span, tags, strict=True)))]
     chances = answer.probabilities or ()
     made = [
@@ -64,9 +64,10 @@ def _numbers(row: TaggingRow, word: str) -> range:
     raise UserError(f"the word '{word}' is not in the text", f"It is one of {', '.join(known)}")
 
 
-def _continued(tag: str, count: int) -> list[str]:
-    """A tag for the first of some words, and the one that continues it for the others."""
-    return [tag, *[tag if tag == "O" else f"I-{tag.partition('-')[2]}"] * (count - 1)]
+def _continued(tag: str, count: int, labels: Sequence[str]) -> list[str]:
+    """A tag for the first of some words, and the one that continues it, if there is one, for the others."""
+    inner = f"I-{tag.partition('-')[2]}"
+    return [tag, *[inner if inner in labels else tag] * (count - 1)]
 
 
 def _picks(word: int, label: int, features: Sequence[Feature]) -> list[Pick]:

@@ -31,7 +31,13 @@ SPAN = Issue(
     meaning="character spans that were trimmed, widened or left out",
     remedy="Fix start and end where that is not intended; an end is the position after the last character",
 )
-ISSUES = (TAG_SCHEME, TAG_TRANSITION, SPAN)
+BLANK_TOKEN = Issue(
+    code="blank-token",
+    severity="note",
+    meaning="sentences with tokens that are blank",
+    remedy="Nothing to do if that is intended; such a token is left out where its tag is O",
+)
+ISSUES = (TAG_SCHEME, TAG_TRANSITION, SPAN, BLANK_TOKEN)
 SAMPLE_TEXTS = 1_000
 MOSTLY_O = 0.99  # lowest usual share of words in no entity
 
@@ -40,9 +46,12 @@ def tagging_findings(rows: SplitRows, golds: Sequence[Sequence[str] | None]) -> 
     """Imbalanced tags, transitions that a scheme forbids, and spans that were changed; `golds` are the rows' tags."""
     layout = rows.layout
     yield from _balance(rows, golds)
+    for what, some in rows.table.changes.items():
+        yield Finding(issue=BLANK_TOKEN, indexes=some, what=f"sentences with {what}")
     if not layout.label or layout.label[0] not in rows.table.columns:
         return
-    yield from _spans(rows) if layout.spans else _schemes(rows, golds)
+    if layout.tag_form != "plain":
+        yield from _spans(rows) if layout.spans else _schemes(rows, golds)
 
 
 def _balance(rows: SplitRows, golds: Sequence[Sequence[str] | None]) -> Iterator[Finding]:
@@ -50,6 +59,11 @@ def _balance(rows: SplitRows, golds: Sequence[Sequence[str] | None]) -> Iterator
     tags = Counter(tag for gold in golds for tag in gold or ())
     types = Counter({tag[2:]: tags[f"B-{tag[2:]}"] + tags[f"U-{tag[2:]}"] for tag in tags if tag != "O"})
     if not tags:
+        return
+    if rows.layout.tag_form == "plain":
+        most, count = tags.most_common(1)[0]
+        what = f"the most frequent tag is {shown(most)}: always predicting it has the accuracy "
+        yield majority_finding(f"{what}{100 * count / tags.total():.1f}", uneven=count >= UNEVEN * tags.total())
         return
     if not types:
         yield Finding(issue=ONE_LABEL, what=f"no {_unit(rows)} is in an entity: all tags are O", worst=rows.trains)

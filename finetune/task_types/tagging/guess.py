@@ -7,18 +7,18 @@ from itertools import islice
 from types import MappingProxyType
 from typing import Any
 
-from finetune.data.column_types import ColumnFacts
+from finetune.data.column_types import DATES, ColumnFacts
 from finetune.data.formats.find_words import are_characters
+from finetune.data.formats.spans import ELSEWHERE, OUTSIDE, items_in, read_spans, span_form
 from finetune.data.formats.tag_forms import TagForm, are_chunks, form_of, plain_form
 from finetune.data.messages import so_many
-from finetune.data.span_form import items_in, span_form
+from finetune.data.table import Table
 from finetune.data.values import as_list, as_text, is_missing, tags_of
 from finetune.data.words.lists import word_list
 from finetune.errors import UserError
 from finetune.task_types.candidates import Ambiguous
 from finetune.task_types.column_names import is_about, is_id_name, named, text_tier
 from finetune.task_types.columns import Layout
-from finetune.task_types.tagging.char_spans import spans_of
 from finetune.task_types.words.columns import ROWS_LOOKED_AT, are_numbers, as_long, items_of, words_for
 
 STEP = 0.9  # share of the rows that have as many tags as words
@@ -107,7 +107,7 @@ def span_layout(
         if form is None:
             continue
         texts = text or sorted(
-            (other for other in columns if other != name and facts[other].kind in ("text", "category")),
+            (other for other in columns if other != name and _may_be_text(facts[other])),
             key=lambda other: (text_tier(other) is None, text_tier(other) or 0, -facts[other].words),
         )
         for other in texts:
@@ -115,6 +115,11 @@ def span_layout(
                 reasons = {"shape": f"{name} holds character spans in {other}"}
                 return Layout(shape="tagging", text=(other,), label=(name,), spans=form, reasons=reasons)
     return None
+
+
+def _may_be_text(fact: ColumnFacts) -> bool:
+    """Whether spans may be within a column: short texts that begin with a time are like dates."""
+    return fact.kind in ("text", "category") or fact.why == DATES
 
 
 def plain_tags(
@@ -143,8 +148,12 @@ def ask_for_tags(columns: Mapping[str, Sequence[Any]], facts: Mapping[str, Colum
         )
 
 
-def require_tags(columns: Mapping[str, Sequence[Any]], file: str) -> None:
-    """Raises UserError for a file with a word a line whose columns hold no tags."""
+def require_tags(columns: Mapping[str, Sequence[Any]], table: Table) -> None:
+    """Raises UserError for a file with a word a line whose columns hold no tags, or that has no sentence to read."""
+    file, faults = table.path, table.faults
+    if faults and faults[0].fault and not len(table):
+        what = f"none of its {so_many(len(faults), 'sentence')} can be read: {faults[0].fault.what}"
+        raise UserError(f"{file}:{faults[0].line}: {what}", "Correct that line, and others like it")
     seen = [f"{name}: {', '.join(list(dict.fromkeys(items_of(cells)))[:5])}" for name, cells in columns.items()]
     raise UserError(
         f"{file}: has one word per line, but no column holds tags ({'; '.join(seen[:6])})",
@@ -190,7 +199,7 @@ def _require_names(
 
 def _are_tags(columns: Mapping[str, Sequence[Any]], facts: Mapping[str, ColumnFacts], name: str, form: TagForm) -> bool:
     """Whether a text of any name is B-PER and the like for each word of another text."""
-    words = words_for(columns, facts, [name]) if form.form in ("prefix", "suffix") else None
+    words = words_for(columns, facts, [name]) if form.form in ("prefix", "suffix", "begun") else None
     return words is not None and _in_step(columns[words], columns[name], lists=False)
 
 
@@ -229,8 +238,7 @@ def _within(cells: Sequence[Any], texts: Sequence[Any], form: Sequence[str]) -> 
     for cell, text in islice(zip(cells, texts, strict=True), ROWS_LOOKED_AT):
         if is_missing(text):
             continue
-        found = spans_of(cell, form, as_text(text))
-        lost = sum(count for why, count in found.changes.items() if why.startswith("outside"))
-        outside += lost
+        changes = read_spans(cell, form, as_text(text))[1]
+        outside += changes[OUTSIDE] + changes[ELSEWHERE]
         total += len(items_in(cell) or ())
     return total > 0 and outside <= (1 - INSIDE) * total

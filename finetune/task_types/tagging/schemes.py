@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from finetune.data.formats.tag_forms import PREFIX, SUFFIX
+from finetune.data.formats.tag_forms import INNER, PREFIX, SUFFIX
 from finetune.data.values import is_missing, tags_of
 from finetune.metrics.entities import chunks
 from finetune.task_types.columns import Layout
@@ -34,9 +34,7 @@ def scheme_of(layout: Layout, cells: Iterable[Any]) -> dict[str, str]:
 def in_scheme(tags: Sequence[str], layout: Layout) -> list[str]:
     """Tags in IOB2 as the column of the layout writes them."""
     scheme: Mapping[str, str] = layout.file.get("tags", IOB2)
-    if layout.tag_form == "each":
-        return [tag.partition("-")[2] or layout.outside for tag in tags]
-    if layout.names or (scheme == IOB2 and layout.tag_form == "prefix"):
+    if layout.names or layout.tag_form == "plain" or (scheme == IOB2 and layout.tag_form == "prefix"):
         return list(tags)
     first, inner, last, alone = list(f"{scheme.get('letters')}BIIB"[:4])
     new, before = [layout.outside] * len(tags), ("", 0)
@@ -49,6 +47,8 @@ def in_scheme(tags: Sequence[str], layout: Layout) -> list[str]:
 
 
 def _tag(letter: str, kind: str, layout: Layout, sign: str) -> str:
+    if layout.tag_form == "begun" and letter in INNER:
+        return letter
     if layout.tag_form in ("bare", "untyped"):
         return kind if layout.tag_form == "bare" else letter
     return f"{kind}{sign}{letter}" if layout.tag_form == "suffix" else f"{letter}{sign}{kind}"

@@ -1,8 +1,10 @@
 """Sequence tagging on the sequence output (Devlin et al. 2019, Figure 4 d), such as named entity recognition."""
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import eq
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -94,7 +96,7 @@ class TaggingCodec(Codec["TaggingTask"]):
         return {
             "prediction": answer.value,
             "probabilities": [round(p, 6) for p in answer.probabilities or ()],
-            "entities": entities_of(answer, row),
+            **({} if self.task.plain else {"entities": entities_of(answer, row)}),
             "characters": list(map(list, row.given[1])),
         }
 
@@ -119,7 +121,10 @@ class TaggingScoring(Scoring["TaggingTask"]):
         return [Answer(value=None if row.gold is None else list(row.gold)) for row in rows]
 
     def score(self, answers: Sequence[Answer], rows: Sequence[TaggingRow]) -> dict[str, float]:
-        """Entity precision, recall and F1, over all and by type; and F1 of strict IOB2 chunks."""
+        """Entity precision, recall and F1, over all and by type; F1 of strict IOB2 chunks; of plain tags accuracy."""
+        if self.task.plain:
+            sums = self.sums(answers, rows)
+            return {metric.name: sums[metric.name].score for metric in self.task.metrics}
         gold = [row.gold or () for row in rows]
         found = entity_scores(map(chunks, gold), (chunks(answer.value) for answer in answers))
         strict = entity_scores(map(strict_chunks, gold), (strict_chunks(answer.value) for answer in answers))
@@ -137,6 +142,9 @@ class TaggingScoring(Scoring["TaggingTask"]):
         every = set_counts(there, found)
         metrics = {part: part_counted(part, *every) for part in ("f1", "precision", "recall")}
         metrics["strict f1"] = part_counted("f1", *strict)
+        if self.task.plain:
+            right, words = [sum(map(eq, a, b)) for a, b in zip(gold, given, strict=True)], list(map(len, gold))
+            metrics["accuracy"] = part_counted("precision", right, words, words)
         for kind in self.task.types:
             counts = set_counts(*([[c for c in row if c[0] == kind] for row in side] for side in (there, found)))
             for part in ("f1", "precision", "recall"):
@@ -145,6 +153,8 @@ class TaggingScoring(Scoring["TaggingTask"]):
 
     def notes(self, answers: Sequence[Answer], rows: Sequence[TaggingRow]) -> list[str]:
         """A note on how many tags continue an entity that no tag began."""
+        if self.task.plain:
+            return []
         illegal = sum(illegal_transitions(answer.value) for answer in answers)
         tags = so_many(sum(len(answer.value) for answer in answers), "tag")
         return [f"{so_many(illegal, 'illegal transition')} (an I-X after no X) in {tags}"] if illegal else []
@@ -161,9 +171,11 @@ class TaggingBaselines(Baselines["TaggingTask"]):
     """Each word's most frequent tag."""
 
     def predictions(self, train: Sequence[TaggingRow], rows: Sequence[TaggingRow]) -> dict[str, list[Answer]]:
-        """Each word's most frequent tag in training."""
+        """Each word's most frequent tag in training; of an unknown word O, or the most frequent of plain tags."""
         seen = ((word, tag) for row in train for word, tag in zip(row.words, row.gold or (), strict=True))
-        given = baselines.most_frequent(seen, (row.words for row in rows), unseen="O")
+        tags = Counter(tag for row in train for tag in row.gold or ()) if self.task.plain else Counter("O")
+        unseen = max(tags, key=lambda tag: tags[tag], default=self.task.labels[0])
+        given = baselines.most_frequent(seen, (row.words for row in rows), unseen=unseen)
         return {"most-frequent-tag": [Answer(value=tags) for tags in given]}
 
 
@@ -215,7 +227,8 @@ class TaggingTask(Task):
     `context = "document"` lets a window span several sentences of a document, as in the paper (section 5.3). With
     `running_text` a text is split into words at signs, not at spaces; with `signs_apart` the signs around a word of a
     raw text become words, as they are in the training data. With `characters` the words are the characters of a text
-    but for its spaces, and KLUE-NER's macro F1 of entities and of characters come first.
+    but for its spaces, and KLUE-NER's macro F1 of entities and of characters come first. Tags that are `plain`, such as
+    parts of speech, are the `types` themselves, scored by the accuracy of words.
     """
 
     read: Callable[[Source, str], Rows]
@@ -226,6 +239,7 @@ class TaggingTask(Task):
     running_text: bool = False
     signs_apart: bool = False
     characters: bool = False
+    plain: bool = False
     metrics: tuple[Metric, ...] = ()
     row_type = TaggingRow
     codec_class = TaggingCodec
@@ -237,7 +251,8 @@ class TaggingTask(Task):
     def __post_init__(self) -> None:
         by_type = (f"{kind}/{part}" for kind in self.types for part in ("f1", "precision", "recall"))
         first = OF_CHARACTERS if self.characters else ()
-        names = (*first, "f1", "precision", "recall", "strict f1", *by_type)
+        whole = ("accuracy",) if self.plain else (*first, "f1", "precision", "recall", "strict f1")
+        names = (*whole, *by_type)
         object.__setattr__(self, "metrics", tuple(map(Metric, names)))
         super().__post_init__()
 
@@ -248,7 +263,9 @@ class TaggingTask(Task):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """O, then B and I of each type."""
+        """O, then B and I of each type; the types where tags are plain."""
+        if self.plain:
+            return self.types
         return ("O", *(f"{prefix}-{kind}" for kind in self.types for prefix in "BI"))
 
     @property
@@ -316,7 +333,8 @@ def _continue(words: Sequence[str], tags: list[str], chances: list[float]) -> No
     before, chance = "O", 1.0
     for place, tag in enumerate(tags):
         if not tag:
-            tags[place] = "O" if before == "O" else f"I-{before.partition('-')[2]}"
+            kind = before.partition("-")[2]
+            tags[place] = f"I-{kind}" if kind else before
             chances[place] = chance
         before, chance = tags[place], chances[place]
     after = "O"

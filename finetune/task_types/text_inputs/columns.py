@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from finetune.data.messages import short, shown
-from finetune.data.nested_fields import cell_at
 from finetune.data.table import Table
 from finetune.data.values import as_list, as_text, is_missing, is_nested
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import TEXT_CHARS_SHOWN, DataType, Evidence
 from finetune.task_types.row_issues import MISSING_TEXT, NoRow
 from finetune.task_types.text_inputs.guess import text_layout
+from finetune.task_types.text_inputs.label_kinds import RANKING
 from finetune.task_types.text_inputs.markers import closing, without_markers
 from finetune.task_types.text_inputs.spans import marked_text
 
@@ -51,13 +51,31 @@ class TextType(DataType):
         firsts, seconds = ([as_text(table.columns[name][row]) for row in rows] for name in layout.text)
         return firsts, seconds
 
+    def changes(self, layout: Layout, table: Table) -> dict[str, Sequence[int]]:
+        """The rows of which one text of a pair is empty."""
+        found: dict[str, Sequence[int]] = {}
+        for name in layout.text if len(layout.text) == 2 and layout.shape != RANKING else ():
+            other = next(one for one in layout.text if one != name)
+            cells = zip(*(table.columns.get(one, ()) for one in (name, other)), strict=False)
+            empty = [index for index, (a, b) in enumerate(cells) if is_missing(a) and not is_missing(b)]
+            found |= {f"texts of the column '{name}' that are empty: read so": empty} if empty else {}
+        return found
+
+    def needed(self, layout: Layout) -> tuple[str, ...]:
+        """The only column of texts; of a pair, or of joined columns, any."""
+        return layout.text if len(layout.text_columns) == 1 or layout.shape == RANKING else ()
+
+    def spoiled(self, layout: Layout, values: Mapping[str, Any]) -> str:
+        return "without a text" if all(is_missing(values.get(name)) for name in layout.text_columns) else ""
+
     def truncates(self, layout: Layout) -> bool:
         """Whether it is a pair, or a text with two spans: both are truncated."""
         return len(layout.text) > 1 or bool(layout.markers)
 
-    def units(self, layout: Layout, table: Table, texts: Sequence[str]) -> Sequence[str]:
-        """The texts, without the markers of spans."""
-        return [without_markers(text, layout.markers) for text in texts] if layout.markers else texts
+    def compared(self, row: Any, markers: tuple[str, ...] = ()) -> str:
+        """The text, without the markers of spans."""
+        text = super().compared(row)
+        return without_markers(text, markers) if markers else text
 
     def input_names(self, names: tuple[str, ...]) -> Sequence[tuple[str, ...]]:
         """Those of transformers too; first those of a pair."""
@@ -78,11 +96,14 @@ class TextType(DataType):
 
 
 def texts_of(layout: Layout, values: Mapping[str, Any]) -> tuple[str, str | None]:
-    """The text, with its spans marked, or both texts of a pair. Raises NoRow for a missing text, and a missing span."""
-    for name in layout.text:
-        if is_missing(cell_at(values, name)):
-            raise NoRow(f"has no text in the column '{name}'", MISSING_TEXT)
+    """The text, with its spans marked, or both texts of a pair, of which one may be empty.
+
+    Raises NoRow for a missing text, and a missing span.
+    """
     texts = [layout.text_of(values, name) for name in layout.text]
+    if not (all(texts) if layout.shape == RANKING else any(texts)):
+        missing = next(name for name, text in zip(layout.text, texts, strict=True) if not text)
+        raise NoRow(f"has no text in the column '{missing}'", MISSING_TEXT)
     if layout.markers:
         return marked_text(layout, values, texts[0]), None
     return texts[0], texts[1] if len(texts) > 1 else None

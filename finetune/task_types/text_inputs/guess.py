@@ -5,25 +5,20 @@ from dataclasses import replace
 
 from finetune.data.column_types import ColumnFacts
 from finetune.data.formats.delimited import dialect_of, nameless_columns
-from finetune.data.messages import places, short
 from finetune.data.table import Table
-from finetune.data.values import as_text, is_missing, is_nested
+from finetune.data.values import as_text, is_missing
+from finetune.data.words.lists import word_list
 from finetune.errors import UserError
 from finetune.task_types.candidates import UNLIKELY, Candidate, best_label, copied, label_candidates
-from finetune.task_types.column_names import is_id_name
+from finetune.task_types.column_names import is_id_name, named
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import Evidence
 from finetune.task_types.text_candidates import best_texts
 from finetune.task_types.text_inputs.label_kinds import CLASSES, NUMBER, SEVERAL, label_kind
+from finetune.task_types.text_inputs.near_misses import require_no_answers, require_no_objects, require_plain
 from finetune.task_types.text_inputs.not_choices import require_no_choices
 from finetune.task_types.text_inputs.spans import ends_of
 from finetune.task_types.text_inputs.two_texts import require_label
-
-SELDOM = 0.05  # share of the rows in which an object among labels is a mistake
-NESTED = (
-    'Write labels as ["a", "b"], and entities as [[start, end, label]] or [{"start": 0, "end": 3, "label": "PER"}], '
-    "by characters of the text; or name another column: label=COLUMN"
-)
 
 
 def text_layout(evidence: Evidence) -> Layout:
@@ -34,15 +29,17 @@ def text_layout(evidence: Evidence) -> Layout:
     require_label(evidence)
     table, facts, chosen, file = evidence.table, evidence.facts, evidence.chosen, evidence.file
     reasons = {name: "given" for name in ("text", "label") if name in chosen}
-    label, rivals = chosen.get("label"), tuple[str, ...]()
+    label, rivals, joined = chosen.get("label"), tuple[str, ...](), tuple(chosen.get("joined", ()))
     if label is None:
-        label, rivals, reasons["label"] = _label(table, facts, chosen.get("text", ()))
-    _require_plain(label, facts, table)
+        label, rivals, reasons["label"] = _label(table, facts, (*chosen.get("text", ()), *joined))
+    require_plain(label, facts, table)
     text = chosen.get("text")
     if text is None:
         text, reasons["text"] = _text(table, facts, label, evidence.shape)
     if not text:
         raise UserError(f"{file}: no column with texts was found", _columns_remedy("text", facts))
+    if not {"label", "text"} & {*chosen} and evidence.shape is None and len(text) == 2 and len(label or ()) == 1:
+        require_no_answers(table, text, label[0])
     if len(text) > 2:
         raise UserError(
             f"{len(text)} text columns were given: {', '.join(text)}",
@@ -52,8 +49,8 @@ def text_layout(evidence: Evidence) -> Layout:
         raise UserError(
             f"{file}: two spans are marked in one text, not in {' and '.join(text)}", "Name one: text=COLUMN"
         )
-    rest = _rest(table, facts, text, label, given="text" in chosen)
-    delimiter = dialect_of(table.form).delimiter or ","
+    rest = joined or _rest(table, facts, text, label, given="text" in chosen)
+    delimiter = " " if joined else dialect_of(table.form).delimiter or ","
     layout = Layout(shape=evidence.shape or CLASSES, text=tuple(text), rest=rest, delimiter=delimiter, rivals=rivals)
     layout = _with_spans(_labelled(layout, evidence, label, reasons) if label else layout, evidence, reasons)
     return replace(layout, reasons=reasons)
@@ -77,8 +74,11 @@ def _label(
     table: Table, facts: Mapping[str, ColumnFacts], text: Sequence[str]
 ) -> tuple[list[str], tuple[str, ...], str]:
     """(the label's columns, settings for other candidates, why these)."""
-    taken = [*text, *nameless_columns(table.path, table.form)]
+    asked = named(facts, word_list("question")) if named(facts, word_list("context")) else []
+    taken = [*text, *nameless_columns(table.path, table.form), *asked]  # a question about a context is never the label
     candidates = label_candidates(facts, table.columns, taken)
+    if all(one.level > 1 for one in candidates):
+        require_no_objects(table, facts)
     best, rivals = best_label(candidates, table.columns, file=str(table.path), header=dialect_of(table.form).header)
     listed = tuple(f"{copied(one.setting)} ({one.what})" for one in rivals[:5])
     return list(best.columns) if best else [], listed, _why(best, candidates)
@@ -121,24 +121,6 @@ def _why(best: Candidate | None, candidates: Sequence[Candidate]) -> str:
         return best.what
     likely = sum(one.level < UNLIKELY for one in candidates)
     return "its name" if best.level <= 2 else "the only column that could be one" if likely == 1 else best.what
-
-
-def _require_plain(label: Sequence[str], facts: Mapping[str, ColumnFacts], table: Table) -> None:
-    """Raises UserError where labels are objects, with their fields, or lists of lists or objects.
-
-    Few such cells are faults of their rows.
-    """
-    for name in label:
-        fields = [other for other in facts if other.startswith(f"{name}.")]
-        if facts[name].kind == "object" and fields:
-            raise UserError(
-                f"{table.path}: the column '{name}' holds objects, not labels",
-                f"Choose a field: {', '.join(copied(f'label={field}') for field in fields[:6])}",
-            )
-        nested = [index for index, cell in enumerate(table.columns[name]) if is_nested(cell)]
-        if len(nested) > max(1, SELDOM * len(table)):
-            cell, place = short(table.columns[name][nested[0]]), [(table.rows[nested[0]], table.lines[nested[0]])]
-            raise UserError(f"{table.path}: {places(place, most=1)}: '{name}' holds {cell}, not labels", NESTED)
 
 
 def _rest(

@@ -1,14 +1,15 @@
 """Infers from a label column's values whether it holds classes, a number, or several labels, and its number format."""
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from finetune.data.column_types import DATES, SEPARATORS, ColumnFacts
-from finetune.data.messages import so_many
+from finetune.data.column_types import DATES, SEPARATORS, ColumnFacts, signs_of_no, signs_of_yes
+from finetune.data.messages import short, so_many
 from finetune.data.number_formats import reading_of_commas
-from finetune.data.values import as_text, is_missing
+from finetune.data.values import as_list, as_text, is_missing
 from finetune.data.words.lists import word_list
 from finetune.errors import UserError
 from finetune.task_types.candidates import Ambiguous, label_candidates
@@ -20,6 +21,10 @@ ROWS_LOOKED_AT = 5_000
 MANY_VALUES = 0.5  # share of the rows: with more distinct values a column does not hold classes
 FEW_NUMBERS = 20  # most whole numbers that are classes
 MOST_OFFERED = 5  # other columns than one of dates
+POSITIONS = re.compile(r"[\w.]+([,;| ])\s*[\w.]+(\1\s*[\w.]+)*")
+FRACTION = re.compile(r"-?\d*\.\d*[1-9]\d*")
+TWO = re.compile("[01],[01]")  # labels by position, or numbers with a decimal comma
+NEARLY_ALL = 0.95  # share of the lists that are as long
 EACH = 2  # fewest mean rows per class where there are more
 
 
@@ -41,9 +46,15 @@ def label_kind(
     fact = facts[label[0]]
     if len(label) > 1:
         return LabelKind(shape=SEVERAL, why=f"{len(label)} label columns")
-    if fact.kind == "list":
-        return LabelKind(shape=SEVERAL, why="lists of labels")
     cells = [as_text(cell).strip() for cell in columns[label[0]] if not is_missing(cell)]
+    count = positions_in(columns[label[0]])
+    if count and shape is None and any(map(TWO.fullmatch, cells)):
+        _ask_commas(cells, label[0], file, shape)
+    if count and shape in (None, SEVERAL):
+        return LabelKind(shape=SEVERAL, why=f"0 or 1 for each of {count} labels")
+    if fact.kind == "list":
+        _require_labels(columns[label[0]], label[0], file)
+        return LabelKind(shape=SEVERAL, why="lists of labels")
     reading = reading_of_commas([cell for cell in columns[label[0]][:ROWS_LOOKED_AT] if isinstance(cell, str)])
     if reading == "unclear" and decimal is None and shape in (None, NUMBER):
         _ask_commas(cells, label[0], file, shape)
@@ -53,7 +64,7 @@ def label_kind(
     if fact.kind == "number" and (
         not fact.whole or fact.distinct > FEW_NUMBERS or reading in ("decimal", "thousands", "unclear")
     ):
-        if shape is None and _are_class_numbers(fact, cells):
+        if shape is None and (_are_class_numbers(fact, cells) or _are_few(fact)):
             return _class_or_degree(fact, label[0], file)
         what = f"{fact.distinct} different numbers" + ("" if fact.whole else ", some not whole")
         written = {"decimal": ", with a decimal comma", "thousands": ", with commas between thousands"}.get(reading, "")
@@ -78,6 +89,41 @@ def label_kind(
             "Name another with label=COLUMN, or set shape=classification",
         )
     return LabelKind(shape=CLASSES, why=f"{so_many(fact.distinct, 'different value')}", decimal=sign)
+
+
+def items_and_sign(cell: Any) -> tuple[list[Any], str]:
+    """(the items of a list, or those of a text with the same sign between them; this sign)."""
+    found = as_list(cell)
+    if found is None and isinstance(cell, str) and (match := POSITIONS.fullmatch(cell.strip())):
+        return re.split(r"[,;| ]\s*", cell.strip()), match[1]
+    return found or [], ""
+
+
+def marks_in(cell: Any) -> list[bool] | None:
+    """Whether a cell has each label, where it says 0 or 1, or no or yes, for each by position; else None."""
+    signs = [as_text(item).strip().lower().removesuffix(".0") for item in items_and_sign(cell)[0]]
+    if not signs or not {*signs} <= signs_of_no() | signs_of_yes():
+        return None
+    return [sign in signs_of_yes() for sign in signs]
+
+
+def positions_in(cells: Sequence[Any]) -> int:
+    """How many labels cells have 0 or 1 for, by their length, which nearly all share; 0 for other cells."""
+    some = (cell for cell in cells[:ROWS_LOOKED_AT] if not is_missing(cell) and as_list(cell) != [])
+    lengths = Counter(len(marks_in(cell) or ()) for cell in some)
+    length, count = lengths.most_common(1)[0] if lengths else (0, 0)
+    return length if length > 1 and count >= NEARLY_ALL * lengths.total() else 0
+
+
+def _require_labels(cells: Sequence[Any], label: str, file: str) -> None:
+    """Raises UserError for lists of as many items in all rows, some of which are equal or not whole: no labels."""
+    lists = [list(map(as_text, found)) for cell in cells[:ROWS_LOOKED_AT] if (found := as_list(cell))]
+    odd = any(len({*some}) < len(some) or any(map(FRACTION.fullmatch, some)) for some in lists)
+    if len({*map(len, lists)}) == 1 and len(lists[0]) > 1 and odd:
+        raise UserError(
+            f"{file}: the column '{label}' has {len(lists[0])} values in each row, {short(lists[0])}, not labels",
+            "Write the names of its labels, or 0 or 1 for each label",
+        )
 
 
 def separator_in(cells: Sequence[str]) -> str:
@@ -110,7 +156,8 @@ def _ask_commas(cells: Sequence[str], label: str, file: str, shape: str | None) 
         ("decimal=.", f"'{example}' has a comma between thousands"),
     ]
     if shape is None:
-        choices.append(("shape=multi-label", f"'{example}' are two labels by number"))
+        how = "0 or 1 for each of two labels" if all(map(TWO.fullmatch, cells)) else "two labels by number"
+        choices.append(("shape=multi-label", f"'{example}' are {how}"))
     if shape is None and len(set(cells)) <= FEW_NUMBERS:
         choices.append(("shape=classification", f"each of the {so_many(len(set(cells)), 'value')} is a class"))
     raise Ambiguous(f"{file}: the commas in the column '{label}' can mean several things", choices)
@@ -125,11 +172,18 @@ def _are_class_numbers(fact: ColumnFacts, cells: Sequence[str]) -> bool:
     return first in (0, 1) and len(numbers) >= 0.95 * (max(numbers) - first + 1)
 
 
+def _are_few(fact: ColumnFacts) -> bool:
+    """Whether numbers that are not whole are few, each with several rows: versions and codes are names."""
+    return not fact.whole and fact.distinct <= FEW_NUMBERS and fact.filled >= EACH * fact.distinct
+
+
 def _class_or_degree(fact: ColumnFacts, label: str, file: str) -> LabelKind:
     words = set(name_words_of(label))
-    if words.intersection(word_list("label_of_classes")):
+    if fact.whole and words.intersection(word_list("label_of_classes")):
         return LabelKind(shape=CLASSES, why=f"{fact.distinct} classes by number")
     if words.intersection(word_list("label_of_degrees")):
         return LabelKind(shape=NUMBER, why=f"{fact.distinct} different numbers")
     choices = [("shape=classification", f"{fact.distinct} classes by number"), ("shape=regression", "a number")]
-    raise Ambiguous(f"{file}: the whole numbers in the column '{label}' can be classes or an amount", choices)
+    raise Ambiguous(
+        f"{file}: the {so_many(fact.distinct, 'number')} in the column '{label}' can be classes or an amount", choices
+    )

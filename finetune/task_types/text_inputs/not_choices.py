@@ -35,6 +35,7 @@ def require_no_choices(
     file: str,
 ) -> None:
     """Raises Ambiguous where columns look like choices, and the guess uses some of them as a text, or none."""
+    facts = {name: fact for name, fact in facts.items() if not _is_vote(columns, name, label)}
     every = _texts(facts, label)
     packed = [name for name in every if not {*name_words_of(name)}.isdisjoint(word_list("choices"))]
     if packed and label:
@@ -56,6 +57,15 @@ def require_no_choices(
     if found:
         what = f"the columns {', '.join(found[0][1:])} look like choices of one question"
         raise Ambiguous(f"{file}: {what}", _settings(facts, found, label))
+
+
+def _is_vote(columns: Mapping[str, Sequence[Any]], name: str, label: Sequence[str]) -> bool:
+    """Whether a column holds labels of one annotator: all that it has are labels."""
+    if len(label) != 1 or name in label or name not in columns:
+        return False
+    some = {one: islice(columns[one], ROWS_LOOKED_AT) for one in (name, label[0])}
+    votes, labels = ({as_text(cell) for cell in cells if not is_missing(cell)} for cells in some.values())
+    return bool(votes) and votes <= labels
 
 
 def _is_right_choice(label: ColumnFacts, choice: ColumnFacts) -> bool:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Literal
 
+from finetune.data.formats.spans import is_place
 from finetune.data.messages import short, so_many
 from finetune.data.nested_fields import cell_at
-from finetune.data.span_form import is_place
 from finetune.data.values import as_list, as_text, is_missing, parsed_literal
 from finetune.task_types.candidates import Ambiguous
 from finetune.task_types.columns import Layout

@@ -6,6 +6,7 @@ from finetune.data.column_types import ColumnFacts
 from finetune.task_types.candidates import UNLIKELY, Ambiguous, label_candidates
 from finetune.task_types.column_names import is_id_name, label_tier
 from finetune.task_types.data_type import Evidence
+from finetune.task_types.text_inputs.near_misses import require_no_objects
 
 WORDS = 1.2  # mean words of a cell from which a column may be a text
 WORD_KINDS = ("text", "category", "id")  # of columns
@@ -22,6 +23,7 @@ def require_label(evidence: Evidence) -> None:
     labels = label_candidates(evidence.facts, evidence.columns, texts)
     if any(candidate.level < UNLIKELY for candidate in labels):
         return
+    require_no_objects(evidence.table, evidence.facts)
     first, second = texts
     raise Ambiguous(
         f"{evidence.file}: has two columns of texts, '{first}' and '{second}', and no label",

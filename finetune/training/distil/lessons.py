@@ -1,7 +1,7 @@
 """What a run learns besides its labels: the answers of teachers, also for rows without labels, or soft labels."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -60,11 +60,18 @@ class Lessons:
 
 
 def plan_lessons(
-    resolved: ResolvedRun, task: Task, rows: Sequence[Row], dev: Sequence[Row], *, data: str, device: str | None
+    resolved: ResolvedRun,
+    task: Task,
+    rows: Sequence[Row],
+    dev: Sequence[Row],
+    *,
+    data: str,
+    known: Collection[str],
+    device: str | None,
 ) -> Lessons | None:
     """What a run with these rows of training and dev learns besides labels; None for labels alone.
 
-    `data` is the fingerprint of all its rows.
+    `data` is the fingerprint of all its rows, and `known` are the teachers whose training rows are known.
 
     Raises UserError for a text or soft labels that cannot be read.
     """
@@ -82,7 +89,7 @@ def plan_lessons(
     if distil.text:
         text, notes = _text(task, Path(distil.text), dev)
         notes = [*notes, f"{distil.text}: {so_many(len(text))} without labels, which the teacher answers"]
-    notes += notes_on_scored_rows(resolved, data)
+    notes += notes_on_scored_rows(resolved, data, known)
     return Lessons(settings=distil, teachers=teachers, text=text, notes=tuple(notes), plain=resolved.plain)
 
 
@@ -112,11 +119,15 @@ def require_labels(teacher: Teacher, task: Task) -> None:
         )
 
 
-def notes_on_scored_rows(resolved: ResolvedRun, data: str) -> Iterator[str]:
-    """A note on each teacher that knows, or may know, the labels of rows on which its student is scored."""
+def notes_on_scored_rows(resolved: ResolvedRun, data: str, known: Collection[str] = ()) -> Iterator[str]:
+    """A note on each teacher that knows, or may know, the labels of rows on which its student is scored; of one whose
+    training rows are `known` the run says how many it shares with them.
+    """
     held_out = resolved.recipe.held_out.model_dump()
     for folder in resolved.teachers:
         record = load_record(folder / "record.json")
+        if record.id in known:
+            continue
         if record.learned:
             what = f"has learned the rows of {' and '.join(record.learned)} too: its scores on them"
         elif (record.data, without_defaults(record.recipe).get("held_out", held_out)) != (data, held_out):

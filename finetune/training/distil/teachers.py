@@ -10,7 +10,7 @@ from finetune.data.rows import Row
 from finetune.errors import UserError
 from finetune.inference.predict_plan import SAMPLE_ROWS, known_type, layout_for
 from finetune.runs.folder import RunFolder
-from finetune.runs.lookup import RUNS_SHOWN, find_run, no_run, runs_of
+from finetune.runs.lookup import no_run
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
 from finetune.task_types import registry
@@ -20,6 +20,7 @@ from finetune.task_types.run_task import trained_on
 from finetune.task_types.task import Task
 from finetune.task_types.trained_form import form_for
 from finetune.task_types.types import type_of
+from finetune.training.named_runs import TEACHER, meant_run, with_named
 
 LABELS_SHOWN = 6
 
@@ -37,41 +38,29 @@ def with_teachers(one: ResolvedRun, out: Path) -> ResolvedRun:
         return one
     if distil.text:  # before anything is trained
         require_text(one.task, Path(distil.text))
-    folders = tuple(_teacher(name, one, out) for name in distil.teachers)
+    folders: tuple[Path, ...] = ()
+    for name in distil.teachers:
+        run, note = _teacher(name, one, out)
+        folders, one = (*folders, run.path), with_named(one, TEACHER, name, run, note)
     named = distil.model_copy(update={"teacher": ",".join(map(str, folders))})
     return replace(one, recipe=one.recipe.model_copy(update={"distil": named}), teachers=folders)
 
 
-def _teacher(name: str, student: ResolvedRun, out: Path) -> Path:
-    """The folder of a teacher, once it has passed."""
+def _teacher(name: str, student: ResolvedRun, out: Path) -> tuple[RunFolder, str]:
+    """A teacher, once it has passed, and a note where there was a choice."""
     if is_folder(Path(name)) and not RunFolder(Path(name)).record_file.is_file():
         raise UserError(f"distil.teacher={name}: that folder is not a finished run (no record.json)", "Name a run")
-    run = _named(name, out)
+    run, note = meant_run(name, student, TEACHER, out)
+    if run is None:
+        error = no_run(name, out)
+        raise UserError(f"distil.teacher={name}: {error.what}", error.way_out)
     run.require_model()
     record = load_record(run.record_file)
     own = registry.in_file(student.recipe.task) and record.task == student.task.name
     _require_same_answers(name, trained_on(run, task=student.default if own else None), student.task)
     if not student.recipe.distil.weak:
         _require_better(name, record)
-    return run.path
-
-
-def _named(name: str, out: Path) -> RunFolder:
-    """The run of a folder or an id, or the one run of a task or data.
-
-    Raises UserError for several, of which the latest may be a student of the teacher that is meant.
-    """
-    found = find_run(name, out)
-    runs = [found] if found is not None else runs_of(name, out)
-    if len(runs) == 1:
-        return runs[0]
-    if not runs:
-        error = no_run(name, out)
-        raise UserError(f"distil.teacher={name}: {error.what}", error.way_out)
-    records = [load_record(run.record_file) for run in runs[:RUNS_SHOWN]]
-    listed = ", ".join(f"{one.id} ({one.headline} {one.metric(one.headline).shown(one.score)})" for one in records)
-    more = f" and {len(runs) - RUNS_SHOWN} more" if len(runs) > RUNS_SHOWN else ""
-    raise UserError(f"distil.teacher={name}: there are {len(runs)} runs of it, {listed}{more}", "Name one by its id")
+    return run, note
 
 
 def _require_same_answers(name: str, teacher: Task, student: Task) -> None:
@@ -99,7 +88,7 @@ def _require_better(name: str, record: RunRecord) -> None:
     """Raises UserError for a teacher that a baseline of its own record equals."""
     metric, split = record.metric(record.headline), record.first_split
     best = record.best_baseline(split, record.headline)
-    if best is not None and not metric.rank(record.score) > metric.rank(best):
+    if best is not None and not record.beats_baselines:
         raise UserError(
             f"distil.teacher={name}: its {split} {record.headline} is {metric.shown(record.score)}, and the best of "
             f"its own baselines has {metric.shown(best)}",

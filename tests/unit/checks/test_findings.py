@@ -12,12 +12,13 @@ from finetune.checks.all_checks import CHECKS, FILES, findings
 from finetune.checks.file_format import ROW_ISSUES
 from finetune.checks.split_data import part_of
 from finetune.commands.check import tokenization
+from finetune.commands.check.run_checks import REFUSED
 from finetune.data.issues import READING, Issue
 from finetune.data.reading import read_table
 from finetune.task_types.columns import Layout
 
 ROOT = Path(__file__).resolve().parents[3]
-ISSUES = [*dict.fromkeys(issue for check in CHECKS for issue in check.issues), *tokenization.ISSUES]
+ISSUES = [*dict.fromkeys(issue for check in CHECKS for issue in check.issues), REFUSED, *tokenization.ISSUES]
 HOSTILE = [
     "no words",
     "missing text",

@@ -51,7 +51,7 @@ def trained(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["evaluate", "TRAINED", "rte", "--split", "exam"], "'exam'. It has train, dev, test"),
         (["predict", "glue-rte", "FILE"], "is empty"),
         (["show", "glue-mrcp"], "'glue-mrcp'"),
-        (["run", "my_task.py:mine", "task=1"], "my_task.py:mine"),
+        (["run", "my_task.py:mine"], "my_task.py"),
         (["run", "glue-rte", "task=my_task.py:mine"], "my_task.py"),
     ],
 )

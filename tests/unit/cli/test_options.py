@@ -29,8 +29,8 @@ NOT_OURS = (
     "finetune ",
 )
 IN_COMMANDS = {  # commands that are shown
-    *("board.py", "card.py", "diagnosis.py", "files.py", "folder.py", "forms.py", "gone.py", "model_calls.py"),
-    "on_ray.py",
+    *("api.py", "board.py", "card.py", "diagnosis.py", "folder.py", "forms.py", "gone.py", "model_calls.py"),
+    *("on_ray.py", "own_data.py", "refusal.py", "untrained.py"),
 }
 
 

@@ -41,7 +41,8 @@ def typed(in_process: InProcess, copied_run: FinishedRun, tiny_bert: Path, tmp_p
     run = copied_run("sentence")
     shutil.copytree(tiny_bert, tmp_path / ENCODER)
     (tmp_path / NEW).write_text("review\n" + "the cat sat\n" * 9)
-    (tmp_path / "labelled.csv").write_text("review,mark\n" + "the cat sat,good\nthe dog sat,bad\n" * 9)
+    rows = "".join(f"the cat sat {number},good\nthe dog sat {number},bad\n" for number in range(9))
+    (tmp_path / "labelled.csv").write_text(f"review,mark\n{rows}")
     (tmp_path / "sentences.txt").write_text("the cat sat\nthe cat ran\na cat sat\n" * 4)
     (tmp_path / "best.toml").write_text('task = "rte"\n')
 

@@ -4,7 +4,10 @@ import datetime
 import math
 import re
 from collections import UserString
+from decimal import Decimal
+from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import datasets
 import numpy as np
@@ -13,7 +16,8 @@ import pyarrow as pa
 import pytest
 from datasets import ClassLabel, Dataset, DatasetDict, Features, List, Value
 
-from finetune.data.in_memory import columns_in, plain_cell, splits_in
+import finetune
+from finetune.data.in_memory import ColumnLeftOut, columns_in, plain_cell, splits_in
 from finetune.errors import UserError
 
 CELLS = {"text": ["the cat", "the dog"], "n": [1, 2]}
@@ -64,6 +68,9 @@ def test_a_missing_key_of_a_row_is_a_missing_cell() -> None:
         (datetime.date(2024, 2, 1), "2024-02-01"),
         (pd.Timestamp("2024-02-01 10:00"), "2024-02-01T10:00:00"),
         (10**30, str(10**30)),
+        (UUID(int=1), "00000000-0000-0000-0000-000000000001"),
+        (Decimal("1.10"), "1.10"),
+        (Path("a/b"), "a/b"),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -76,6 +83,13 @@ def test_a_cell_becomes_a_plain_value(cell: Any, plain: Any) -> None:
 def test_a_cell_of_another_kind_is_refused_with_its_place(cell: Any) -> None:
     with pytest.raises(UserError, match=f"row 2 .*{type(cell).__name__}.*'text'"):
         columns_in({"text": ["a", cell]})
+
+
+def test_columns_that_no_run_reads_may_hold_anything(tiny_bert: Path) -> None:
+    other = {"meta": {}, "deep": {"a": [{}]}, "key": UUID(int=1), "price": Decimal("1.10"), "image": object()}
+    rows = [{"text": f"the {name} sat {i}", "label": name, **other} for i in range(20) for name in ("cat", "dog")]
+    with pytest.warns(ColumnLeftOut, match="type object in the column 'image'"):
+        assert finetune.check(rows, model=str(tiny_bert)).counts["error"] == 0
 
 
 @pytest.mark.parametrize(

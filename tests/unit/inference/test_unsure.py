@@ -176,7 +176,7 @@ def test_what_cannot_be_promised_or_asked_is_one_line_with_a_way_out(
     assert "one can be asked for" in told("--risk", "0.1", "--coverage", "0.5")
     assert "temperature=dev" in told("--risk", "0.1", "temperature=dev")
     with_claims(run, tmp_path / "moved", wrong=0, rows=10)
-    assert "need 19 dev rows, and there are 10 rows. Ask for `--label-sets` 0.9" in told("--label-sets", "0.95")
+    assert "need 19 dev rows with a label, and there are 10. Ask for `--label-sets` 0.9" in told("--label-sets", "0.95")
     assert in_process("predict", "moved", "new.csv", "--quiet", "--label-sets", "0.9", data=tmp_path)[0] == 0
 
 
@@ -195,5 +195,10 @@ def test_python_and_evaluate_count_what_is_answered(
     (tmp_path / "held.csv").write_text("review,mark\n" + "".join(f"{text},good\n" for text in texts))
     one = finetune.evaluate(moved, tmp_path / "held.csv", precision={"good": 0.9}).answered["dev"]
     assert one["answered"] + one["unsure"] == len(texts)
+    (tmp_path / "many.jsonl").write_text(
+        '{"text": "the cat 1", "labels": ["a"]}\n' + '{"text": "x", "labels": []}\n' * 30
+    )
+    sets = finetune.evaluate(str(finished_run("multilabel")), tmp_path / "many.jsonl", label_sets=0.6).answered
+    assert [found["labelled"] for found in sets.values()] == [1]  # a row without labels holds none of them
     code, out, _ = in_process("evaluate", "moved", "held.csv", "--coverage", "0.5", "--quiet", data=tmp_path)
     assert (code, "held.csv: " in out, " of 40 rows answered (" in out, "dev: " in out) == (0, True, True, False)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from support.cli import Finetune, assert_error
 from support.toys import cat_task, tag_task
 from support.training import CPU
 from transformers import AutoTokenizer, BertModel
@@ -125,6 +126,18 @@ def test_the_fingerprint_is_of_size_and_vocabulary_wherever_it_is(tiny_bert: Pat
     assert pretrained.resolve("new:mini", tokenizer=str(copy)).fingerprint != one.fingerprint
 
 
+@pytest.mark.parametrize("name", ["config.json", "tokenizer.json"])
+@pytest.mark.parametrize("damage", [b"", b"{", None])
+def test_a_damaged_entry_of_the_cache_is_made_again(tiny_bert: Path, name: str, damage: bytes | None) -> None:
+    resolved = pretrained.resolve("new:1x64", tokenizer=str(tiny_bert))
+    file = resolved.folder / name
+    content = file.read_bytes()
+    file.write_bytes(content.replace(b"64", b"32").replace(b"[MASK]", b"[MUSK]") if damage is None else damage)
+    again = pretrained.resolve("new:1x64", tokenizer=str(tiny_bert))
+    assert again.fingerprint == resolved.fingerprint
+    assert file.read_bytes() == content
+
+
 def test_a_run_s_id_leaves_out_where_the_vocabulary_is() -> None:
     facts = {"task": "any", "version": 1, "data": "d", "weights": "w", "precision": "fp32"}
     ids = {run_id(Recipe(task="any", model="new:mini", tokenizer=given, seed=1), **facts) for given in ("", "a", "b")}
@@ -184,3 +197,10 @@ def test_random_weights_are_not_frozen(setting: dict[str, int], tiny_bert: Path)
     folder = pretrained.resolve(recipe.model, tokenizer=recipe.tokenizer).folder
     with pytest.raises(UserError, match=f"{next(iter(setting))} with model 'new:1x32x1'.*random"):
         build_model(folder, cat_task().head, recipe, device=CPU)
+
+
+def test_a_missing_vocabulary_is_found_before_the_data_is_read(here: Finetune, tmp_path: Path) -> None:
+    (tmp_path / "two.csv").write_text("text,first,second\n" + "a cat,a,b\na dog,b,a\nan owl,a,a\n" * 9)
+    assert_error(here("run", "two.csv").stderr, "two columns could be the label")
+    done = here("run", "two.csv", "model=new:2x64")
+    assert_error(done.stderr, "needs a vocabulary", "`finetune tokenizer two.csv -o vocabulary`")

@@ -10,6 +10,7 @@ from finetune.commands.table.lines import lines_of
 from finetune.runs.dev_choices import dev_choices, is_optimistic
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
+from finetune.runs.record_parts import DataFinding
 
 RESULTS = ROOT / "results"
 
@@ -56,6 +57,9 @@ def test_what_dev_chose_is_named_with_the_way_out() -> None:
     assert dev_choices(text) == [f"{said}; finetune evaluate {own.id} FILE scores documents that chose nothing"]
     tested = own.model_copy(update={"scores": own.scores | {"test": own.scores["dev"]}})
     assert dev_choices(tested) == [f"{said}; those of test are not"]
+    facts = {"severity": "error", "code": "leak", "split": "test", "what": "all", "remedy": "", "count": 5}
+    assert dev_choices(tested.model_copy(update={"findings": [DataFinding(**facts)]})) == [said]
+    assert dev_choices(changed(record, train={"solver": "logistic", "epochs": 3}, epochs=epochs(1))) == []
 
 
 def test_a_threshold_of_squad_is_named_in_the_record_and_in_tables() -> None:

@@ -11,8 +11,10 @@ from typing import Any
 
 import pytest
 from support.cli import Finetune, assert_error
+from support.files import write
 from support.paths import ROOT
 from support.records import change_record
+from support.runs import FinishedRun
 from support.toys import write_columns
 
 from finetune.data.source import Source
@@ -158,11 +160,11 @@ def test_a_record_names_no_folder_of_the_machine(train: Train, here: Finetune, t
     assert records[1]["notes"][0].startswith("wnut17/wnut17train.conll: does not mark")
     assert "train" in records[0]["data_files"] and records[1]["data_files"] == {}
     scored = here("evaluate", records[0]["id"], tmp_path / "mine" / "reviews.csv")
-    assert "is the training file" in scored.stderr
+    assert "was trained on" in scored.stderr
     moved = shutil.copy(tmp_path / "mine" / "reviews.csv", tmp_path / "moved.csv")
-    assert "is the training file" in here("evaluate", records[0]["id"], moved).stderr
+    assert "was trained on" in here("evaluate", records[0]["id"], moved).stderr
     changed = write_reviews(tmp_path / "mine" / "reviews.csv", first="bird")
-    assert "is the training file" not in here("evaluate", records[0]["id"], changed).stderr
+    assert "11 of the" in here("evaluate", records[0]["id"], changed).stderr  # the other texts are new
     assert predictors.load_predictor(records[0]["id"]).layout is not None
 
 
@@ -181,3 +183,16 @@ def test_a_run_on_a_share_of_the_rows_is_never_the_latest(train: Train, tmp_path
     assert named("reviews.csv") == whole.id
     shutil.rmtree(tmp_path / "results" / "reviews.csv" / whole.id)
     assert named("reviews.csv") == smaller.id
+
+
+@pytest.mark.parametrize("name", ["myrun", "deeper/../myrun", "../{home}/myrun"])
+@pytest.mark.parametrize("words", ["show {}", "report {}", "compare {} twin", "explain {} sat", "evaluate {} rows.csv"])
+def test_a_folder_of_one_word_or_through_its_parent_is_a_run_like_any(
+    words: str, name: str, here: Finetune, finished_run: FinishedRun, tmp_path: Path
+) -> None:
+    for copy in ("myrun", "twin"):
+        shutil.copytree(finished_run("sentence"), tmp_path / copy)
+    (tmp_path / "deeper").mkdir()
+    write(tmp_path / "rows.csv", "review,mark\n" + "the cat sat,good\nthe dog sat,bad\n" * 5)
+    done = here(*words.format(name).format(home=tmp_path.name).split())
+    assert done.returncode == 0, done.stderr

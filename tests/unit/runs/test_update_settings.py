@@ -1,11 +1,13 @@
 """Settings of optimizer and schedule that go together, and those that are refused."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from finetune.errors import UserError
 from finetune.runs.recipe import parse
+from finetune.training.targets import load_target
 
 
 @pytest.mark.parametrize(
@@ -14,7 +16,7 @@ from finetune.runs.recipe import parse
         ({"train": {"solver": "radam", "bias_correction": False}}, "train.solver radam"),
         ({"train": {"noam_factor": 0.1}}, "train.schedule=noam"),
         ({"train": {"schedule": "noam", "warmup": 0.0}}, "train.warmup above 0"),
-        ({"train": {"schedule": "noam", "learning_rate": 1e-4}}, "train.noam_factor"),
+        ({"train": {"schedule": "noam", "learning_rate": 1e-4}}, "leave it out, or set train.schedule=linear"),
         ({"train": {"solver": "sgd"}}, "'sgd' was taken out"),
         ({"train": {"schedule": "slanted_triangular"}}, "'slanted_triangular' was taken out"),
         ({"train": {"solver": "adamw"}}, "adam, radam, logistic"),
@@ -37,3 +39,22 @@ def test_what_would_do_nothing_is_refused(settings: dict[str, Any], words: str) 
 )
 def test_what_goes_together_is_taken(settings: dict[str, Any]) -> None:
     parse({"task": "rte", **settings}, origin="recipe")
+
+
+@pytest.mark.parametrize("target", ["reviews.csv", "quickstart", "conll-2003"])
+@pytest.mark.parametrize(
+    ("typed", "unread"),
+    [
+        ({"train.schedule": "noam"}, "learning_rate"),
+        ({"train.schedule": "noam", "preset": "stable"}, "learning_rate"),
+        ({"train.solver": "radam", "preset": "historical"}, "bias_correction"),
+    ],
+)
+def test_what_nobody_typed_and_nothing_reads_any_more_is_left_out(
+    target: str, typed: dict[str, Any], unread: str, reviews: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(reviews.parents[2])
+    recipe = load_target(target, typed).recipe
+    assert unread not in recipe.train.model_fields_set
+    with pytest.raises(UserError, match=f"train.{unread}"):
+        load_target(target, {**typed, f"train.{unread}": {"learning_rate": 1e-4}.get(unread, False)})

@@ -11,9 +11,9 @@ from support.own_data import own_task
 from transformers import AutoTokenizer
 
 from finetune.commands.check.run_checks import check_data
+from finetune.data.formats.spans import in_form, span_form
 from finetune.data.records import Record
 from finetune.data.source import Source
-from finetune.data.span_form import span_form
 from finetune.errors import UserError
 from finetune.inference.answer_rows import answer_records
 from finetune.models.feature import Feature
@@ -22,7 +22,7 @@ from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import DataType
 from finetune.task_types.explained import Asked
 from finetune.task_types.row_builder import row_of
-from finetune.task_types.tagging.char_spans import as_spans, in_form, spans_of, tags_for
+from finetune.task_types.tagging.char_spans import as_spans, spans_of, tags_for
 from finetune.task_types.tagging.segments import segmented
 from finetune.task_types.types import named_type, view_of
 
@@ -43,6 +43,8 @@ def test_words_of_any_script_have_their_places() -> None:
     [
         ([[0, 3, "PER"], [5, 13, "LOC"]], LISTS),
         ("[[0, 3, 'PER'], [5, 13, 'LOC']]", LISTS),
+        ([[0, 3, "김철수", "PER"], [5, 13, "New York", "LOC"]], ("0", "1", "3")),
+        ([["PER", 0, 3], ["LOC", 5, 13]], ("1", "2", "0")),
         (
             [
                 {"start_offset": 0, "end_offset": 3, "label": "PER"},

@@ -7,7 +7,7 @@ import pytest
 from support.own_data import own_task
 from support.tables import rows_with, table_of, text
 
-from finetune.checks.split_data import text_keys
+from finetune.data.characters import text_keys
 from finetune.data.files import split_files
 from finetune.data.records import Record
 from finetune.data.source import Source

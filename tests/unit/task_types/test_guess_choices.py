@@ -27,6 +27,17 @@ def test_a_passage_and_a_question_are_both_read(tmp_path: Path) -> None:
     assert row.gold == number % 3
 
 
+@pytest.mark.parametrize("passage", ["article", "state", "premise"])
+def test_a_question_that_many_rows_have_is_read_and_other_texts_are_named(passage: str, tmp_path: Path) -> None:
+    asked = {
+        passage: lambda i: text(i, 20), "question": lambda i: f"which {'ab'[i % 2]}?", "choice1": text,
+        "choice2": lambda i: text(i + 1), "label": lambda i: i % 2, "why": lambda i: f"since {text(i, 9)}",
+    }  # fmt: skip
+    task: Any = own_task(write(tmp_path, rows(**asked)), {})
+    assert task.read.layout.text == (passage, "question", "choice1", "choice2")
+    assert "without why" in task.read.layout.reasons["text"]
+
+
 def test_choices_of_any_stem_are_asked_about_and_the_settings_work(tmp_path: Path) -> None:
     sols = rows(goal=lambda i: text(i, 9), sol1=text, sol2=lambda i: text(i + 5), label=lambda i: i % 2)
     with pytest.raises(Ambiguous, match=r"text=goal,sol1,sol2"):

@@ -11,7 +11,9 @@ from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.task_types.candidates import Ambiguous
 from finetune.task_types.parts import Answer
+from finetune.task_types.tagging.row import TaggingRow
 from finetune.task_types.tagging.schemes import in_scheme
+from finetune.task_types.types import layout_from, layout_of
 
 WORDS = ["der", "Zug", "hielt", "an", "einem", "Feld", "und", "fuhr", "weiter", "."]
 PARTS = ["DET", "NOUN", "VERB", "ADP", "DET", "NOUN", "CCONJ", "VERB", "ADV", "PUNCT"]
@@ -60,7 +62,7 @@ FILES: list[tuple[Any, str]] = [(conllu, "column 4"), (lists, "upos"), (texts, "
 def test_named_tags_are_taken(write: Any, label: str, more: dict[str, str], tmp_path: Path) -> None:
     task = own_task(write(tmp_path), {"label": label, **more})
     rows = {row.words: row.gold for split in ("train", "dev") for row in task.load(Source(), split).rows}
-    assert rows == {tuple(words): tuple(f"B-{part}" for part in parts) for words, parts in SENTENCES}
+    assert rows == {tuple(words): tuple(parts) for words, parts in SENTENCES}
 
 
 @pytest.mark.parametrize(("write", "label"), FILES)
@@ -70,15 +72,44 @@ def test_tags_that_nobody_named_are_offered(write: Any, label: str, tmp_path: Pa
     assert f"label={label}" in [setting for setting, _ in asked.value.choices]
 
 
-def test_predictions_have_the_tags_of_the_file_and_their_f1_is_the_accuracy(tmp_path: Path) -> None:
+def test_plain_tags_are_the_classes_and_are_scored_by_the_accuracy_of_words(tmp_path: Path) -> None:
     task = own_task(conllu(tmp_path), {"label": "column 4"})
     rows = task.load(Source(), "train").rows[:2]
     gold = [list(row.gold or ()) for row in rows]
     layout: Any = task.read.layout  # type: ignore[attr-defined]
-    assert in_scheme(gold[0], layout) == [tag.removeprefix("B-") for tag in gold[0]]
-    wrong = [["B-X" if place == 0 else tag for place, tag in enumerate(tags)] for tags in gold]
-    right = 1 - 2 / sum(map(len, gold))
-    assert task.scoring.score([Answer(value=tags) for tags in wrong], rows)["f1"] == pytest.approx(right)
+    assert in_scheme(gold[0], layout) == gold[0]
+    assert task.labels == tuple(sorted({part for _, parts in SENTENCES for part in parts}))  # type: ignore[attr-defined]
+    wrong = [["X" if place == 0 else tag for place, tag in enumerate(tags)] for tags in gold]
+    scores = task.scoring.score([Answer(value=tags) for tags in wrong], rows)
+    assert task.metrics[0].name == "accuracy"
+    assert scores["accuracy"] == pytest.approx(1 - 2 / sum(map(len, gold)))
+    assert scores["NOUN/f1"] < 1 or "NOUN" not in {tags[0] for tags in gold}
+
+
+def test_the_baseline_gives_an_unknown_word_the_most_frequent_tag(tmp_path: Path) -> None:
+    task = own_task(conllu(tmp_path), {"label": "column 4"})
+    ((name, answers),) = task.baselines.predictions(
+        [TaggingRow(id="1", words=("der", "Hof", "Zug"), gold=("DET", "NOUN", "NOUN"))],
+        [TaggingRow(id="2", words=("der", "Acker"), gold=("DET", "NOUN"))],
+    ).items()
+    assert (name, answers[0].value) == ("most-frequent-tag", ["DET", "NOUN"])
+
+
+def test_a_model_that_learned_plain_tags_as_entities_is_refused(tmp_path: Path) -> None:
+    saved = layout_of(own_task(conllu(tmp_path), {"label": "column 4"}))
+    assert saved is not None
+    assert layout_from(json.loads(json.dumps(saved))).tag_form == "plain"
+    with pytest.raises(UserError, match="train it again"):
+        layout_from({**saved, "tag_form": "each"})
+
+
+def test_brackets_of_a_treebank_are_tags(tmp_path: Path) -> None:
+    lines = "".join(f"a{n}\tNN\n(\t-LRB-\nb{n % 3}\tNN\n\n" for n in range(30))
+    (tmp_path / "train.conll").write_text(lines)
+    task = own_task(tmp_path / "train.conll", {"label": "column 2"})
+    row = task.load(Source(), "train").rows[0]
+    assert row.gold == ("NN", "-LRB-", "NN")
+    assert task.scoring.score([Answer(value=["NN", "NN", "NN"])], [row])["-LRB-/f1"] == 0
 
 
 def test_a_column_that_cannot_be_tags_says_why(tmp_path: Path) -> None:

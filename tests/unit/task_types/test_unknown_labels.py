@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from finetune.data.formats.spans import LISTS
 from finetune.data.source import Source
-from finetune.data.span_form import LISTS
 from finetune.task_types.columns import Layout
 from finetune.task_types.own_data import task_on
 from finetune.task_types.types import trained_task

@@ -191,7 +191,8 @@ def test_the_learning_rate_is_that_of_the_encoder_where_all_began(run: Path) -> 
 
 def test_a_narrow_new_encoder_has_a_higher_learning_rate(run: Path, in_process: InProcess) -> None:
     def rate(model: str) -> float:
-        return plan(["reviews.csv"], {"model": model})[0].recipe.train.learning_rate
+        vocabulary = {"tokenizer": "vocabulary"} if model.startswith("new:") else {}
+        return plan(["reviews.csv"], {"model": model, **vocabulary})[0].recipe.train.learning_rate
 
     assert [rate(model) for model in ("new:tiny", "new:6x320", "new:2x384", "new:small")] == [5e-4, 5e-4, 2e-5, 2e-5]
     change_record(run / "record.json", model="new:mini")

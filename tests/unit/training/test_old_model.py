@@ -89,7 +89,7 @@ def test_dev_rows_that_the_old_model_was_trained_on_are_found(tmp_path: Path, fi
     assert record.kept is not None
     assert record.kept.known == 3
     assert record.kept.rehearsed == 72 - 3
-    assert any("3 of 7 dev rows were training rows" in note for note in record.notes)
+    assert any("3 of the 7 rows of dev have texts that run" in finding.what for finding in record.findings)
     claims = json.loads((tmp_path / "results" / record.task / record.id / "model" / "dev_claims.json").read_text())
     assert claims["known"].startswith("3 rows that it is scored on were training rows of run")
 

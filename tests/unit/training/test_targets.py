@@ -103,3 +103,22 @@ def test_a_setting_of_a_variant_may_be_written_as_toml_reads_it(tmp_path: Path) 
     assert points == [(2, 0.3, 42), (3, 0.3, 1)]
     with pytest.raises(UserError, match=r"train\.epochs"):
         expand_targets([str(file)], {"train.epochs": 5})
+
+
+def test_a_task_in_a_file_is_named_as_in_a_recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own.py").write_text(
+        "from dataclasses import replace\nfrom finetune.tasks.paraphrase import TASKS as OURS\n"
+        'TASKS = [replace(OURS[0], name="mine")]\n'
+    )
+    (one,) = expand_targets(["own.py:mine"], {"train.epochs": 1})
+    assert (one.task.name, one.recipe.train.epochs) == ("mine", 1)
+    with pytest.raises(UserError, match=r"has no task 'mone'. Did you mean 'mine'"):
+        expand_targets(["own.py:mone"], {})
+
+
+def test_a_task_is_run_by_its_name_where_no_recipe_is_of_it() -> None:
+    (one,) = expand_targets(["cola-text"], {})
+    assert one.task.name == "cola-text"
+    with pytest.raises(UserError, match=r"whose recipes have other names. Run one: `finetune run quickstart`"):
+        expand_targets(["paraphrase"], {})

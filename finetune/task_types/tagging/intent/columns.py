@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from finetune.data.characters import same_text
+from finetune.data.formats.spans import span_form
 from finetune.data.issues import Finding
 from finetune.data.messages import shown
 from finetune.data.nested_fields import cell_at
-from finetune.data.span_form import span_form
 from finetune.data.table import Table
 from finetune.data.values import as_text
 from finetune.errors import UserError
@@ -188,6 +188,7 @@ class IntentAndSlots(WordsType):
             intents=tuple(label.removeprefix(PREFIX) for label in layout.labels if label.startswith(PREFIX)),
             running_text=bool(layout.spans),
             signs_apart=layout.signs_apart,
+            plain=layout.tag_form == "plain",
         )
 
     def cells(self, task: Task, layout: Layout, answer: Answer, row: IntentRow) -> dict[str, Any]:

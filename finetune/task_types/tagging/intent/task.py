@@ -201,8 +201,8 @@ class IntentTask(Task):
     """One of `intents` for a text, and tags in IOB2 for the slots of `types` in it.
 
     The first score is the share of rows that are right in all: the paper's sentence-level semantic frame accuracy. What
-    concerns tags is asked of a `tagger`, the same task without intents, whose `running_text` and `signs_apart`
-    are as here.
+    concerns tags is asked of a `tagger`, the same task without intents, whose `running_text`, `signs_apart` and
+    `plain` are as here.
     """
 
     read: Callable[[Source, str], Rows]
@@ -210,6 +210,7 @@ class IntentTask(Task):
     intents: tuple[str, ...]
     running_text: bool = False
     signs_apart: bool = False
+    plain: bool = False
     metrics: tuple[Metric, ...] = ()
     version: int = 2
     row_type = IntentRow
@@ -229,7 +230,7 @@ class IntentTask(Task):
     @property
     def tagger(self) -> TaggingTask:
         """The task of the tags alone, which reads no rows."""
-        return _tagger(self.name, self.types, self.running_text, self.signs_apart)
+        return _tagger(self.name, self.types, self.running_text, self.signs_apart, self.plain)
 
     @property
     def pooled(self) -> bool:
@@ -272,9 +273,9 @@ class IntentTask(Task):
 
 
 @lru_cache(maxsize=8)
-def _tagger(name: str, types: tuple[str, ...], running_text: bool, signs_apart: bool) -> TaggingTask:
+def _tagger(name: str, types: tuple[str, ...], running_text: bool, signs_apart: bool, plain: bool) -> TaggingTask:
     """Kept, as it is asked of for each row, and makes a metric for each type."""
     return TaggingTask(
-        name=name, types=types, running_text=running_text, signs_apart=signs_apart,
+        name=name, types=types, running_text=running_text, signs_apart=signs_apart, plain=plain,
         read=lambda _, split: Rows(rows=(), origin=split),
     )  # fmt: skip

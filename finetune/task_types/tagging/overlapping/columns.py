@@ -6,10 +6,10 @@ from dataclasses import replace
 from itertools import islice, product
 from typing import Any
 
+from finetune.data.formats.spans import OUTSIDE, in_form, items_in, span_form, span_labels, text_key
 from finetune.data.issues import Finding, Issue
 from finetune.data.messages import percent, short, shown
 from finetune.data.nested_fields import cell_at
-from finetune.data.span_form import items_in, span_form
 from finetune.data.table import Table
 from finetune.data.values import as_text, is_missing
 from finetune.errors import UserError
@@ -18,7 +18,7 @@ from finetune.task_types.data_type import TEXT_CHARS_SHOWN, Clean, DataType, Evi
 from finetune.task_types.findings import ONE_LABEL, SplitRows
 from finetune.task_types.parts import Answer
 from finetune.task_types.row_issues import MISSING_TEXT, NoRow
-from finetune.task_types.tagging.char_spans import OUTSIDE, TEXT, in_form, spans_of, text_key, types_in, valid_spans
+from finetune.task_types.tagging.char_spans import LEFT_OUT, spans_of, valid_spans
 from finetune.task_types.tagging.guess import span_layout
 from finetune.task_types.tagging.overlapping.row import LabelledSpan, OverlapRow, as_values, triples
 from finetune.task_types.tagging.overlapping.task import OverlapTask, spans_in
@@ -83,14 +83,14 @@ class OverlappingSpans(DataType):
             return layout
         texts, cells = (columns[names[0]][:ROWS_LOOKED_AT] for names in (layout.text, layout.label))
         key = text_key(texts, cells, layout.spans)
-        return layout if key == TEXT else replace(layout, file={**layout.file, "span_text": key})
+        return layout if key == "text" else replace(layout, file={**layout.file, "span_text": key})
 
     def may_be_numbers(self, layout: Layout) -> bool:
         """Never: the labels of spans are names."""
         return False
 
     def label_names(self, layout: Layout, cell: Any) -> Iterable[str]:
-        return types_in(cell, layout.spans)
+        return span_labels(cell, layout.spans)
 
     def labels_in(self, gold: Gold | Sequence[Mapping[str, Any]] | None) -> tuple[str, ...]:
         """The labels of the spans, of a label or a prediction."""
@@ -115,7 +115,7 @@ class OverlappingSpans(DataType):
     def findings(self, rows: SplitRows) -> Iterator[Finding]:
         """The spans that were changed, and a file without any."""
         for what, some in self.changes(rows.layout, rows.table).items():
-            yield Finding(issue=READ_SPAN, indexes=some, what=what, worst=OUTSIDE in what)
+            yield Finding(issue=READ_SPAN, indexes=some, what=what, worst=what.endswith(LEFT_OUT))
         if rows.golds and not any(rows.golds):
             yield Finding(issue=ONE_LABEL, what="no text has a span", worst=rows.trains)
 
@@ -152,7 +152,7 @@ class OverlappingSpans(DataType):
 
     def cells(self, task: Task, layout: Layout, answer: Answer, row: OverlapRow) -> dict[str, Any]:
         """The spans in the form of the training file, and each with its text and probability."""
-        key = str(layout.file.get("span_text", TEXT))
+        key = str(layout.file.get("span_text", "text"))
         return {
             "prediction": in_form(triples(answer.value), layout.spans, row.text, key),
             "entities": spans_in(answer, row),

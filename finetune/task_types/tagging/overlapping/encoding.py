@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from finetune.models.feature import IGNORED, Feature
+from finetune.models.tokenizers.offsets import character_offsets
 from finetune.task_types.tagging.overlapping.row import LabelledSpan, OverlapRow
 from finetune.task_types.tagging.segments import segmented
 from finetune.task_types.words.encoding import owning_windows
@@ -90,7 +91,7 @@ def places_of(text: str, offsets: Sequence[tuple[int, int]]) -> Places:
     ends = [start + len(word) for start, word in zip(starts, words, strict=True)]
     after: dict[int, int] = {}
     before = -1
-    for place, (start, end) in enumerate(offsets):
+    for place, (start, end) in enumerate(character_offsets(text, offsets).tolist()):
         inside = [number for number in owner[start:end].tolist() if number >= 0]
         if not inside:
             continue

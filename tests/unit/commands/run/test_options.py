@@ -16,7 +16,7 @@ from finetune.runs.recipe import Recipe
 from finetune.training.run_options import RunOptions
 
 NAMES = {"targets": "data", "sizes": "data_sizes", "data": "data_folder", "no_wait": "wait"}  # as they are in Python
-TYPED = {"quiet", "as_json"}  # what is printed
+TYPED = {"quiet", "as_json", "rows"}  # what is printed; and how several names become `old.csv,new.csv`
 IN_MEMORY = {"text", "label", "model", "name", "progress", "callbacks", "settings"}
 
 

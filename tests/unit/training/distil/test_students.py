@@ -1,6 +1,5 @@
 """Runs with a teacher, with soft labels and with a text, by the command line; and what is refused."""
 
-import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -204,16 +203,6 @@ def test_a_search_keeps_its_teacher_and_tells_texts_apart(reviews: Path, tiny_be
     one, other = (plan_run(base.with_recipe(recipe), source=Source()) for recipe in recipes)
     assert base.with_recipe(recipes[0]).teachers == (reviews,)
     assert one.id != other.id
-
-
-def test_a_name_of_several_runs_is_no_teacher(copied_run: FinishedRun, tmp_path: Path) -> None:
-    """The latest may be a student of the teacher that is meant."""
-    run = copied_run("sentence")
-    shutil.copytree(run, run.with_name("0123456789"))
-    change_record(run.with_name("0123456789") / "record.json", id="0123456789")
-    settings = {"distil.weak": True, "distil.teacher": load_record(run / "record.json").recipe["task"]}
-    with pytest.raises(UserError, match="there are 2 runs of it"):
-        with_teachers(load_target(settings["distil.teacher"], settings), tmp_path / "results")
 
 
 def test_a_teacher_no_better_than_its_baselines_is_refused(copied_run: FinishedRun, tmp_path: Path) -> None:
