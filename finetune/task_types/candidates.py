@@ -12,7 +12,6 @@ from typing import Any
 
 from finetune.data.column_types import ColumnFacts, marks
 from finetune.data.values import as_text, is_missing
-from finetune.data.words.lists import word_list
 from finetune.errors import UserError
 from finetune.task_types.column_names import asks, is_about, is_id_name, is_split_name, label_tier, text_tier
 
@@ -24,6 +23,7 @@ VALUES_SHOWN = 4
 MOST_STARS = 10  # values of a rating
 UNNAMED, NUMBERS, UNLIKELY = 3, 4, 5  # levels of candidates without a label's name; the last are offered, never taken
 COLUMNS_OFFERED = 12  # columns in a question
+TARGETS = ("target", "targets")  # names of a label, or of what a stance or an opinion is about
 
 
 class Ambiguous(UserError):
@@ -121,7 +121,7 @@ def best_label(
 
 
 def _is_weak(one: Candidate) -> bool:
-    return one.columns[0].casefold() in word_list("label_alone")
+    return one.columns[0].casefold() in TARGETS
 
 
 def described(fact: ColumnFacts, cells: Sequence[Any]) -> str:

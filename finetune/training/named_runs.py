@@ -41,7 +41,7 @@ def meant_run(name: str, one: ResolvedRun, key: str, out: Path) -> tuple[RunFold
     folder, record = runs[chosen]
     score = f"{record.first_split} {record.headline} {record.metric(record.headline).shown(record.score)}"
     why = "" if chosen in earlier else ", no better than its best baseline" if not record.beats_baselines else ""
-    note = f"{key}={name} is run {chosen} of {record.finished} ({score}){why}"
+    note = f"{key}={name} is run {chosen} ({score}){why}"
     note += ", as in the run that began with these settings" if chosen in earlier else ""
     others = [run for run in runs if run != chosen]
     more = f" and {len(others) - RUNS_SHOWN} more" if len(others) > RUNS_SHOWN else ""

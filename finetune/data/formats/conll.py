@@ -32,10 +32,10 @@ def read_tagged(path: Path, *, types: Collection[str]) -> Iterator[tuple[int, li
     """
     begins = (line for _, line in numbered_lines(path) if line.split(None, 1)[:1] not in ([], [DOCUMENT]))
     form = _form_of(next(begins, ""))
-    for record in sentences(((number, line.rstrip(" ")) for number, line in numbered_lines(path)), form):
-        if record.fault or record.change or len(form.names) < 2:
-            fault = "has a blank token" if record.change else "expected a word and its tag, found 1 column"
-            fault = record.fault.what if record.fault else fault
+    lines = ((number, line.rstrip(" ")) for number, line in numbered_lines(path))
+    for record in sentences(lines, form, blanks=False):
+        if record.fault or len(form.names) < 2:
+            fault = record.fault.what if record.fault else "expected a word and its tag, found 1 column"
             raise UserError(
                 f"{path}:{record.line}: {fault}",
                 "A line is a word, its columns and a tag, with tabs or spaces between; fix that line",

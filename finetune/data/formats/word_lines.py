@@ -57,10 +57,10 @@ class WordLines:
         return "the word is missing" if not (fields[0] or self.characters or self.names[0] != "words") else ""
 
 
-def sentences(lines: Iterable[tuple[int, str]], form: WordLines) -> Iterator[Record]:
+def sentences(lines: Iterable[tuple[int, str]], form: WordLines, *, blanks: bool = True) -> Iterator[Record]:
     """Yields a record for each sentence of numbered lines, with a list for each column, and its document from 1 on.
 
-    A line with another number of columns makes its sentence a fault.
+    A line with another number of columns makes its sentence a fault, and without `blanks` one whose word is blank too.
     """
     rows: list[list[str]] = []
     row = first = document = 0
@@ -90,7 +90,7 @@ def sentences(lines: Iterable[tuple[int, str]], form: WordLines) -> Iterator[Rec
             first = 0
             continue
         first = first or line
-        if form.is_blank_word(text, fields):
+        if blanks and form.is_blank_word(text, fields):
             change = BLANKS
             continue
         if len(fields) == len(form.names) == CONLL_U and JOINED.fullmatch(fields[0]):

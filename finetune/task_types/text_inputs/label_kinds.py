@@ -174,7 +174,7 @@ def _are_class_numbers(fact: ColumnFacts, cells: Sequence[str]) -> bool:
 
 def _are_few(fact: ColumnFacts) -> bool:
     """Whether numbers that are not whole are few, each with several rows: versions and codes are names."""
-    return not fact.whole and fact.distinct <= FEW_NUMBERS and fact.filled >= EACH * fact.distinct
+    return not fact.whole and 1 < fact.distinct <= FEW_NUMBERS and fact.filled >= EACH * fact.distinct
 
 
 def _class_or_degree(fact: ColumnFacts, label: str, file: str) -> LabelKind:
