@@ -199,7 +199,7 @@ def worth_words(sizes: Sequence[ShareOfRows], more: int) -> str:
         return ""
     found, metric, runs = forecast(sizes, more), sizes[0].verdict.metric, sum(len(size.records) for size in sizes)
     score, rows = f"{sizes[0].verdict.split} {metric.name}", f"{more:,} more rows"
-    if found is None:
+    if found is None or not all(map(math.isfinite, found.interval)):
         return f"{runs} runs do not tell what {rows} would add to {score}."
     between = " to ".join(map(metric.signed, found.interval))
     by = f"by a power of the rows, fitted to {runs} runs"

