@@ -37,7 +37,7 @@ def exists(path: str | Path) -> bool:
 
 def paths_in(path: str | Path) -> list[Path]:
     """The files that a name lists with commas between them, as `old.csv,new.csv`; of any other name itself."""
-    parts = [Path(part) for part in str(path).split(",")]
+    parts = [Path(part) for part in str(path).split(",") if part]
     return parts if len(parts) > 1 and not exists(path) and any(map(is_file, parts)) else [Path(path)]
 
 

@@ -107,13 +107,12 @@ def _with_first(
     name, seed = one.recipe.model, one.recipe.seed
     named = recipe_named(name)
     if named is None:
-        run, note = encoder_run(name, out), ""
+        run = encoder_run(name, out)
         if run is None:
             return one
-        if not has_model(name):
-            chosen, note = meant_run(name, one, MODEL, out)
-            run = chosen or run
-            run.require_model()
+        chosen, note = meant_run(name, one, MODEL, out)
+        run = chosen or run
+        run.require_model()
         recipe = one.recipe.model_copy(update={"model": str(run.path)})
         return replace(with_named(one, MODEL, name, run, note), recipe=recipe)
     if one.recipe.tokenizer:

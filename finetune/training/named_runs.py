@@ -75,7 +75,8 @@ def _begun_alike(one: ResolvedRun, key: str, out: Path) -> Iterator[list[str]]:
     folder = out / folder_name(one.task.name)
     for log in sorted(folder.glob("*/events.jsonl")) if is_folder(folder) else ():
         for event in first_and_last_events(log):
-            settings = flat(event.get("recipe", {})) if event["event"] == "start" else {}
+            recipe = event.get("recipe") if event["event"] == "start" else None
+            settings = flat(recipe) if isinstance(recipe, dict) else {}
             if key in settings and _settings(settings, key) == ours:
                 yield _ids(str(settings[key]))
 

@@ -86,8 +86,8 @@ def _tool_row(value: Any) -> tuple[Any, str]:
         return row, "was discarded in the labelling tool" if value.get("status") == "Discarded" else ""
     if "responses" in value and "suggestions" in value:  # of Argilla 2: the person's alone
         value = {name: cell for name, cell in value.items() if name != "suggestions"}
-    asked = {name.removesuffix(".responses") for name in value if name.endswith(".responses")}
-    value = {name: cell for name, cell in value.items() if name.partition(".suggestion")[0] not in asked}
+    asked = {str(name).removesuffix(".responses") for name in value if str(name).endswith(".responses")}
+    value = {name: cell for name, cell in value.items() if str(name).partition(".suggestion")[0] not in asked}
     if "_input_hash" in value or ("spans" in value and "answer" in value):
         return _prodigy(value)
     return {name: _plain_cell(cell) for name, cell in value.items()}, ""

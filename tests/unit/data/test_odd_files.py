@@ -208,8 +208,9 @@ def test_damaged_files_of_every_format_end_in_one_line(
         "- text: a\n- " + "[" * 40_000,
         "- text: a\n  when: 2001-99-99\n" * 9,
         "- text: a\n  n: 1:9_9:_\n" * 9,
+        "- 1: a cat\n  2: good\n" * 9,
     ],
-    ids=["deep", "deep in a row", "no date", "base 60"],
+    ids=["deep", "deep in a row", "no date", "base 60", "numbers as names"],
 )
 def test_odd_yaml_is_one_line_or_read(content: str, here: Finetune, tmp_path: Path) -> None:
     (tmp_path / "odd.yaml").write_text(content)
