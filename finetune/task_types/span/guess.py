@@ -16,6 +16,7 @@ from finetune.task_types.data_type import Evidence
 from finetune.task_types.span.cells import answers_of
 
 ROWS_LOOKED_AT = 5_000
+LEAST_ANSWERS = 7  # different cells of a column with a label's name, from which they may be answers
 PARTS, VARIED = 0.9, 0.2  # share of the answers that are in their contexts, and of different ones
 SHORTER, ASKING = 2, 3  # times that an answer is shorter than its context; words of a question
 
@@ -63,15 +64,20 @@ def _in_contexts(answers: Sequence[Any], contexts: Sequence[Any]) -> bool:
 
 
 def require_no_answers(columns: Mapping[str, Sequence[Any]], facts: Mapping[str, ColumnFacts], file: str) -> None:
-    """Raises Ambiguous where a column holds parts of another one's texts and a third one could ask for them."""
-    if any(label_tier(name) == 0 and fact.kind == "category" for name, fact in facts.items()):
-        return
+    """Raises Ambiguous where a column holds parts of another one's texts and a third one could ask for them.
+
+    A column with a label's name is one, unless the parts are its own and the third one ends with question marks.
+    """
+    labels = {name for name, fact in facts.items() if label_tier(name) == 0 and fact.kind == "category"}
     texts = sorted((name for name, fact in facts.items() if fact.kind == "text"), key=lambda name: -facts[name].length)
     short = [name for name, fact in facts.items() if fact.kind in ("text", "category") or fact.why == DIFFERENT_WORDS]
     for context in texts[:1]:
         parts = [name for name in short if facts[name].length * SHORTER < facts[context].length]
-        answers = [name for name in parts if _are_parts(columns[name], columns[context])]
+        answers = [name for name in parts if _are_parts(columns[name], columns[context], labelled=name in labels)]
+        if labels and not labels & {*answers}:
+            return
         questions = [name for name in texts[1:] if facts[name].words >= ASKING and name not in answers]
+        questions = [name for name in questions if not labels or _are_asked(columns[name])]
         asked = [(question, answer) for answer in answers for question in questions]
         if asked:
             spans = [(f"shape=span text={q},{context} label={a}", "answers in contexts") for q, a in asked]
@@ -80,12 +86,19 @@ def require_no_answers(columns: Mapping[str, Sequence[Any]], facts: Mapping[str,
             raise Ambiguous(f"{file}: {what}", [*spans, *single])
 
 
-def _are_parts(answers: Sequence[Any], contexts: Sequence[Any]) -> bool:
-    """Whether nearly all are in their contexts, and they are many."""
+def _are_asked(cells: Sequence[Any]) -> bool:
+    """Whether most texts end with a question mark."""
+    some = [as_text(cell).rstrip() for cell in cells[:ROWS_LOOKED_AT]]
+    return sum(text.endswith("?") for text in some) > len(some) / 2
+
+
+def _are_parts(answers: Sequence[Any], contexts: Sequence[Any], *, labelled: bool) -> bool:
+    """Whether nearly all are in their contexts, and they are many, or more than labels mostly are."""
     some = [
         (as_text(answer).strip(), as_text(context))
         for answer, context in islice(zip(answers, contexts, strict=True), ROWS_LOOKED_AT)
         if not is_missing(answer)
     ]
     inside = sum(answer in context for answer, context in some)
-    return inside >= PARTS * len(some) and len({answer for answer, _ in some}) > VARIED * len(some)
+    least = LEAST_ANSWERS if labelled else VARIED * len(some)
+    return inside >= PARTS * len(some) and len({answer for answer, _ in some}) > least

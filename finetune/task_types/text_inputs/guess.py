@@ -15,7 +15,7 @@ from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import Evidence
 from finetune.task_types.text_candidates import best_texts
 from finetune.task_types.text_inputs.label_kinds import CLASSES, NUMBER, SEVERAL, label_kind
-from finetune.task_types.text_inputs.near_misses import ask_about_answers, require_no_objects, require_plain
+from finetune.task_types.text_inputs.near_misses import require_no_objects, require_plain
 from finetune.task_types.text_inputs.not_choices import require_no_choices
 from finetune.task_types.text_inputs.spans import ends_of
 from finetune.task_types.text_inputs.two_texts import require_label
@@ -38,8 +38,6 @@ def text_layout(evidence: Evidence) -> Layout:
         text, reasons["text"] = _text(table, facts, label, evidence.shape)
     if not text:
         raise UserError(f"{file}: no column with texts was found", _columns_remedy("text", facts))
-    if not {"label", "text"} & {*chosen} and evidence.shape is None and len(text) == 2 and len(label or ()) == 1:
-        ask_about_answers(table, text, label[0])
     if len(text) > 2:
         raise UserError(
             f"{len(text)} text columns were given: {', '.join(text)}",

@@ -1,7 +1,6 @@
 """Forms of other tools that rows are not read in: each is refused by its name, with how to convert it."""
 
 import json
-import re
 import shlex
 from collections.abc import Mapping, Sequence
 from itertools import islice
@@ -15,12 +14,11 @@ from finetune.data.nested_fields import parsed
 from finetune.data.table import Table
 from finetune.data.values import as_text, is_missing, is_nested
 from finetune.errors import UserError
-from finetune.task_types.candidates import Ambiguous, copied
+from finetune.task_types.candidates import copied
 from finetune.task_types.column_names import label_tier, name_words_of
 from finetune.task_types.data_type import Evidence
 
 ROWS_LOOKED_AT = 200
-LEAST_ANSWERS = 8  # different labels, from which they may be answers
 NEARLY_ALL = 0.9  # share of the objects, or of their texts that are in the row's
 QUERIES = ("query", "question", "anchor")
 TRIPLES = (QUERIES, ("positive", "positives", "pos"), ("negative", "negatives", "neg"))
@@ -164,21 +162,3 @@ def _refuse(table: Table, what: str, script: str, way: str) -> NoReturn:
         code = f"import csv, json, re, sys; {script.replace('ROWS', reader)}"
         how += f"; or convert it: python -c {shlex.quote(code)} {shlex.quote(str(table.path))} > rows.jsonl"
     raise UserError(f"{table.path}: has {what}, which are not read", how)
-
-
-def ask_about_answers(table: Table, texts: Sequence[str], label: str) -> None:
-    """Raises Ambiguous for a pair of a question and a text in which nearly every label is: answers, or else classes."""
-    names = sorted(texts, key=lambda name: sum(str(cell).rstrip().endswith("?") for cell in table.columns[name]))
-    context, question = (table.columns[name] for name in names)
-    cells = [as_text(cell) for cell in table.columns[label] if not is_missing(cell)]
-    if len({*cells}) < LEAST_ANSWERS or sum(str(cell).rstrip().endswith("?") for cell in question) * 2 < len(question):
-        return
-    inside = sum(
-        not is_missing(cell) and re.search(rf"(?<!\w){re.escape(as_text(cell))}(?!\w)", str(text)) is not None
-        for cell, text in zip(table.columns[label], context, strict=True)
-    )
-    if inside >= NEARLY_ALL * len(cells):
-        pair = f"text={names[1]},{names[0]} label={label}"
-        what = f"{table.path}: '{label}' is in the text '{names[0]}' in {inside:,} of {len(cells):,} rows"
-        answers, classes = (f"shape=span {pair}", "answers to questions"), (f"shape=classification {pair}", "classes")
-        raise Ambiguous(what, [answers, classes])
