@@ -43,7 +43,7 @@ class RunFolder:
     """`<out>/<task>/<id>`: recipe, events, predictions, model, and record.json, which exists once the run is done."""
 
     def __init__(self, path: Path) -> None:
-        # A path of one word has no parents, and those of one with `..` are not the folders above it. Links stay links.
+        # A path of one word has no parents, and with `..` they are not the folders above. Links stay links.
         plain = len(path.parents) > 1 and ".." not in path.parts
         self.path = path if plain else Path(os.path.abspath(path))  # noqa: PTH100
         self.record_file = self.path / RECORD

@@ -96,7 +96,7 @@ def leaks(
         keys, is_drawn = keys_of(task, splits[split].rows), splits[split].drawn and not (read and read.split)
         there = ({} if is_drawn else {IN_SPLIT.format(split=task.train_split): train}) | seen
         for where, others in (there | (dev if split == TEST else {})).items():
-            new = keys[~np.isin(keys, train)] if where in seen else keys  # those of train are counted once
+            new = keys[~np.isin(keys, train)] if where in seen else keys  # rows of train are counted once
             if kind is not None and (count := shared(new, others)):
                 rows = f"{count:,} of the {len(keys):,} rows of {split}"
                 yield DataFinding(

@@ -57,7 +57,7 @@ def with_named(one: ResolvedRun, key: str, name: str, run: RunFolder, note: str)
 
 
 def _starts(record: RunRecord) -> Iterator[str]:
-    """The ids of the runs from which a run began, and of those that taught it."""
+    """The ids of the runs from which a run began, and of its teachers."""
     lineage = record.lineage
     while lineage is not None:
         yield lineage.run
