@@ -50,7 +50,7 @@ def measured(train: Path, test: Path, settings: dict[str, Any]) -> dict[str, Any
     seconds = time.process_time() - started
     name, peak = task.metrics[0].name, machine.memory().get("VmHWM")
     score = every.completed(engine, found).scores["test"][name]
-    probe = task.scoring.score(linear_probe(planned, built, every, engine)["test"], planned.rows["test"])[name]
+    probe = task.score(linear_probe(planned, built, every, engine)["test"], planned.rows["test"])[name]
     return {"score": score, "linear-probe": probe, "metric": name, "cpu_seconds": seconds, "peak_memory_bytes": peak}
 
 

@@ -9,7 +9,7 @@ from finetune.data.messages import places, so_many
 from finetune.data.records import Record
 from finetune.data.rows import Row
 from finetune.task_types.columns import Layout
-from finetune.task_types.parts import Answer, Scoring
+from finetune.task_types.parts import Answer
 from finetune.task_types.row_builder import row_of
 from finetune.task_types.row_issues import NoRow
 from finetune.task_types.task import Task
@@ -60,8 +60,8 @@ class Repeated(list[Any]):
 class CompactRows:
     """Rows and predictions as metrics need them: with the texts that these read alone, numbers as plain floats."""
 
-    def __init__(self, scoring: Scoring[Any]) -> None:
-        self.read = scoring.reads
+    def __init__(self, reads: Collection[str]) -> None:
+        self.read = reads
         self.rows: Any = Repeated()
         self.answers: Any = Repeated()
 
@@ -83,7 +83,7 @@ def scores_of(task: Task, layout: Layout, labelled: Iterable[tuple[Record, Any]]
     with one that is unknown to the model.
     """
     unknown, unreadable = UnknownLabels(task=task, layout=layout), list[tuple[int, int]]()
-    kept, kind, unlabelled = CompactRows(task.scoring), named_type(layout.shape), list[tuple[int, int]]()
+    kept, kind, unlabelled = CompactRows(task.reads), named_type(layout.shape), list[tuple[int, int]]()
     for record, cell in labelled:
         if cell is None:
             continue
@@ -92,7 +92,7 @@ def scores_of(task: Task, layout: Layout, labelled: Iterable[tuple[Record, Any]]
         except NoRow:
             unreadable.append((record.row, record.line))
             continue
-        label = task.scoring.labels([row])[0].value
+        label = task.labels_of([row])[0].value
         if label is None:
             unlabelled.append((record.row, record.line))
         elif not unknown.adds(row, (record.row, record.line)):
@@ -104,7 +104,7 @@ def scores_of(task: Task, layout: Layout, labelled: Iterable[tuple[Record, Any]]
         where = places(unreadable, most=LABELS_SHOWN)
         notes.append(f"{so_many(len(unreadable))} with a label that cannot be read ({where}); not scored")
     notes += [f"{note}; not scored" for note in unknown.notes()]
-    return task.scoring.score(kept.answers, kept.rows) if len(kept.rows) else {}
+    return task.score(kept.answers, kept.rows) if len(kept.rows) else {}
 
 
 def without_texts(row: Row, *, but: Collection[str] = ()) -> Row:

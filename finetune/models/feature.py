@@ -22,7 +22,7 @@ class Feature:
     IGNORED in a list, of floats too, is an item without one, and so is a number by itself that is NaN. A target of two
     axes `(items, n)` has a label for each item but those whose first number is IGNORED. `reads` are the positions that
     a head on the sequence output reads (None: all), and that its labels and logits are for. `note` is metadata for
-    `Codec.decode`, opaque to the trainer: best an array, or a mapping of names to arrays and numbers, since only these
+    `Task.decode`, opaque to the trainer: best an array, or a mapping of names to arrays and numbers, since only these
     have a compact form (`feature_arrays`). `states` returns precomputed hidden states of a frozen encoder
     (`inference.hidden_states`).
     """

@@ -9,7 +9,7 @@ from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import DataType, Evidence
 from finetune.task_types.declared_options import option
 from finetune.task_types.multilabel.task import MultiLabelRow, MultiLabelTask
-from finetune.task_types.parts import Answer, Baselines, Codec, Explainer, Scoring, Stream
+from finetune.task_types.parts import Answer
 from finetune.task_types.pretraining.task import TextTask
 from finetune.task_types.ranking.task import RankingRow, RankingTask
 from finetune.task_types.row_issues import NoRow
@@ -28,14 +28,11 @@ from finetune.task_types.view import View
 
 __all__ = [
     "Answer",
-    "Baselines",
     "ChoiceRow",
     "ChoiceTask",
-    "Codec",
     "DataType",
     "EntitySpan",
     "Evidence",
-    "Explainer",
     "IntentRow",
     "IntentTask",
     "Layout",
@@ -47,12 +44,10 @@ __all__ = [
     "RankingRow",
     "RankingTask",
     "Rows",
-    "Scoring",
     "SentenceRow",
     "SentenceTask",
     "SpanRow",
     "SpanTask",
-    "Stream",
     "TaggingRow",
     "TaggingTask",
     "Task",

@@ -1,40 +1,50 @@
-"""Task: the contract of everything that can be trained, a declaration with parts that do the work."""
+"""Task: the contract of everything that can be trained."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
 
 from finetune.data.rows import Row, Rows
 from finetune.errors import UserError
 from finetune.metrics.metric import Metric, find_metric
 from finetune.runs.record_parts import OLD_DEV
 from finetune.task_types.declared_options import declared_names
-from finetune.task_types.parts import Baselines, Codec, Explainer, Scoring, Stream, Teaching
+from finetune.task_types.explained import Asked, ExplainTarget, NamedText
+from finetune.task_types.parts import Answer, Teaching
 
 if TYPE_CHECKING:
-    from finetune.data.source import Source
-    from finetune.models.backbone import Backbone
-    from finetune.models.head import Head
+    from transformers import PreTrainedTokenizerBase
 
+    from finetune.data.source import Source
+    from finetune.metrics.sums import Counted
+    from finetune.models.backbone import Backbone
+    from finetune.models.feature import Feature
+    from finetune.models.head import Head
+    from finetune.runs.events import Watcher
 
 TEST = "test"  # the split that chooses nothing
+ROWS_AT_ONCE = 10_000  # rows whose labels are looked at together
 
 
 @dataclass(frozen=True, kw_only=True)
 class Task(ABC):
-    """A task: its data, its head, and its parts.
+    """A task: its data, how rows become tokens, its head, how logits become predictions, and how these are scored.
 
     A custom task is an instance of one of the task types in `finetune.task_types`, or a subclass of this with `load`,
-    `head`, and the classes of its parts, of which a codec and scoring are needed. `name` is its name on the command
-    line, `version` is raised whenever its results may change. `metrics` are the scores, the first is the headline
-    (`label/metric` are shown by label); `dev_splits` are what a run is scored on, the first decides; `test` among them
-    is predicted once, with the weights that were selected. A recipe may set the fields of the task and of its reader
-    that are declared with `option`. `row_type` is the dataclass of its rows, which saved predictions are parsed to.
-    With `cross_fits` each row of dev is scored with what `scoring.calibrate` chose on other rows of dev. With
-    `missing_is_wrong` a row without a prediction in a scored file counts 0. `inputs` are the names of its texts where a
-    row may have one or two, such as sentence1 and sentence2; `with_training_statistics` fills them in where the task
-    declares none.
+    `encode`, `head`, `decode` and `labels_of`; the rest has defaults. `name` is its name on the command line, `version`
+    is raised whenever its results may change. `metrics` are the scores, the first is the headline (`label/metric` are
+    shown by label); `dev_splits` are what a run is scored on, the first decides; `test` among them is predicted once,
+    with the weights that were selected. A recipe may set the fields of the task and of its reader that are declared
+    with `option`. `inputs` are the names of its texts where a row may have one or two, such as sentence1 and sentence2;
+    `fit` fills them in where the task declares none.
+
+    `row_type` is the dataclass of its rows, which saved predictions are parsed to. With `cross_fits` each row of dev is
+    scored with what `tune` chose on other rows of dev. With `missing_is_wrong` a row without a prediction in a scored
+    file counts 0. `reads` are the names of the texts of rows that scores depend on, besides the label.
     """
 
     name: str
@@ -46,11 +56,7 @@ class Task(ABC):
     row_type: ClassVar[type | None] = None
     cross_fits: ClassVar[bool] = False
     missing_is_wrong: ClassVar[bool] = False
-    codec_class: ClassVar[type[Codec[Any]]]
-    scoring_class: ClassVar[type[Scoring[Any]]]
-    baselines_class: ClassVar[type[Baselines[Any]]] = Baselines
-    explainer_class: ClassVar[type[Explainer[Any]]] = Explainer
-    stream_class: ClassVar[type[Stream[Any]]] = Stream
+    reads: ClassVar[tuple[str, ...]] = ()
     teaching_class: ClassVar[type[Teaching[Any]]] = Teaching
 
     def __post_init__(self) -> None:
@@ -68,39 +74,133 @@ class Task(ABC):
     def head(self, backbone: "Backbone") -> "Head":
         """A new head, without initialised weights."""
 
-    @property
-    def codec(self) -> Codec[Any]:
-        """Rows to features, logits to predictions."""
-        return self.codec_class(self)
+    @abstractmethod
+    def encode(self, rows: Sequence[Any], tokenizer: "PreTrainedTokenizerBase", max_length: int) -> "list[Feature]":
+        """Features in the order of the rows, which they number from 0; a row may give several.
 
-    @property
-    def scoring(self) -> Scoring[Any]:
-        """Predictions to scores."""
-        return self.scoring_class(self)
+        Many rows are encoded in parts, so that a feature depends on no other row but those of `encode_together`.
+        """
 
-    @property
-    def baselines(self) -> Baselines[Any]:
-        """Predictions without an encoder."""
-        return self.baselines_class(self)
+    @abstractmethod
+    def decode(self, logits: Sequence[np.ndarray], features: "Sequence[Feature]", rows: Sequence[Any]) -> list[Answer]:
+        """One prediction per row, in the order of the rows. `logits` has one array per feature, without padding."""
 
-    @property
-    def explainer(self) -> Explainer[Any]:
-        """Predictions to the logits that they were made from."""
-        return self.explainer_class(self)
+    @abstractmethod
+    def labels_of(self, rows: Sequence[Any]) -> list[Answer]:
+        """The labels as predictions, so that `score(labels_of(rows), rows)` is perfect."""
 
-    @property
-    def stream(self) -> Stream[Any]:
-        """What is drawn for each update."""
-        return self.stream_class(self)
+    def fit(self, train: Sequence[Any]) -> "Task":
+        """The task with what its training rows say, such as class weights."""
+        return self
+
+    def tune(self, answers: Sequence[Answer], rows: Sequence[Any]) -> dict[str, Any]:
+        """Options chosen on the first dev split after training, and saved with the model, such as thresholds."""
+        return {}
+
+    def decided_again(self, answers: Sequence[Answer]) -> list[Answer]:
+        """The predictions, decided again from their probabilities with the task's current options: for `cross_fits`."""
+        return list(answers)
+
+    def score(self, answers: Sequence[Answer], rows: Sequence[Any]) -> dict[str, float]:
+        """Every metric by its name; a task whose metrics have no `score` of their own computes them here."""
+        labels, values = self._values(answers, rows)
+        return {metric.name: metric.score(labels, values) for metric in self.metrics if metric.score is not None}
+
+    def sums(self, answers: Sequence[Answer], rows: Sequence[Any]) -> "dict[str, Counted]":
+        """The metrics that are functions of sums over rows, for resampling; `score` gives the same values."""
+        labels, values = self._values(answers, rows)
+        return {metric.name: metric.sums(labels, values) for metric in self.metrics if metric.sums is not None}
+
+    def score_notes(self, answers: Sequence[Answer], rows: Sequence[Any]) -> list[str]:
+        """Notes on these predictions, in addition to their scores."""
+        return []
+
+    def baselines(self, train: Sequence[Any], rows: Sequence[Any]) -> dict[str, list[Answer]]:
+        """Predictions that need no encoder, by the name of a method."""
+        return {}
+
+    def baseline_notes(self, train: Sequence[Any]) -> list[str]:
+        """Notes on the baselines for these training rows."""
+        return []
+
+    def cells(self, answer: Answer, row: Any) -> dict[str, Any]:
+        """The cells of a prediction that `finetune predict` adds to a row, by column name; by default the value."""
+        return {"prediction": answer.value}
+
+    def confidence(self, answer: Answer, row: Any) -> float | None:
+        """How sure a prediction is, 0 to 1, by the probabilities of its choices; None where it has none."""
+        return None if answer.probabilities is None else float(max(answer.probabilities, default=1.0))
+
+    def official_files(self, answers: Sequence[Answer], rows: Sequence[Any]) -> dict[str, Any]:
+        """Additional files in an official format for such predictions: JSON values by file name."""
+        return {}
+
+    def explain_texts(self, row: Any) -> list[list[NamedText]]:
+        """The texts that a row's sequences are made of, in order: one list for all of them, or one for each choice.
+
+        Raises UserError for a task whose predictions are not explained.
+        """
+        raise UserError(f"predictions of {self.name} cannot be explained", "Give its task type `explain_texts`")
+
+    def explain_target(self, row: Any, answer: Answer, features: "Sequence[Feature]", asked: Asked) -> ExplainTarget:
+        """Which logits of a row's features are explained. Raises UserError for a label or a word that is not there."""
+        raise UserError(f"predictions of {self.name} cannot be explained", "Give its task type `explain_target`")
 
     @property
     def teaching(self) -> Teaching[Any]:
         """A teacher's logits, for a student."""
         return self.teaching_class(self)
 
-    def with_training_statistics(self, train: Sequence[Row]) -> "Task":
-        """The task configured from its training rows, such as with class weights."""
-        return self
+    # Rows and tokens.
+
+    def all_labelled(self, rows: Sequence[Any]) -> bool:
+        """Whether all rows have a label."""
+        parts = (rows[begin : begin + ROWS_AT_ONCE] for begin in range(0, len(rows), ROWS_AT_ONCE))
+        return all(answer.value is not None for part in parts for answer in self.labels_of(part))
+
+    def groups(self, rows: Sequence[Any]) -> Sequence[Any] | None:
+        """What rows that are scored together share, such as their query `(rows,)`; None where each is scored alone."""
+        return None
+
+    def encode_together(self, before: Any, row: Any) -> bool:
+        """Whether `encode` must get these neighbouring rows together."""
+        return False
+
+    def new_tokens(self, rows: Iterable[Any]) -> Sequence[str]:
+        """Tokens that rows have and a pretrained tokenizer may lack, such as the markers of spans."""
+        return ()
+
+    def truncation_note(self, max_length: int) -> str:
+        """What happens to rows with a truncated feature, in words that follow `3 rows`."""
+        return f"are longer than max_length {max_length}: the longer text is truncated"
+
+    def shown_label(self, feature: "Feature", tokens: Sequence[str]) -> str:
+        """A feature's label as `finetune check` shows it next to the feature's tokens."""
+        return str(feature.label)
+
+    # Training data that is drawn for each update, as in pre-training.
+
+    def require_batch(self, size: int) -> None:
+        """Raises UserError where it cannot be trained with batches of so many rows."""
+        return
+
+    def own_vocabulary(self, rows: Sequence[Any], watch: "Watcher", *, size: int) -> Path | None:
+        """The folder of a vocabulary trained on the rows to train on, for a new encoder; None for other tasks."""
+        return None
+
+    def train_features(
+        self, rows: Sequence[Any], tokenizer: "PreTrainedTokenizerBase", max_length: int, watch: "Watcher"
+    ) -> "Sequence[Feature] | None":
+        """The features to train on, where they are others than those that are scored; else None."""
+        return None
+
+    def draw(self, features: "Sequence[Feature]", generator: np.random.Generator) -> "Sequence[Feature]":
+        """A training batch with what is random in it, such as masks, whenever it is used for an update."""
+        return features
+
+    def _values(self, answers: Sequence[Answer], rows: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        """The labels and the predictions of the rows."""
+        return [answer.value for answer in self.labels_of(rows)], [answer.value for answer in answers]
 
     def row(self, *inputs: Any) -> Row:
         """A row without a label, made from the arguments of `finetune.load(RUN)(...)`."""

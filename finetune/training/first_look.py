@@ -82,7 +82,7 @@ def first_look(planned: PlannedRun, built: BuiltRun, engine: Engine) -> list[str
     except UserError:  # rows that must stay together, or one part would have none
         return []
     metric = task.metrics[0]
-    scores = {method: task.scoring.score(answers, rows) for method, answers in found.items()}
+    scores = {method: task.score(answers, rows) for method, answers in found.items()}
     if not (best := best_baseline(scores, metric)):
         return []
     against = {PROBE: found[PROBE]} if PROBE in found and best != PROBE else {}
@@ -111,10 +111,10 @@ def _own_by_folds(planned: PlannedRun, features: Sequence[Feature], engine: Engi
         return []
     metric, of = task.metrics[0], margin(task, rows, found, others)
     between = of.interval and " (95 % {} to {})".format(*map(metric.shown, of.interval))
-    score = metric.shown(task.scoring.score(found, rows)[metric.name])
+    score = metric.shown(task.score(found, rows)[metric.name])
     against = ""
     if of.baseline is not None:
-        theirs = task.scoring.score(others[of.baseline], rows)[metric.name]
+        theirs = task.score(others[of.baseline], rows)[metric.name]
         against = f", and that of {baseline_words(of.baseline)} {metric.shown(theirs)}"
     return [f"{by_folds(FOLDS, len(rows))} {metric.name} is {score}{between or ''}{against}"]
 
@@ -136,11 +136,11 @@ def _by_folds(planned: PlannedRun, features: Sequence[Feature], probe: Engine | 
         features = with_states_in_memory(features, probe)
     for kept, held in _folds(planned):
         rows = [train.rows[i] for i in held]
-        methods = task.baselines.predictions([train.rows[i] for i in kept], rows)
+        methods = task.baselines([train.rows[i] for i in kept], rows)
         if probe is not None:
             fit_output(probe, _of_rows(features, kept))
             judged = _of_rows(features, held)
-            methods |= {PROBE: task.codec.decode(probe.logits(judged), judged, rows)}
+            methods |= {PROBE: task.decode(probe.logits(judged), judged, rows)}
         for method, answers in methods.items():
             found.setdefault(method, {}).update(zip(held, answers, strict=True))
     return {method: [answers[i] for i in range(len(train.rows))] for method, answers in found.items()}

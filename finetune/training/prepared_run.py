@@ -105,7 +105,7 @@ class PlannedRun:
     @cached_property
     def tokens(self) -> Sequence[str]:
         """The tokens that the rows of any split have, and a tokenizer may lack."""
-        return self.task.codec.tokens(chain.from_iterable(self.rows.values()))
+        return self.task.new_tokens(chain.from_iterable(self.rows.values()))
 
     @cached_property
     def rows(self) -> dict[str, Sequence[Row]]:
@@ -155,7 +155,7 @@ def plan_run(
     where = resolve_device(device)
     precision = resolve_precision(recipe.train.precision, where)
     set_deterministic(recipe.deterministic)
-    task.stream.require_batch(recipe.train.batch_size)
+    task.require_batch(recipe.train.batch_size)
     size = trained_size(recipe)
     weights = None if size else _weights(recipe, resolved.encoder, str(recipe.tokenizer), watch)
     if size:
@@ -168,14 +168,14 @@ def plan_run(
     splits = load_splits(task, source, limit=recipe.limit)
     data = data_fingerprint({split: loaded.rows for split, loaded in splits.items()})
     splits[task.train_split] = train = trained_on_rows(recipe, task, splits)
-    vocabulary = str(task.stream.vocabulary(train.rows, watch, size=size) or "") if size else str(recipe.tokenizer)
+    vocabulary = str(task.own_vocabulary(train.rows, watch, size=size) or "") if size else str(recipe.tokenizer)
     weights = weights or _weights(recipe, resolved.encoder, vocabulary, watch)
     kept = None
     if old is not None:
         splits, kept = join(old, recipe, task, splits, source)
         train = splits[task.train_split]
         task = replace(task, dev_splits=(*task.dev_splits, *kept.baselines))
-    task = task.with_training_statistics(train.rows)
+    task = task.fit(train.rows)
     pooling = fitting_pooling(
         recipe, weights.folder, load_config(weights.folder), rows=len(train.rows), pooled=task.pooled
     )
@@ -220,7 +220,7 @@ def build_run(planned: PlannedRun, watch: Watcher) -> BuiltRun:
     for split, rows in planned.rows.items():
         drawn = None
         if split == task.train_split:
-            drawn = task.stream.train_features(rows, tokenizer, recipe.max_length, watch)
+            drawn = task.train_features(rows, tokenizer, recipe.max_length, watch)
         if drawn is None:
             drawn = array_features(task, rows, tokenizer, recipe.max_length, watch)
         features[split] = drawn

@@ -156,7 +156,7 @@ def _notes(
         *notes,
         *(planned.lessons.notes if planned.lessons else ()),
         *_few_to_score(planned, built.model.head),
-        *_truncated(built.features, planned.task.codec.truncation_note(planned.recipe.max_length)),
+        *_truncated(built.features, planned.task.truncation_note(planned.recipe.max_length)),
         *_masks(accelerator.num_processes, built.model, planned.recipe),
         *trained.progress.notes,
         *trained.evaluation.notes(trained.found),
@@ -229,7 +229,7 @@ def _observed(planned: PlannedRun, built: BuiltRun, found: Evaluated) -> Observe
 
 def _constant(task: Task, answers: Sequence[Answer], rows: Sequence[Row]) -> str | None:
     """The one prediction that all rows have, where their labels differ: a label, a number or a text."""
-    values, labels = ([one.value for one in side] for side in (answers, task.scoring.labels(rows)))
+    values, labels = ([one.value for one in side] for side in (answers, task.labels_of(rows)))
     if len(set(map(str, labels))) < 2:
         return None
     if all(isinstance(value, float) for value in (*values, *labels)):
@@ -251,7 +251,7 @@ def _contradicted(task: Task, rows: Sequence[Row]) -> int:
     if kind is None or isinstance(rows, HashedRows) or not all(isinstance(row, OwnRow) for row in rows):
         return 0
     labels: dict[str, list[Any]] = defaultdict(list)
-    for row, label in zip(rows, task.scoring.labels(rows), strict=True):
+    for row, label in zip(rows, task.labels_of(rows), strict=True):
         if kind.closed_labels or not isinstance(label.value, str):
             labels[same_text(row.input)].append(label.value)
     numbers = [value for some in labels.values() for value in some if isinstance(value, float)]

@@ -127,7 +127,7 @@ def _train(
     dev = every.on(task.splits_in_training)
     trainer = Trainer(
         engine=engine, settings=recipe.train, data_seed=recipe.seeds[1], checkpoints=checkpoints,
-        rows=planned.rows_learned, draw=task.stream.draw,
+        rows=planned.rows_learned, draw=task.draw,
         objective=objective,
     )  # fmt: skip
     drawn = _drawn_from_few(planned, features)
@@ -166,7 +166,7 @@ def _save(
     for split, answers in found.answers.items():
         rows = planned.rows[split]
         lines = prediction_lines(planned.task, rows, answers, baselines[split], planned.splits[split].slices)
-        write_predictions(attempt.predictions(split), lines, planned.task.codec.official_files(answers, rows))
+        write_predictions(attempt.predictions(split), lines, planned.task.official_files(answers, rows))
         first = first or lines
     use = settings_for_use(planned.built_recipe, found.task, planned.precision)
     save_checkpoint(built.model, attempt.model, built.tokenizer, use)

@@ -64,7 +64,7 @@ Result = TypeVar("Result", bound=Scored)
 class Trainer:
     """Trains an engine's model on features, on any devices and number of processes.
 
-    `rows` are the features' own, for messages, `draw` makes what is random in a batch (`Stream.draw`), and `objective`
+    `rows` are the features' own, for messages, `draw` makes what is random in a batch (`Task.draw`), and `objective`
     is what is learned, by default the labels. Of a run whose length is in updates an epoch is a tenth.
     """
 

@@ -52,7 +52,7 @@ from finetune.task_types.own_data import every_option
 from finetune.task_types.parts import Answer
 from finetune.task_types.pretraining.task import TextTask
 from finetune.task_types.registry import available
-from finetune.task_types.sentence.task import SentenceRow, SentenceScoring, SentenceTask
+from finetune.task_types.sentence.task import SentenceRow, SentenceTask
 from finetune.task_types.span.task import SpanTask
 from finetune.task_types.tagging.task import TaggingTask
 from finetune.task_types.task import Task
@@ -135,16 +135,16 @@ def test_contract_of_new_shapes(task: Task, tiny_bert: Path, tmp_path: Path) -> 
 def assert_contract(task: Task, encoder: Path, folder: Path) -> None:
     rows = some_rows(task)
     words = {"add_prefix_space": True} if isinstance(task, AnimalTags) else {}
-    tokenizer, tokens = AutoTokenizer.from_pretrained(encoder, **words), task.codec.tokens(rows)
+    tokenizer, tokens = AutoTokenizer.from_pretrained(encoder, **words), task.new_tokens(rows)
     add_tokens(tokenizer, tokens)
-    features = task.codec.encode(rows, tokenizer, LENGTH)
+    features = task.encode(rows, tokenizer, LENGTH)
     owners = {feature.row for feature in features}
     assert owners == set(range(len(rows))) or (getattr(task, "context", "") == "document" and len(owners) > 20)
     assert max(len(sequence.input_ids) for f in features for sequence in f.choices or (f,)) <= LENGTH
     assert all(feature.label is not None for feature in features)
-    assert all(task.codec.shown_label(f, tokenizer.convert_ids_to_tokens(list(f.input_ids))) for f in features[:3])
+    assert all(task.shown_label(f, tokenizer.convert_ids_to_tokens(list(f.input_ids))) for f in features[:3])
 
-    perfect = task.scoring.score(task.scoring.labels(rows), rows)
+    perfect = task.score(task.labels_of(rows), rows)
     assert set(perfect) == set(task.metric_names)
     groups = {label.removeprefix("B-") for row in rows for label in row.gold} if in_groups(task) else set()
     there = {name: score for name, score in perfect.items() if "/" not in name or name.rsplit("/", 1)[0] in groups}
@@ -153,15 +153,15 @@ def assert_contract(task: Task, encoder: Path, folder: Path) -> None:
 
     model, _ = build_model(encoder, task.head, Recipe(task="any", seed=0), device=CPU, tokens=tokens)
     logits = logits_of(model, features, tokenizer.pad_token_id)
-    answers = task.codec.decode(logits, features, rows)
+    answers = task.decode(logits, features, rows)
     assert len(answers) == len(rows)
-    assert set(task.scoring.score(answers, rows)) == set(task.metric_names)
-    for given in task.baselines.predictions(rows, rows).values():
-        assert set(task.scoring.score(given, rows)) == set(task.metric_names)
+    assert set(task.score(answers, rows)) == set(task.metric_names)
+    for given in task.baselines(rows, rows).values():
+        assert set(task.score(given, rows)) == set(task.metric_names)
 
     assert configured(task, option_values(task)) == task
-    chosen = configured(task, task.scoring.calibrate(answers, rows))
-    assert len(chosen.codec.decode(logits, features, rows)) == len(rows)
+    chosen = configured(task, task.tune(answers, rows))
+    assert len(chosen.decode(logits, features, rows)) == len(rows)
 
     save_checkpoint(model, folder, tokenizer, {"task": task.name})
     (again,) = logits_of(load_trained(folder, task.head), features[:1], tokenizer.pad_token_id)
@@ -174,17 +174,13 @@ def logits_of(model: EncoderWithHead, features: Sequence[Feature], pad_id: int) 
     return engine.logits(features)
 
 
-class ConfidentScoring(SentenceScoring):
-    def score(self, answers: Sequence[Answer], rows: Sequence[SentenceRow]) -> dict[str, float]:
-        chances = [dict(zip(self.task.labels, answer.probabilities or (), strict=True)) for answer in answers]
-        return {"accuracy": float(np.mean([chance[row.gold] for chance, row in zip(chances, rows, strict=True)]))}
-
-
 @dataclass(frozen=True, kw_only=True)
 class Confident(SentenceTask):
     """Throw-away: scored by how probable the gold is, which the answer's value alone does not tell."""
 
-    scoring_class = ConfidentScoring
+    def score(self, answers: Sequence[Answer], rows: Sequence[SentenceRow]) -> dict[str, float]:
+        chances = [dict(zip(self.labels, answer.probabilities or (), strict=True)) for answer in answers]
+        return {"accuracy": float(np.mean([chance[row.gold] for chance, row in zip(chances, rows, strict=True)]))}
 
 
 def confident() -> Confident:
@@ -203,13 +199,13 @@ def test_the_final_scores_are_the_tasks_own(task: Task, tiny_bert: Path) -> None
     """The values go through a library's metric, which must not change their type."""
     rows = task.load(Source(), "dev").rows
     words = {"add_prefix_space": True} if isinstance(task, AnimalTags) else {}
-    tokenizer, tokens = AutoTokenizer.from_pretrained(tiny_bert, **words), task.codec.tokens(rows)
+    tokenizer, tokens = AutoTokenizer.from_pretrained(tiny_bert, **words), task.new_tokens(rows)
     add_tokens(tokenizer, tokens)
-    features = task.codec.encode(rows, tokenizer, LENGTH)
+    features = task.encode(rows, tokenizer, LENGTH)
     model, _ = build_model(tiny_bert, task.head, Recipe(task="any", seed=0), device=CPU, tokens=tokens)
     logits = logits_of(model, features, tokenizer.pad_token_id)
-    answers = task.codec.decode(logits, features, rows)
-    scores = {"dev": task.scoring.score(answers, rows)}
+    answers = task.decode(logits, features, rows)
+    scores = {"dev": task.score(answers, rows)}
     found = Evaluated(task=task, answers={"dev": answers}, scores=scores, chosen={})
     final = DevEvaluation(task=task, rows={"dev": rows}, features={"dev": features}).official_scores(found)
     assert final == scores

@@ -15,8 +15,8 @@ from finetune.metrics.metric import Metric
 from finetune.models.backbone import Backbone
 from finetune.models.feature import IGNORED, Feature
 from finetune.models.head import Head
-from finetune.task_types.parts import Answer, Codec, Scoring
-from finetune.task_types.sentence.task import SentenceCodec, SentenceRow, SentenceTask
+from finetune.task_types.parts import Answer
+from finetune.task_types.sentence.task import SentenceRow, SentenceTask
 from finetune.task_types.task import Task
 from support.toys import cat_rows, cat_task, sentences
 
@@ -45,41 +45,12 @@ class TagHead(Head):
         return functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=IGNORED, reduction="sum")
 
 
-class AnimalCodec(Codec["AnimalTags"]):
-    def encode(self, rows: Sequence[TaggedRow], tokenizer: PreTrainedTokenizerBase, max_length: int) -> list[Feature]:
-        features, labels = [], self.task.labels
-        for index, row in enumerate(rows):
-            encoded = tokenizer(list(row.words), is_split_into_words=True, truncation=True, max_length=max_length)
-            owners = encoded.word_ids()
-            first = [w is not None and w not in owners[:i] for i, w in enumerate(owners)]
-            label = [labels.index(row.gold[w]) if f else IGNORED for w, f in zip(owners, first, strict=True)]
-            features.append(Feature(row=index, input_ids=encoded["input_ids"], label=label, note=np.flatnonzero(first)))
-        return features
-
-    def decode(self, logits: Sequence[np.ndarray], features: Sequence[Feature], rows: Sequence[Any]) -> list[Answer]:
-        tags = [row[feature.note].argmax(-1) for row, feature in zip(logits, features, strict=True)]
-        return [Answer(value=[self.task.labels[i] for i in row]) for row in tags]
-
-
-class AnimalScoring(Scoring["AnimalTags"]):
-    def labels(self, rows: Sequence[TaggedRow]) -> list[Answer]:
-        return [Answer(value=list(row.gold)) for row in rows]
-
-    def score(self, answers: Sequence[Answer], rows: Sequence[TaggedRow]) -> dict[str, float]:
-        pairs = [
-            pair for answer, row in zip(answers, rows, strict=True) for pair in zip(answer.value, row.gold, strict=True)
-        ]
-        return {"accuracy": sum(a == b for a, b in pairs) / len(pairs)}
-
-
 @dataclass(frozen=True, kw_only=True)
 class AnimalTags(Task):
     """Throw-away: which words are animals."""
 
     metrics: tuple[Metric, ...] = (Metric("accuracy"),)
     labels: ClassVar[tuple[str, ...]] = ("O", "ANIMAL")
-    codec_class = AnimalCodec
-    scoring_class = AnimalScoring
 
     def load(self, source: Source, split: str) -> Rows:
         animals = {"cat", "dog", "bird"}
@@ -93,10 +64,36 @@ class AnimalTags(Task):
     def head(self, backbone: Backbone) -> TagHead:
         return TagHead(backbone.config.hidden_size, self.labels)
 
+    def encode(self, rows: Sequence[TaggedRow], tokenizer: PreTrainedTokenizerBase, max_length: int) -> list[Feature]:
+        features, labels = [], self.labels
+        for index, row in enumerate(rows):
+            encoded = tokenizer(list(row.words), is_split_into_words=True, truncation=True, max_length=max_length)
+            owners = encoded.word_ids()
+            first = [w is not None and w not in owners[:i] for i, w in enumerate(owners)]
+            label = [labels.index(row.gold[w]) if f else IGNORED for w, f in zip(owners, first, strict=True)]
+            features.append(Feature(row=index, input_ids=encoded["input_ids"], label=label, note=np.flatnonzero(first)))
+        return features
 
-class HalvesCodec(SentenceCodec):
+    def decode(self, logits: Sequence[np.ndarray], features: Sequence[Feature], rows: Sequence[Any]) -> list[Answer]:
+        tags = [row[feature.note].argmax(-1) for row, feature in zip(logits, features, strict=True)]
+        return [Answer(value=[self.labels[i] for i in row]) for row in tags]
+
+    def labels_of(self, rows: Sequence[TaggedRow]) -> list[Answer]:
+        return [Answer(value=list(row.gold)) for row in rows]
+
+    def score(self, answers: Sequence[Answer], rows: Sequence[TaggedRow]) -> dict[str, float]:
+        pairs = [
+            pair for answer, row in zip(answers, rows, strict=True) for pair in zip(answer.value, row.gold, strict=True)
+        ]
+        return {"accuracy": sum(a == b for a, b in pairs) / len(pairs)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TwoWindows(SentenceTask):
+    """Throw-away: each row gives two features, its halves, whose logits are added up."""
+
     def encode(self, rows: Sequence[SentenceRow], tokenizer: PreTrainedTokenizerBase, max_length: int) -> list[Feature]:
-        features, labels = [], self.task.labels
+        features, labels = [], self.labels
         for index, row in enumerate(rows):
             words = row.text.split()
             for half in (words[: len(words) // 2], words[len(words) // 2 :]):
@@ -105,17 +102,10 @@ class HalvesCodec(SentenceCodec):
         return features
 
     def decode(self, logits: Sequence[np.ndarray], features: Sequence[Feature], rows: Sequence[Any]) -> list[Answer]:
-        sums = np.zeros((len(rows), len(self.task.labels)))
+        sums = np.zeros((len(rows), len(self.labels)))
         for row, feature in zip(logits, features, strict=True):
             sums[feature.row] += row
         return super().decode(list(sums), features[::2], rows)
-
-
-@dataclass(frozen=True, kw_only=True)
-class TwoWindows(SentenceTask):
-    """Throw-away: each row gives two features, its halves, whose logits are added up."""
-
-    codec_class = HalvesCodec
 
 
 def two_windows() -> TwoWindows:

@@ -13,7 +13,7 @@ from finetune.metrics import Metric, pearson
 from finetune.models.backbone import Backbone
 from finetune.models.feature import IGNORED, Feature
 from finetune.models.head import Head
-from finetune.task_types import Answer, Codec, DataType, Evidence, Layout, NoRow, Rows, Scoring, Task, View
+from finetune.task_types import Answer, DataType, Evidence, Layout, NoRow, Rows, Task, View
 from finetune.task_types.marked_text import TextPart, unmarked
 
 
@@ -45,7 +45,21 @@ class NumbersHead(Head):
         return (logits.squeeze(-1)[there] - labels[there]).square().sum()
 
 
-class NumbersCodec(Codec["NumbersTask"]):
+@dataclass(frozen=True, kw_only=True)
+class NumbersTask(Task):
+    read: Callable[[Source, str], Rows]
+    metrics: tuple[Metric, ...] = (Metric("pearson"),)
+    row_type = NumbersRow
+
+    def load(self, source: Source, split: str) -> Rows:
+        return self.checked(self.read(source, split))
+
+    def row(self, words: Sequence[str]) -> NumbersRow:
+        return NumbersRow(id="", words=tuple(words))
+
+    def head(self, backbone: Backbone) -> NumbersHead:
+        return NumbersHead(backbone.width)
+
     def encode(self, rows: Sequence[NumbersRow], tokenizer: PreTrainedTokenizerBase, max_length: int) -> list[Feature]:
         features = []
         for index, row in enumerate(rows):
@@ -61,32 +75,12 @@ class NumbersCodec(Codec["NumbersTask"]):
     ) -> list[Answer]:
         return [Answer(value=given[:, 0].tolist()) for given in logits]
 
-
-class NumbersScoring(Scoring["NumbersTask"]):
-    def labels(self, rows: Sequence[NumbersRow]) -> list[Answer]:
+    def labels_of(self, rows: Sequence[NumbersRow]) -> list[Answer]:
         return [Answer(value=None if row.gold is None else list(row.gold)) for row in rows]
 
     def score(self, answers: Sequence[Answer], rows: Sequence[NumbersRow]) -> dict[str, float]:
         given = [number for answer in answers for number in answer.value]
         return {"pearson": pearson.score([number for row in rows for number in row.gold or ()], given)}
-
-
-@dataclass(frozen=True, kw_only=True)
-class NumbersTask(Task):
-    read: Callable[[Source, str], Rows]
-    metrics: tuple[Metric, ...] = (Metric("pearson"),)
-    row_type = NumbersRow
-    codec_class = NumbersCodec
-    scoring_class = NumbersScoring
-
-    def load(self, source: Source, split: str) -> Rows:
-        return self.checked(self.read(source, split))
-
-    def row(self, words: Sequence[str]) -> NumbersRow:
-        return NumbersRow(id="", words=tuple(words))
-
-    def head(self, backbone: Backbone) -> NumbersHead:
-        return NumbersHead(backbone.width)
 
 
 class NumbersView(View):

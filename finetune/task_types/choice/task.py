@@ -17,7 +17,7 @@ from finetune.models.feature import Feature
 from finetune.task_types import baselines
 from finetune.task_types.choice_labels import choice_name
 from finetune.task_types.explained import Asked, ExplainTarget, NamedText, Pick, Target
-from finetune.task_types.parts import Answer, Baselines, Codec, Explainer, Scoring, Taught, Teaching
+from finetune.task_types.parts import Answer, Taught, Teaching
 from finetune.task_types.pooled import encode_texts
 from finetune.task_types.task import Task
 
@@ -43,81 +43,6 @@ class ChoiceRow:
         return "\n".join((self.context, *self.choices))
 
 
-class ChoiceCodec(Codec["ChoiceTask"]):
-    """A context with each of its choices to a feature; logits to the most probable choice."""
-
-    def encode_together(self, before: Any, row: Any) -> bool:
-        return False
-
-    def encode(self, rows: Sequence[ChoiceRow], tokenizer: "PreTrainedTokenizerBase", max_length: int) -> list[Feature]:
-        """`[CLS] context [SEP] choice [SEP]` for each choice, the longer of the two truncated first."""
-        pairs = [(row.context, choice) for row in rows for choice in row.choices]
-        encoded = iter(encode_texts([a for a, _ in pairs], [b for _, b in pairs], tokenizer, max_length))
-        features = []
-        for index, row in enumerate(rows):
-            mine = list(islice(encoded, len(row.choices)))
-            features.append(
-                Feature(
-                    row=index,
-                    choices=[Feature(row=index, input_ids=one.ids, token_type_ids=one.segments) for one in mine],
-                    label=row.gold,
-                    truncated=any(one.truncated for one in mine),
-                )
-            )
-        return features
-
-    def decode(
-        self, logits: Sequence[np.ndarray], features: Sequence[Feature], rows: Sequence[ChoiceRow]
-    ) -> list[Answer]:
-        """The most probable choice, and the probability of each."""
-        from scipy.special import softmax
-
-        return [_answer(softmax(given)) for given in logits]
-
-    def cells(self, answer: Answer, row: ChoiceRow) -> dict[str, Any]:
-        """The predicted choice's name and text, and the probability of each choice."""
-        chances = {f"p(choice {self.task.named(place)})": p for place, p in enumerate(answer.probabilities or ())}
-        return {"prediction": self.task.named(answer.value), "prediction text": row.choices[answer.value], **chances}
-
-
-class ChoiceScoring(Scoring["ChoiceTask"]):
-    """The right choice of each row."""
-
-    def labels(self, rows: Sequence[ChoiceRow]) -> list[Answer]:
-        return [Answer(value=row.gold) for row in rows]
-
-
-class ChoiceBaselines(Baselines["ChoiceTask"]):
-    """The choice that is most similar to the context."""
-
-    def predictions(self, train: Sequence[ChoiceRow], rows: Sequence[ChoiceRow]) -> dict[str, list[Answer]]:
-        """The choice that is most similar to the context by TF-IDF."""
-        texts = [text for row in train for text in (row.context, *row.choices)]
-        given = baselines.most_similar(texts, [(row.context, row.choices) for row in rows])
-        return {"tfidf-similarity": [Answer(value=index) for index in given]}
-
-
-class ChoiceExplainer(Explainer["ChoiceTask"]):
-    """The logit of a choice."""
-
-    def texts(self, row: ChoiceRow) -> list[list[NamedText]]:
-        """The context with each choice."""
-        first, names = NamedText(name="context", text=row.context), self.task._names(row)
-        return [[first, NamedText(name=f"choice {n}", text=text)] for n, text in zip(names, row.choices, strict=True)]
-
-    def wanted(self, row: ChoiceRow, answer: Answer, features: Sequence[Feature], asked: Asked) -> ExplainTarget:
-        """The predicted choice, or the one whose name was asked for."""
-        asked.require_no_word()
-        names = self.task._names(row)
-        given = asked.one_of(names)
-        place: Any = answer.value if given is None else names.index(given)
-        chances = answer.probabilities or ()
-        picks = [Pick(feature=0, place=(place,), against=0)]
-        target = Target(label=f"choice {names[place]}", picks=picks, confidence=chances[place])
-        prediction = f"choice {names[answer.value]}: {row.choices[answer.value]}"
-        return ExplainTarget(prediction=prediction, confidence=max(chances), targets=[target])
-
-
 class ChoiceTeaching(Teaching["ChoiceTask"]):
     """The scores of a row's choices."""
 
@@ -139,10 +64,6 @@ class ChoiceTask(Task):
     names: tuple[str, ...] = ()
     metrics: tuple[Metric, ...] = (accuracy,)
     row_type = ChoiceRow
-    codec_class = ChoiceCodec
-    scoring_class = ChoiceScoring
-    baselines_class = ChoiceBaselines
-    explainer_class = ChoiceExplainer
     teaching_class = ChoiceTeaching
 
     def load(self, source: Source, split: str) -> Rows:
@@ -182,6 +103,64 @@ class ChoiceTask(Task):
     def place(self, name: int | str) -> int:
         """The index of the choice with this name."""
         return self.names.index(name) if name in self.names else int(name) - self.counted_from
+
+    def encode(self, rows: Sequence[ChoiceRow], tokenizer: "PreTrainedTokenizerBase", max_length: int) -> list[Feature]:
+        """`[CLS] context [SEP] choice [SEP]` for each choice, the longer of the two truncated first."""
+        pairs = [(row.context, choice) for row in rows for choice in row.choices]
+        encoded = iter(encode_texts([a for a, _ in pairs], [b for _, b in pairs], tokenizer, max_length))
+        features = []
+        for index, row in enumerate(rows):
+            mine = list(islice(encoded, len(row.choices)))
+            features.append(
+                Feature(
+                    row=index,
+                    choices=[Feature(row=index, input_ids=one.ids, token_type_ids=one.segments) for one in mine],
+                    label=row.gold,
+                    truncated=any(one.truncated for one in mine),
+                )
+            )
+        return features
+
+    def decode(
+        self, logits: Sequence[np.ndarray], features: Sequence[Feature], rows: Sequence[ChoiceRow]
+    ) -> list[Answer]:
+        """The most probable choice, and the probability of each."""
+        from scipy.special import softmax
+
+        return [_answer(softmax(given)) for given in logits]
+
+    def cells(self, answer: Answer, row: ChoiceRow) -> dict[str, Any]:
+        """The predicted choice's name and text, and the probability of each choice."""
+        chances = {f"p(choice {self.named(place)})": p for place, p in enumerate(answer.probabilities or ())}
+        return {"prediction": self.named(answer.value), "prediction text": row.choices[answer.value], **chances}
+
+    def labels_of(self, rows: Sequence[ChoiceRow]) -> list[Answer]:
+        return [Answer(value=row.gold) for row in rows]
+
+    def baselines(self, train: Sequence[ChoiceRow], rows: Sequence[ChoiceRow]) -> dict[str, list[Answer]]:
+        """The choice that is most similar to the context by TF-IDF."""
+        texts = [text for row in train for text in (row.context, *row.choices)]
+        given = baselines.most_similar(texts, [(row.context, row.choices) for row in rows])
+        return {"tfidf-similarity": [Answer(value=index) for index in given]}
+
+    def explain_texts(self, row: ChoiceRow) -> list[list[NamedText]]:
+        """The context with each choice."""
+        first, names = NamedText(name="context", text=row.context), self._names(row)
+        return [[first, NamedText(name=f"choice {n}", text=text)] for n, text in zip(names, row.choices, strict=True)]
+
+    def explain_target(
+        self, row: ChoiceRow, answer: Answer, features: Sequence[Feature], asked: Asked
+    ) -> ExplainTarget:
+        """The predicted choice, or the one whose name was asked for."""
+        asked.require_no_word()
+        names = self._names(row)
+        given = asked.one_of(names)
+        place: Any = answer.value if given is None else names.index(given)
+        chances = answer.probabilities or ()
+        picks = [Pick(feature=0, place=(place,), against=0)]
+        target = Target(label=f"choice {names[place]}", picks=picks, confidence=chances[place])
+        prediction = f"choice {names[answer.value]}: {row.choices[answer.value]}"
+        return ExplainTarget(prediction=prediction, confidence=max(chances), targets=[target])
 
 
 def _answer(probabilities: np.ndarray) -> Answer:

@@ -18,7 +18,7 @@ from finetune.models.feature import Feature
 from finetune.task_types import baselines
 from finetune.task_types.declared_options import option
 from finetune.task_types.explained import Asked, ExplainTarget, NamedText
-from finetune.task_types.parts import Answer, Baselines, Codec, Explainer, Scoring, Taught, Teaching
+from finetune.task_types.parts import Answer, Taught, Teaching
 from finetune.task_types.pooled import (
     WINDOWS,
     TextRow,
@@ -49,118 +49,6 @@ class MultiLabelRow(TextRow):
     """A sentence or a pair with the names of its labels, perhaps none; None where they are unknown."""
 
     gold: tuple[str, ...] | None = None
-
-
-class MultiLabelCodec(Codec["MultiLabelTask"]):
-    """Sentences and pairs to features; logits to the probability of each label."""
-
-    def encode_together(self, before: Any, row: Any) -> bool:
-        return False
-
-    def encode(
-        self, rows: Sequence[MultiLabelRow], tokenizer: "PreTrainedTokenizerBase", max_length: int
-    ) -> list[Feature]:
-        """Features as in SentenceTask; their label is a list with 1 for each label of the row and 0 for others."""
-        labels = [None if row.gold is None else [int(label in row.gold) for label in self.task.labels] for row in rows]
-        return text_features(rows, labels, tokenizer, max_length, windows=self.task.windows)
-
-    def decode(
-        self, logits: Sequence[np.ndarray], features: Sequence[Feature], rows: Sequence[MultiLabelRow]
-    ) -> list[Answer]:
-        from scipy.special import expit
-
-        probabilities = expit(logits_by_row(logits, features, len(rows)).astype(np.float64))
-        return self.task.scoring.apply_options([Answer(value=[], probabilities=row.tolist()) for row in probabilities])
-
-    def cells(self, answer: Answer, row: MultiLabelRow) -> dict[str, Any]:
-        """The predicted labels, and the probability of each label of the task."""
-        chances = zip(self.task.labels, answer.probabilities or (), strict=False)
-        return {"prediction": answer.value, **{f"p({label})": float(p) for label, p in chances}}
-
-    def confidence(self, answer: Answer, row: MultiLabelRow) -> float | None:
-        """That of the label which it is least sure of."""
-        chances = answer.probabilities
-        return None if chances is None else min((max(p, 1 - p) for p in chances), default=1.0)
-
-    def shown_label(self, feature: Feature, tokens: Sequence[str]) -> str:
-        marks: Any = feature.label or ()
-        return ", ".join(self.task.labels[index] for index in np.flatnonzero(marks)) or "none"
-
-
-class MultiLabelScoring(Scoring["MultiLabelTask"]):
-    """F1 over all labels and of each, whose thresholds are chosen on dev."""
-
-    def apply_options(self, answers: Sequence[Answer]) -> list[Answer]:
-        """The predictions with the current thresholds; those without probabilities are unchanged."""
-        return [answer if answer.probabilities is None else self._decided(answer) for answer in answers]
-
-    def labels(self, rows: Sequence[MultiLabelRow]) -> list[Answer]:
-        """The rows' labels, in the task's order."""
-        return [Answer(value=None if row.gold is None else _in_order(row.gold, self.task.labels)) for row in rows]
-
-    def score(self, answers: Sequence[Answer], rows: Sequence[MultiLabelRow]) -> dict[str, float]:
-        """Micro F1, macro F1 over the labels that occur, exact match; and scores by label."""
-        gold, given = [row.gold or () for row in rows], [answer.value for answer in answers]
-        scores = {metric.name: metric.score(gold, given) for metric in self.task.metrics if metric.score is not None}
-        for label, (precision, recall, f1) in label_set_scores(gold, given, self.task.labels).items():
-            scores |= {f"{label}/f1": f1, f"{label}/precision": precision, f"{label}/recall": recall}
-        return scores
-
-    def sums(self, answers: Sequence[Answer], rows: Sequence[MultiLabelRow]) -> dict[str, Counted]:
-        gold, given = [row.gold or () for row in rows], [answer.value for answer in answers]
-        found = _matrix(rows, self.task.labels).astype(float)
-        answered = np.array([[label in some for label in self.task.labels] for some in given], dtype=float)
-        counts = found * answered, answered, found
-        metrics = {
-            "micro f1": micro_f1_counted(*set_counts(gold, given)),
-            "macro f1": macro_f1_counted(*counts, none=1.0),
-            "exact match": mean_counted([set(a) == set(b) for a, b in zip(gold, given, strict=True)]),
-        }
-        for index, label in enumerate(self.task.labels):
-            for part in ("f1", "precision", "recall"):
-                metrics[f"{label}/{part}"] = part_counted(part, *(each[:, index] for each in counts))
-        return metrics
-
-    def calibrate(self, answers: Sequence[Answer], rows: Sequence[MultiLabelRow]) -> dict[str, Any]:
-        """The best threshold of each label on these rows, where the predictions have probabilities."""
-        if self.task.thresholds is not None or any(answer.probabilities is None for answer in answers):
-            return {}
-        count = len(self.task.labels)
-        probabilities = np.nan_to_num([answer.probabilities or () for answer in answers]).reshape(-1, count)
-        there = _matrix(rows, self.task.labels)
-        return {"thresholds": [best_f1_threshold(there[:, i], probabilities[:, i]) for i in range(count)]}
-
-    def _decided(self, answer: Answer) -> Answer:
-        reached = np.asarray(answer.probabilities) >= (self.task.thresholds or [EVEN] * len(self.task.labels))
-        return replace(answer, value=[self.task.labels[index] for index in np.flatnonzero(reached)])
-
-
-class MultiLabelBaselines(Baselines["MultiLabelTask"]):
-    """The most frequent set of labels, and TF-IDF with a linear model for each label."""
-
-    def predictions(self, train: Sequence[MultiLabelRow], rows: Sequence[MultiLabelRow]) -> dict[str, list[Answer]]:
-        """The most frequent set of labels, and TF-IDF with a linear model for each label."""
-        sets = [tuple(_in_order(row.gold or (), self.task.labels)) for row in train]
-        constant = [Answer(value=list(labels)) for labels in baselines.majority(sets, len(rows))]
-        read = read_by_tfidf(train)
-        texts, unseen = [row.texts for row in read], [row.texts for row in rows]
-        probabilities = baselines.tfidf_multilabel(texts, _matrix(read, self.task.labels), unseen)
-        tfidf = [Answer(value=[], probabilities=row.tolist()) for row in probabilities]
-        return {"majority": constant, "tfidf-logistic": self.task.scoring.apply_options(tfidf)}
-
-    def notes(self, train: Sequence[MultiLabelRow]) -> list[str]:
-        """A note on how many rows TF-IDF read, where these are not all."""
-        return tfidf_notes(train)
-
-
-class MultiLabelExplainer(Explainer["MultiLabelTask"]):
-    """The logits of several labels."""
-
-    def texts(self, row: MultiLabelRow) -> list[list[NamedText]]:
-        return explained.texts(row)
-
-    def wanted(self, row: MultiLabelRow, answer: Answer, features: Sequence[Feature], asked: Asked) -> ExplainTarget:
-        return explained.several_labels(self.task.labels, answer, features, asked)
 
 
 class MultiLabelTeaching(Teaching["MultiLabelTask"]):
@@ -196,10 +84,6 @@ class MultiLabelTask(Task):
     thresholds: Sequence[Probability] | None = option(None, THRESHOLDS)
     metrics: tuple[Metric, ...] = ()
     row_type = MultiLabelRow
-    codec_class = MultiLabelCodec
-    scoring_class = MultiLabelScoring
-    baselines_class = MultiLabelBaselines
-    explainer_class = MultiLabelExplainer
     teaching_class = MultiLabelTeaching
     cross_fits = True
 
@@ -219,7 +103,7 @@ class MultiLabelTask(Task):
         """The rows of a split. Raises UserError that names the row for a wrong label and for half a pair."""
         return pairs_or_none(self.checked(self.read(source, split)))
 
-    def with_training_statistics(self, train: Sequence[MultiLabelRow]) -> "MultiLabelTask":
+    def fit(self, train: Sequence[MultiLabelRow]) -> "MultiLabelTask":
         """The task with its inputs."""
         return replace(self, inputs=self.inputs or names_of_texts(train))
 
@@ -240,6 +124,101 @@ class MultiLabelTask(Task):
         from finetune.task_types.multilabel.head import MultiLabelHead
 
         return MultiLabelHead(backbone, self.labels)
+
+    def encode(
+        self, rows: Sequence[MultiLabelRow], tokenizer: "PreTrainedTokenizerBase", max_length: int
+    ) -> list[Feature]:
+        """Features as in SentenceTask; their label is a list with 1 for each label of the row and 0 for others."""
+        labels = [None if row.gold is None else [int(label in row.gold) for label in self.labels] for row in rows]
+        return text_features(rows, labels, tokenizer, max_length, windows=self.windows)
+
+    def decode(
+        self, logits: Sequence[np.ndarray], features: Sequence[Feature], rows: Sequence[MultiLabelRow]
+    ) -> list[Answer]:
+        from scipy.special import expit
+
+        probabilities = expit(logits_by_row(logits, features, len(rows)).astype(np.float64))
+        return self.decided_again([Answer(value=[], probabilities=row.tolist()) for row in probabilities])
+
+    def cells(self, answer: Answer, row: MultiLabelRow) -> dict[str, Any]:
+        """The predicted labels, and the probability of each label of the task."""
+        chances = zip(self.labels, answer.probabilities or (), strict=False)
+        return {"prediction": answer.value, **{f"p({label})": float(p) for label, p in chances}}
+
+    def confidence(self, answer: Answer, row: MultiLabelRow) -> float | None:
+        """That of the label which it is least sure of."""
+        chances = answer.probabilities
+        return None if chances is None else min((max(p, 1 - p) for p in chances), default=1.0)
+
+    def shown_label(self, feature: Feature, tokens: Sequence[str]) -> str:
+        marks: Any = feature.label or ()
+        return ", ".join(self.labels[index] for index in np.flatnonzero(marks)) or "none"
+
+    def decided_again(self, answers: Sequence[Answer]) -> list[Answer]:
+        """The predictions with the current thresholds; those without probabilities are unchanged."""
+        return [answer if answer.probabilities is None else self._decided(answer) for answer in answers]
+
+    def labels_of(self, rows: Sequence[MultiLabelRow]) -> list[Answer]:
+        """The rows' labels, in the task's order."""
+        return [Answer(value=None if row.gold is None else _in_order(row.gold, self.labels)) for row in rows]
+
+    def score(self, answers: Sequence[Answer], rows: Sequence[MultiLabelRow]) -> dict[str, float]:
+        """Micro F1, macro F1 over the labels that occur, exact match; and scores by label."""
+        gold, given = [row.gold or () for row in rows], [answer.value for answer in answers]
+        scores = {metric.name: metric.score(gold, given) for metric in self.metrics if metric.score is not None}
+        for label, (precision, recall, f1) in label_set_scores(gold, given, self.labels).items():
+            scores |= {f"{label}/f1": f1, f"{label}/precision": precision, f"{label}/recall": recall}
+        return scores
+
+    def sums(self, answers: Sequence[Answer], rows: Sequence[MultiLabelRow]) -> dict[str, Counted]:
+        gold, given = [row.gold or () for row in rows], [answer.value for answer in answers]
+        found = _matrix(rows, self.labels).astype(float)
+        answered = np.array([[label in some for label in self.labels] for some in given], dtype=float)
+        counts = found * answered, answered, found
+        metrics = {
+            "micro f1": micro_f1_counted(*set_counts(gold, given)),
+            "macro f1": macro_f1_counted(*counts, none=1.0),
+            "exact match": mean_counted([set(a) == set(b) for a, b in zip(gold, given, strict=True)]),
+        }
+        for index, label in enumerate(self.labels):
+            for part in ("f1", "precision", "recall"):
+                metrics[f"{label}/{part}"] = part_counted(part, *(each[:, index] for each in counts))
+        return metrics
+
+    def tune(self, answers: Sequence[Answer], rows: Sequence[MultiLabelRow]) -> dict[str, Any]:
+        """The best threshold of each label on these rows, where the predictions have probabilities."""
+        if self.thresholds is not None or any(answer.probabilities is None for answer in answers):
+            return {}
+        count = len(self.labels)
+        probabilities = np.nan_to_num([answer.probabilities or () for answer in answers]).reshape(-1, count)
+        there = _matrix(rows, self.labels)
+        return {"thresholds": [best_f1_threshold(there[:, i], probabilities[:, i]) for i in range(count)]}
+
+    def _decided(self, answer: Answer) -> Answer:
+        reached = np.asarray(answer.probabilities) >= (self.thresholds or [EVEN] * len(self.labels))
+        return replace(answer, value=[self.labels[index] for index in np.flatnonzero(reached)])
+
+    def baselines(self, train: Sequence[MultiLabelRow], rows: Sequence[MultiLabelRow]) -> dict[str, list[Answer]]:
+        """The most frequent set of labels, and TF-IDF with a linear model for each label."""
+        sets = [tuple(_in_order(row.gold or (), self.labels)) for row in train]
+        constant = [Answer(value=list(labels)) for labels in baselines.majority(sets, len(rows))]
+        read = read_by_tfidf(train)
+        texts, unseen = [row.texts for row in read], [row.texts for row in rows]
+        probabilities = baselines.tfidf_multilabel(texts, _matrix(read, self.labels), unseen)
+        tfidf = [Answer(value=[], probabilities=row.tolist()) for row in probabilities]
+        return {"majority": constant, "tfidf-logistic": self.decided_again(tfidf)}
+
+    def baseline_notes(self, train: Sequence[MultiLabelRow]) -> list[str]:
+        """A note on how many rows TF-IDF read, where these are not all."""
+        return tfidf_notes(train)
+
+    def explain_texts(self, row: MultiLabelRow) -> list[list[NamedText]]:
+        return explained.texts(row)
+
+    def explain_target(
+        self, row: MultiLabelRow, answer: Answer, features: Sequence[Feature], asked: Asked
+    ) -> ExplainTarget:
+        return explained.several_labels(self.labels, answer, features, asked)
 
 
 def _in_order(chosen: Sequence[str], labels: Sequence[str]) -> list[str]:

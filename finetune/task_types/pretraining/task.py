@@ -25,7 +25,7 @@ from finetune.models.tokenizers.own_vocabulary import own_vocabulary
 from finetune.runs.events import Watcher
 from finetune.task_types.declared_options import option
 from finetune.task_types.explained import NamedText
-from finetune.task_types.parts import Answer, Codec, Explainer, Scoring, Stream
+from finetune.task_types.parts import Answer
 from finetune.task_types.pretraining.chosen_words import WORD_CHARS, chosen_words
 from finetune.task_types.pretraining.dev import dev_features, labels_of_document, predictions_of
 from finetune.task_types.pretraining.masks import MaskUnit, next_words, with_masks
@@ -44,90 +44,6 @@ if TYPE_CHECKING:
 METRICS = (perplexity, probability, masked_accuracy)
 
 
-class TextCodec(Codec["TextTask"]):
-    """Chosen words of documents and pairs of texts to features; logits to words."""
-
-    def encode(self, rows: Sequence[Document], tokenizer: "PreTrainedTokenizerBase", max_length: int) -> list[Feature]:
-        """The chosen words of each document, masked, and its pairs of texts."""
-        vocabulary = vocabulary_for(self.task.objective, tokenizer)
-        size = piece_size(self.task.objective, vocabulary, max_length)
-        return dev_features(rows, vocabulary, objective=self.task.objective, size=size)
-
-    def decode(
-        self, logits: Sequence[np.ndarray], features: Sequence[Feature], rows: Sequence[Document]
-    ) -> list[Answer]:
-        return [Answer(value=found) for found in predictions_of(logits, features, rows, paired=self.task.paired)]
-
-    def cells(self, answer: Answer, row: Document) -> dict[str, Any]:
-        """The predicted words, and the perplexity of a word."""
-        return {"prediction": " ".join(answer.value["words"]), "perplexity": perplexity_of([answer.value])}
-
-    def shown_label(self, feature: Feature, tokens: Sequence[str]) -> str:
-        """The number of tokens that are predicted."""
-        return "drawn for each update" if feature.reads is None else f"{len(feature.reads)} tokens"
-
-
-class TextScoring(Scoring["TextTask"]):
-    """The words that are predicted."""
-
-    def all_labelled(self, rows: Sequence[Document]) -> bool:
-        """Any text is its own label."""
-        return True
-
-    def labels(self, rows: Sequence[Document]) -> list[Answer]:
-        return [Answer(value=labels_of_document(document, paired=self.task.paired)) for document in rows]
-
-
-class TextExplainer(Explainer["TextTask"]):
-    """Nothing: there is no one prediction."""
-
-    def texts(self, row: Document) -> list[list[NamedText]]:
-        """Raises UserError: there is no one prediction to explain."""
-        raise UserError(
-            "an encoder that was pre-trained on text predicts masked words, which are not explained",
-            "Fine-tune it on a task, model=RUN, and explain that run",
-        )
-
-
-class TextStream(Stream["TextTask"]):
-    """Pieces of documents, with new masks for each update."""
-
-    def require_batch(self, size: int) -> None:
-        """Raises UserError for pairs of texts in a batch of one."""
-        if self.task.paired and size == 1:
-            raise UserError(
-                f"train.batch_size is {size}: objective={self.task.objective} takes texts that do not follow from the "
-                "other documents of a batch",
-                "Set a greater train.batch_size",
-            )
-
-    def train_features(
-        self, rows: Sequence[Document], tokenizer: "PreTrainedTokenizerBase", max_length: int, watch: Watcher
-    ) -> Sequence[Feature]:
-        """Pieces of the documents. Raises UserError for text without tokens."""
-        vocabulary = vocabulary_for(self.task.objective, tokenizer)
-        size, tokens = piece_size(self.task.objective, vocabulary, max_length), tokens_of(rows, tokenizer, watch)
-        if not len(tokens.ids):
-            raise UserError("the tokenizer finds no token in the text to train on", "Is it the right file?")
-        return PieceFeatures(tokens, vocabulary, size=size)
-
-    def vocabulary(self, rows: Sequence[Document], watch: Watcher, *, size: int) -> Path | None:
-        """A vocabulary trained on the documents; once, whatever number of runs uses it."""
-        if not isinstance(rows, Documents):
-            return None
-        lines = [line for document in rows for line in document.lines]
-        return own_vocabulary(lines, content=rows.fingerprint, size=size, watch=watch)
-
-    def draw(self, features: Sequence[Feature], generator: np.random.Generator) -> Sequence[Feature]:
-        """The features with masks, or with the next word of each position; with pairs also their labels."""
-        if self.task.paired:
-            size = max(len(feature) for feature in features) - features[0].note.vocabulary.single.special_tokens
-            features = with_next_sentence(features, generator, size=size)
-        if not self.task.objective_type.masked:
-            return next_words(features)
-        return with_masks(features, generator, share=self.task.mask_share, unit=self.task.mask)
-
-
 @dataclass(frozen=True, kw_only=True)
 class TextTask(Task):
     """Pre-training on a text (Devlin et al. 2019, section 3.1; Table 5 for `ltr`).
@@ -142,10 +58,6 @@ class TextTask(Task):
     mask: MaskUnit = option("tokens", "what is masked: tokens or whole words")
     mask_share: Annotated[float, Field(gt=0, le=0.9)] = option(0.15, "share of the tokens that is predicted")
     row_type = Document
-    codec_class = TextCodec
-    scoring_class = TextScoring
-    explainer_class = TextExplainer
-    stream_class = TextStream
 
     def __post_init__(self) -> None:
         """Raises UserError for masks where nothing is masked."""
@@ -198,3 +110,75 @@ class TextTask(Task):
     def row(self, text: str) -> Document:
         """A document."""
         return Document.of("", text)
+
+    def encode_together(self, before: Document, row: Document) -> bool:
+        """Always: pairs take texts of other documents."""
+        return True
+
+    def encode(self, rows: Sequence[Document], tokenizer: "PreTrainedTokenizerBase", max_length: int) -> list[Feature]:
+        """The chosen words of each document, masked, and its pairs of texts."""
+        vocabulary = vocabulary_for(self.objective, tokenizer)
+        size = piece_size(self.objective, vocabulary, max_length)
+        return dev_features(rows, vocabulary, objective=self.objective, size=size)
+
+    def decode(
+        self, logits: Sequence[np.ndarray], features: Sequence[Feature], rows: Sequence[Document]
+    ) -> list[Answer]:
+        return [Answer(value=found) for found in predictions_of(logits, features, rows, paired=self.paired)]
+
+    def cells(self, answer: Answer, row: Document) -> dict[str, Any]:
+        """The predicted words, and the perplexity of a word."""
+        return {"prediction": " ".join(answer.value["words"]), "perplexity": perplexity_of([answer.value])}
+
+    def shown_label(self, feature: Feature, tokens: Sequence[str]) -> str:
+        """The number of tokens that are predicted."""
+        return "drawn for each update" if feature.reads is None else f"{len(feature.reads)} tokens"
+
+    def all_labelled(self, rows: Sequence[Document]) -> bool:
+        """Any text is its own label."""
+        return True
+
+    def labels_of(self, rows: Sequence[Document]) -> list[Answer]:
+        return [Answer(value=labels_of_document(document, paired=self.paired)) for document in rows]
+
+    def explain_texts(self, row: Document) -> list[list[NamedText]]:
+        """Raises UserError: there is no one prediction to explain."""
+        raise UserError(
+            "an encoder that was pre-trained on text predicts masked words, which are not explained",
+            "Fine-tune it on a task, model=RUN, and explain that run",
+        )
+
+    def require_batch(self, size: int) -> None:
+        """Raises UserError for pairs of texts in a batch of one."""
+        if self.paired and size == 1:
+            raise UserError(
+                f"train.batch_size is {size}: objective={self.objective} takes texts that do not follow from the "
+                "other documents of a batch",
+                "Set a greater train.batch_size",
+            )
+
+    def train_features(
+        self, rows: Sequence[Document], tokenizer: "PreTrainedTokenizerBase", max_length: int, watch: Watcher
+    ) -> Sequence[Feature]:
+        """Pieces of the documents. Raises UserError for text without tokens."""
+        vocabulary = vocabulary_for(self.objective, tokenizer)
+        size, tokens = piece_size(self.objective, vocabulary, max_length), tokens_of(rows, tokenizer, watch)
+        if not len(tokens.ids):
+            raise UserError("the tokenizer finds no token in the text to train on", "Is it the right file?")
+        return PieceFeatures(tokens, vocabulary, size=size)
+
+    def own_vocabulary(self, rows: Sequence[Document], watch: Watcher, *, size: int) -> Path | None:
+        """A vocabulary trained on the documents; once, whatever number of runs uses it."""
+        if not isinstance(rows, Documents):
+            return None
+        lines = [line for document in rows for line in document.lines]
+        return own_vocabulary(lines, content=rows.fingerprint, size=size, watch=watch)
+
+    def draw(self, features: Sequence[Feature], generator: np.random.Generator) -> Sequence[Feature]:
+        """The features with masks, or with the next word of each position; with pairs also their labels."""
+        if self.paired:
+            size = max(len(feature) for feature in features) - features[0].note.vocabulary.single.special_tokens
+            features = with_next_sentence(features, generator, size=size)
+        if not self.objective_type.masked:
+            return next_words(features)
+        return with_masks(features, generator, share=self.mask_share, unit=self.mask)

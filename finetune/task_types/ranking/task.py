@@ -19,7 +19,7 @@ from finetune.metrics.sums import Counted, mean_counted
 from finetune.models.feature import Feature
 from finetune.task_types.declared_options import option
 from finetune.task_types.explained import Asked, ExplainTarget, NamedText
-from finetune.task_types.parts import Answer, Baselines, Codec, Explainer, Scoring, Stream
+from finetune.task_types.parts import Answer
 from finetune.task_types.pooled import TextRow, logits_by_row, text_features
 from finetune.task_types.ranking.bm25 import Bm25
 from finetune.task_types.ranking.negatives import corpus_passages, with_negatives
@@ -49,104 +49,6 @@ class RankingRow(TextRow):
     gold: float | None = None
 
 
-class RankingCodec(Codec["RankingTask"]):
-    """Queries with a passage to features; the logit is the score of the passage."""
-
-    def encode_together(self, before: Any, row: Any) -> bool:
-        return False
-
-    def encode(
-        self, rows: Sequence[RankingRow], tokenizer: "PreTrainedTokenizerBase", max_length: int
-    ) -> list[Feature]:
-        """`[CLS] query [SEP] passage [SEP]`, the longer truncated first; labels are shares of the highest grade.
-
-        Without labels where whole queries are learned (`RankingStream`).
-        """
-        by_row = self.task.loss == "row"
-        labels = [None if row.gold is None or not by_row else min(1.0, row.gold / self.task.highest) for row in rows]
-        return text_features(rows, labels, tokenizer, max_length, windows=False)
-
-    def decode(
-        self, logits: Sequence[np.ndarray], features: Sequence[Feature], rows: Sequence[RankingRow]
-    ) -> list[Answer]:
-        """The logit: a higher one is a better place."""
-        return [Answer(value=float(row[0])) for row in logits_by_row(logits, features, len(rows))]
-
-
-class RankingScoring(Scoring["RankingTask"]):
-    """The order of each query's passages. A query without a relevant one has no right order, and is left out."""
-
-    reads = ("text",)
-
-    def groups(self, rows: Sequence[RankingRow]) -> list[str]:
-        return [query_of(row) for row in rows]
-
-    def labels(self, rows: Sequence[RankingRow]) -> list[Answer]:
-        return [Answer(value=row.gold) for row in rows]
-
-    def score(self, answers: Sequence[Answer], rows: Sequence[RankingRow]) -> dict[str, float]:
-        """Means over the queries with a relevant passage; none where there is no such query."""
-        return {name: counted.score for name, counted in self.sums(answers, rows).items() if counted.size}
-
-    def sums(self, answers: Sequence[Answer], rows: Sequence[RankingRow]) -> dict[str, Counted]:
-        """By query, not by row: queries are resampled."""
-        grades, scores = self._values(answers, rows)
-        queries = [some for some in by_query(rows) if any(grades[index] > 0 for index in some)]
-        found = [ranking_scores([grades[i] for i in some], [scores[i] for i in some]) for some in queries]
-        return {name: mean_counted([one[name] for one in found]) for name in self.task.metric_names}
-
-    def notes(self, answers: Sequence[Answer], rows: Sequence[RankingRow]) -> list[str]:
-        """Queries that are not scored, and those of which any order is right."""
-        queries = [[rows[index].gold or 0 for index in some] for some in by_query(rows)]
-        none, only = (sum(test(map(bool, grades)) for grades in queries) for test in (_none, all))
-        of = f"of {len(queries):,} queries"
-        found = [f"{none:,} {of} have no relevant passage: left out of the scores"] * bool(none)
-        return found + [f"{only:,} {of} have relevant passages only: any order of them is right"] * bool(only)
-
-
-class RankingBaselines(Baselines["RankingTask"]):
-    """BM25, and equal scores for all passages, which are worth what a random order is."""
-
-    def predictions(self, train: Sequence[RankingRow], rows: Sequence[RankingRow]) -> dict[str, list[Answer]]:
-        passages = self.task.corpus_texts() or dict.fromkeys(row.pair or "" for row in train)
-        places = {text: place for place, text in enumerate({**passages, **dict.fromkeys(row.pair for row in rows)})}
-        scores = Bm25(list(places)).scores([row.text for row in rows], [places[row.pair] for row in rows])
-        return {"random-order": [Answer(value=0.0)] * len(rows), "bm25": [Answer(value=float(one)) for one in scores]}
-
-
-class RankingExplainer(Explainer["RankingTask"]):
-    """The score of a passage."""
-
-    def texts(self, row: RankingRow) -> list[list[NamedText]]:
-        return explained.texts(row)
-
-    def wanted(self, row: RankingRow, answer: Answer, features: Sequence[Feature], asked: Asked) -> ExplainTarget:
-        return explained.score_target(answer, features, asked)
-
-
-class RankingStream(Stream["RankingTask"]):
-    """A query with its passages is a feature, for the losses that compare them; of many some are drawn."""
-
-    def train_features(
-        self, rows: Sequence[RankingRow], tokenizer: "PreTrainedTokenizerBase", max_length: int, watch: "Watcher"
-    ) -> list[Feature] | None:
-        """A feature for each query whose passages are not all equally relevant; None for a loss of rows."""
-        if self.task.loss == "row":
-            return None
-        queries = [some for some in by_query(rows) if len({rows[index].gold for index in some}) > 1]
-        passages = self.task.codec.encode(rows, tokenizer, max_length)
-        return [
-            query_feature(some[0], [passages[i] for i in some], [rows[i].gold or 0.0 for i in some], self.task.loss)
-            for some in queries
-        ]
-
-    def draw(self, features: Sequence[Feature], generator: np.random.Generator) -> Sequence[Feature]:
-        """Whole rows; of a query `passages`, drawn again for each update."""
-        if self.task.loss == "row":
-            return features
-        return [some_passages(one, self.task.passages, generator, self.task.loss) for one in features]
-
-
 @dataclass(frozen=True, kw_only=True)
 class RankingTask(Task):
     """Ranks the passages of each query; rows of one query need not follow each other.
@@ -165,11 +67,6 @@ class RankingTask(Task):
     passage: str = "passage"
     highest: float = 1.0
     row_type = RankingRow
-    codec_class = RankingCodec
-    scoring_class = RankingScoring
-    baselines_class = RankingBaselines
-    explainer_class = RankingExplainer
-    stream_class = RankingStream
 
     def load(self, source: Source, split: str) -> Rows:
         """The rows of a split, with passages of the corpus.
@@ -181,7 +78,7 @@ class RankingTask(Task):
         loaded = self.checked(self.read(source, split))
         if passages := self.corpus_texts():
             loaded = with_negatives(loaded, list(passages), self.negatives)
-        if self.scoring.all_labelled(loaded.rows):
+        if self.all_labelled(loaded.rows):
             _require_order(loaded, trains=split == self.train_split)
         return loaded
 
@@ -201,7 +98,7 @@ class RankingTask(Task):
         """The distinct passages of the corpus, in its order; none without one."""
         return corpus_passages(Path(self.corpus), self.passage) if self.corpus else {}
 
-    def with_training_statistics(self, train: Sequence[RankingRow]) -> "RankingTask":
+    def fit(self, train: Sequence[RankingRow]) -> "RankingTask":
         """The task with the highest grade."""
         return replace(self, highest=max((row.gold or 0.0 for row in train), default=1.0) or 1.0)
 
@@ -223,6 +120,83 @@ class RankingTask(Task):
         from finetune.task_types.ranking.head import RankingHead
 
         return RankingHead(backbone, ("relevance",), learns=self.loss)
+
+    def encode(
+        self, rows: Sequence[RankingRow], tokenizer: "PreTrainedTokenizerBase", max_length: int
+    ) -> list[Feature]:
+        """`[CLS] query [SEP] passage [SEP]`, the longer truncated first; labels are shares of the highest grade.
+
+        Without labels where whole queries are learned (`RankingStream`).
+        """
+        by_row = self.loss == "row"
+        labels = [None if row.gold is None or not by_row else min(1.0, row.gold / self.highest) for row in rows]
+        return text_features(rows, labels, tokenizer, max_length, windows=False)
+
+    def decode(
+        self, logits: Sequence[np.ndarray], features: Sequence[Feature], rows: Sequence[RankingRow]
+    ) -> list[Answer]:
+        """The logit: a higher one is a better place."""
+        return [Answer(value=float(row[0])) for row in logits_by_row(logits, features, len(rows))]
+
+    reads = ("text",)
+
+    def groups(self, rows: Sequence[RankingRow]) -> list[str]:
+        return [query_of(row) for row in rows]
+
+    def labels_of(self, rows: Sequence[RankingRow]) -> list[Answer]:
+        return [Answer(value=row.gold) for row in rows]
+
+    def score(self, answers: Sequence[Answer], rows: Sequence[RankingRow]) -> dict[str, float]:
+        """Means over the queries with a relevant passage; none where there is no such query."""
+        return {name: counted.score for name, counted in self.sums(answers, rows).items() if counted.size}
+
+    def sums(self, answers: Sequence[Answer], rows: Sequence[RankingRow]) -> dict[str, Counted]:
+        """By query, not by row: queries are resampled."""
+        grades, scores = self._values(answers, rows)
+        queries = [some for some in by_query(rows) if any(grades[index] > 0 for index in some)]
+        found = [ranking_scores([grades[i] for i in some], [scores[i] for i in some]) for some in queries]
+        return {name: mean_counted([one[name] for one in found]) for name in self.metric_names}
+
+    def score_notes(self, answers: Sequence[Answer], rows: Sequence[RankingRow]) -> list[str]:
+        """Queries that are not scored, and those of which any order is right."""
+        queries = [[rows[index].gold or 0 for index in some] for some in by_query(rows)]
+        none, only = (sum(test(map(bool, grades)) for grades in queries) for test in (_none, all))
+        of = f"of {len(queries):,} queries"
+        found = [f"{none:,} {of} have no relevant passage: left out of the scores"] * bool(none)
+        return found + [f"{only:,} {of} have relevant passages only: any order of them is right"] * bool(only)
+
+    def baselines(self, train: Sequence[RankingRow], rows: Sequence[RankingRow]) -> dict[str, list[Answer]]:
+        passages = self.corpus_texts() or dict.fromkeys(row.pair or "" for row in train)
+        places = {text: place for place, text in enumerate({**passages, **dict.fromkeys(row.pair for row in rows)})}
+        scores = Bm25(list(places)).scores([row.text for row in rows], [places[row.pair] for row in rows])
+        return {"random-order": [Answer(value=0.0)] * len(rows), "bm25": [Answer(value=float(one)) for one in scores]}
+
+    def explain_texts(self, row: RankingRow) -> list[list[NamedText]]:
+        return explained.texts(row)
+
+    def explain_target(
+        self, row: RankingRow, answer: Answer, features: Sequence[Feature], asked: Asked
+    ) -> ExplainTarget:
+        return explained.score_target(answer, features, asked)
+
+    def train_features(
+        self, rows: Sequence[RankingRow], tokenizer: "PreTrainedTokenizerBase", max_length: int, watch: "Watcher"
+    ) -> list[Feature] | None:
+        """A feature for each query whose passages are not all equally relevant; None for a loss of rows."""
+        if self.loss == "row":
+            return None
+        queries = [some for some in by_query(rows) if len({rows[index].gold for index in some}) > 1]
+        passages = self.encode(rows, tokenizer, max_length)
+        return [
+            query_feature(some[0], [passages[i] for i in some], [rows[i].gold or 0.0 for i in some], self.loss)
+            for some in queries
+        ]
+
+    def draw(self, features: Sequence[Feature], generator: np.random.Generator) -> Sequence[Feature]:
+        """Whole rows; of a query `passages`, drawn again for each update."""
+        if self.loss == "row":
+            return features
+        return [some_passages(one, self.passages, generator, self.loss) for one in features]
 
 
 def _none(relevant: Any) -> bool:

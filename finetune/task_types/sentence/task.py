@@ -17,7 +17,7 @@ from finetune.models.feature import Feature
 from finetune.task_types import baselines
 from finetune.task_types.declared_options import option
 from finetune.task_types.explained import Asked, ExplainTarget, NamedText
-from finetune.task_types.parts import Answer, Baselines, Codec, Explainer, Scoring, Taught, Teaching
+from finetune.task_types.parts import Answer, Taught, Teaching
 from finetune.task_types.pooled import (
     WINDOWS,
     TextRow,
@@ -51,153 +51,6 @@ class SentenceRow(TextRow):
     """A sentence or a pair with its label (`gold`): a name, a number, or None where it is unknown."""
 
     gold: str | float | None = None
-
-
-class SentenceCodec(Codec["SentenceTask"]):
-    """Sentences and pairs to features; logits to the most probable label or a number."""
-
-    def encode_together(self, before: Any, row: Any) -> bool:
-        return False
-
-    def encode(
-        self, rows: Sequence[SentenceRow], tokenizer: "PreTrainedTokenizerBase", max_length: int
-    ) -> list[Feature]:
-        """`[CLS] text [SEP]` or `[CLS] text [SEP] pair [SEP]`, the longer of a pair truncated first; or windows.
-
-        A text with two marked spans is cut around them.
-        """
-        labels = [self._label(row) for row in rows]
-        if self.task.spans:
-            return self._marked(rows, labels, tokenizer, max_length)
-        return text_features(rows, labels, tokenizer, max_length, windows=self.task.windows)
-
-    def tokens(self, rows: Iterable[SentenceRow]) -> Sequence[str]:
-        """The markers of spans in the rows."""
-        return distinct_markers(map(self._read, rows), self.task.spans) if self.task.spans else ()
-
-    def truncation_note(self, max_length: int) -> str:
-        if not self.task.spans:
-            return super().truncation_note(max_length)
-        return f"are longer than max_length {max_length}: {CUT_AROUND}"
-
-    def _marked(
-        self, rows: Sequence[SentenceRow], labels: Sequence[Any], tokenizer: "PreTrainedTokenizerBase", max_length: int
-    ) -> list[Feature]:
-        texts, names = [self._read(row) for row in rows], [row.id for row in rows]
-        encoded = encode_marked(texts, tokenizer, max_length, self.task.spans, names=names)
-        at_markers = self.task.read_at == "markers"
-        return [
-            Feature(
-                row=index,
-                input_ids=one.ids,
-                token_type_ids=one.segments,
-                label=labels[index],
-                reads=one.reads if at_markers else None,
-                truncated=one.truncated,
-            )
-            for index, one in enumerate(encoded)
-        ]
-
-    def _read(self, row: SentenceRow) -> str:
-        """The text with the markers that the model knows."""
-        return row.text if self.task.entity_types else without_types(row.text, self.task.spans)
-
-    def decode(
-        self, logits: Sequence[np.ndarray], features: Sequence[Feature], rows: Sequence[SentenceRow]
-    ) -> list[Answer]:
-        """The most probable label; for regression the logit. Logits of several windows are averaged.
-
-        Of steps it is the label that is as likely to be exceeded as not (CORN's rule): the median, not the mode.
-        """
-        means = logits_by_row(logits, features, len(rows))
-        if self.task.regression:
-            return [Answer(value=float(row[0])) for row in means]
-        if self.task.ordinal:
-            above = above_chances(np.array(means))
-            places = (above > 0.5).sum(1).tolist()
-            return [self._answer(row, place) for row, place in zip(label_chances(above), places, strict=True)]
-        from scipy.special import softmax
-
-        return [self._answer(row, int(row.argmax())) for row in softmax(means, axis=-1)]
-
-    def cells(self, answer: Answer, row: SentenceRow) -> dict[str, Any]:
-        """The prediction, and the probability of each label."""
-        chances = zip(self.task.labels, answer.probabilities or (), strict=False)
-        return {"prediction": answer.value, **{f"p({label})": float(p) for label, p in chances}}
-
-    def _label(self, row: SentenceRow) -> int | float | None:
-        if row.gold is None:
-            return None
-        return self.task.labels.index(row.gold) if isinstance(row.gold, str) else float(row.gold)
-
-    def _answer(self, probabilities: np.ndarray, place: int) -> Answer:
-        return Answer(value=self.task.labels[place], probabilities=[float(p) for p in probabilities])
-
-
-class SentenceScoring(Scoring["SentenceTask"]):
-    """The label of each row."""
-
-    def labels(self, rows: Sequence[SentenceRow]) -> list[Answer]:
-        return [Answer(value=row.gold) for row in rows]
-
-    def score(self, answers: Sequence[Answer], rows: Sequence[SentenceRow]) -> dict[str, float]:
-        """Every metric; the area under precision-recall curves from probabilities, where the task has it."""
-        found = super().score(answers, rows)
-        if auprc.name in self.task.metric_names:
-            gold = [str(row.gold) for row in rows]
-            found[auprc.name] = mean_area(gold, np.array([self._chances(one) for one in answers]), self.task.labels)
-        return found
-
-    def _chances(self, answer: Answer) -> Sequence[float]:
-        """The probability of each label; a label without them is certain."""
-        return answer.probabilities or [float(label == answer.value) for label in self.task.labels]
-
-    def notes(self, answers: Sequence[Answer], rows: Sequence[SentenceRow]) -> list[str]:
-        """Notes where constant labels or predictions leave correlation undefined."""
-        columns = {"labels": [row.gold for row in rows], "predictions": [answer.value for answer in answers]}
-        constant = [name for name, values in columns.items() if self.task.regression and len(set(values)) == 1]
-        return [f"the {name} are constant: correlation is undefined, and scored as 0" for name in constant]
-
-
-class SentenceBaselines(Baselines["SentenceTask"]):
-    """A constant, and TF-IDF with a linear model."""
-
-    def predictions(self, train: Sequence[SentenceRow], rows: Sequence[SentenceRow]) -> dict[str, list[Answer]]:
-        """Majority or mean, and TF-IDF with a linear model."""
-        gold, unseen = [row.gold for row in train], [row.texts for row in rows]
-        texts, seen = zip(*((row.texts, row.gold) for row in read_by_tfidf(train)), strict=True)
-        if self.task.regression:
-            constant = baselines.mean(gold, len(rows))  # type: ignore[arg-type]
-            ridge = baselines.tfidf_regress(texts, seen, unseen)
-            return {"mean": _answers(constant), "tfidf-ridge": _answers(ridge)}
-        constant_label = baselines.majority(gold, len(rows))  # type: ignore[type-var]
-        labels, probabilities, classes = baselines.tfidf_classify(texts, seen, unseen)
-        columns = [classes.index(label) if label in classes else None for label in self.task.labels]
-        tfidf = [
-            Answer(value=label, probabilities=[0.0 if c is None else float(row[c]) for c in columns])
-            for label, row in zip(labels, probabilities, strict=True)
-        ]
-        return {"majority": _answers(constant_label), "tfidf-logistic": tfidf}
-
-    def notes(self, train: Sequence[SentenceRow]) -> list[str]:
-        """A note on how many rows TF-IDF read, where these are not all."""
-        return tfidf_notes(train)
-
-
-class SentenceExplainer(Explainer["SentenceTask"]):
-    """The logit of a label, or the score."""
-
-    def texts(self, row: SentenceRow) -> list[list[NamedText]]:
-        """The text, or both texts of a pair, with the markers that the model reads."""
-        shown = without_types(row.text, self.task.spans) if self.task.spans and not self.task.entity_types else row.text
-        return explained.texts(replace(row, text=shown))
-
-    def wanted(self, row: SentenceRow, answer: Answer, features: Sequence[Feature], asked: Asked) -> ExplainTarget:
-        if self.task.regression:
-            return explained.score_target(answer, features, asked)
-        if self.task.ordinal:
-            return explained.step_target(self.task.labels, answer, features, asked)
-        return explained.label_target(self.task.labels, answer, features, asked)
 
 
 class SentenceTeaching(Teaching["SentenceTask"]):
@@ -237,12 +90,8 @@ class SentenceTask(Task):
     ordinal: bool = option(False, ORDINAL)
     entity_types: bool = option(True, ENTITY_TYPES)
     read_at: Literal["cls", "markers"] = option("cls", READ_AT)
-    class_weights: tuple[float, ...] = ()  # one per label, set by `with_training_statistics` from the training rows
+    class_weights: tuple[float, ...] = ()  # one per label, set by `fit` from the training rows
     row_type = SentenceRow
-    codec_class = SentenceCodec
-    scoring_class = SentenceScoring
-    baselines_class = SentenceBaselines
-    explainer_class = SentenceExplainer
     teaching_class = SentenceTeaching
 
     def __post_init__(self) -> None:
@@ -280,7 +129,7 @@ class SentenceTask(Task):
         """The rows of a split. Raises UserError that names the row for a wrong label and for half a pair."""
         return pairs_or_none(self.checked(self.read(source, split)))
 
-    def with_training_statistics(self, train: Sequence[SentenceRow]) -> "SentenceTask":
+    def fit(self, train: Sequence[SentenceRow]) -> "SentenceTask":
         """The task with its inputs and class weights: n / (k * n of the class), whose mean over the rows is 1."""
         task = replace(self, inputs=self.inputs or names_of_texts(train))
         if self.class_weight == "none" or self.regression:
@@ -315,6 +164,136 @@ class SentenceTask(Task):
         return (SentenceHead if self.pooled else MarkerHead)(
             backbone, names, kind=kind, class_weights=self.class_weights
         )
+
+    def encode(
+        self, rows: Sequence[SentenceRow], tokenizer: "PreTrainedTokenizerBase", max_length: int
+    ) -> list[Feature]:
+        """`[CLS] text [SEP]` or `[CLS] text [SEP] pair [SEP]`, the longer of a pair truncated first; or windows.
+
+        A text with two marked spans is cut around them.
+        """
+        labels = [self._label(row) for row in rows]
+        if self.spans:
+            return self._marked(rows, labels, tokenizer, max_length)
+        return text_features(rows, labels, tokenizer, max_length, windows=self.windows)
+
+    def new_tokens(self, rows: Iterable[SentenceRow]) -> Sequence[str]:
+        """The markers of spans in the rows."""
+        return distinct_markers(map(self._read, rows), self.spans) if self.spans else ()
+
+    def truncation_note(self, max_length: int) -> str:
+        if not self.spans:
+            return super().truncation_note(max_length)
+        return f"are longer than max_length {max_length}: {CUT_AROUND}"
+
+    def _marked(
+        self, rows: Sequence[SentenceRow], labels: Sequence[Any], tokenizer: "PreTrainedTokenizerBase", max_length: int
+    ) -> list[Feature]:
+        texts, names = [self._read(row) for row in rows], [row.id for row in rows]
+        encoded = encode_marked(texts, tokenizer, max_length, self.spans, names=names)
+        at_markers = self.read_at == "markers"
+        return [
+            Feature(
+                row=index,
+                input_ids=one.ids,
+                token_type_ids=one.segments,
+                label=labels[index],
+                reads=one.reads if at_markers else None,
+                truncated=one.truncated,
+            )
+            for index, one in enumerate(encoded)
+        ]
+
+    def _read(self, row: SentenceRow) -> str:
+        """The text with the markers that the model knows."""
+        return row.text if self.entity_types else without_types(row.text, self.spans)
+
+    def decode(
+        self, logits: Sequence[np.ndarray], features: Sequence[Feature], rows: Sequence[SentenceRow]
+    ) -> list[Answer]:
+        """The most probable label; for regression the logit. Logits of several windows are averaged.
+
+        Of steps it is the label that is as likely to be exceeded as not (CORN's rule): the median, not the mode.
+        """
+        means = logits_by_row(logits, features, len(rows))
+        if self.regression:
+            return [Answer(value=float(row[0])) for row in means]
+        if self.ordinal:
+            above = above_chances(np.array(means))
+            places = (above > 0.5).sum(1).tolist()
+            return [self._answer(row, place) for row, place in zip(label_chances(above), places, strict=True)]
+        from scipy.special import softmax
+
+        return [self._answer(row, int(row.argmax())) for row in softmax(means, axis=-1)]
+
+    def cells(self, answer: Answer, row: SentenceRow) -> dict[str, Any]:
+        """The prediction, and the probability of each label."""
+        chances = zip(self.labels, answer.probabilities or (), strict=False)
+        return {"prediction": answer.value, **{f"p({label})": float(p) for label, p in chances}}
+
+    def _label(self, row: SentenceRow) -> int | float | None:
+        if row.gold is None:
+            return None
+        return self.labels.index(row.gold) if isinstance(row.gold, str) else float(row.gold)
+
+    def _answer(self, probabilities: np.ndarray, place: int) -> Answer:
+        return Answer(value=self.labels[place], probabilities=[float(p) for p in probabilities])
+
+    def labels_of(self, rows: Sequence[SentenceRow]) -> list[Answer]:
+        return [Answer(value=row.gold) for row in rows]
+
+    def score(self, answers: Sequence[Answer], rows: Sequence[SentenceRow]) -> dict[str, float]:
+        """Every metric; the area under precision-recall curves from probabilities, where the task has it."""
+        found = super().score(answers, rows)
+        if auprc.name in self.metric_names:
+            gold = [str(row.gold) for row in rows]
+            found[auprc.name] = mean_area(gold, np.array([self._chances(one) for one in answers]), self.labels)
+        return found
+
+    def _chances(self, answer: Answer) -> Sequence[float]:
+        """The probability of each label; a label without them is certain."""
+        return answer.probabilities or [float(label == answer.value) for label in self.labels]
+
+    def score_notes(self, answers: Sequence[Answer], rows: Sequence[SentenceRow]) -> list[str]:
+        """Notes where constant labels or predictions leave correlation undefined."""
+        columns = {"labels": [row.gold for row in rows], "predictions": [answer.value for answer in answers]}
+        constant = [name for name, values in columns.items() if self.regression and len(set(values)) == 1]
+        return [f"the {name} are constant: correlation is undefined, and scored as 0" for name in constant]
+
+    def baselines(self, train: Sequence[SentenceRow], rows: Sequence[SentenceRow]) -> dict[str, list[Answer]]:
+        """Majority or mean, and TF-IDF with a linear model."""
+        gold, unseen = [row.gold for row in train], [row.texts for row in rows]
+        texts, seen = zip(*((row.texts, row.gold) for row in read_by_tfidf(train)), strict=True)
+        if self.regression:
+            constant = baselines.mean(gold, len(rows))  # type: ignore[arg-type]
+            ridge = baselines.tfidf_regress(texts, seen, unseen)
+            return {"mean": _answers(constant), "tfidf-ridge": _answers(ridge)}
+        constant_label = baselines.majority(gold, len(rows))  # type: ignore[type-var]
+        labels, probabilities, classes = baselines.tfidf_classify(texts, seen, unseen)
+        columns = [classes.index(label) if label in classes else None for label in self.labels]
+        tfidf = [
+            Answer(value=label, probabilities=[0.0 if c is None else float(row[c]) for c in columns])
+            for label, row in zip(labels, probabilities, strict=True)
+        ]
+        return {"majority": _answers(constant_label), "tfidf-logistic": tfidf}
+
+    def baseline_notes(self, train: Sequence[SentenceRow]) -> list[str]:
+        """A note on how many rows TF-IDF read, where these are not all."""
+        return tfidf_notes(train)
+
+    def explain_texts(self, row: SentenceRow) -> list[list[NamedText]]:
+        """The text, or both texts of a pair, with the markers that the model reads."""
+        shown = without_types(row.text, self.spans) if self.spans and not self.entity_types else row.text
+        return explained.texts(replace(row, text=shown))
+
+    def explain_target(
+        self, row: SentenceRow, answer: Answer, features: Sequence[Feature], asked: Asked
+    ) -> ExplainTarget:
+        if self.regression:
+            return explained.score_target(answer, features, asked)
+        if self.ordinal:
+            return explained.step_target(self.labels, answer, features, asked)
+        return explained.label_target(self.labels, answer, features, asked)
 
 
 def _answers(values: Sequence[object]) -> list[Answer]:

@@ -20,7 +20,7 @@ from finetune.models.feature import IGNORED, Feature
 from finetune.task_types import baselines
 from finetune.task_types.declared_options import option
 from finetune.task_types.explained import Asked, ExplainTarget, NamedText
-from finetune.task_types.parts import Answer, Baselines, Codec, Explainer, Scoring, Taught, Teaching
+from finetune.task_types.parts import Answer, Taught, Teaching
 from finetune.task_types.span import explained
 from finetune.task_types.span.answers import SpanAnswer, answers, official_files, with_label
 from finetune.task_types.span.encoding import encode_questions
@@ -39,137 +39,6 @@ SpanCount = Annotated[int, Field(ge=1, le=200)]
 Scored = Callable[[Sequence[str], str], tuple[float, float]]  # from label texts and an answer
 THRESHOLDS = ("threshold", "threshold_em")
 SPARE = 10  # spans that are kept in addition to the n best, since some have the same text
-
-
-class SpanCodec(Codec["SpanTask"]):
-    """Windows over contexts to features; logits to the best span."""
-
-    def encode_together(self, before: Any, row: Any) -> bool:
-        return False
-
-    def encode(self, rows: Sequence[SpanRow], tokenizer: "PreTrainedTokenizerBase", max_length: int) -> list[Feature]:
-        """Windows over the contexts, see `encoding.py`. Raises UserError where a question leaves too little room."""
-        return encode_questions(
-            rows, tokenizer, max_length, stride=self.task.stride, most_asked=self.task.max_question_tokens
-        )
-
-    def decode(
-        self, logits: Sequence[np.ndarray], features: Sequence[Feature], rows: Sequence[SpanRow]
-    ) -> list[Answer]:
-        """The best span of each row, or no answer where that is likelier by the threshold (0 until one is chosen)."""
-        owners = np.array([feature.row for feature in features])
-        windows = [Window(**feature.note) for feature in features]
-        most, longest = self.task.n_best, self.task.max_answer_tokens
-        spans = best_spans(logits, windows, owners, likeliest=most, kept=most + SPARE, longest=longest)
-        found = answers(
-            [row.context for row in rows],
-            spans,
-            n_best=most,
-            null=null_logits(logits, owners, count=len(rows)).tolist() if self.task.unanswerable else None,
-            threshold=self.task.threshold or 0.0,
-        )
-        labelled = label_logits(logits, [feature.label for feature in features], owners, count=len(rows))
-        return [
-            with_label(answer, row.answers, logit)
-            for answer, row, logit in zip(found, rows, labelled.tolist(), strict=True)
-        ]
-
-    def cells(self, answer: Answer, row: SpanRow) -> dict[str, Any]:
-        """The predicted text, its characters in the context, its score, and the probability of no answer, if any."""
-        assert isinstance(answer, SpanAnswer)
-        cells = {"prediction": answer.text, "start": answer.start, "end": answer.end, "score": answer.score}
-        return cells | ({} if answer.no_answer is None else {"p(no answer)": answer.no_answer})
-
-    def confidence(self, answer: Answer, row: SpanRow) -> float | None:
-        """The probability of the span among the n-best, or of no answer."""
-        assert isinstance(answer, SpanAnswer)
-        return answer.score if answer.text or answer.no_answer is None else answer.no_answer
-
-    def official_files(self, answers: Sequence[Answer], rows: Sequence[SpanRow]) -> dict[str, Any]:
-        """predictions.json, nbest_predictions.json and, where questions may have no answer, null_odds.json."""
-        return official_files({row.id: given for row, given in zip(rows, answers, strict=True)})  # type: ignore[misc]
-
-    def truncation_note(self, max_length: int) -> str:
-        """As for `Task`: a long question is truncated; a context is read in windows."""
-        return f"have a question longer than max_question_tokens {self.task.max_question_tokens}: it is truncated"
-
-    def shown_label(self, feature: Feature, tokens: Sequence[str]) -> str:
-        if feature.label is None or IGNORED in feature.label:
-            return "none"
-        start, end = feature.label
-        return " ".join(tokens[start : end + 1])
-
-
-class SpanScoring(Scoring["SpanTask"]):
-    """Exact match and the task's `overlap`, as the official scripts have them, with the thresholds of SQuAD 2.0."""
-
-    def labels(self, rows: Sequence[SpanRow]) -> list[Answer]:
-        """The first of each row's label texts, empty where there is no answer."""
-        return [Answer(value=None if row.answers is None else next(iter(row.answers), "")) for row in rows]
-
-    def score(self, answers: Sequence[Answer], rows: Sequence[SpanRow]) -> dict[str, float]:
-        """Overlap and exact match; for SQuAD 2.0 also over the questions with and without answer."""
-        pairs = np.array(self._scores([answer.value for answer in answers], rows)).reshape(-1, 2)
-        scores = self._means("", pairs)
-        if self.task.unanswerable:
-            answerable = np.array([bool(row.answers) for row in rows])
-            scores |= self._means("answerable/", pairs[answerable]) | self._means("unanswerable/", pairs[~answerable])
-        return scores
-
-    def sums(self, answers: Sequence[Answer], rows: Sequence[SpanRow]) -> dict[str, Counted]:
-        pairs = np.array(self._scores([answer.value for answer in answers], rows)).reshape(-1, 2)
-        some = np.array([bool(row.answers) for row in rows])
-        groups = {"": np.ones(len(rows), dtype=bool)}
-        groups |= {"answerable/": some, "unanswerable/": ~some} if self.task.unanswerable else {}
-        return {
-            f"{group}{metric}": mean_counted(pairs[:, column], among=among.tolist())
-            for group, among in groups.items()
-            for column, metric in enumerate(("em", self.task.overlap))
-        }
-
-    def calibrate(self, answers: Sequence[Answer], rows: Sequence[SpanRow]) -> dict[str, Any]:
-        """The best thresholds on these rows, for the overlap and for exact match (section 4.3), if not given."""
-        if not self.task.unanswerable or self.task.threshold is not None:
-            return {}
-        odds = [float(given.null_odds) for given in answers]  # type: ignore[attr-defined]
-        texts = [given.best_text for given in answers]  # type: ignore[attr-defined]
-        pairs = self._scores(texts, rows)
-        answerable, answered = [bool(row.answers) for row in rows], [bool(text) for text in texts]
-        found = {}
-        for name, scores in (("threshold_em", [em for em, _ in pairs]), ("threshold", [f1 for _, f1 in pairs])):
-            _, threshold = best_threshold(scores, odds, answerable, answered)
-            found[name] = min(odds) - 1 if threshold is None else threshold  # predicts no answer for every question
-        return found if self.task.threshold_em is None else {"threshold": found["threshold"]}
-
-    def _scores(self, texts: Sequence[str], rows: Sequence[SpanRow]) -> list[tuple[float, float]]:
-        score = self.task.scored or (score_v2 if self.task.unanswerable else score_v1)
-        return [score(row.answers or (), text) for row, text in zip(rows, texts, strict=True)]
-
-    def _means(self, group: str, pairs: np.ndarray) -> dict[str, float]:
-        em, overlap = pairs.mean(0).tolist() if len(pairs) else (0.0, 0.0)
-        return {f"{group}{self.task.overlap}": overlap, f"{group}em": em}
-
-
-class SpanBaselines(Baselines["SpanTask"]):
-    """The sentence with the most words of the question, and no answer."""
-
-    def predictions(self, train: Sequence[SpanRow], rows: Sequence[SpanRow]) -> dict[str, list[Answer]]:
-        """The sentence of the context that shares the most words with the question, and constantly no answer."""
-        given = {"best-overlap": [baselines.best_overlap(row.question, split_sentences(row.context)) for row in rows]}
-        if self.task.unanswerable:
-            given["no-answer"] = [""] * len(rows)
-        return {name: [Answer(value=text) for text in texts] for name, texts in given.items()}
-
-
-class SpanExplainer(Explainer["SpanTask"]):
-    """The logits of a span."""
-
-    def texts(self, row: SpanRow) -> list[list[NamedText]]:
-        return explained.span_texts(row)
-
-    def wanted(self, row: SpanRow, answer: Answer, features: Sequence[Feature], asked: Asked) -> ExplainTarget:
-        assert isinstance(answer, SpanAnswer)
-        return explained.span_targets(row, answer, features, asked)
 
 
 class SpanTeaching(Teaching["SpanTask"]):
@@ -230,10 +99,6 @@ class SpanTask(Task):
     threshold_em: float | None = option(None, "the same, chosen for exact match")
     metrics: tuple[Metric, ...] = (Metric("f1"), exact_match)
     row_type = SpanRow
-    codec_class = SpanCodec
-    scoring_class = SpanScoring
-    baselines_class = SpanBaselines
-    explainer_class = SpanExplainer
     teaching_class = SpanTeaching
     missing_is_wrong = True  # as in the official script for SQuAD 1.1
 
@@ -289,6 +154,116 @@ class SpanTask(Task):
                 "Set bilstm=true, choose another encoder, or a task without unanswerable questions",
             )
         return SpanHead(backbone)
+
+    def encode(self, rows: Sequence[SpanRow], tokenizer: "PreTrainedTokenizerBase", max_length: int) -> list[Feature]:
+        """Windows over the contexts, see `encoding.py`. Raises UserError where a question leaves too little room."""
+        return encode_questions(rows, tokenizer, max_length, stride=self.stride, most_asked=self.max_question_tokens)
+
+    def decode(
+        self, logits: Sequence[np.ndarray], features: Sequence[Feature], rows: Sequence[SpanRow]
+    ) -> list[Answer]:
+        """The best span of each row, or no answer where that is likelier by the threshold (0 until one is chosen)."""
+        owners = np.array([feature.row for feature in features])
+        windows = [Window(**feature.note) for feature in features]
+        most, longest = self.n_best, self.max_answer_tokens
+        spans = best_spans(logits, windows, owners, likeliest=most, kept=most + SPARE, longest=longest)
+        found = answers(
+            [row.context for row in rows],
+            spans,
+            n_best=most,
+            null=null_logits(logits, owners, count=len(rows)).tolist() if self.unanswerable else None,
+            threshold=self.threshold or 0.0,
+        )
+        labelled = label_logits(logits, [feature.label for feature in features], owners, count=len(rows))
+        return [
+            with_label(answer, row.answers, logit)
+            for answer, row, logit in zip(found, rows, labelled.tolist(), strict=True)
+        ]
+
+    def cells(self, answer: Answer, row: SpanRow) -> dict[str, Any]:
+        """The predicted text, its characters in the context, its score, and the probability of no answer, if any."""
+        assert isinstance(answer, SpanAnswer)
+        cells = {"prediction": answer.text, "start": answer.start, "end": answer.end, "score": answer.score}
+        return cells | ({} if answer.no_answer is None else {"p(no answer)": answer.no_answer})
+
+    def confidence(self, answer: Answer, row: SpanRow) -> float | None:
+        """The probability of the span among the n-best, or of no answer."""
+        assert isinstance(answer, SpanAnswer)
+        return answer.score if answer.text or answer.no_answer is None else answer.no_answer
+
+    def official_files(self, answers: Sequence[Answer], rows: Sequence[SpanRow]) -> dict[str, Any]:
+        """predictions.json, nbest_predictions.json and, where questions may have no answer, null_odds.json."""
+        return official_files({row.id: given for row, given in zip(rows, answers, strict=True)})  # type: ignore[misc]
+
+    def truncation_note(self, max_length: int) -> str:
+        """As for `Task`: a long question is truncated; a context is read in windows."""
+        return f"have a question longer than max_question_tokens {self.max_question_tokens}: it is truncated"
+
+    def shown_label(self, feature: Feature, tokens: Sequence[str]) -> str:
+        if feature.label is None or IGNORED in feature.label:
+            return "none"
+        start, end = feature.label
+        return " ".join(tokens[start : end + 1])
+
+    def labels_of(self, rows: Sequence[SpanRow]) -> list[Answer]:
+        """The first of each row's label texts, empty where there is no answer."""
+        return [Answer(value=None if row.answers is None else next(iter(row.answers), "")) for row in rows]
+
+    def score(self, answers: Sequence[Answer], rows: Sequence[SpanRow]) -> dict[str, float]:
+        """Overlap and exact match; for SQuAD 2.0 also over the questions with and without answer."""
+        pairs = np.array(self._scores([answer.value for answer in answers], rows)).reshape(-1, 2)
+        scores = self._means("", pairs)
+        if self.unanswerable:
+            answerable = np.array([bool(row.answers) for row in rows])
+            scores |= self._means("answerable/", pairs[answerable]) | self._means("unanswerable/", pairs[~answerable])
+        return scores
+
+    def sums(self, answers: Sequence[Answer], rows: Sequence[SpanRow]) -> dict[str, Counted]:
+        pairs = np.array(self._scores([answer.value for answer in answers], rows)).reshape(-1, 2)
+        some = np.array([bool(row.answers) for row in rows])
+        groups = {"": np.ones(len(rows), dtype=bool)}
+        groups |= {"answerable/": some, "unanswerable/": ~some} if self.unanswerable else {}
+        return {
+            f"{group}{metric}": mean_counted(pairs[:, column], among=among.tolist())
+            for group, among in groups.items()
+            for column, metric in enumerate(("em", self.overlap))
+        }
+
+    def tune(self, answers: Sequence[Answer], rows: Sequence[SpanRow]) -> dict[str, Any]:
+        """The best thresholds on these rows, for the overlap and for exact match (section 4.3), if not given."""
+        if not self.unanswerable or self.threshold is not None:
+            return {}
+        odds = [float(given.null_odds) for given in answers]  # type: ignore[attr-defined]
+        texts = [given.best_text for given in answers]  # type: ignore[attr-defined]
+        pairs = self._scores(texts, rows)
+        answerable, answered = [bool(row.answers) for row in rows], [bool(text) for text in texts]
+        found = {}
+        for name, scores in (("threshold_em", [em for em, _ in pairs]), ("threshold", [f1 for _, f1 in pairs])):
+            _, threshold = best_threshold(scores, odds, answerable, answered)
+            found[name] = min(odds) - 1 if threshold is None else threshold  # predicts no answer for every question
+        return found if self.threshold_em is None else {"threshold": found["threshold"]}
+
+    def _scores(self, texts: Sequence[str], rows: Sequence[SpanRow]) -> list[tuple[float, float]]:
+        score = self.scored or (score_v2 if self.unanswerable else score_v1)
+        return [score(row.answers or (), text) for row, text in zip(rows, texts, strict=True)]
+
+    def _means(self, group: str, pairs: np.ndarray) -> dict[str, float]:
+        em, overlap = pairs.mean(0).tolist() if len(pairs) else (0.0, 0.0)
+        return {f"{group}{self.overlap}": overlap, f"{group}em": em}
+
+    def baselines(self, train: Sequence[SpanRow], rows: Sequence[SpanRow]) -> dict[str, list[Answer]]:
+        """The sentence of the context that shares the most words with the question, and constantly no answer."""
+        given = {"best-overlap": [baselines.best_overlap(row.question, split_sentences(row.context)) for row in rows]}
+        if self.unanswerable:
+            given["no-answer"] = [""] * len(rows)
+        return {name: [Answer(value=text) for text in texts] for name, texts in given.items()}
+
+    def explain_texts(self, row: SpanRow) -> list[list[NamedText]]:
+        return explained.span_texts(row)
+
+    def explain_target(self, row: SpanRow, answer: Answer, features: Sequence[Feature], asked: Asked) -> ExplainTarget:
+        assert isinstance(answer, SpanAnswer)
+        return explained.span_targets(row, answer, features, asked)
 
 
 def split_sentences(text: str) -> list[str]:

@@ -20,7 +20,7 @@ from finetune.models.feature import Feature
 from finetune.task_types import baselines
 from finetune.task_types.declared_options import option
 from finetune.task_types.explained import Asked, ExplainTarget, NamedText
-from finetune.task_types.parts import Answer, Baselines, Codec, Explainer, Scoring, Taught, Teaching
+from finetune.task_types.parts import Answer, Taught, Teaching
 from finetune.task_types.tagging import explained
 from finetune.task_types.tagging.raw_text import split_words
 from finetune.task_types.tagging.row import TaggingRow
@@ -44,149 +44,6 @@ class TagsAnswer(Answer):
     """
 
     label_probabilities: Sequence[float] | None = None
-
-
-class TaggingCodec(Codec["TaggingTask"]):
-    """Windows over words to features; logits to a tag for each word."""
-
-    def encode_together(self, before: TaggingRow, row: TaggingRow) -> bool:
-        """Sentences of one document, where windows span them."""
-        return self.task.context == "document" and same_document(before, row)
-
-    def encode(
-        self, rows: Sequence[TaggingRow], tokenizer: "PreTrainedTokenizerBase", max_length: int
-    ) -> list[Feature]:
-        """Windows over sentences or documents, see `words/encoding.py`."""
-        return encode_words(
-            rows, tokenizer, max_length, label=self.task.labels.index, documents=self.task.context == "document"
-        )
-
-    def decode(
-        self, logits: Sequence[np.ndarray], features: Sequence[Feature], rows: Sequence[TaggingRow]
-    ) -> list[Answer]:
-        """The most probable tag of each word, its probability, and that of the row's own tag."""
-        tags = [[""] * len(row.words) for row in rows]
-        sure = [[0.0] * len(row.words) for row in rows]
-        labels = [[math.nan] * len(row.words) for row in rows]
-        for given, feature in zip(logits, features, strict=True):
-            best = given.argmax(-1)
-            chances = np.exp(given - given.max(-1, keepdims=True))
-            chances /= chances.sum(-1, keepdims=True)
-            own = best if feature.label is None else np.array(feature.label, int)
-            each = np.arange(len(best))
-            for (after, word), label, p, q in zip(
-                feature.note.tolist(), best, chances[each, best], chances[each, own], strict=True
-            ):
-                row = feature.row + after
-                tags[row][word], sure[row][word], labels[row][word] = self.task.labels[label], float(p), float(q)
-        for given_tags, given_chances, row in zip(tags, sure, rows, strict=True):
-            if row.text:
-                _continue(row.words, given_tags, given_chances)
-        return [
-            TagsAnswer(
-                value=t, probabilities=p, label_probabilities=None if row.gold is None else _labels(row.gold, t, p, q)
-            )
-            for row, t, p, q in zip(rows, tags, sure, labels, strict=True)
-        ]
-
-    def cells(self, answer: Answer, row: TaggingRow) -> dict[str, Any]:
-        """Tags, their probabilities, the entities, and each word's characters in the text, or in the words joined by
-        spaces.
-        """
-        return {
-            "prediction": answer.value,
-            "probabilities": [round(p, 6) for p in answer.probabilities or ()],
-            **({} if self.task.plain else {"entities": entities_of(answer, row)}),
-            "characters": list(map(list, row.given[1])),
-        }
-
-    def confidence(self, answer: Answer, row: TaggingRow) -> float | None:
-        """That of the word whose tag it is least sure of."""
-        return None if answer.probabilities is None else float(min(answer.probabilities, default=1.0))
-
-    def shown_label(self, feature: Feature, tokens: Sequence[str]) -> str:
-        """The labelled tokens with their tags."""
-        if feature.label is None:
-            return "none"
-        return " ".join(
-            f"{tokens[place]}/{self.task.labels[label]}"
-            for place, label in zip(feature.reads or (), feature.label, strict=True)
-        )
-
-
-class TaggingScoring(Scoring["TaggingTask"]):
-    """Entities, as conlleval counts them; of characters also KLUE's scores."""
-
-    def labels(self, rows: Sequence[TaggingRow]) -> list[Answer]:
-        return [Answer(value=None if row.gold is None else list(row.gold)) for row in rows]
-
-    def score(self, answers: Sequence[Answer], rows: Sequence[TaggingRow]) -> dict[str, float]:
-        """Entity precision, recall and F1, over all and by type; F1 of strict IOB2 chunks; of plain tags accuracy."""
-        if self.task.plain:
-            sums = self.sums(answers, rows)
-            return {metric.name: sums[metric.name].score for metric in self.task.metrics}
-        gold = [row.gold or () for row in rows]
-        found = entity_scores(map(chunks, gold), (chunks(answer.value) for answer in answers))
-        strict = entity_scores(map(strict_chunks, gold), (strict_chunks(answer.value) for answer in answers))
-        scores = {"f1": found[""][2], "precision": found[""][0], "recall": found[""][1], "strict f1": strict[""][2]}
-        for kind in self.task.types:
-            precision, recall, f1 = found.get(kind, (0.0, 0.0, 0.0))
-            scores |= {f"{kind}/f1": f1, f"{kind}/precision": precision, f"{kind}/recall": recall}
-        return {name: counted.score for name, counted in self._of_characters(gold, answers).items()} | scores
-
-    def sums(self, answers: Sequence[Answer], rows: Sequence[TaggingRow]) -> dict[str, Counted]:
-        """All metrics, from the numbers of right, predicted and true entities of each sentence."""
-        gold, given = [row.gold or () for row in rows], [answer.value for answer in answers]
-        there, found = list(map(chunks, gold)), list(map(chunks, given))
-        strict = set_counts(list(map(strict_chunks, gold)), list(map(strict_chunks, given)))
-        every = set_counts(there, found)
-        metrics = {part: part_counted(part, *every) for part in ("f1", "precision", "recall")}
-        metrics["strict f1"] = part_counted("f1", *strict)
-        if self.task.plain:
-            right, words = [sum(map(eq, a, b)) for a, b in zip(gold, given, strict=True)], list(map(len, gold))
-            metrics["accuracy"] = part_counted("precision", right, words, words)
-        for kind in self.task.types:
-            counts = set_counts(*([[c for c in row if c[0] == kind] for row in side] for side in (there, found)))
-            for part in ("f1", "precision", "recall"):
-                metrics[f"{kind}/{part}"] = part_counted(part, *counts)
-        return metrics | self._of_characters(gold, answers)
-
-    def notes(self, answers: Sequence[Answer], rows: Sequence[TaggingRow]) -> list[str]:
-        """A note on how many tags continue an entity that no tag began."""
-        if self.task.plain:
-            return []
-        illegal = sum(illegal_transitions(answer.value) for answer in answers)
-        tags = so_many(sum(len(answer.value) for answer in answers), "tag")
-        return [f"{so_many(illegal, 'illegal transition')} (an I-X after no X) in {tags}"] if illegal else []
-
-    def _of_characters(self, gold: Sequence[Sequence[str]], answers: Sequence[Answer]) -> dict[str, Counted]:
-        if not self.task.characters:
-            return {}
-        given = [answer.value for answer in answers]
-        counted = entity_macro_f1(gold, given), character_macro_f1(gold, given, self.task.labels)
-        return dict(zip(OF_CHARACTERS, counted, strict=True))
-
-
-class TaggingBaselines(Baselines["TaggingTask"]):
-    """Each word's most frequent tag."""
-
-    def predictions(self, train: Sequence[TaggingRow], rows: Sequence[TaggingRow]) -> dict[str, list[Answer]]:
-        """Each word's most frequent tag in training; of an unknown word O, or the most frequent of plain tags."""
-        seen = ((word, tag) for row in train for word, tag in zip(row.words, row.gold or (), strict=True))
-        tags = Counter(tag for row in train for tag in row.gold or ()) if self.task.plain else Counter("O")
-        unseen = max(tags, key=lambda tag: tags[tag], default=self.task.labels[0])
-        given = baselines.most_frequent(seen, (row.words for row in rows), unseen=unseen)
-        return {"most-frequent-tag": [Answer(value=tags) for tags in given]}
-
-
-class TaggingExplainer(Explainer["TaggingTask"]):
-    """The logit of a word's tag."""
-
-    def texts(self, row: TaggingRow) -> list[list[NamedText]]:
-        return explained.tag_texts(row)
-
-    def wanted(self, row: TaggingRow, answer: Answer, features: Sequence[Feature], asked: Asked) -> ExplainTarget:
-        return explained.tag_targets(row, self.task.labels, answer, features, asked)
 
 
 class TaggingTeaching(Teaching["TaggingTask"]):
@@ -242,10 +99,6 @@ class TaggingTask(Task):
     plain: bool = False
     metrics: tuple[Metric, ...] = ()
     row_type = TaggingRow
-    codec_class = TaggingCodec
-    scoring_class = TaggingScoring
-    baselines_class = TaggingBaselines
-    explainer_class = TaggingExplainer
     teaching_class = TaggingTeaching
 
     def __post_init__(self) -> None:
@@ -305,6 +158,133 @@ class TaggingTask(Task):
         from finetune.task_types.tagging.head import TaggingHead
 
         return TaggingHead(backbone, self.labels)
+
+    def encode_together(self, before: TaggingRow, row: TaggingRow) -> bool:
+        """Sentences of one document, where windows span them."""
+        return self.context == "document" and same_document(before, row)
+
+    def encode(
+        self, rows: Sequence[TaggingRow], tokenizer: "PreTrainedTokenizerBase", max_length: int
+    ) -> list[Feature]:
+        """Windows over sentences or documents, see `words/encoding.py`."""
+        return encode_words(rows, tokenizer, max_length, label=self.labels.index, documents=self.context == "document")
+
+    def decode(
+        self, logits: Sequence[np.ndarray], features: Sequence[Feature], rows: Sequence[TaggingRow]
+    ) -> list[Answer]:
+        """The most probable tag of each word, its probability, and that of the row's own tag."""
+        tags = [[""] * len(row.words) for row in rows]
+        sure = [[0.0] * len(row.words) for row in rows]
+        labels = [[math.nan] * len(row.words) for row in rows]
+        for given, feature in zip(logits, features, strict=True):
+            best = given.argmax(-1)
+            chances = np.exp(given - given.max(-1, keepdims=True))
+            chances /= chances.sum(-1, keepdims=True)
+            own = best if feature.label is None else np.array(feature.label, int)
+            each = np.arange(len(best))
+            for (after, word), label, p, q in zip(
+                feature.note.tolist(), best, chances[each, best], chances[each, own], strict=True
+            ):
+                row = feature.row + after
+                tags[row][word], sure[row][word], labels[row][word] = self.labels[label], float(p), float(q)
+        for given_tags, given_chances, row in zip(tags, sure, rows, strict=True):
+            if row.text:
+                _continue(row.words, given_tags, given_chances)
+        return [
+            TagsAnswer(
+                value=t, probabilities=p, label_probabilities=None if row.gold is None else _labels(row.gold, t, p, q)
+            )
+            for row, t, p, q in zip(rows, tags, sure, labels, strict=True)
+        ]
+
+    def cells(self, answer: Answer, row: TaggingRow) -> dict[str, Any]:
+        """Tags, their probabilities, the entities, and each word's characters in the text, or in the words joined by
+        spaces.
+        """
+        return {
+            "prediction": answer.value,
+            "probabilities": [round(p, 6) for p in answer.probabilities or ()],
+            **({} if self.plain else {"entities": entities_of(answer, row)}),
+            "characters": list(map(list, row.given[1])),
+        }
+
+    def confidence(self, answer: Answer, row: TaggingRow) -> float | None:
+        """That of the word whose tag it is least sure of."""
+        return None if answer.probabilities is None else float(min(answer.probabilities, default=1.0))
+
+    def shown_label(self, feature: Feature, tokens: Sequence[str]) -> str:
+        """The labelled tokens with their tags."""
+        if feature.label is None:
+            return "none"
+        return " ".join(
+            f"{tokens[place]}/{self.labels[label]}"
+            for place, label in zip(feature.reads or (), feature.label, strict=True)
+        )
+
+    def labels_of(self, rows: Sequence[TaggingRow]) -> list[Answer]:
+        return [Answer(value=None if row.gold is None else list(row.gold)) for row in rows]
+
+    def score(self, answers: Sequence[Answer], rows: Sequence[TaggingRow]) -> dict[str, float]:
+        """Entity precision, recall and F1, over all and by type; F1 of strict IOB2 chunks; of plain tags accuracy."""
+        if self.plain:
+            sums = self.sums(answers, rows)
+            return {metric.name: sums[metric.name].score for metric in self.metrics}
+        gold = [row.gold or () for row in rows]
+        found = entity_scores(map(chunks, gold), (chunks(answer.value) for answer in answers))
+        strict = entity_scores(map(strict_chunks, gold), (strict_chunks(answer.value) for answer in answers))
+        scores = {"f1": found[""][2], "precision": found[""][0], "recall": found[""][1], "strict f1": strict[""][2]}
+        for kind in self.types:
+            precision, recall, f1 = found.get(kind, (0.0, 0.0, 0.0))
+            scores |= {f"{kind}/f1": f1, f"{kind}/precision": precision, f"{kind}/recall": recall}
+        return {name: counted.score for name, counted in self._of_characters(gold, answers).items()} | scores
+
+    def sums(self, answers: Sequence[Answer], rows: Sequence[TaggingRow]) -> dict[str, Counted]:
+        """All metrics, from the numbers of right, predicted and true entities of each sentence."""
+        gold, given = [row.gold or () for row in rows], [answer.value for answer in answers]
+        there, found = list(map(chunks, gold)), list(map(chunks, given))
+        strict = set_counts(list(map(strict_chunks, gold)), list(map(strict_chunks, given)))
+        every = set_counts(there, found)
+        metrics = {part: part_counted(part, *every) for part in ("f1", "precision", "recall")}
+        metrics["strict f1"] = part_counted("f1", *strict)
+        if self.plain:
+            right, words = [sum(map(eq, a, b)) for a, b in zip(gold, given, strict=True)], list(map(len, gold))
+            metrics["accuracy"] = part_counted("precision", right, words, words)
+        for kind in self.types:
+            counts = set_counts(*([[c for c in row if c[0] == kind] for row in side] for side in (there, found)))
+            for part in ("f1", "precision", "recall"):
+                metrics[f"{kind}/{part}"] = part_counted(part, *counts)
+        return metrics | self._of_characters(gold, answers)
+
+    def score_notes(self, answers: Sequence[Answer], rows: Sequence[TaggingRow]) -> list[str]:
+        """A note on how many tags continue an entity that no tag began."""
+        if self.plain:
+            return []
+        illegal = sum(illegal_transitions(answer.value) for answer in answers)
+        tags = so_many(sum(len(answer.value) for answer in answers), "tag")
+        return [f"{so_many(illegal, 'illegal transition')} (an I-X after no X) in {tags}"] if illegal else []
+
+    def _of_characters(self, gold: Sequence[Sequence[str]], answers: Sequence[Answer]) -> dict[str, Counted]:
+        if not self.characters:
+            return {}
+        given = [answer.value for answer in answers]
+        counted = entity_macro_f1(gold, given), character_macro_f1(gold, given, self.labels)
+        return dict(zip(OF_CHARACTERS, counted, strict=True))
+
+    def baselines(self, train: Sequence[TaggingRow], rows: Sequence[TaggingRow]) -> dict[str, list[Answer]]:
+        """Each word's most frequent tag in training; of an unknown word O, or the most frequent of plain tags."""
+        seen = ((word, tag) for row in train for word, tag in zip(row.words, row.gold or (), strict=True))
+        tags = Counter(tag for row in train for tag in row.gold or ()) if self.plain else Counter("O")
+        unseen = max(tags, key=lambda tag: tags[tag], default=self.labels[0])
+        given = baselines.most_frequent(seen, (row.words for row in rows), unseen=unseen)
+        return {"most-frequent-tag": [Answer(value=tags) for tags in given]}
+
+    def explain_texts(self, row: TaggingRow) -> list[list[NamedText]]:
+        return explained.tag_texts(row)
+
+    def explain_target(
+        self, row: TaggingRow, answer: Answer, features: Sequence[Feature], asked: Asked
+    ) -> ExplainTarget:
+        return explained.tag_targets(row, self.labels, answer, features, asked)
 
 
 def entities_of(answer: Answer, row: TaggingRow) -> list[dict[str, Any]]:

@@ -19,7 +19,7 @@ from finetune.models.feature_arrays import ArrayFeatures, NoArrays, lengths, to_
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.task_types import prepare
 from finetune.task_types.prepare import array_features, row_chunks
-from finetune.task_types.sentence.task import SentenceCodec, SentenceTask
+from finetune.task_types.sentence.task import SentenceTask
 from finetune.task_types.tagging.overlapping.pairs import KEYS
 from finetune.task_types.task import Task
 
@@ -60,7 +60,7 @@ def tensors(batch: Batch) -> list[Tensor | None]:
 @pytest.mark.parametrize("task", [*TOYS, *NEW_SHAPES], ids=lambda task: task.name)
 def test_features_in_arrays_are_those_encoded_at_once(task: Task, tiny_bert: Path) -> None:
     rows = task.load(Source(), "train").rows
-    expected = task.codec.encode(rows, load_tokenizer(tiny_bert), LENGTH)
+    expected = task.encode(rows, load_tokenizer(tiny_bert), LENGTH)
     found = encoded(task, tiny_bert)
     assert isinstance(found, ArrayFeatures)
     assert [plain(feature) for feature in found] == [plain(feature) for feature in expected]
@@ -74,7 +74,7 @@ def test_features_in_arrays_are_those_encoded_at_once(task: Task, tiny_bert: Pat
     for ours, theirs in zip(*batches, strict=True):
         assert (ours is None and theirs is None) or (ours.dtype == theirs.dtype and ours.equal(theirs))
     logits = [np.random.default_rng(i).normal(size=shape(task, f)) for i, f in enumerate(expected)]
-    assert task.codec.decode(logits, found, rows) == task.codec.decode(logits, expected, rows)
+    assert task.decode(logits, found, rows) == task.decode(logits, expected, rows)
 
 
 def shape(task: Task, feature: Feature) -> tuple[int, ...]:
@@ -104,18 +104,12 @@ def test_rows_that_share_windows_are_in_one_part(monkeypatch: pytest.MonkeyPatch
     assert len(ends) > 5 and all(end % 2 == 0 for end in ends)  # two rows a document
 
 
-class OddCodec(SentenceCodec):
-    """Its notes are texts, which have no array form."""
-
-    def encode(self, rows: Sequence[Any], tokenizer: PreTrainedTokenizerBase, max_length: int) -> list[Feature]:
-        return [replace(one, note=rows[one.row].text) for one in super().encode(rows, tokenizer, max_length)]
-
-
 @dataclass(frozen=True, kw_only=True)
 class Odd(SentenceTask):
     """Throw-away."""
 
-    codec_class = OddCodec
+    def encode(self, rows: Sequence[Any], tokenizer: PreTrainedTokenizerBase, max_length: int) -> list[Feature]:
+        return [replace(one, note=rows[one.row].text) for one in super().encode(rows, tokenizer, max_length)]
 
 
 def test_features_without_an_array_form_are_a_list(tiny_bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from finetune.metrics.sums import Counted, part_counted, set_counts
 from finetune.models.feature import Feature
 from finetune.task_types.declared_options import option
 from finetune.task_types.explained import NamedText
-from finetune.task_types.parts import Answer, Baselines, Codec, Explainer, Scoring
+from finetune.task_types.parts import Answer
 from finetune.task_types.tagging.overlapping.decide import (
     Candidate,
     SpansAnswer,
@@ -49,143 +49,6 @@ THRESHOLD = "the probability from which a span is predicted; chosen on dev if no
 SPAN_LIMIT = "words of the longest span that is looked for; by default those of the longest in the training rows"
 
 
-class OverlapCodec(Codec["OverlapTask"]):
-    """Windows over texts to features; logits of words to the spans that reach the threshold."""
-
-    def encode_together(self, before: OverlapRow, row: OverlapRow) -> bool:
-        return False
-
-    def encode(
-        self, rows: Sequence[OverlapRow], tokenizer: "PreTrainedTokenizerBase", max_length: int
-    ) -> list[Feature]:
-        """Windows over texts, see `encoding.py`."""
-        return encode_with_spans(rows, tokenizer, max_length, types=self.task.types, longest=self.task.longest_span)
-
-    def decode(
-        self, logits: Sequence[np.ndarray], features: Sequence[Feature], rows: Sequence[OverlapRow]
-    ) -> list[Answer]:
-        """The spans of each text, and how a row's own ones were scored."""
-        found: defaultdict[int, list[Candidate]] = defaultdict(list)
-        own: list[dict[LabelledSpan, float]] = [dict.fromkeys(row.gold or (), 0.0) for row in rows]
-        parts: defaultdict[int, list[Feature]] = defaultdict(list)
-        for given, feature in zip(logits, features, strict=True):
-            chances = self._chances(given, feature)
-            note = feature.note
-            found[feature.row] += candidates_of(chances, note[:, BEGIN], note[:, END], self.task.types)
-            own[feature.row] |= _own_chances(own[feature.row], chances, note, self.task.types)
-            parts[feature.row].append(feature)
-        return self.task.scoring.apply_options(
-            [
-                SpansAnswer(
-                    value=[],
-                    candidates=sorted_candidates(found[number]),
-                    label_probabilities=None if row.gold is None else [round(p, 6) for p in own[number].values()],
-                    out_of_reach=self._out_of_reach(row, parts[number]),
-                )
-                for number, row in enumerate(rows)
-            ]
-        )
-
-    def cells(self, answer: Answer, row: OverlapRow) -> dict[str, Any]:
-        """The spans, and each with its text and probability."""
-        return {"prediction": answer.value, "entities": spans_in(answer, row)}
-
-    def confidence(self, answer: Answer, row: OverlapRow) -> float | None:
-        """That of the candidate which it is least sure to predict, or not to predict."""
-        if not isinstance(answer, SpansAnswer):
-            return None
-        chosen, chances = set(triples(answer.value)), [one["probability"] for one in answer.candidates]
-        return min(
-            (p if span in chosen else 1 - p for span, p in zip(triples(answer.candidates), chances, strict=True)),
-            default=1.0,
-        )
-
-    def shown_label(self, feature: Feature, tokens: Sequence[str]) -> str:
-        """The first token of each span with its type and the number of words."""
-        if feature.label is None:
-            return "none"
-        kinds = self.task.types
-        shown = [
-            f"{tokens[(feature.reads or ())[word]]}/{kinds[code % len(kinds)]}, "
-            f"{so_many(code // len(kinds) + 1, 'word')}"
-            for _, word, code in np.asarray(feature.label).tolist()
-            if word != IS_WORD
-        ]
-        return "; ".join(shown) or "no span"
-
-    def _chances(self, logits: np.ndarray, feature: Feature) -> np.ndarray:
-        """The probability of each pair `(words, longest, types)`, 0 for a start that another window owns."""
-        from scipy.special import expit
-
-        longest = min(self.task.most_words, len(logits))
-        chances: np.ndarray = expit(pair_logits(logits, len(self.task.types), longest))
-        chances[feature.note[:, OWNED] == 0] = 0
-        return chances
-
-    def _out_of_reach(self, row: OverlapRow, features: Sequence[Feature]) -> list[str]:
-        reasons = (out_of_reach(span, features, row.text, longest=self.task.most_words) for span in row.gold or ())
-        return [reason for reason in reasons if reason]
-
-
-class OverlapScoring(Scoring["OverlapTask"]):
-    """Strict F1: a span is right where start, end and label are."""
-
-    def apply_options(self, answers: Sequence[Answer]) -> list[Answer]:
-        """The spans that reach the current threshold."""
-        return [decided(answer, self.task.threshold) for answer in answers]
-
-    def labels(self, rows: Sequence[OverlapRow]) -> list[Answer]:
-        return [Answer(value=None if row.gold is None else as_values(row.gold)) for row in rows]
-
-    def score(self, answers: Sequence[Answer], rows: Sequence[OverlapRow]) -> dict[str, float]:
-        """Precision, recall and F1, over all spans and by label."""
-        return {name: counted.score for name, counted in self.sums(answers, rows).items()}
-
-    def sums(self, answers: Sequence[Answer], rows: Sequence[OverlapRow]) -> dict[str, Counted]:
-        """All metrics, from the numbers of right, predicted and true spans of each row."""
-        there = [set(row.gold or ()) for row in rows]
-        given = [set(triples(answer.value)) for answer in answers]
-        metrics = {part: part_counted(part, *set_counts(there, given)) for part in PARTS}
-        for kind in self.task.types:
-            counts = set_counts(*([{s for s in row if s[2] == kind} for row in side] for side in (there, given)))
-            metrics |= {f"{kind}/{part}": part_counted(part, *counts) for part in PARTS}
-        return metrics
-
-    def calibrate(self, answers: Sequence[Answer], rows: Sequence[OverlapRow]) -> dict[str, Any]:
-        """The best threshold on these rows, where the predictions have candidates."""
-        if self.task.threshold is not None or not any(isinstance(answer, SpansAnswer) for answer in answers):
-            return {}
-        return {"threshold": best_span_threshold(answers, [row.gold or () for row in rows])}
-
-    def notes(self, answers: Sequence[Answer], rows: Sequence[OverlapRow]) -> list[str]:
-        """A note on the spans that the model cannot predict."""
-        lost = Counter(reason for one in answers if isinstance(one, SpansAnswer) for reason in one.out_of_reach)
-        if not lost:
-            return []
-        each = ", ".join(f"{count:,} {reason}" for reason, count in lost.most_common())
-        spans = so_many(sum(len(row.gold or ()) for row in rows), "span")
-        return [f"{lost.total():,} of {spans} cannot be predicted, and count as missed: {each}"]
-
-
-class OverlapBaselines(Baselines["OverlapTask"]):
-    """The spans of training, found again by their texts."""
-
-    def predictions(self, train: Sequence[OverlapRow], rows: Sequence[OverlapRow]) -> dict[str, list[Answer]]:
-        """Each text that was a span of a label in training at least every second time, wherever it occurs."""
-        known = SpanDictionary.of(train)
-        return {"span-dictionary": [Answer(value=as_values(known.spans_in(row.text))) for row in rows]}
-
-
-class OverlapExplainer(Explainer["OverlapTask"]):
-    """None: a span's logit is that of two words and of their product."""
-
-    def texts(self, row: OverlapRow) -> list[list[NamedText]]:
-        raise UserError(
-            f"predictions of {self.task.name} cannot be explained: a span's score is of a pair of words",
-            "Train a tagger on the same file, with shape=tagging, and explain that",
-        )
-
-
 @dataclass(frozen=True, kw_only=True)
 class OverlapTask(Task):
     """Spans of `types` in a text, which may overlap, nest, and have several labels.
@@ -202,10 +65,6 @@ class OverlapTask(Task):
     longest_span: Words | None = option(None, SPAN_LIMIT)
     metrics: tuple[Metric, ...] = ()
     row_type = OverlapRow
-    codec_class = OverlapCodec
-    scoring_class = OverlapScoring
-    baselines_class = OverlapBaselines
-    explainer_class = OverlapExplainer
     cross_fits = True
 
     def __post_init__(self) -> None:
@@ -232,7 +91,7 @@ class OverlapTask(Task):
         """The rows of a split. Raises UserError that names the row for a wrong span."""
         return self.checked(self.read(source, split))
 
-    def with_training_statistics(self, train: Sequence[OverlapRow]) -> "OverlapTask":
+    def fit(self, train: Sequence[OverlapRow]) -> "OverlapTask":
         """The task with the length of the longest span."""
         longest = self.longest_span or max(
             (len(segmented(row.text[a:b])[0]) for row in train for a, b, _ in row.gold or ()), default=SHORT
@@ -263,6 +122,124 @@ class OverlapTask(Task):
         from finetune.task_types.tagging.overlapping.head import OverlapHead
 
         return OverlapHead(backbone, self.types, self.most_words)
+
+    def encode(
+        self, rows: Sequence[OverlapRow], tokenizer: "PreTrainedTokenizerBase", max_length: int
+    ) -> list[Feature]:
+        """Windows over texts, see `encoding.py`."""
+        return encode_with_spans(rows, tokenizer, max_length, types=self.types, longest=self.longest_span)
+
+    def decode(
+        self, logits: Sequence[np.ndarray], features: Sequence[Feature], rows: Sequence[OverlapRow]
+    ) -> list[Answer]:
+        """The spans of each text, and how a row's own ones were scored."""
+        found: defaultdict[int, list[Candidate]] = defaultdict(list)
+        own: list[dict[LabelledSpan, float]] = [dict.fromkeys(row.gold or (), 0.0) for row in rows]
+        parts: defaultdict[int, list[Feature]] = defaultdict(list)
+        for given, feature in zip(logits, features, strict=True):
+            chances = self._chances(given, feature)
+            note = feature.note
+            found[feature.row] += candidates_of(chances, note[:, BEGIN], note[:, END], self.types)
+            own[feature.row] |= _own_chances(own[feature.row], chances, note, self.types)
+            parts[feature.row].append(feature)
+        return self.decided_again(
+            [
+                SpansAnswer(
+                    value=[],
+                    candidates=sorted_candidates(found[number]),
+                    label_probabilities=None if row.gold is None else [round(p, 6) for p in own[number].values()],
+                    out_of_reach=self._out_of_reach(row, parts[number]),
+                )
+                for number, row in enumerate(rows)
+            ]
+        )
+
+    def cells(self, answer: Answer, row: OverlapRow) -> dict[str, Any]:
+        """The spans, and each with its text and probability."""
+        return {"prediction": answer.value, "entities": spans_in(answer, row)}
+
+    def confidence(self, answer: Answer, row: OverlapRow) -> float | None:
+        """That of the candidate which it is least sure to predict, or not to predict."""
+        if not isinstance(answer, SpansAnswer):
+            return None
+        chosen, chances = set(triples(answer.value)), [one["probability"] for one in answer.candidates]
+        return min(
+            (p if span in chosen else 1 - p for span, p in zip(triples(answer.candidates), chances, strict=True)),
+            default=1.0,
+        )
+
+    def shown_label(self, feature: Feature, tokens: Sequence[str]) -> str:
+        """The first token of each span with its type and the number of words."""
+        if feature.label is None:
+            return "none"
+        kinds = self.types
+        shown = [
+            f"{tokens[(feature.reads or ())[word]]}/{kinds[code % len(kinds)]}, "
+            f"{so_many(code // len(kinds) + 1, 'word')}"
+            for _, word, code in np.asarray(feature.label).tolist()
+            if word != IS_WORD
+        ]
+        return "; ".join(shown) or "no span"
+
+    def _chances(self, logits: np.ndarray, feature: Feature) -> np.ndarray:
+        """The probability of each pair `(words, longest, types)`, 0 for a start that another window owns."""
+        from scipy.special import expit
+
+        longest = min(self.most_words, len(logits))
+        chances: np.ndarray = expit(pair_logits(logits, len(self.types), longest))
+        chances[feature.note[:, OWNED] == 0] = 0
+        return chances
+
+    def _out_of_reach(self, row: OverlapRow, features: Sequence[Feature]) -> list[str]:
+        reasons = (out_of_reach(span, features, row.text, longest=self.most_words) for span in row.gold or ())
+        return [reason for reason in reasons if reason]
+
+    def decided_again(self, answers: Sequence[Answer]) -> list[Answer]:
+        """The spans that reach the current threshold."""
+        return [decided(answer, self.threshold) for answer in answers]
+
+    def labels_of(self, rows: Sequence[OverlapRow]) -> list[Answer]:
+        return [Answer(value=None if row.gold is None else as_values(row.gold)) for row in rows]
+
+    def score(self, answers: Sequence[Answer], rows: Sequence[OverlapRow]) -> dict[str, float]:
+        """Precision, recall and F1, over all spans and by label."""
+        return {name: counted.score for name, counted in self.sums(answers, rows).items()}
+
+    def sums(self, answers: Sequence[Answer], rows: Sequence[OverlapRow]) -> dict[str, Counted]:
+        """All metrics, from the numbers of right, predicted and true spans of each row."""
+        there = [set(row.gold or ()) for row in rows]
+        given = [set(triples(answer.value)) for answer in answers]
+        metrics = {part: part_counted(part, *set_counts(there, given)) for part in PARTS}
+        for kind in self.types:
+            counts = set_counts(*([{s for s in row if s[2] == kind} for row in side] for side in (there, given)))
+            metrics |= {f"{kind}/{part}": part_counted(part, *counts) for part in PARTS}
+        return metrics
+
+    def tune(self, answers: Sequence[Answer], rows: Sequence[OverlapRow]) -> dict[str, Any]:
+        """The best threshold on these rows, where the predictions have candidates."""
+        if self.threshold is not None or not any(isinstance(answer, SpansAnswer) for answer in answers):
+            return {}
+        return {"threshold": best_span_threshold(answers, [row.gold or () for row in rows])}
+
+    def score_notes(self, answers: Sequence[Answer], rows: Sequence[OverlapRow]) -> list[str]:
+        """A note on the spans that the model cannot predict."""
+        lost = Counter(reason for one in answers if isinstance(one, SpansAnswer) for reason in one.out_of_reach)
+        if not lost:
+            return []
+        each = ", ".join(f"{count:,} {reason}" for reason, count in lost.most_common())
+        spans = so_many(sum(len(row.gold or ()) for row in rows), "span")
+        return [f"{lost.total():,} of {spans} cannot be predicted, and count as missed: {each}"]
+
+    def baselines(self, train: Sequence[OverlapRow], rows: Sequence[OverlapRow]) -> dict[str, list[Answer]]:
+        """Each text that was a span of a label in training at least every second time, wherever it occurs."""
+        known = SpanDictionary.of(train)
+        return {"span-dictionary": [Answer(value=as_values(known.spans_in(row.text))) for row in rows]}
+
+    def explain_texts(self, row: OverlapRow) -> list[list[NamedText]]:
+        raise UserError(
+            f"predictions of {self.name} cannot be explained: a span's score is of a pair of words",
+            "Train a tagger on the same file, with shape=tagging, and explain that",
+        )
 
 
 def spans_in(answer: Answer, row: OverlapRow) -> list[dict[str, Any]]:
