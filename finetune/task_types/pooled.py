@@ -1,17 +1,21 @@
 """Shared by task types on the pooled output: from texts to features, and from logits of windows to rows."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
 from finetune.data.rows import Rows
+from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.models.feature import Feature
 from finetune.models.tokenizers.windows import window_starts
 from finetune.task_types import baselines
+from finetune.task_types.explained import NamedText
+from finetune.task_types.parts import Answer
+from finetune.task_types.task import Task
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -124,19 +128,63 @@ def tfidf_notes(train: Sequence[TextRow]) -> list[str]:
     return [f"TF-IDF read {read:,} of the {len(train):,} training rows, sampled at random"] * (read < len(train))
 
 
-def names_of_texts(rows: Sequence[TextRow]) -> tuple[str, ...]:
-    """The names of the texts of such rows: one, or two of pairs; none without rows."""
-    return ("text", "pair")[: len(rows[0].texts)] if len(rows) else ()
+@dataclass(frozen=True, kw_only=True)
+class PooledTask(Task):
+    """A text or a pair a row, which `read(source, split)` returns; subclasses say what is predicted of it.
 
+    With `windows` a single text that is longer than `max_length` is read in windows that overlap by a quarter, and
+    their logits are averaged; a pair is always truncated.
+    """
 
-def pairs_or_none(loaded: Rows) -> Rows:
-    """The rows unchanged. Raises UserError that names the first that is half a pair, or a pair among single texts."""
-    paired = bool(loaded.rows) and loaded.rows[0].pair is not None
-    for row in loaded.rows:
-        if (row.pair is not None) != paired:
-            fault = f"is {'no ' * (row.pair is None)}pair, unlike the first row"
-            raise UserError(f"{loaded.origin}: row '{row.id}' {fault}", "Fix that row")
-    return loaded
+    read: Callable[[Source, str], Rows]
+
+    def load(self, source: Source, split: str) -> Rows:
+        """The rows of a split. Raises UserError that names the row for a wrong label, for half a pair, and for a pair
+        among single texts.
+        """
+        loaded = self.checked(self.read(source, split))
+        paired = bool(loaded.rows) and loaded.rows[0].pair is not None
+        for row in loaded.rows:
+            if (row.pair is not None) != paired:
+                fault = f"is {'no ' * (row.pair is None)}pair, unlike the first row"
+                raise UserError(f"{loaded.origin}: row '{row.id}' {fault}", "Fix that row")
+        return loaded
+
+    def fit(self, train: Sequence[Any]) -> Self:
+        """The task with the names of its inputs."""
+        names = ("text", "pair")[: len(train[0].texts)] if len(train) else ()
+        return replace(self, inputs=self.inputs or names)
+
+    def row(self, text: str, pair: str | None = None) -> Any:
+        """A sentence, or a pair."""
+        assert self.row_type is not None
+        return self.row_type(id="", text=text, pair=pair)
+
+    def encode(self, rows: Sequence[Any], tokenizer: "PreTrainedTokenizerBase", max_length: int) -> list[Feature]:
+        """`[CLS] text [SEP]` or `[CLS] text [SEP] pair [SEP]`, the longer of a pair truncated first; or windows."""
+        labels, windows = [self.label_for_loss(row) for row in rows], getattr(self, "windows", False)
+        return text_features(rows, labels, tokenizer, max_length, windows=windows)
+
+    def label_for_loss(self, row: Any) -> Any:
+        """The label of a row as its head's loss reads it; None where it has none."""
+        return row.gold
+
+    def labels_of(self, rows: Sequence[Any]) -> list[Answer]:
+        return [Answer(value=row.gold) for row in rows]
+
+    def baseline_notes(self, train: Sequence[Any]) -> list[str]:
+        """A note on how many rows TF-IDF read, where these are not all."""
+        return tfidf_notes(train)
+
+    def explain_texts(self, row: Any) -> list[list[NamedText]]:
+        """The text, or both texts of a pair."""
+        names = ("text", "second text")
+        return [[NamedText(name=name, text=text) for name, text in zip(names, row.texts, strict=False)]]
+
+    def cells(self, answer: Answer, row: Any) -> dict[str, Any]:
+        """The prediction, and the probability of each label."""
+        chances = zip(getattr(self, "labels", ()), answer.probabilities or (), strict=False)
+        return {"prediction": answer.value, **{f"p({label})": float(p) for label, p in chances}}
 
 
 def _windows(special: Sequence[int], max_length: int) -> Iterator[tuple[slice, ...]]:

@@ -1,6 +1,6 @@
 """Multi-label classification of a sentence or pair, on the pooled output: one independent logit per label."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -8,8 +8,6 @@ import numpy as np
 from pydantic import Field
 
 from finetune.data.messages import so_many
-from finetune.data.rows import Rows
-from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.metrics.metric import Metric
 from finetune.metrics.scores import exact_match_of_sets, label_set_scores, macro_f1_of_sets, micro_f1_of_sets
@@ -17,24 +15,18 @@ from finetune.metrics.sums import Counted, macro_f1_counted, mean_counted, micro
 from finetune.models.feature import Feature
 from finetune.task_types import baselines
 from finetune.task_types.declared_options import option
-from finetune.task_types.explained import Asked, ExplainTarget, NamedText
+from finetune.task_types.explained import Asked, ExplainTarget
 from finetune.task_types.parts import Answer, Taught, Teaching
 from finetune.task_types.pooled import (
     WINDOWS,
+    PooledTask,
     TextRow,
     logits_by_row,
-    names_of_texts,
-    pairs_or_none,
     read_by_tfidf,
-    text_features,
-    tfidf_notes,
 )
-from finetune.task_types.task import Task
 from finetune.task_types.text_inputs import explained
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
-
     from finetune.models.backbone import Backbone
     from finetune.task_types.multilabel.head import MultiLabelHead
 
@@ -68,17 +60,15 @@ class MultiLabelTeaching(Teaching["MultiLabelTask"]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MultiLabelTask(Task):
+class MultiLabelTask(PooledTask):
     """Predicts any number of `labels` per row; a prediction is a list of them, in the task's order.
 
     A label is predicted if its probability reaches the label's threshold: `thresholds` are in the order of the labels,
     and chosen on dev for each label's F1 unless they are given. Dev itself is scored with thresholds that other rows of
-    it chose, because a threshold fitted to the scored rows inflates the F1 of rare labels. `windows` is as in
-    SentenceTask.
+    it chose, because a threshold fitted to the scored rows inflates the F1 of rare labels.
     """
 
     version: int = 2  # version 1 scored dev with thresholds chosen on the same rows
-    read: Callable[[Source, str], Rows]
     labels: tuple[str, ...]
     windows: bool = option(False, WINDOWS)
     thresholds: Sequence[Probability] | None = option(None, THRESHOLDS)
@@ -99,14 +89,6 @@ class MultiLabelTask(Task):
         object.__setattr__(self, "metrics", (*over_all, *by_label))
         super().__post_init__()
 
-    def load(self, source: Source, split: str) -> Rows:
-        """The rows of a split. Raises UserError that names the row for a wrong label and for half a pair."""
-        return pairs_or_none(self.checked(self.read(source, split)))
-
-    def fit(self, train: Sequence[MultiLabelRow]) -> "MultiLabelTask":
-        """The task with its inputs."""
-        return replace(self, inputs=self.inputs or names_of_texts(train))
-
     def fault(self, row: MultiLabelRow) -> str:
         if row.gold is None or self.fits(list(row.gold), row):
             return ""
@@ -116,21 +98,14 @@ class MultiLabelTask(Task):
         known = isinstance(value, list) and all(label in self.labels for label in value)
         return known and len(set(value)) == len(value)
 
-    def row(self, text: str, pair: str | None = None) -> MultiLabelRow:
-        """A sentence, or a pair."""
-        return MultiLabelRow(id="", text=text, pair=pair)
-
     def head(self, backbone: "Backbone") -> "MultiLabelHead":
         from finetune.task_types.multilabel.head import MultiLabelHead
 
         return MultiLabelHead(backbone, self.labels)
 
-    def encode(
-        self, rows: Sequence[MultiLabelRow], tokenizer: "PreTrainedTokenizerBase", max_length: int
-    ) -> list[Feature]:
-        """Features as in SentenceTask; their label is a list with 1 for each label of the row and 0 for others."""
-        labels = [None if row.gold is None else [int(label in row.gold) for label in self.labels] for row in rows]
-        return text_features(rows, labels, tokenizer, max_length, windows=self.windows)
+    def label_for_loss(self, row: MultiLabelRow) -> list[int] | None:
+        """1 for each label of the row, and 0 for others."""
+        return None if row.gold is None else [int(label in row.gold) for label in self.labels]
 
     def decode(
         self, logits: Sequence[np.ndarray], features: Sequence[Feature], rows: Sequence[MultiLabelRow]
@@ -139,11 +114,6 @@ class MultiLabelTask(Task):
 
         probabilities = expit(logits_by_row(logits, features, len(rows)).astype(np.float64))
         return self.decided_again([Answer(value=[], probabilities=row.tolist()) for row in probabilities])
-
-    def cells(self, answer: Answer, row: MultiLabelRow) -> dict[str, Any]:
-        """The predicted labels, and the probability of each label of the task."""
-        chances = zip(self.labels, answer.probabilities or (), strict=False)
-        return {"prediction": answer.value, **{f"p({label})": float(p) for label, p in chances}}
 
     def confidence(self, answer: Answer, row: MultiLabelRow) -> float | None:
         """That of the label which it is least sure of."""
@@ -207,13 +177,6 @@ class MultiLabelTask(Task):
         probabilities = baselines.tfidf_multilabel(texts, _matrix(read, self.labels), unseen)
         tfidf = [Answer(value=[], probabilities=row.tolist()) for row in probabilities]
         return {"majority": constant, "tfidf-logistic": self.decided_again(tfidf)}
-
-    def baseline_notes(self, train: Sequence[MultiLabelRow]) -> list[str]:
-        """A note on how many rows TF-IDF read, where these are not all."""
-        return tfidf_notes(train)
-
-    def explain_texts(self, row: MultiLabelRow) -> list[list[NamedText]]:
-        return explained.texts(row)
 
     def explain_target(
         self, row: MultiLabelRow, answer: Answer, features: Sequence[Feature], asked: Asked

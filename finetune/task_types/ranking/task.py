@@ -1,7 +1,7 @@
 """The passages of a query in order, by a score for each pair of both: a cross-encoder (Nogueira and Cho 2019)."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -18,13 +18,12 @@ from finetune.metrics.ranking import RANKING_METRICS, ranking_scores
 from finetune.metrics.sums import Counted, mean_counted
 from finetune.models.feature import Feature
 from finetune.task_types.declared_options import option
-from finetune.task_types.explained import Asked, ExplainTarget, NamedText
+from finetune.task_types.explained import Asked, ExplainTarget
 from finetune.task_types.parts import Answer
-from finetune.task_types.pooled import TextRow, logits_by_row, text_features
+from finetune.task_types.pooled import PooledTask, TextRow, logits_by_row
 from finetune.task_types.ranking.bm25 import Bm25
 from finetune.task_types.ranking.negatives import corpus_passages, with_negatives
 from finetune.task_types.ranking.queries import by_query, query_feature, query_of, some_passages
-from finetune.task_types.task import Task
 from finetune.task_types.text_inputs import explained
 
 if TYPE_CHECKING:
@@ -50,7 +49,7 @@ class RankingRow(TextRow):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RankingTask(Task):
+class RankingTask(PooledTask):
     """Ranks the passages of each query; rows of one query need not follow each other.
 
     With `corpus` each query gets passages of that file which BM25 ranks highest, as not relevant, but for those that it
@@ -58,7 +57,6 @@ class RankingTask(Task):
     `passage` is the name of the passage's column, and `highest` the highest grade of the training rows.
     """
 
-    read: Callable[[Source, str], Rows]
     metrics: tuple[Metric, ...] = RANKING_METRICS
     loss: Literal["row", "pairwise", "listwise"] = option("row", LOSS)
     corpus: str = option("", CORPUS)
@@ -112,7 +110,7 @@ class RankingTask(Task):
     def fits(self, value: Any, row: RankingRow) -> bool:
         return isinstance(value, int | float) and math.isfinite(value)
 
-    def row(self, text: str, pair: str) -> RankingRow:
+    def row(self, text: str, pair: str) -> RankingRow:  # type: ignore[override]
         """A query and a passage."""
         return RankingRow(id="", text=text, pair=pair)
 
@@ -121,16 +119,9 @@ class RankingTask(Task):
 
         return RankingHead(backbone, ("relevance",), learns=self.loss)
 
-    def encode(
-        self, rows: Sequence[RankingRow], tokenizer: "PreTrainedTokenizerBase", max_length: int
-    ) -> list[Feature]:
-        """`[CLS] query [SEP] passage [SEP]`, the longer truncated first; labels are shares of the highest grade.
-
-        Without labels where whole queries are learned (`RankingStream`).
-        """
-        by_row = self.loss == "row"
-        labels = [None if row.gold is None or not by_row else min(1.0, row.gold / self.highest) for row in rows]
-        return text_features(rows, labels, tokenizer, max_length, windows=False)
+    def label_for_loss(self, row: RankingRow) -> float | None:
+        """The share of the highest grade; None where whole queries are learned."""
+        return None if row.gold is None or self.loss != "row" else min(1.0, row.gold / self.highest)
 
     def decode(
         self, logits: Sequence[np.ndarray], features: Sequence[Feature], rows: Sequence[RankingRow]
@@ -142,9 +133,6 @@ class RankingTask(Task):
 
     def groups(self, rows: Sequence[RankingRow]) -> list[str]:
         return [query_of(row) for row in rows]
-
-    def labels_of(self, rows: Sequence[RankingRow]) -> list[Answer]:
-        return [Answer(value=row.gold) for row in rows]
 
     def score(self, answers: Sequence[Answer], rows: Sequence[RankingRow]) -> dict[str, float]:
         """Means over the queries with a relevant passage; none where there is no such query."""
@@ -171,8 +159,9 @@ class RankingTask(Task):
         scores = Bm25(list(places)).scores([row.text for row in rows], [places[row.pair] for row in rows])
         return {"random-order": [Answer(value=0.0)] * len(rows), "bm25": [Answer(value=float(one)) for one in scores]}
 
-    def explain_texts(self, row: RankingRow) -> list[list[NamedText]]:
-        return explained.texts(row)
+    def baseline_notes(self, train: Sequence[RankingRow]) -> list[str]:
+        """None: no baseline is TF-IDF."""
+        return []
 
     def explain_target(
         self, row: RankingRow, answer: Answer, features: Sequence[Feature], asked: Asked

@@ -2,14 +2,12 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from finetune.data.rows import Rows
-from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.metrics.ordinal import LEAST_ORDERED
 from finetune.metrics.relations import auprc, mean_area
@@ -20,17 +18,13 @@ from finetune.task_types.explained import Asked, ExplainTarget, NamedText
 from finetune.task_types.parts import Answer, Taught, Teaching
 from finetune.task_types.pooled import (
     WINDOWS,
+    PooledTask,
     TextRow,
     logits_by_row,
-    names_of_texts,
-    pairs_or_none,
     read_by_tfidf,
-    text_features,
-    tfidf_notes,
 )
 from finetune.task_types.sentence.corn import above_chances, label_chances, logit_names
 from finetune.task_types.sentence.marked import encode_marked
-from finetune.task_types.task import Task
 from finetune.task_types.text_inputs import explained
 from finetune.task_types.text_inputs.markers import CUT_AROUND, distinct_markers, marker_fault, without_types
 
@@ -70,18 +64,15 @@ class SentenceTeaching(Teaching["SentenceTask"]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SentenceTask(Task):
+class SentenceTask(PooledTask):
     """Classification into `labels`; without labels, regression.
 
-    `read(source, split)` returns the rows.
-    With `class_weight = "balanced"` all classes have equal weight in the loss, however many rows they have. With
-    `windows` a single text that is longer than `max_length` is read in windows that overlap by a quarter, and their
-    logits are averaged; a pair is always truncated. `spans` are the opening markers of the two spans that each text
-    has, such as `("<subj>", "<obj>")`: they become tokens, which are never cut off. `order` are labels from lowest to
-    highest, where they have an order; with `ordinal` they are learned as steps, and are in this order everywhere.
+    With `class_weight = "balanced"` all classes have equal weight in the loss, however many rows they have. `spans` are
+    the opening markers of the two spans that each text has, such as `("<subj>", "<obj>")`: they become tokens, which
+    are never cut off. `order` are labels from lowest to highest, where they have an order; with `ordinal` they are
+    learned as steps, and are in this order everywhere.
     """
 
-    read: Callable[[Source, str], Rows]
     labels: tuple[str, ...] = ()
     class_weight: Literal["none", "balanced"] = option("none", CLASS_WEIGHT)
     windows: bool = option(False, WINDOWS)
@@ -125,13 +116,9 @@ class SentenceTask(Task):
         """Whether the label is a number."""
         return not self.labels
 
-    def load(self, source: Source, split: str) -> Rows:
-        """The rows of a split. Raises UserError that names the row for a wrong label and for half a pair."""
-        return pairs_or_none(self.checked(self.read(source, split)))
-
     def fit(self, train: Sequence[SentenceRow]) -> "SentenceTask":
         """The task with its inputs and class weights: n / (k * n of the class), whose mean over the rows is 1."""
-        task = replace(self, inputs=self.inputs or names_of_texts(train))
+        task = super().fit(train)
         if self.class_weight == "none" or self.regression:
             return task
         counts = Counter(row.gold for row in train)
@@ -151,10 +138,6 @@ class SentenceTask(Task):
             return isinstance(value, int | float) and math.isfinite(value)
         return value in self.labels
 
-    def row(self, text: str, pair: str | None = None) -> SentenceRow:
-        """A sentence, or a pair."""
-        return SentenceRow(id="", text=text, pair=pair)
-
     def head(self, backbone: "Backbone") -> "SentenceHead | MarkerHead":
         """The head of Figure 4 (a) and (b), or that of two markers."""
         from finetune.task_types.sentence.head import MarkerHead, SentenceHead
@@ -168,14 +151,22 @@ class SentenceTask(Task):
     def encode(
         self, rows: Sequence[SentenceRow], tokenizer: "PreTrainedTokenizerBase", max_length: int
     ) -> list[Feature]:
-        """`[CLS] text [SEP]` or `[CLS] text [SEP] pair [SEP]`, the longer of a pair truncated first; or windows.
-
-        A text with two marked spans is cut around them.
-        """
-        labels = [self._label(row) for row in rows]
-        if self.spans:
-            return self._marked(rows, labels, tokenizer, max_length)
-        return text_features(rows, labels, tokenizer, max_length, windows=self.windows)
+        """As for pairs and single texts; a text with two marked spans is cut around them."""
+        if not self.spans:
+            return super().encode(rows, tokenizer, max_length)
+        texts, names = [self._read(row) for row in rows], [row.id for row in rows]
+        encoded = encode_marked(texts, tokenizer, max_length, self.spans, names=names)
+        return [
+            Feature(
+                row=index,
+                input_ids=one.ids,
+                token_type_ids=one.segments,
+                label=self.label_for_loss(rows[index]),
+                reads=one.reads if self.read_at == "markers" else None,
+                truncated=one.truncated,
+            )
+            for index, one in enumerate(encoded)
+        ]
 
     def new_tokens(self, rows: Iterable[SentenceRow]) -> Sequence[str]:
         """The markers of spans in the rows."""
@@ -185,24 +176,6 @@ class SentenceTask(Task):
         if not self.spans:
             return super().truncation_note(max_length)
         return f"are longer than max_length {max_length}: {CUT_AROUND}"
-
-    def _marked(
-        self, rows: Sequence[SentenceRow], labels: Sequence[Any], tokenizer: "PreTrainedTokenizerBase", max_length: int
-    ) -> list[Feature]:
-        texts, names = [self._read(row) for row in rows], [row.id for row in rows]
-        encoded = encode_marked(texts, tokenizer, max_length, self.spans, names=names)
-        at_markers = self.read_at == "markers"
-        return [
-            Feature(
-                row=index,
-                input_ids=one.ids,
-                token_type_ids=one.segments,
-                label=labels[index],
-                reads=one.reads if at_markers else None,
-                truncated=one.truncated,
-            )
-            for index, one in enumerate(encoded)
-        ]
 
     def _read(self, row: SentenceRow) -> str:
         """The text with the markers that the model knows."""
@@ -226,21 +199,13 @@ class SentenceTask(Task):
 
         return [self._answer(row, int(row.argmax())) for row in softmax(means, axis=-1)]
 
-    def cells(self, answer: Answer, row: SentenceRow) -> dict[str, Any]:
-        """The prediction, and the probability of each label."""
-        chances = zip(self.labels, answer.probabilities or (), strict=False)
-        return {"prediction": answer.value, **{f"p({label})": float(p) for label, p in chances}}
-
-    def _label(self, row: SentenceRow) -> int | float | None:
+    def label_for_loss(self, row: SentenceRow) -> int | float | None:
         if row.gold is None:
             return None
         return self.labels.index(row.gold) if isinstance(row.gold, str) else float(row.gold)
 
     def _answer(self, probabilities: np.ndarray, place: int) -> Answer:
         return Answer(value=self.labels[place], probabilities=[float(p) for p in probabilities])
-
-    def labels_of(self, rows: Sequence[SentenceRow]) -> list[Answer]:
-        return [Answer(value=row.gold) for row in rows]
 
     def score(self, answers: Sequence[Answer], rows: Sequence[SentenceRow]) -> dict[str, float]:
         """Every metric; the area under precision-recall curves from probabilities, where the task has it."""
@@ -277,14 +242,10 @@ class SentenceTask(Task):
         ]
         return {"majority": _answers(constant_label), "tfidf-logistic": tfidf}
 
-    def baseline_notes(self, train: Sequence[SentenceRow]) -> list[str]:
-        """A note on how many rows TF-IDF read, where these are not all."""
-        return tfidf_notes(train)
-
     def explain_texts(self, row: SentenceRow) -> list[list[NamedText]]:
         """The text, or both texts of a pair, with the markers that the model reads."""
         shown = without_types(row.text, self.spans) if self.spans and not self.entity_types else row.text
-        return explained.texts(replace(row, text=shown))
+        return super().explain_texts(replace(row, text=shown))
 
     def explain_target(
         self, row: SentenceRow, answer: Answer, features: Sequence[Feature], asked: Asked

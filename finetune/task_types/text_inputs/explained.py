@@ -4,15 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from finetune.models.feature import Feature
-from finetune.task_types.explained import Asked, ExplainTarget, NamedText, Target, averaged
+from finetune.task_types.explained import Asked, ExplainTarget, Target, averaged
 from finetune.task_types.parts import Answer
-from finetune.task_types.pooled import TextRow
-
-
-def texts(row: TextRow) -> list[list[NamedText]]:
-    """The text, or both texts of a pair."""
-    names = ("text", "second text")
-    return [[NamedText(name=name, text=text) for name, text in zip(names, row.texts, strict=False)]]
 
 
 def label_target(labels: Sequence[str], answer: Answer, features: Sequence[Feature], asked: Asked) -> ExplainTarget:
