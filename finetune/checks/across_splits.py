@@ -1,20 +1,19 @@
 """Checks of rows that are alike: labels and columns that only one split has, leaks, duplicates, contradictions."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from finetune.checks.cells import quoted, repeats
+from finetune.checks.cells import first_quoted, repeats
 from finetune.checks.split_data import SplitFile
-from finetune.data.characters import text_keys
 from finetune.data.issues import Finding, Issue
 from finetune.data.messages import shown
 from finetune.data.values import as_text
 from finetune.errors import UserError
 from finetune.task_types.findings import MOST_OF_ROWS
 from finetune.task_types.other_columns import DEV_WORDS, TRAIN_WORDS, dev_by_column, is_saved_split
-from finetune.task_types.shared_rows import LEAK, LEAKED, in_both
+from finetune.task_types.shared_rows import LEAK, LEAKED, Keys, in_both
 
 MANY_OF_ROWS = 0.05  # share of a file's rows
 MISSING_COLUMN = Issue(
@@ -67,28 +66,55 @@ def unseen_labels(part: SplitFile) -> Iterator[Finding]:
     for train in part.before[:1] if part.kind.closed_labels else ():
         if unseen := [name for name in part.label_counts if name not in train.label_counts]:
             rows = part.rows_with(unseen)
-            what = f"labels without a row in {train.file}: {quoted(unseen)}"
+            what = f"labels without a row in {train.file}: {first_quoted(unseen)}"
             yield Finding(UNSEEN_LABEL, what, rows, worst=len(rows) > MOST_OF_ROWS * part.size)
 
 
-def leaks(part: SplitFile) -> Iterator[Finding]:
-    """Texts that are also in a split before this one."""
-    for first in part.before:
-        rows = in_both(part.unit_keys, first.unit_keys)
-        if len(rows):
-            row = first.table.rows[int(np.argmax(first.unit_keys == part.unit_keys[rows[0]]))]
-            what = f"{part.kind.units_are} that are also in {first.file}; that of the first row is in its row {row}"
-            remedy = LEAK.remedy.format(split=part.split)
-            yield Finding(LEAK, what, rows, remedy, worst=len(rows) > LEAKED * part.size)
+def text_leaks(part: SplitFile) -> Iterator[Finding]:
+    """Texts that are also in a split before this one, or that a column puts into train and into dev."""
+    before = [first.unit_keys for first in part.before]
+    for where, rows, size, remedy in _shared(part, part.unit_keys, before):
+        remedy = remedy or LEAK.remedy.format(split=part.split)
+        yield Finding(LEAK, f"{part.kind.units_are} {where}", rows, remedy, worst=len(rows) > LEAKED * size)
 
 
 def group_leaks(part: SplitFile) -> Iterator[Finding]:
-    """Groups that are also in a split before this one."""
+    """Groups that are also in a split before this one, or that a column puts into train and into dev."""
     name = part.layout.group
-    for first in part.before if part.has([name]) else ():
-        groups = {as_text(cell) for cell in first.table.columns.get(name, ())} - {""}
-        if rows := [row for row, cell in enumerate(part.table.columns[name]) if as_text(cell) in groups]:
-            yield Finding(GROUP_LEAK, f"rows whose group ('{name}') is also in {first.file}", rows)
+    every = [
+        np.array([hash(as_text(cell)) if as_text(cell) else 0 for cell in file.table.columns.get(name, ())], np.int64)
+        for file in (part, *part.before)
+    ]
+    for where, rows, _, remedy in _shared(part, every[0], every[1:]) if part.has([name]) else ():
+        yield Finding(GROUP_LEAK, f"rows with groups ('{name}') {where}", rows, remedy)
+
+
+def _shared(part: SplitFile, keys: Keys, before: Sequence[Keys]) -> Iterator[tuple[str, list[int], int, str]]:
+    """(where the rows' keys are too, the indexes of the rows, how many rows are compared, a remedy): in the files of
+    the splits before, and in train if a column says which rows are dev.
+    """
+    for first, others in zip(part.before, before, strict=True):
+        rows = in_both(keys, others)
+        if len(rows):
+            row = first.table.rows[int(np.argmax(others == keys[rows[0]]))]
+            yield (
+                f"that are also in {first.file}; that of the first row is in its row {row}",
+                rows.tolist(),
+                part.size,
+                "",
+            )
+    if part.has([part.by_column]):
+        words = [as_text(cell).strip().lower() for cell in part.table.columns[part.by_column]]
+        dev, train = (np.array([word in names for word in words], bool) for names in (DEV_WORDS, TRAIN_WORDS))
+        rows = in_both(np.where(dev, keys, 0), keys[train])
+        if len(rows):
+            remedy = "Give them one value there; they inflate the scores of dev"
+            yield (
+                f"of dev that are also in train, by the column '{part.by_column}'",
+                rows.tolist(),
+                int(dev.sum()),
+                remedy,
+            )
 
 
 def wrong_splits(part: SplitFile) -> Iterator[Finding]:
@@ -100,24 +126,6 @@ def wrong_splits(part: SplitFile) -> Iterator[Finding]:
         dev_by_column(part.table, part.by_column, [row for row in range(len(part.texts)) if row not in unusable])
     except UserError as fault:
         yield Finding(SPLIT_CELL, fault.what.removeprefix(f"{part.file}: "), remedy=fault.way_out)
-
-
-def leaks_by_column(part: SplitFile) -> Iterator[Finding]:
-    """Texts and groups whose rows a column of splits puts into train and into dev."""
-    columns, group = part.table.columns, part.layout.group
-    if part.by_column not in columns:
-        return
-    words = [as_text(cell).strip().lower() for cell in columns[part.by_column]]
-    dev, train = (np.array([word in names for word in words], bool) for names in (DEV_WORDS, TRAIN_WORDS))
-    units = [(LEAK, f"{part.kind.units_are} of dev", part.unit_keys)]
-    if group in columns:
-        units.append((GROUP_LEAK, f"rows of dev whose group ('{group}') is", text_keys(map(as_text, columns[group]))))
-    for issue, what, keys in units:
-        rows = in_both(np.where(dev, keys, 0), keys[train])
-        if len(rows):
-            what = f"{what} also in train, by the column '{part.by_column}'"
-            remedy = "Give them one value there; they inflate the scores of dev"
-            yield Finding(issue, what, rows, remedy, worst=len(rows) > LEAKED * dev.sum())
 
 
 def repeated(part: SplitFile) -> Iterator[Finding]:

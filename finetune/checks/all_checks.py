@@ -21,9 +21,9 @@ CHECKS: tuple[Check, ...] = (
     *(cells.encoding, cells.header_names, cells.lost_rows, cells.swallowed_rows, cells.double_ids),
     *(cells.named_splits, cells.odd_texts),
     *(labels.unlabelled_test, labels.missing_labels, labels.blank_labels, labels.spellings, labels.small_classes),
-    *(of_type, labels.leaking_columns, labels.label_in_text),
-    *(across_splits.unseen_labels, across_splits.group_leaks, across_splits.leaks, across_splits.wrong_splits),
-    *(across_splits.leaks_by_column, across_splits.repeated),
+    *(of_type, labels.leaking_columns),
+    *(across_splits.unseen_labels, across_splits.group_leaks, across_splits.text_leaks, across_splits.wrong_splits),
+    across_splits.repeated,
 )
 # At the errors of these a run stops.
 STOPPING: tuple[Check, ...] = (
@@ -33,7 +33,7 @@ STOPPING: tuple[Check, ...] = (
 # What these find a run says elsewhere: in a note on rows that are left out, or in its diagnosis.
 NOTED: tuple[Check, ...] = (
     *(cells.encoding, cells.lost_rows, labels.missing_labels, labels.blank_labels, labels.small_classes),
-    *(of_type, across_splits.leaks, across_splits.repeated),
+    *(of_type, across_splits.text_leaks, across_splits.repeated),
 )
 
 

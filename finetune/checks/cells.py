@@ -13,7 +13,6 @@ from finetune.data.issues import REJECTED, Finding, Issue
 from finetune.data.messages import shown
 from finetune.data.mojibake import is_mojibake
 from finetune.data.values import as_text, is_missing
-from finetune.task_types.column_names import id_names
 from finetune.task_types.findings import MOST_OF_ROWS
 from finetune.task_types.first_rows import split_columns
 
@@ -47,7 +46,7 @@ SWALLOWED_ROWS = Issue(
     "cells that contain other rows, because of an unescaped quote",
     "Double the quotes inside texts",
 )
-DOUBLE_ID = Issue("double-id", "note", "duplicate ids", "Give every row a unique id", worst="warning")
+DOUBLE_ID = Issue("double-id", "warning", "duplicate ids in the column that `id` names", "Give every row a unique id")
 SPLIT_COLUMN = Issue(
     "split-column",
     "warning",
@@ -66,9 +65,6 @@ ODD_TEXTS: Mapping[Issue, Callable[[str], object]] = {
     Issue(
         "blank-word", "warning", "placeholder texts (nan, null)", "Leave the cell empty where there is no text"
     ): lambda text: len(text) < 12 and text.strip().casefold() in BLANK,
-    Issue("no-letters", "note", "texts without a letter or a digit", "Check whether they mean anything"): lambda text: (
-        len(text) < 100 and not any(map(str.isalnum, text))
-    ),
     Issue("html", "note", "HTML tags or entities in the text", "Replace them with plain text"): lambda text: (
         ("<" in text or "&" in text) and HTML.search(text)
     ),
@@ -122,7 +118,7 @@ def header_names(part: SplitFile) -> Iterator[Finding]:
         what = f"{HEADER_EMPTY.meaning}: {', '.join(f'number {number}' for number in empty[:MOST_NAMED])}"
         yield Finding(HEADER_EMPTY, what, remedy=HEADER_EMPTY.remedy.format(name=f"column {empty[0]}"))
     if again := repeats(names):
-        what = f"{HEADER_DOUBLE.meaning}: {quoted(dict.fromkeys(names[index] for index in again))}"
+        what = f"{HEADER_DOUBLE.meaning}: {first_quoted(dict.fromkeys(names[index] for index in again))}"
         read_as = f"{names[again[0]]} {again[0] + 1}"
         yield Finding(HEADER_DOUBLE, what, remedy=HEADER_DOUBLE.remedy.format(name=read_as))
 
@@ -161,18 +157,11 @@ def swallowed_rows(part: SplitFile) -> Iterator[Finding]:
 
 
 def double_ids(part: SplitFile) -> Iterator[Finding]:
-    """Duplicate ids."""
-    layout, columns = part.layout, part.table.columns
-    others = [name for name in columns if name not in (*layout.text, *layout.label)]
-    name = layout.id or next((name for name in others if name.lower() in id_names()), "")
-    if name not in columns:
-        return
-    ids = ["" if is_missing(cell) else as_text(cell).strip() for cell in columns[name]]
-    again = repeats(ids)
-    usual = sum(map(bool, ids)) - len(again) >= len(again)  # else the ids are of something else than rows
-    if again and (layout.id or usual):
-        what = f"duplicate ids in the column '{name}', such as {shown(as_text(columns[name][again[0]]))}"
-        yield Finding(DOUBLE_ID, what, again, worst=bool(layout.id))
+    """Duplicate ids in the column that the user named."""
+    cells = part.table.columns.get(part.layout.id, ())
+    if again := repeats("" if is_missing(cell) else as_text(cell).strip() for cell in cells):
+        what = f"duplicate ids in the column '{part.layout.id}', such as {shown(as_text(cells[again[0]]))}"
+        yield Finding(DOUBLE_ID, what, again)
 
 
 def named_splits(part: SplitFile) -> Iterator[Finding]:
@@ -196,6 +185,6 @@ def repeats(values: Iterable[Hashable]) -> list[int]:
     return [index for index, value in enumerate(values) if value and first.setdefault(value, index) != index]
 
 
-def quoted(names: Iterable[str]) -> str:
+def first_quoted(names: Iterable[str]) -> str:
     """The first names in quotes, with commas."""
     return ", ".join(list(map(shown, names))[:MOST_NAMED])

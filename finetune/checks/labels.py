@@ -5,7 +5,7 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 
 import numpy as np
 
-from finetune.checks.cells import BLANK, MOST_NAMED, quoted
+from finetune.checks.cells import BLANK, MOST_NAMED, first_quoted
 from finetune.checks.split_data import SplitFile, labelled
 from finetune.data.issues import Finding, Issue
 from finetune.data.messages import first_of, shown
@@ -22,8 +22,6 @@ LEAST_ROWS = 20
 ROWS_PER_VALUE = 5  # mean rows a value of a column that gives labels away
 WRONG = 0.05  # share of the rows without the most frequent label that the column's values may get wrong
 ROWS_ENOUGH = 10  # such rows, from which one wrong row is always allowed
-NEARLY_ALL = 0.9  # share of the texts that contain their label's name
-SHORTEST, MOST_LABELS = 3, 100  # letters of such a name, and number of names
 NO_LABEL_COLUMN = Issue(
     "no-label-column", "error", "no label column was found", "Name it: label=COLUMN, one of {columns}"
 )
@@ -75,12 +73,6 @@ LABEL_GIVEN_AWAY = Issue(
     "an unused column determines the label almost completely",
     "Check that the text does not contain it, and that the label is not derived from it",
 )
-LABEL_IN_TEXT = Issue(
-    "label-in-text",
-    "warning",
-    "nearly all texts contain their label's name and no other",
-    "Remove it from the texts; otherwise the model learns nothing else",
-)
 
 
 def unlabelled_test(part: SplitFile) -> Iterator[Finding]:
@@ -121,7 +113,7 @@ def blank_labels(part: SplitFile) -> Iterator[Finding]:
     """Placeholder labels."""
     names = [name for name in part.label_counts if name.casefold() in BLANK]
     if names and part.kind.closed_labels:
-        yield Finding(BLANK_LABEL, f"placeholder labels: {quoted(names)}", part.rows_with(names))
+        yield Finding(BLANK_LABEL, f"placeholder labels: {first_quoted(names)}", part.rows_with(names))
 
 
 def spellings(part: SplitFile) -> Iterator[Finding]:
@@ -137,7 +129,7 @@ def spellings(part: SplitFile) -> Iterator[Finding]:
     for name in counts:
         by_number[as_number(name)].append(name)
     if again := [names for number, names in by_number.items() if number is not None and len(names) > 1]:
-        what = f"{LABEL_NUMBER.meaning}: {'; '.join(map(quoted, again[:MOST_NAMED]))}"
+        what = f"{LABEL_NUMBER.meaning}: {'; '.join(map(first_quoted, again[:MOST_NAMED]))}"
         rare = [name for names in again for name in sorted(names, key=lambda name: -counts[name])[1:]]
         yield Finding(LABEL_NUMBER, what, part.rows_with(rare))
     if typos := {name: meant for name, meant in misspelled(counts).items() if name not in part.layout.doubts}:
@@ -210,24 +202,6 @@ def _decides(values: Sequence[str], labels: Sequence[Hashable]) -> bool:
     shuffled = [values[place] for place in np.random.default_rng(0).permutation(count)]
     allowed = max(WRONG * before, before >= ROWS_ENOUGH)
     return before > 0 and unlike(values) <= allowed and unlike(shuffled) > 0.5 * before
-
-
-def label_in_text(part: SplitFile) -> Iterator[Finding]:
-    """Texts that contain their label's name and no other."""
-    names = {name: name.casefold() for name in part.label_counts if len(name) >= SHORTEST and as_number(name) is None}
-    if not part.trains or not part.kind.closed_labels or len(names) < len(part.label_counts):
-        return
-    rows = _sample(part)
-    if not 2 <= len(names) <= MOST_LABELS or not all(isinstance(part.golds[row], str) for row in rows):
-        return
-    naming = []
-    for row in rows:
-        text, own = part.texts[row].casefold(), names[part.golds[row]]
-        if own in text and not any(name in text and name not in own and own not in name for name in names.values()):
-            naming.append(row)
-    if len(rows) >= LEAST_ROWS and len(naming) >= NEARLY_ALL * len(rows):
-        share = f"{100 * len(naming) / len(rows):.0f} %"
-        yield Finding(LABEL_IN_TEXT, f"{share} of the texts contain their label's name and no other", naming)
 
 
 def _sample(part: SplitFile) -> list[int]:

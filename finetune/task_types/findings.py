@@ -1,7 +1,7 @@
 """Findings of a task type on the rows of a file before training, and the issues that types share."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,29 +56,41 @@ class SplitRows:
         return self.split == "train"
 
 
-def one_label_finding(rows: int, label: str, *, worst: bool) -> Finding:
-    """All labelled rows have one label: an error in training data."""
-    every = f"all {rows:,} labelled rows have" if rows > 1 else "the only labelled row has"
-    remedy = "Training and scores need two or more; name another column: label=COLUMN"
-    return Finding(ONE_LABEL, f"{every} {label}", remedy=remedy, worst=worst)
-
-
 def majority_finding(what: str, *, uneven: bool, remedy: str = "") -> Finding:
     """The majority-class baseline; a warning where its score is very high."""
     return Finding(IMBALANCE, what, remedy=remedy) if uneven else Finding(MAJORITY, what)
 
 
+def constant_findings(
+    counts: Counter[Any],
+    only: str,
+    most: str,
+    *,
+    worst: bool,
+    name: Callable[[Any], str] = shown,
+    remedies: tuple[str, str] = ("", ""),
+) -> Iterator[Finding]:
+    """What it is worth to answer the most frequent of these labels, of which only one may be there: an error in
+    training data.
+
+    `only` and `most` say so with `{label}`, which `name` words, and the scores `{accuracy}` and `{macro}`; the remedies
+    are those of a single label, and of one that nearly all rows have.
+    """
+    for most_frequent, count in counts.most_common(1):
+        label, share = name(most_frequent), count / counts.total()
+        if len(counts) == 1:
+            every = f"all {count:,} labelled rows have" if count > 1 else "the only labelled row has"
+            remedy = remedies[0] or "Training and scores need two or more; name another column: label=COLUMN"
+            yield Finding(ONE_LABEL, f"{every} {only.format(label=label)}", remedy=remedy, worst=worst)
+        else:
+            scores = {"accuracy": f"{100 * share:.1f}", "macro": f"{100 * 2 * share / (1 + share) / len(counts):.1f}"}
+            what = most.format(label=label, **scores)
+            yield majority_finding(what, uneven=share >= UNEVEN, remedy=remedies[1])
+
+
 def of_single_labels(rows: SplitRows, *, scores: bool = False, worst: bool) -> Iterator[Finding]:
     """For single-label data: a single label only, or the majority-class baseline; with `scores` also its macro F1."""
-    counts = rows.label_counts
-    for most, count in counts.most_common(1):
-        share, remedy = count / counts.total(), ""
-        if len(counts) == 1:
-            yield one_label_finding(count, f"the label {shown(most)}", worst=worst)
-            return
-        baseline = f"accuracy {100 * share:.1f}"
-        if scores:
-            baseline += f" and macro F1 {100 * 2 * share / (1 + share) / len(counts):.1f}"
-            remedy = "Use macro F1 rather than accuracy; class_weight=balanced gives rare labels more weight"
-        what = f"the most frequent label is {shown(most)} (majority-class baseline: {baseline})"
-        yield majority_finding(what, uneven=share >= UNEVEN, remedy=remedy)
+    baseline = "accuracy {accuracy}" + " and macro F1 {macro}" * scores
+    macro = "Use macro F1 rather than accuracy; class_weight=balanced gives rare labels more weight" * scores
+    most = f"the most frequent label is {{label}} (majority-class baseline: {baseline})"
+    yield from constant_findings(rows.label_counts, "the label {label}", most, worst=worst, remedies=("", macro))
