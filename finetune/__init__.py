@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from finetune.api.explanation import Explanations
     from finetune.api.model import Model, load
     from finetune.api.run import Run, open_run
-    from finetune.commands.check.api import check
-    from finetune.commands.check.run_checks import Findings
+    from finetune.commands.check.api import Findings, check
     from finetune.commands.compare.api import compare
     from finetune.commands.evaluate.api import evaluate
     from finetune.commands.export.api import export
@@ -87,8 +86,7 @@ _HOMES = {  # modules with what they give, imported when a name is first used, s
     "api.explanation": ("Explanations",),
     "api.model": ("Model", "load"),
     "api.run": ("Run", "open_run"),
-    "commands.check.api": ("check",),
-    "commands.check.run_checks": ("Findings",),
+    "commands.check.api": ("check", "Findings"),
     "commands.compare.api": ("compare",),
     "commands.evaluate.api": ("evaluate",),
     "commands.export.api": ("export",),

@@ -1,182 +1,212 @@
-"""Checks of labels: missing labels, spelling variants, and rows per label."""
+"""Checks of labels: missing ones, their spellings and rows, and what gives them away."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 
-from finetune.checks.finding import MOST_OF_ROWS, FileFinding
-from finetune.checks.split_data import Check, SplitFile, in_each, labelled
-from finetune.checks.text import BLANK
-from finetune.data.issues import Issue
+import numpy as np
+
+from finetune.checks.cells import BLANK, MOST_NAMED, first_quoted
+from finetune.checks.split_data import SplitFile, labelled
+from finetune.data.issues import Finding, Issue
 from finetune.data.messages import first_of, shown
+from finetune.data.nested_fields import holds
 from finetune.data.spellings import misspelled, unified
-from finetune.data.values import as_number
+from finetune.data.values import as_number, as_text, is_missing
+from finetune.task_types.column_names import is_other_annotator, names_annotator, stem_of
+from finetune.task_types.findings import MOST_OF_ROWS
 
 ROWS_TO_LEARN = 10  # rows that a label needs to be learned
-LABELS_SHOWN = 5
 LABEL_CHARS = 60  # characters of a label in a message
+SAMPLE_ROWS = 50_000  # in which what gives labels away is searched
+LEAST_ROWS = 20
+ROWS_PER_VALUE = 5  # mean rows a value of a column that gives labels away
+WRONG = 0.05  # share of the rows without the most frequent label that the column's values may get wrong
+ROWS_ENOUGH = 10  # such rows, from which one wrong row is always allowed
 NO_LABEL_COLUMN = Issue(
-    code="no-label-column",
-    severity="error",
-    meaning="no label column was found",
-    remedy="Name it: label=COLUMN, one of {columns}",
+    "no-label-column", "error", "no label column was found", "Name it: label=COLUMN, one of {columns}"
 )
-NO_LABELS = Issue(
-    code="no-labels",
-    severity="error",
-    meaning="no row has a label",
-    remedy="Label them, or name the column: label=COLUMN",
-)
+NO_LABELS = Issue("no-labels", "error", "no row has a label", "Label them, or name the column: label=COLUMN")
 NO_TEST_LABELS = Issue(
-    code="no-test-labels",
-    severity="warning",
-    meaning="a test file without labels, which is not scored",
-    remedy="Predict it once the model is trained: finetune predict RUN {file}",
+    "no-test-labels",
+    "warning",
+    "a test file without labels, which is not scored",
+    "Predict it once the model is trained: finetune predict RUN {file}",
 )
 MISSING_LABEL = Issue(
-    code="missing-label",
-    severity="warning",
+    "missing-label",
+    "warning",
+    "rows without a label",
+    "Label them; rows without a label are skipped, and `fix` drops them",
     worst="error",
-    meaning="rows without a label",
-    remedy="Label them; rows without a label are skipped, and `fix` drops them",
 )
 BLANK_LABEL = Issue(
-    code="blank-label",
-    severity="warning",
-    meaning="placeholder labels (nan, null)",
-    remedy="Leave the cell empty where there is no label; these count as labels",
+    "blank-label",
+    "warning",
+    "placeholder labels (nan, null)",
+    "Leave the cell empty where there is no label; these count as labels",
 )
 LABEL_VARIANT = Issue(
-    code="label-variant",
-    severity="warning",
-    meaning="labels that differ only in case or spaces",
-    remedy="Use one spelling, as `fix` does; they count as different labels",
+    "label-variant",
+    "warning",
+    "labels that differ only in case or spaces",
+    "Use one spelling, as `fix` does; they count as different labels",
 )
 LABEL_NUMBER = Issue(
-    code="label-number",
-    severity="warning",
-    meaning="equal numbers written differently",
-    remedy="Use one spelling; they count as different labels",
+    "label-number",
+    "warning",
+    "equal numbers written differently",
+    "Use one spelling; they count as different labels",
 )
 LABEL_TYPO = Issue(
-    code="label-typo",
-    severity="warning",
-    meaning="rare labels that may be typos of a frequent one",
-    remedy="Fix the ones that are typos",
+    "label-typo", "warning", "rare labels that may be typos of a frequent one", "Fix the ones that are typos"
 )
 SINGLE_ROW = Issue(
-    code="single-row",
-    severity="warning",
-    meaning="labels with a single row, which cannot be in train and dev",
-    remedy="Add rows, merge these labels with others, or drop them",
+    "single-row",
+    "warning",
+    "labels with a single row, which cannot be in train and dev",
+    "Add rows, merge these labels with others, or drop them",
 )
-FEW_ROWS = Issue(
-    code="few-rows",
-    severity="warning",
-    meaning=f"labels with fewer than {ROWS_TO_LEARN} rows",
-    remedy=SINGLE_ROW.remedy,
+FEW_ROWS = Issue("few-rows", "warning", f"labels with fewer than {ROWS_TO_LEARN} rows", SINGLE_ROW.remedy)
+LABEL_GIVEN_AWAY = Issue(
+    "label-given-away",
+    "warning",
+    "an unused column determines the label almost completely",
+    "Check that the text does not contain it, and that the label is not derived from it",
 )
 
 
-def missing_labels(part: SplitFile) -> Iterator[FileFinding]:
-    """Rows without a label; a test file may have none at all."""
-    if part.unlabelled:
-        return
-    if not part.layout.label:
-        others = [name for name in part.table.columns if name not in part.layout.text] or part.table.columns
-        columns = ", ".join(" ".join(name.split()) for name in others)  # a name may have lines
-        remedy = NO_LABEL_COLUMN.remedy.format(columns=columns)
-        what = NO_LABEL_COLUMN.meaning
-        if len(part.table.columns) == 1:
-            example = shown(next((text for text in part.texts if text), ""))
-            what += f": the file has a single column, such as {example}"
-            remedy = "Give each row a text and a label, for example as CSV with the columns text and label"
-        if part.split == "train":
-            remedy += "; text without labels is read with shape=text"
-        yield part.found(NO_LABEL_COLUMN, what=what, remedy=remedy)
-        return
-    if not labelled(part):
-        if part.split != "test":
-            yield part.found(NO_LABELS)
-        return
-    indexes = [i for i, gold in enumerate(part.golds) if gold is None and part.texts[i]]
-    if indexes:
-        most = len(indexes) > MOST_OF_ROWS * part.size and part.split != "test"
-        what = "most rows have no label" if most else ""
-        other = "Drop them with `fix`, or name another column: label=COLUMN"
-        yield part.found(MISSING_LABEL, indexes, what=what, remedy=other if most else "", worst=most)
-
-
-def unlabelled_test(part: SplitFile) -> Iterator[FileFinding]:
+def unlabelled_test(part: SplitFile) -> Iterator[Finding]:
     """A test file without labels: it has no column of them, or one value in all rows that no training row has."""
     if part.unlabelled:
         what = f"the file has no labels, so that it is not scored: {part.unlabelled}"
-        yield part.found(NO_TEST_LABELS, what=what, remedy=NO_TEST_LABELS.remedy.format(file=part.file))
+        yield Finding(NO_TEST_LABELS, what, remedy=NO_TEST_LABELS.remedy.format(file=part.file))
 
 
-def blank_labels(part: SplitFile) -> Iterator[FileFinding]:
+def missing_labels(part: SplitFile) -> Iterator[Finding]:
+    """Rows without a label; a file that is only scored may have none at all."""
+    if part.unlabelled:
+        return
+    must_have = part.split in ("train", "dev")
+    if not part.layout.label:
+        others = [name for name in part.table.columns if name not in part.layout.text] or part.table.columns
+        columns = ", ".join(" ".join(name.split()) for name in others)  # a name may have lines
+        what, remedy = NO_LABEL_COLUMN.meaning, NO_LABEL_COLUMN.remedy.format(columns=columns)
+        if len(part.table.columns) == 1:
+            example = shown(next(filter(None, part.texts), ""))
+            what += f": the file has a single column, such as {example}"
+            remedy = "Give each row a text and a label, for example as CSV with the columns text and label"
+        if part.trains:
+            remedy += "; text without labels is read with shape=text"
+        yield Finding(NO_LABEL_COLUMN, what, remedy=remedy)
+    elif not labelled(part):
+        if must_have:
+            yield Finding(NO_LABELS)
+    elif indexes := [index for index, gold in enumerate(part.golds) if gold is None and part.texts[index]]:
+        if must_have and len(indexes) > MOST_OF_ROWS * part.size:
+            remedy = "Drop them with `fix`, or name another column: label=COLUMN"
+            yield Finding(MISSING_LABEL, "most rows have no label", indexes, remedy, worst=True)
+        else:
+            yield Finding(MISSING_LABEL, indexes=indexes)
+
+
+def blank_labels(part: SplitFile) -> Iterator[Finding]:
     """Placeholder labels."""
-    if not part.kind.closed_labels:
-        return
-    if found := [name for name in part.label_counts if name.casefold() in BLANK]:
-        what = f"placeholder labels: {', '.join(map(shown, found))}"
-        yield part.found(BLANK_LABEL, part.rows_with(found), what=what)
+    names = [name for name in part.label_counts if name.casefold() in BLANK]
+    if names and part.kind.closed_labels:
+        yield Finding(BLANK_LABEL, f"placeholder labels: {first_quoted(names)}", part.rows_with(names))
 
 
-def variants(part: SplitFile) -> Iterator[FileFinding]:
-    """Labels that differ only in case or spaces, and equal numbers written differently."""
+def spellings(part: SplitFile) -> Iterator[Finding]:
+    """Labels that differ only in case or spaces, equal numbers written differently, and typos of a frequent label."""
     if not part.kind.closed_labels:
         return
-    if changed := unified(part.label_counts):
-        pairs = ", ".join(f"{shown(old)} for {shown(new)}" for old, new in list(changed.items())[:LABELS_SHOWN])
-        remedy = "" if part.kind.respelled else "Use one spelling; they count as different labels"
-        what = f"{LABEL_VARIANT.meaning}: {pairs}"
-        yield part.found(LABEL_VARIANT, part.rows_with(changed), what=what, remedy=remedy)
-    by_number: defaultdict[float | None, list[str]] = defaultdict(list)
-    for name in part.label_counts:
+    counts = part.label_counts
+    if changed := unified(counts):
+        remedy = "" if part.kind.respelled else LABEL_NUMBER.remedy
+        what = f"{LABEL_VARIANT.meaning}: {_changes(changed)}"
+        yield Finding(LABEL_VARIANT, what, part.rows_with(changed), remedy)
+    by_number = defaultdict[float | None, list[str]](list)
+    for name in counts:
         by_number[as_number(name)].append(name)
-    again = [names for number, names in by_number.items() if number is not None and len(names) > 1]
-    if again:
-        ways = "; ".join(", ".join(map(shown, some)) for some in again[:LABELS_SHOWN])
-        rare = [name for names in again for name in sorted(names, key=lambda name: -part.label_counts[name])[1:]]
-        yield part.found(LABEL_NUMBER, part.rows_with(rare), what=f"{LABEL_NUMBER.meaning}: {ways}")
+    if again := [names for number, names in by_number.items() if number is not None and len(names) > 1]:
+        what = f"{LABEL_NUMBER.meaning}: {'; '.join(map(first_quoted, again[:MOST_NAMED]))}"
+        rare = [name for names in again for name in sorted(names, key=lambda name: -counts[name])[1:]]
+        yield Finding(LABEL_NUMBER, what, part.rows_with(rare))
+    if typos := {name: meant for name, meant in misspelled(counts).items() if name not in part.layout.doubts}:
+        yield Finding(LABEL_TYPO, f"{LABEL_TYPO.meaning}: {_changes(typos)}", part.rows_with(typos))
 
 
-def typos(part: SplitFile) -> Iterator[FileFinding]:
-    """Rare labels one edit away from a frequent one."""
-    if not part.kind.closed_labels:
-        return
-    found = {name: meant for name, meant in misspelled(part.label_counts).items() if name not in part.layout.doubts}
-    if found:
-        pairs = ", ".join(f"{shown(old)} for {shown(new)}" for old, new in list(found.items())[:LABELS_SHOWN])
-        yield part.found(LABEL_TYPO, part.rows_with(found), what=f"{LABEL_TYPO.meaning}: {pairs}")
+def _changes(meant: dict[str, str]) -> str:
+    """`'GOOD' for 'good'`: the first names, each with the one that it should be."""
+    return ", ".join(f"{shown(name)} for {shown(right)}" for name, right in list(meant.items())[:MOST_NAMED])
 
 
-def small_classes(part: SplitFile) -> Iterator[FileFinding]:
+def small_classes(part: SplitFile) -> Iterator[Finding]:
     """Labels with too few rows in the training file."""
     if not part.kind.closed_labels or not part.trains:
         return
-    spellings = unified(part.label_counts)
-    counts: Counter[str] = Counter()
+    meant, counts = unified(part.label_counts), Counter[str]()
     for name, count in part.label_counts.items():
-        counts[spellings.get(name, name)] += count
-    alone, few = [n for n, c in counts.items() if c < 2], [n for n, c in counts.items() if 2 <= c < ROWS_TO_LEARN]
-    if alone:
-        yield part.found(SINGLE_ROW, part.rows_with(alone), what=f"{SINGLE_ROW.meaning}: {_listed(alone)}")
-    if few:
-        what = f"{FEW_ROWS.meaning}: {_listed(f'{name} ({counts[name]})' for name in few)}"
-        yield part.found(FEW_ROWS, part.rows_with(few), what=what)
+        counts[meant.get(name, name)] += count
+    alone = {name: name for name, count in counts.items() if count < 2}
+    few = {name: f"{name} ({count})" for name, count in counts.items() if 2 <= count < ROWS_TO_LEARN}
+    for issue, rare in ((SINGLE_ROW, alone), (FEW_ROWS, few)):
+        if rare:
+            listed = [
+                name if len(name) <= LABEL_CHARS and name.isprintable() else shown(name, LABEL_CHARS)
+                for name in rare.values()
+            ]
+            yield Finding(issue, f"{issue.meaning}: {first_of(listed, MOST_NAMED)}", part.rows_with(rare))
 
 
-def _listed(names: Iterable[str]) -> str:
-    every = [name if len(name) <= LABEL_CHARS and name.isprintable() else shown(name, LABEL_CHARS) for name in names]
-    return first_of(every, LABELS_SHOWN)
+def leaking_columns(part: SplitFile) -> Iterator[Finding]:
+    """Columns that are neither text nor label, and that determine the label almost completely."""
+    layout, columns = part.layout, part.table.columns
+    if not part.trains or not part.kind.labels_rows:
+        return
+    rows = _sample(part)
+    labels = [part.golds[row] for row in rows]
+    for name, cells in columns.items():
+        if name in (*layout.text, *layout.label, layout.id, layout.group) or _is_of_annotator(name, layout.label):
+            continue
+        values = ["" if is_missing(cells[row]) else as_text(cells[row]).strip() for row in rows]
+        if values.count("") > 0.5 * len(values) or any(holds(columns, name, label) for label in layout.label):
+            continue
+        if _decides(values, labels):
+            yield Finding(LABEL_GIVEN_AWAY, f"the column '{name}' leaks the label (determines it almost completely)")
 
 
-CHECKS = (
-    Check(find=in_each(unlabelled_test), issues=(NO_TEST_LABELS,)),
-    Check(find=in_each(missing_labels), issues=(NO_LABEL_COLUMN, NO_LABELS, MISSING_LABEL), refuses=True, noted=True),
-    Check(find=in_each(blank_labels), issues=(BLANK_LABEL,), noted=True),  # `none` may be a label
-    Check(find=in_each(variants), issues=(LABEL_VARIANT, LABEL_NUMBER)),
-    Check(find=in_each(typos), issues=(LABEL_TYPO,)),
-    Check(find=in_each(small_classes), issues=(SINGLE_ROW, FEW_ROWS), noted=True),
-)
+def _is_of_annotator(name: str, label: Sequence[str]) -> bool:
+    """Whether a column has another annotator's labels of the same rows: `label_2` next to `label_1`, `rater1`."""
+    if len(label) != 1:
+        return False
+    series, own = stem_of(name), label[0]
+    alike = series in (stem_of(own) or own.lower(), own.lower())
+    return is_other_annotator(name) or (series != "" and (alike or names_annotator(series)))
+
+
+def _decides(values: Sequence[str], labels: Sequence[Hashable]) -> bool:
+    """Whether the values determine nearly all labels, and the same values shuffled do not."""
+    count, kinds = len(values), len(set(values))
+    if count < LEAST_ROWS or kinds < 2 or ROWS_PER_VALUE * max(kinds, len(set(labels))) > count:
+        return False
+
+    def unlike(values: Iterable[str]) -> int:
+        """Rows with a label other than the most frequent one of their value."""
+        most: dict[str, int] = {}
+        for (value, _), rows in Counter(zip(values, labels, strict=True)).items():
+            most[value] = max(rows, most.get(value, 0))
+        return count - sum(most.values())
+
+    before = unlike([""] * count)
+    shuffled = [values[place] for place in np.random.default_rng(0).permutation(count)]
+    allowed = max(WRONG * before, before >= ROWS_ENOUGH)
+    return before > 0 and unlike(values) <= allowed and unlike(shuffled) > 0.5 * before
+
+
+def _sample(part: SplitFile) -> list[int]:
+    """The labelled rows, or a sample of them with a fixed seed."""
+    rows = [row for row, gold in enumerate(part.golds) if gold is not None]
+    if len(rows) <= SAMPLE_ROWS:
+        return rows
+    return [rows[place] for place in np.sort(np.random.default_rng(0).choice(len(rows), SAMPLE_ROWS, replace=False))]

@@ -1,12 +1,11 @@
-"""What `run` says of the user's data before it trains: errors that stop it, and other findings of `check`."""
+"""What a command that trains or scores says of the user's data first: errors that stop it, and findings of `check`."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from finetune.checks.all_checks import CHECKS, findings, parts_of
-from finetune.checks.finding import FileFinding
-from finetune.checks.split_data import SplitFile
+from finetune.checks.all_checks import CHECKS, NOTED, STOPPING, findings
+from finetune.checks.split_data import FileFinding, SplitFile, part_of
 from finetune.data.formats.excel import hint_of
 from finetune.data.messages import places
 from finetune.errors import UserError
@@ -21,35 +20,48 @@ FIXED = ("label-variant", "header-empty", "header-double")  # by `check --fix`
 
 
 def with_findings(planned: Sequence[ResolvedRun]) -> list[ResolvedRun]:
-    """The runs with what `check` finds in the user's data. Raises UserError as `require_sound` does."""
+    """The runs with what `check` finds in the user's data. Raises UserError as `data_findings` does."""
     found: dict[int, tuple[DataFinding, ...]] = {}
-    for one in planned:
-        read = own_data(one.task)
-        if read is not None and id(read) not in found:
-            found[id(read)] = require_sound(read, one.typed)
-    return [replace(one, findings=found.get(id(own_data(one.task)), ())) for one in planned]
+    for run in planned:
+        if id(own_data(run.task)) not in found:  # which the runs of a grid share
+            found[id(own_data(run.task))] = data_findings(run.task, run.typed)
+    return [replace(run, findings=found[id(own_data(run.task))]) for run in planned]
 
 
-def require_sound_data(tasks: Iterable[Task]) -> None:
-    """Calls `require_sound` for each task that is on the user's data."""
-    for read in {id(read): read for task in tasks if (read := own_data(task)) is not None}.values():
-        require_sound(read)
+def data_findings(task: Task, typed: Sequence[str] = ()) -> tuple[DataFinding, ...]:
+    """Errors and warnings on the user's data with which a task can be trained, or scored by a trained model.
 
-
-def require_sound(read: OwnData, typed: Sequence[str] = ()) -> tuple[DataFinding, ...]:
-    """Errors and warnings with which a run can train; `typed` are the words behind `finetune run` that name the data.
-
-    Raises UserError for the first error with which it cannot, such as a single label.
+    `typed` are the words behind `finetune run` that name the data; for other tasks there are none. Raises UserError
+    for the first error with which it cannot, such as a single label.
     """
-    parts = parts_of(read)
-    refused = findings(parts, [check for check in CHECKS if check.refuses])
+    if (read := own_data(task)) is None:
+        return ()
+    parts = parts_of(read, task.dev_splits)
+    refused = findings(parts, STOPPING)
     if error := next((finding for finding in refused if finding.severity == "error"), None):
         sheets = next(hint_of(part.table.form) for part in parts if part.file == error.file)
         raise UserError(f"{error.file}: {error.what}{_where(error)}{sheets}", error.remedy)
-    said = findings(parts, [check for check in CHECKS if not check.noted])
+    said = findings(parts, [check for check in CHECKS if check not in NOTED])
     return tuple(
         _recorded(finding, parts, typed) for finding in said if finding.severity != "note" and finding.code != LEAK.code
     )
+
+
+def parts_of(read: OwnData, scored: Sequence[str] = ()) -> tuple[SplitFile, ...]:
+    """The files of a user's data as the checks see them; for a trained model only those that it is `scored` on, by
+    their names.
+    """
+    files = read.files
+    if read.model is not None:
+        files = {files[split].name: files[split] for split in scored}
+    parts: list[SplitFile] = []
+    for split, file in files.items():
+        before = [part for part in parts if part.has(part.layout.text) and read.model is None]
+        unlabelled = read.unlabelled(split)
+        parts.append(
+            part_of(split, read.layout, read.table(file), before=before, by_column=read.split, unlabelled=unlabelled)
+        )
+    return tuple(parts)
 
 
 def _where(finding: FileFinding) -> str:

@@ -8,7 +8,7 @@ Severity = Literal["error", "warning", "note"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Issue:
     """Something that may be wrong with data; `meaning` is one line for the documentation.
 
@@ -26,7 +26,8 @@ class Issue:
 class Finding(NamedTuple):
     """An issue that was found, in the rows with these indexes; `what` and `remedy` replace its own texts where given.
 
-    Of one row, `what` is why it cannot be read or used, in words that follow `row 5`.
+    Indexes beyond the table's rows are those of the records that could not be read. Of one row, `what` is why it
+    cannot be read or used, in words that follow `row 5`.
     """
 
     issue: Issue
@@ -37,13 +38,8 @@ class Finding(NamedTuple):
 
 
 def _unreadable(code: str, meaning: str, remedy: str) -> Issue:
-    return Issue(
-        code=code,
-        severity="warning",
-        worst="error",
-        meaning=f"rows that cannot be read: {meaning}",
-        remedy=f"{remedy}; such rows are left out, `fix` drops them",
-    )
+    meaning, remedy = f"rows that cannot be read: {meaning}", f"{remedy}; such rows are left out, `fix` drops them"
+    return Issue(code, "warning", meaning, remedy, worst="error")
 
 
 CELLS = _unreadable(
@@ -56,9 +52,9 @@ JSON = _unreadable(
 BYTES = _unreadable("bytes", "bytes of another encoding", "Save the file in one encoding, preferably UTF-8")
 UNREADABLE = _unreadable("unreadable", "any other reason", "Correct them")
 REJECTED = Issue(
-    code="rejected",
-    severity="note",
-    meaning="rows that were rejected or skipped in the labelling tool",
-    remedy="Nothing to do if that is intended",
+    "rejected",
+    "note",
+    "rows that were rejected or skipped in the labelling tool",
+    "Nothing to do if that is intended",
 )
 READING = (CELLS, QUOTE, JSON, BYTES, UNREADABLE, REJECTED)

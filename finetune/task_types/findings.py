@@ -1,8 +1,9 @@
 """Findings of a task type on the rows of a file before training, and the issues that types share."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from finetune.data.issues import Finding, Issue
 from finetune.data.messages import shown
@@ -11,84 +12,85 @@ from finetune.task_types.columns import Layout
 
 MOST_OF_ROWS = 0.5  # share of a file's rows
 UNEVEN = 0.9  # share of the most frequent label
-LABELS_SHOWN = 5
 ONE_LABEL = Issue(
-    code="one-label",
-    severity="warning",
+    "one-label",
+    "warning",
+    "all rows have the same label, number or tag",
+    "There is nothing to learn; name another column: label=COLUMN",
     worst="error",
-    meaning="all rows have the same label, number or tag",
-    remedy="There is nothing to learn; name another column: label=COLUMN",
 )
 MAJORITY = Issue(
-    code="majority",
-    severity="note",
-    meaning="the scores of the majority-class baseline",
-    remedy="Compare the model's scores with these",
+    "majority", "note", "the scores of the majority-class baseline", "Compare the model's scores with these"
 )
 IMBALANCE = Issue(
-    code="imbalance",
-    severity="warning",
-    meaning="one label has nearly all rows, or one type nearly all entities",
-    remedy="Compare the F1 of each label; add rows with the rare ones",
+    "imbalance",
+    "warning",
+    "one label has nearly all rows, or one type nearly all entities",
+    "Compare the F1 of each label; add rows with the rare ones",
 )
 SHARED = (ONE_LABEL, MAJORITY, IMBALANCE)
 
 
-class SplitRows(Protocol):
-    """The file of one split as it was read: each row's inputs, and its label or None."""
+@dataclass(frozen=True, kw_only=True)
+class SplitRows:
+    """The file of one split as it was read: for each row the text that goes into the model, and the label or None.
 
-    @property
-    def layout(self) -> Layout:
-        """The layout of the columns."""
+    A row that cannot be used has an empty text. `label_counts` are the rows of each label.
+    """
 
-    @property
-    def table(self) -> Table:
-        """The table of columns."""
-
-    @property
-    def texts(self) -> Sequence[str]:
-        """The inputs of each row; empty where it cannot be used."""
-
-    @property
-    def golds(self) -> Sequence[Any]:
-        """The label of each row, or None."""
-
-    @property
-    def label_counts(self) -> Counter[str]:
-        """The number of rows with each label."""
+    split: str
+    layout: Layout
+    table: Table
+    texts: Sequence[str]
+    golds: Sequence[Any]
+    label_counts: Counter[str]
 
     @property
     def size(self) -> int:
-        """The number of rows, including those that cannot be read."""
+        """Rows of the file, including those that cannot be read."""
+        return len(self.texts) + len(self.table.faults)
 
     @property
     def trains(self) -> bool:
-        """Whether the split is for training."""
-
-
-def one_label_finding(rows: int, label: str, *, worst: bool) -> Finding:
-    """All labelled rows have one label: an error in training data."""
-    every = f"all {rows:,} labelled rows have" if rows > 1 else "the only labelled row has"
-    remedy = "Training and scores need two or more; name another column: label=COLUMN"
-    return Finding(issue=ONE_LABEL, what=f"{every} {label}", remedy=remedy, worst=worst)
+        """Whether it is the training split."""
+        return self.split == "train"
 
 
 def majority_finding(what: str, *, uneven: bool, remedy: str = "") -> Finding:
     """The majority-class baseline; a warning where its score is very high."""
-    return Finding(issue=IMBALANCE, what=what, remedy=remedy) if uneven else Finding(issue=MAJORITY, what=what)
+    return Finding(IMBALANCE, what, remedy=remedy) if uneven else Finding(MAJORITY, what)
+
+
+def constant_findings(
+    counts: Counter[Any],
+    only: str,
+    most: str,
+    *,
+    worst: bool,
+    name: Callable[[Any], str] = shown,
+    remedies: tuple[str, str] = ("", ""),
+) -> Iterator[Finding]:
+    """What it is worth to answer the most frequent of these labels, of which only one may be there: an error in
+    training data.
+
+    `only` and `most` say so with `{label}`, which `name` words, and the scores `{accuracy}` and `{macro}`; the remedies
+    are those of a single label, and of one that nearly all rows have.
+    """
+    for most_frequent, count in counts.most_common(1):
+        label, share = name(most_frequent), count / counts.total()
+        if len(counts) == 1:
+            every = f"all {count:,} labelled rows have" if count > 1 else "the only labelled row has"
+            remedy = remedies[0] or "Training and scores need two or more; name another column: label=COLUMN"
+            yield Finding(ONE_LABEL, f"{every} {only.format(label=label)}", remedy=remedy, worst=worst)
+        else:
+            scores = {"accuracy": f"{100 * share:.1f}", "macro": f"{100 * 2 * share / (1 + share) / len(counts):.1f}"}
+            what = most.format(label=label, **scores)
+            yield majority_finding(what, uneven=share >= UNEVEN, remedy=remedies[1])
 
 
 def of_single_labels(rows: SplitRows, *, scores: bool = False, worst: bool) -> Iterator[Finding]:
     """For single-label data: a single label only, or the majority-class baseline; with `scores` also its macro F1."""
-    counts = rows.label_counts
-    if not counts:
-        return
-    (most, count), share = counts.most_common(1)[0], counts.most_common(1)[0][1] / counts.total()
-    if len(counts) == 1:
-        yield one_label_finding(count, f"the label {shown(most)}", worst=worst)
-        return
-    known = f"accuracy {100 * share:.1f}"
-    known += f" and macro F1 {100 * 2 * share / (1 + share) / len(counts):.1f}" if scores else ""
-    macro = "Use macro F1 rather than accuracy; class_weight=balanced gives rare labels more weight"
-    what = f"the most frequent label is {shown(most)} (majority-class baseline: {known})"
-    yield majority_finding(what, uneven=share >= UNEVEN, remedy=macro if scores else "")
+    baseline = "accuracy {accuracy}" + " and macro F1 {macro}" * scores
+    macro = "Use macro F1 rather than accuracy; class_weight=balanced gives rare labels more weight" * scores
+    most = f"the most frequent label is {{label}} (majority-class baseline: {baseline})"
+    yield from constant_findings(rows.label_counts, "the label {label}", most, worst=worst, remedies=("", macro))

@@ -49,9 +49,8 @@ class ResolvedRun:
 
     def with_recipe(self, recipe: Recipe) -> "ResolvedRun":
         """The run of a recipe with the same teachers and task before options, whose data is not read again."""
-        return replace(
-            resolved_run(recipe, name=self.name, default=self.default), teachers=self.teachers, notes=self.notes
-        )
+        run = resolved_run(recipe, name=self.name, default=self.default)
+        return replace(run, teachers=self.teachers, notes=self.notes, findings=self.findings)
 
 
 def resolved_run(recipe: Recipe, *, name: str = "", default: Task | None = None) -> ResolvedRun:

@@ -5,13 +5,8 @@ from finetune.data.issues import Finding, Issue
 
 def unusable(code: str, meaning: str, remedy: str) -> Issue:
     """An issue of rows that are left out."""
-    return Issue(
-        code=code,
-        severity="warning",
-        worst="error",
-        meaning=f"rows that cannot be used: {meaning}",
-        remedy=f"{remedy}; such rows are left out",
-    )
+    meaning, remedy = f"rows that cannot be used: {meaning}", f"{remedy}; such rows are left out"
+    return Issue(code, "warning", meaning, remedy, worst="error")
 
 
 MISSING_TEXT = unusable("missing-text", "a text is empty", "Fill them in, or drop them with `fix`")

@@ -24,11 +24,11 @@ from finetune.task_types.types import type_of
 FILE = "trained-on.npy"  # in the folder of a run: the different keys of its training rows, in rising order
 LEAKED = 0.01  # share of a split's rows that are in another one too, above which scores are inflated
 LEAK = Issue(
-    code="leak",
-    severity="warning",
+    "leak",
+    "warning",
+    "the same texts in two splits",
+    "Remove them from one file; they inflate the scores of {split}",
     worst="error",
-    meaning="the same texts in two splits",
-    remedy="Remove them from one file; they inflate the scores of {split}",
 )
 IN_SPLIT, OF_RUN = "are also in {split}", "run {run} was trained on, from which this one learned"
 SCORE_OTHERS = "Score rows that it was not trained on: test=FILE"
@@ -45,9 +45,14 @@ def keys_of(task: Task, rows: Sequence[Row]) -> Keys:
     return text_keys(kind.long_enough(kind.compared(row, markers)) for row in rows)
 
 
+def in_both(keys: Keys, others: Keys) -> Keys:
+    """The indexes of the keys that are among others."""
+    return np.flatnonzero((keys != 0) & np.isin(keys, others))
+
+
 def shared(keys: Keys, others: Keys) -> int:
     """How many of these keys are among others."""
-    return int(np.count_nonzero((keys != 0) & np.isin(keys, others)))
+    return len(in_both(keys, others))
 
 
 def save_keys(task: Task, rows: Iterable[Sequence[Row]], folder: RunFolder) -> None:

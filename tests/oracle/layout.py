@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from finetune.checks.refusal import require_sound
+from finetune.checks.refusal import data_findings
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.task_types.candidates import Ambiguous, single_settings
@@ -201,7 +201,7 @@ def _converted(message: str, folder: Path) -> Path | None:
 def read(written: Written, settings: Mapping[str, str]) -> list[Row]:
     """The rows that the tool reads for training and for dev."""
     task = own_task(str(written.path), settings)
-    require_sound(task.read)
+    data_findings(task)
     form = type(written.rows[0]) if written.rows else Text
     return [plain(row, form) for split in ("train", "dev") for row in task.load(Source(), split).rows]
 

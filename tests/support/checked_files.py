@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from finetune.commands.check.run_checks import Findings, check_data
+from finetune.commands.check.api import Findings, findings_of
 
 
 def texts(count: int, *, words: int = 12, seed: int = 0) -> list[str]:
@@ -60,7 +60,7 @@ def found(report: Findings, *severities: str) -> dict[str, tuple[int, ...]]:
 @pytest.fixture
 def check(tiny_bert: Path) -> Callable[..., Findings]:
     def call(path: Path, **settings: object) -> Findings:
-        return check_data(str(path), {"model": str(tiny_bert), **settings})
+        return findings_of(str(path), {"model": str(tiny_bert), **settings})
 
     return call
 

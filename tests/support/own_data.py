@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from finetune.checks.refusal import require_sound
+from finetune.checks.refusal import data_findings
 from finetune.task_types import own_data
 from finetune.task_types.task import Task
 
@@ -12,5 +12,5 @@ from finetune.task_types.task import Task
 def own_task(data: str | Path, settings: Mapping[str, Any] | None = None) -> Task:
     """The task that `finetune run` trains. Raises UserError for data that `finetune check` calls an error."""
     task = own_data.own_task(str(data), dict(settings or {}))
-    require_sound(task.read)  # type: ignore[attr-defined]
+    data_findings(task)
     return task

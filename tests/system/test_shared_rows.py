@@ -183,6 +183,10 @@ def test_labels_that_differ_in_case_are_told_first_with_the_command(
     assert command == "  finetune check a.csv --fix fixed.csv"
     assert in_process(*command.split()[1:], data="")[0] == 0
     assert "GOOD" not in (tmp_path / "fixed.csv").read_text()
+    (run,) = (path.parent for path in tmp_path.glob("results/*/*/record.json"))
+    for command in (["init", "a.csv"], ["evaluate", str(run), "a.csv"]):
+        code, _, err = in_process(*command, data="")
+        assert code == 0 and "warning label-variant: " in err and "'GOOD' for" in err
 
 
 @pytest.mark.parametrize(

@@ -1,27 +1,141 @@
 """`finetune.check`: what is wrong with data, before anything is trained."""
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from finetune.api.inputs import in_memory, is_path, recipe_settings
 from finetune.api.quiet import plainly, without_hints
-from finetune.checks.finding import FileFinding
-from finetune.commands.check.corpus import corpus_facts
-from finetune.commands.check.run_checks import Findings, check_data
+from finetune.checks.all_checks import findings, worst_first
+from finetune.checks.refusal import parts_of
+from finetune.checks.split_data import FileFinding, SplitFile
+from finetune.commands.check.fix import require_place_for_copy, write_fixed
+from finetune.commands.check.tokenization import NO_TOKENS, token_findings
+from finetune.data.documents import Documents
+from finetune.data.issues import SEVERITIES, Finding, Issue
+from finetune.data.messages import size_words, so_many
 from finetune.data.source import source_of
+from finetune.errors import UserError
 from finetune.models.encoder_sizes import size_of
 from finetune.models.pretrained import resolve
 from finetune.models.tokenizers.fast import load_fast_tokenizer
 from finetune.models.tokenizers.own_vocabulary import trained_size
 from finetune.runs.recipe import Recipe
+from finetune.task_types.columns import Layout
+from finetune.task_types.own_data import own_data
 from finetune.task_types.prepare import load_splits
-from finetune.task_types.pretraining.own import is_text, own_text
+from finetune.task_types.pretraining.own import own_text
 from finetune.training.first_runs import with_run
 from finetune.training.targets import expand_targets
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SAMPLED = 2_000  # documents, the first ones, that are tokenized
+REFUSED = Issue("refused", "error", "what `run` stops at, such as too few rows to hold some out as dev", "Correct it")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CorpusFacts:
+    """What a corpus holds: numbers of documents and lines, and `size` in bytes of UTF-8.
+
+    `tokens` is estimated by the first documents; None without a tokenizer.
+    """
+
+    documents: int
+    lines: int
+    size: int
+    tokens: int | None = None
+
+    def shown(self) -> dict[str, str]:
+        """The facts in words, by name."""
+        facts = {"documents": f"{self.documents:,}", "lines": f"{self.lines:,}", "size": size_words(self.size)}
+        return facts if self.tokens is None else facts | {"tokens": f"about {self.tokens:,}"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Findings:
+    """What `finetune.check` returns.
+
+    Example: `findings.counts["error"]`, `findings.frame`
+
+    Attributes:
+        layout: What each column was taken for, and why.
+        parts: The splits, with their tables; of unlabelled text none.
+        findings: What was found, the most severe first; each has `severity`, `code`, `what`, `remedy`, `rows`, `count`.
+        corpus: Of unlabelled text, what it holds: documents, lines, bytes, tokens; else None.
+    """
+
+    layout: Layout
+    parts: tuple[SplitFile, ...] = ()
+    findings: tuple[FileFinding, ...] = ()
+    corpus: CorpusFacts | None = None
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Number of findings by severity."""
+        counts = Counter(finding.severity for finding in self.findings)
+        return {severity: counts[severity] for severity in SEVERITIES}
+
+    def fails(self, *, strict: bool = False) -> bool:
+        """Whether there is an error or, with `strict`, a warning."""
+        return self.counts["error"] > 0 or (strict and self.counts["warning"] > 0)
+
+    @property
+    def counted(self) -> str:
+        """`2 errors, 1 warning, 3 notes`."""
+        return ", ".join(so_many(count, severity) for severity, count in self.counts.items())
+
+    def as_json(self) -> dict[str, Any]:
+        """The findings as JSON values; of a text also what it holds."""
+        what: dict[str, Any] = {
+            "files": {part.split: part.file for part in self.parts},
+            "format": {part.split: str(part.table.form) for part in self.parts},
+            "rows": {part.split: part.size for part in self.parts},
+        }
+        if self.corpus is not None:
+            what = {"corpus": asdict(self.corpus)}
+        listed = [finding.as_json() for finding in self.findings]
+        return what | {"layout": asdict(self.layout), "findings": listed, "counts": self.counts}
+
+    @property
+    def frame(self) -> "pd.DataFrame":
+        """A row for each finding."""
+        import pandas as pd
+
+        names = ("severity", "code", "what", "count", "rows", "remedy", "file")
+        return pd.DataFrame([{name: getattr(one, name) for name in names} for one in self.findings], columns=names)
+
+    @plainly
+    def fix(self, file: str | Path, *, escape_formulas: bool = False, force: bool = False) -> dict[str, int]:
+        """Writes a copy of the training data in which what can be fixed is fixed.
+
+        Example: `findings.fix("fixed.csv")`
+
+        Args:
+            file: The file to write.
+            escape_formulas: Add an apostrophe to cells that a spreadsheet would run as formulas.
+            force: Replace a file that we did not write.
+
+        Returns:
+            The number of fixes of each kind.
+
+        Raises:
+            UserError: If the file is one of the user's, or its format cannot hold the columns.
+        """
+        if not self.parts:
+            raise UserError("unlabelled text has no cells to fix", "Leave the fixed copy out")
+        require_place_for_copy(Path(file), self.parts[0].file, force=force)
+        return write_fixed(self.parts[0], Path(file), escape=escape_formulas)
+
+    def __repr__(self) -> str:
+        rows = sum(len(part.table) for part in self.parts)
+        among = so_many(rows) if self.corpus is None else so_many(self.corpus.documents, "document")
+        return f"<Findings in {among}: {self.counted}>"
 
 
 @plainly
@@ -44,45 +158,65 @@ def check(
     Raises:
         UserError: For data that cannot be read, and columns that it does not have.
     """
-    given, out = recipe_settings(settings, text=text, label=label), Path("results")
+    wanted = recipe_settings(settings, text=text, label=label)
     if is_path(data):
-        return findings_of(str(data), given, out)
+        return findings_of(str(data), wanted)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        path = stack.enter_context(in_memory(data, folder))
-        found = findings_of(str(path), given, out)
-        return replace(found, findings=tuple(_without(path, one) for one in found.findings))
+        path = str(stack.enter_context(in_memory(data, folder)))
+        report = findings_of(path, wanted)
+        named = [replace(one, what=one.what.replace(path, "the data"), file="the data") for one in report.findings]
+        return replace(report, findings=tuple(named))
 
 
-def findings_of(path: str, settings: dict[str, Any], out: Path) -> Findings:
-    """`check` of a file or folder, with settings that have dotted keys; `out` has the runs that a model may name."""
-    options = {key.removeprefix("options."): value for key, value in settings.items()}
+def findings_of(path: str, settings: dict[str, Any], out: Path = Path("results")) -> Findings:
+    """Runs every check on a file or folder; `settings` are those of a run, with dotted keys, and `out` has the runs
+    that a model may name. Of unlabelled text it says what this holds.
+
+    Raises UserError for a file that cannot be read, and for text that a run with these settings refuses.
+    """
     with without_hints():
-        if is_text(path, options):
-            return findings_of_text(path, with_run(settings, out))
-        return check_data(path, with_run(settings, out))
+        (planned, *_) = expand_targets([path], with_run(settings, out))
+        recipe, task, read = planned.recipe, planned.task, own_data(planned.task)
+        if (text := own_text(task)) is not None:
+            task.require_batch(recipe.train.batch_size)
+            load_splits(task, source_of(None), limit=recipe.limit)
+            tokenizer = None
+            if trained_size(recipe):  # the run trains the vocabulary first
+                size_of(recipe.model)
+            else:
+                tokenizer = _tokenizer(recipe)
+            return Findings(layout=text.layout, corpus=corpus_facts(text.documents, tokenizer))
+        assert read is not None  # data is either
+        parts = parts_of(read)
+        found = findings(parts)
+        if all(one.severity != "error" for one in found):
+            try:
+                load_splits(task, source_of(None), limit=recipe.limit)
+            except UserError as error:
+                found.append(parts[0].placed(Finding(REFUSED, error.what, remedy=error.way_out)))
+        try:
+            tokenizer = _tokenizer(recipe)
+        except UserError as error:
+            what = f"checks of tokens were skipped: {error.what}"
+            found.append(parts[0].placed(Finding(NO_TOKENS, what, remedy=error.way_out)))
+        else:
+            for part in parts:
+                if part.has(part.layout.text):
+                    found += map(part.placed, token_findings(part, tokenizer, recipe.model, recipe.max_length))
+        return Findings(layout=replace(read.layout, file={}), parts=parts, findings=tuple(worst_first(found)))
 
 
-def findings_of_text(path: str, settings: Mapping[str, Any]) -> Findings:
-    """What a text holds. Raises UserError for what is wrong with it, as a run with these settings does."""
-    (planned, *_) = expand_targets([path], dict(settings))
-    read = own_text(planned.task)
-    assert read is not None
-    planned.task.require_batch(planned.recipe.train.batch_size)
-    load_splits(planned.task, source_of(None), limit=planned.recipe.limit)
-    corpus = corpus_facts(read.documents, _tokenizer(planned.recipe))
-    return Findings(layout=read.layout, parts=(), findings=(), corpus=corpus)
+def corpus_facts(documents: Documents, tokenizer: Any = None) -> CorpusFacts:
+    """The facts of a corpus."""
+    size, tokens = documents.size, None
+    if tokenizer is not None:
+        texts = [document.text for document in documents[:SAMPLED]]
+        ids = tokenizer(texts, add_special_tokens=False, truncation=False, return_attention_mask=False, verbose=False)
+        tokens = round(sum(map(len, ids["input_ids"])) / sum(len(text.encode()) for text in texts) * size)
+    lines = sum(len(document.lines) for document in documents)
+    return CorpusFacts(documents=len(documents), lines=lines, size=size, tokens=tokens)
 
 
 def _tokenizer(recipe: Recipe) -> Any:
-    """The tokenizer of a recipe's model; None for a new encoder, whose vocabulary the run trains first."""
-    if trained_size(recipe):
-        size_of(recipe.model)
-        return None
-    found: Any = load_fast_tokenizer(resolve(recipe.model, tokenizer=recipe.tokenizer_folder).folder)
-    return found
-
-
-def _without(path: Path, finding: FileFinding) -> FileFinding:
-    """A finding that speaks of the data, not of a file that is deleted."""
-    return replace(finding, what=finding.what.replace(str(path), "the data"), file="the data")
+    return load_fast_tokenizer(resolve(recipe.model, tokenizer=recipe.tokenizer_folder).folder)

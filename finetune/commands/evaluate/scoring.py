@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from finetune.api.evaluation import Evaluation
+from finetune.checks.refusal import data_findings
 from finetune.data.files import is_data, split_files
 from finetune.data.messages import so_many
 from finetune.data.outputs import output_file, require_replaceable_output
@@ -83,6 +84,8 @@ def evaluate_model(
     run = named_run(model, out)
     known = {} if run is None else known_keys(run)
     counts = {split: _known(task, loaded.rows, known) for split, loaded in splits.items()}
+    for finding in data_findings(task):
+        noting(Note(finding.note))
     for loaded in splits.values():
         for note in loaded.notes:
             noting(Note(note))

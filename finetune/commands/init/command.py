@@ -6,7 +6,8 @@ import typer
 
 from finetune.cli.arguments import RESULTS
 from finetune.cli.asking import asking
-from finetune.cli.terminal import echo
+from finetune.cli.options import note_line
+from finetune.cli.terminal import echo, say
 from finetune.data.paths import exists, read_small_text
 from finetune.errors import UserError, nearest
 from finetune.runs.toml import MOST_BYTES
@@ -20,7 +21,7 @@ def init_command(
     settings: Annotated[list[str] | None, typer.Argument(help="Settings as key=value, such as label=topic.")] = None,
 ) -> None:
     """Prints a recipe: a shipped one unchanged, one for data with what was inferred in comments."""
-    from finetune.checks.refusal import require_sound_data
+    from finetune.checks.refusal import data_findings
 
     _, given = split_arguments(settings or [])
     if recipe_file := recipe_files().get(data):
@@ -32,5 +33,6 @@ def init_command(
         raise UserError(f"there is no file and no recipe '{data}'", f"{near}`finetune ls` lists the recipes")
     checkpoint = checkpoint_of(given, RESULTS)
     recipe, task = asking(lambda settings: starting_recipe(data, settings, checkpoint=checkpoint), given)
-    require_sound_data([task])
+    for finding in data_findings(task, [data, *(settings or [])]):
+        say(note_line(finding.note), err=True)
     echo(commented(recipe, task), nl=False)

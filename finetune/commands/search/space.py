@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from finetune.checks.refusal import require_sound_data
+from finetune.checks.refusal import with_findings
 from finetune.data.paths import is_file
 from finetune.errors import UserError, nearest, shown_value
 from finetune.runs.grid import VARIANT
@@ -64,7 +64,7 @@ def plan_search(
     grid = base.recipe.grid
     if grid and space is not None:
         raise UserError(f"{target} has a [grid], and a space is given too", "Leave one of them out")
-    require_sound_data([base.task])
+    (base,) = with_findings([base])
     base = replace(base, recipe=base.recipe.model_copy(update={"grid": {}}))
     table, origin = (grid, f"{target} [grid]") if grid else _table(space, base)
     dimensions = parse_space(table, base, origin=origin)

@@ -8,12 +8,12 @@ from typing import Any
 
 from finetune.data.column_types import signs_of_no, signs_of_yes
 from finetune.data.issues import Finding
-from finetune.data.messages import short, shown
+from finetune.data.messages import first_of, short, shown
 from finetune.data.nested_fields import cell_at
 from finetune.data.values import as_text, is_missing, is_nested
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import Evidence
-from finetune.task_types.findings import UNEVEN, SplitRows, majority_finding, one_label_finding
+from finetune.task_types.findings import SplitRows, constant_findings
 from finetune.task_types.multilabel.task import MultiLabelRow, MultiLabelTask
 from finetune.task_types.multilabel.view import LabelsView
 from finetune.task_types.parts import Answer
@@ -69,17 +69,13 @@ class MultiLabel(TextType):
 
     def findings(self, rows: SplitRows) -> Iterator[Finding]:
         """The most frequent set of labels."""
+
+        def name(gold: Gold) -> str:
+            return f"no label but {first_of(list(map(shown, gold)), LABELS_SHOWN)}" if gold else "no label"
+
         counts = Counter(gold for gold in rows.golds if gold is not None)
-        if not counts:
-            return
-        (most, count), share = counts.most_common(1)[0], counts.most_common(1)[0][1] / counts.total()
-        more = f" and {len(most) - LABELS_SHOWN} more" * (len(most) > LABELS_SHOWN)
-        name = f"no label but {', '.join(map(shown, most[:LABELS_SHOWN]))}{more}" if most else "no label"
-        if len(counts) == 1:
-            yield one_label_finding(count, name, worst=rows.trains)
-            return
-        what = f"most rows have {name} (majority-class baseline: exact match {100 * share:.1f})"
-        yield majority_finding(what, uneven=share >= UNEVEN)
+        most = "most rows have {label} (majority-class baseline: exact match {accuracy})"
+        yield from constant_findings(counts, "{label}", most, worst=rows.trains, name=name)
 
     def row(self, layout: Layout, values: Mapping[str, Any], name: str) -> MultiLabelRow:
         """The texts with their labels. Raises NoRow for a missing text, and for a label cell that is not 0 or 1."""

@@ -13,7 +13,6 @@ BAD_CELLS: dict[str, tuple[str, dict[int, object]]] = {
     "missing-text": ("text", {5: "", 8: "   "}),
     "missing-label": ("label", {7: "", 9: " "}),
     "blank-word": ("text", {11: "nan", 12: "N/A"}),
-    "no-letters": ("text", {13: "?!...", 14: ":-)"}),
     "html": ("text", {15: f"<br/>{LONG_WORDS[0]}", 16: f"{LONG_WORDS[1]} &amp; more"}),
     "mojibake": ("text", {17: f"cafÃ© {LONG_WORDS[2]}", 18: f"itâ€™s {LONG_WORDS[3]}", 4: "ì•ˆë…• ëª¨ë‘"}),
     "control": ("text", {19: f"nul \0 {LONG_WORDS[4]}", 20: f"zero\u200bwidth {LONG_WORDS[5]}"}),

@@ -1,24 +1,26 @@
 """What `finetune check` can find is declared once, and no text or label of a user's is taken for a reason."""
 
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.checked_files import write_csv, write_jsonl
 
-from finetune import checks
-from finetune.checks.all_checks import CHECKS, FILES, findings
-from finetune.checks.file_format import ROW_ISSUES
-from finetune.checks.split_data import part_of
+from finetune.checks import across_splits, cells, labels
+from finetune.checks.all_checks import CHECKS, every_issue, findings
+from finetune.checks.split_data import SplitFile, part_of
 from finetune.commands.check import tokenization
-from finetune.commands.check.run_checks import REFUSED
-from finetune.data.issues import READING, Issue
+from finetune.commands.check.api import REFUSED
+from finetune.data.issues import READING, Finding, Issue
 from finetune.data.reading import read_table
 from finetune.task_types.columns import Layout
+from finetune.task_types.row_issues import SHARED
+from finetune.task_types.types import OWN
 
 ROOT = Path(__file__).resolve().parents[3]
-ISSUES = [*dict.fromkeys(issue for check in CHECKS for issue in check.issues), REFUSED, *tokenization.ISSUES]
+ISSUES = [*every_issue(), REFUSED, *tokenization.ISSUES]
 HOSTILE = [
     "no words",
     "missing text",
@@ -38,8 +40,8 @@ HOSTILE = [
 
 def codes(path: Path, layout: Layout) -> dict[str, tuple[int, ...]]:
     """The rows of each error and warning on rows that cannot be read or used, by its code."""
-    lost = {issue.code for issue in (*READING, *ROW_ISSUES)}
-    found = findings([part_of("train", layout, read_table(path))], CHECKS)
+    lost = {issue.code for issue in (*READING, *SHARED, *(issue for kind in OWN for issue in kind.row_issues))}
+    found = findings([part_of("train", layout, read_table(path))])
     return {finding.code: finding.rows for finding in found if finding.code in lost}
 
 
@@ -82,16 +84,18 @@ def test_the_name_of_a_column_changes_no_code(column: str, tmp_path: Path) -> No
     assert codes(write_csv(tmp_path / "a.csv", rows), layout) == {"missing-text": (41,)}
 
 
-def test_every_issue_is_declared_once_and_by_a_check() -> None:
+def test_every_issue_is_declared_once() -> None:
     assert len({issue.code for issue in ISSUES}) == len(ISSUES)
-    for file in (*FILES, tokenization):
-        assert {value for value in vars(file).values() if isinstance(value, Issue)} <= {*ISSUES}, file.__name__
+    assert {value for value in vars(tokenization).values() if isinstance(value, Issue)} <= {*ISSUES}
 
 
-def test_every_file_with_checks_is_asked() -> None:
-    folder = Path(str(checks.__file__)).parent
-    declaring = {file.stem for file in folder.glob("*.py") if "\nCHECKS = (" in file.read_text(encoding="utf-8")}
-    assert declaring == {file.__name__.rpartition(".")[2] for file in FILES}
+def test_every_check_is_made() -> None:
+    """A public function of one split in a file of checks is one of them."""
+    for file in (cells, labels, across_splits):
+        public = [value for name, value in vars(file).items() if callable(value) and not name.startswith("_")]
+        of_a_split = [value for value in public if getattr(value, "__annotations__", {}).get("part") is SplitFile]
+        declared = {check for check in of_a_split if check.__annotations__["return"] == Iterator[Finding]}
+        assert declared - {across_splits.missing_columns} <= set(CHECKS), file.__name__
 
 
 def test_every_finding_has_a_meaning_in_both_languages() -> None:

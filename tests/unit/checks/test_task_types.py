@@ -49,7 +49,7 @@ def test_faults_of_answers_are_found_in_their_rows(tmp_path: Path, check: Check)
     rows[10]["answers"] = {"text": [" "], "answer_start": [3]}
     rows[12] |= {"context": "the cat and the dog", "answers": {"text": ["the"], "answer_start": []}}
     rows[14]["id"] = "q3"
-    report = found(check(write_jsonl(tmp_path / "a.jsonl", rows)))
+    report = found(check(write_jsonl(tmp_path / "a.jsonl", rows), id="id"))
     expected = {"answer-lost": (5,), "answer-moved": (7,), "missing-text": (9,), "double-id": (15,)}
     assert {code: report.get(code) for code in expected} == expected
 

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 from support.cli import Finetune, assert_error
 
-from finetune.commands.check.run_checks import check_data
+from finetune.commands.check.api import findings_of
 from finetune.data import bounds
 from finetune.data.detect import detect
 from finetune.data.reading import read_table, records, survey
@@ -205,7 +205,7 @@ def test_parquet_that_declares_too_much_is_refused(tmp_path: Path) -> None:
 def test_labels_as_long_as_texts_and_as_many_as_rows(tmp_path: Path, tiny_bert: Path) -> None:
     long = ["x" * 1_000_000, "x" * 999_999 + "y"]
     rows = [f"the dog sat,{label}\n" for label in long for _ in range(3)]
-    report = check_data(str(written(tmp_path / "a.csv", "text,label\n", *ROWS, *rows)), {"model": str(tiny_bert)})
+    report = findings_of(str(written(tmp_path / "a.csv", "text,label\n", *ROWS, *rows)), {"model": str(tiny_bert)})
     assert all(len(finding.what) < 1_000 for finding in report.findings)
     counts = {f"라벨일{chr(0xAC00 + i)}": 1 + 20 * (i % 2) for i in range(11_000)}  # each one edit from all others
     assert len(misspelled(counts)) == 5_500

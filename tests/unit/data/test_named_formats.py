@@ -13,7 +13,7 @@ import pytest
 from support.files import write
 from support.own_data import own_task as sound_task
 
-from finetune.commands.check.run_checks import check_data
+from finetune.commands.check.api import findings_of
 from finetune.data.files import split_files
 from finetune.data.reading import read_table
 from finetune.errors import UserError
@@ -238,7 +238,7 @@ DICTIONARY = [["column", "kind", "meaning"], ["ticket", "text", "what was asked"
 def test_a_cover_asks_for_the_sheet_with_one_that_works(tmp_path: Path, cover: list[list[str]]) -> None:
     path = with_cover(tmp_path / "a.xlsx", *cover)
     asked = r"has 3 sheets, and the first has few rows. Choose one: sheet=Data \(another sheet, of 13 rows\)"
-    for read in (lambda: own_task(str(path), {}), lambda: check_data(str(path), {})):
+    for read in (lambda: own_task(str(path), {}), lambda: findings_of(str(path), {})):
         with pytest.raises(UserError, match=asked + r"; 'sheet=Read me' \(the first sheet, of "):
             read()
     read = own_data(own_task(str(path), {"sheet": "Data"}))
@@ -248,7 +248,7 @@ def test_a_cover_asks_for_the_sheet_with_one_that_works(tmp_path: Path, cover: l
 def test_a_question_or_an_error_names_sheets_of_any_size(tmp_path: Path) -> None:
     path = with_cover(tmp_path / "a.xlsx", *TITLE, *([f"Note {n}", f"of {n} words"] for n in range(15)))
     with pytest.raises(UserError, match=r"two columns of texts.*; sheet=Data \(another sheet, of 13 rows\)$"):
-        check_data(str(path), {})
+        findings_of(str(path), {})
     with pytest.raises(UserError, match=r"has no column 'ticket' .*; other sheets: sheet=Data \(13 rows\)"):
         own_task(str(path), {"text": "ticket"})
     with pytest.raises(UserError, match=r"two columns of texts(?!.*another sheet)"):

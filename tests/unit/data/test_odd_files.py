@@ -15,7 +15,7 @@ from support.files import as_csv, cells, write
 from support.fuzzed_files import assert_checked_or_refused, fuzz_data_files
 from support.fuzzing import DAMAGES
 
-from finetune.commands.check import tokenization as tokens
+from finetune.commands.check import api as checking
 from finetune.data.detect import BY_SUFFIX, detect
 from finetune.data.file_format import OutputFormat
 from finetune.data.reading import read_table
@@ -142,7 +142,7 @@ FUZZ: dict[str, Any] = {
 @pytest.fixture
 def one_tokenizer(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keeps the tokenizer from being loaded for each file."""
-    monkeypatch.setattr(tokens, "load_fast_tokenizer", lru_cache(maxsize=1)(tokens.load_fast_tokenizer))
+    monkeypatch.setattr(checking, "load_fast_tokenizer", lru_cache(maxsize=1)(checking.load_fast_tokenizer))
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ import pytest
 from support.own_data import own_task
 from transformers import AutoTokenizer
 
-from finetune.commands.check.run_checks import check_data
+from finetune.commands.check.api import findings_of
 from finetune.data.formats.spans import in_form, span_form
 from finetune.data.records import Record
 from finetune.data.source import Source
@@ -97,7 +97,7 @@ def test_a_span_within_a_word_is_widened_to_it_and_both_run_and_check_say_so(tmp
     loaded = own_task(str(tmp_path / "rows.jsonl"), {}).load(Source(), "train")
     assert {row.gold for row in loaded.rows if row.words[1] == "Londoner"} == {("O", "B-LOC", "O", "O", "O")}
     assert any("within a word" in note and "27 more" in note for note in loaded.notes)
-    found = [finding for finding in check_data(str(tmp_path / "rows.jsonl"), {}).findings if finding.code == "span"]
+    found = [finding for finding in findings_of(str(tmp_path / "rows.jsonl"), {}).findings if finding.code == "span"]
     assert [(finding.severity, finding.count) for finding in found] == [("note", 30)]
 
 
@@ -116,7 +116,7 @@ def test_a_second_entity_in_a_word_is_counted_by_run_and_by_check(
     loaded = own_task(str(tmp_path / "rows.jsonl"), {}).load(Source(), "train")
     assert {row.gold for row in loaded.rows} == {tags}
     assert any(f"spans {change}" in note and "27 more" in note for note in loaded.notes)
-    found = [one for one in check_data(str(tmp_path / "rows.jsonl"), {}).findings if f"spans {change}" in one.what]
+    found = [one for one in findings_of(str(tmp_path / "rows.jsonl"), {}).findings if f"spans {change}" in one.what]
     assert [(finding.severity, finding.count) for finding in found] == [("warning", 30)]
 
 
@@ -149,7 +149,7 @@ def test_characters_are_shown_in_their_own_text_and_called_characters() -> None:
 def test_a_note_on_characters_calls_them_so(tmp_path: Path) -> None:
     rows = [{"text": f"서울에 {i}명이 산다", "label": [[0, 2, "LOC"]]} for i in range(30)]
     (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    found = check_data(str(tmp_path / "rows.jsonl"), {}).findings
+    found = findings_of(str(tmp_path / "rows.jsonl"), {}).findings
     assert any("% of the characters are in no entity" in finding.what for finding in found)
 
 

@@ -8,7 +8,7 @@ import pytest
 from support.own_data import own_task
 from support.quizzes import exam, quiz, rows, text, write
 
-from finetune.commands.check.run_checks import check_data
+from finetune.commands.check.api import findings_of
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.task_types.candidates import Ambiguous
@@ -121,7 +121,7 @@ def test_a_dev_file_that_counts_in_another_way_stops(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"count the choices from 1 .*expected from 0. Subtract 1"):
         own_task(exam(tmp_path), {"dev": dev}).load(Source(), "dev")
     with pytest.raises(UserError, match="count the choices from 1"):
-        check_data(exam(tmp_path), {"dev": dev})
+        findings_of(exam(tmp_path), {"dev": dev})
 
 
 @pytest.mark.parametrize("missing", ["choice3", "label", "question"])
@@ -130,7 +130,7 @@ def test_a_dev_file_that_lacks_a_column_is_a_finding(missing: str, tmp_path: Pat
     dev = Path(exam(tmp_path / "dev"))
     lines = map(json.loads, dev.read_text().splitlines())
     dev.write_text("\n".join(json.dumps({name: v for name, v in line.items() if name != missing}) for line in lines))
-    found = check_data(exam(tmp_path), {"dev": str(dev)}).findings
+    found = findings_of(exam(tmp_path), {"dev": str(dev)}).findings
     assert [(one.code, missing in one.what) for one in found if one.code == "missing-column"] == [
         ("missing-column", True)
     ]

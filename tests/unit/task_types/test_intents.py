@@ -16,7 +16,7 @@ from support.training import CPU, PLAIN, build
 from torch.nn import functional
 from transformers import AutoTokenizer
 
-from finetune.commands.check.run_checks import check_data
+from finetune.commands.check.api import findings_of
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.models.batch import collate
@@ -158,15 +158,15 @@ def test_a_row_without_one_of_both_is_named_and_left_out(tmp_path: Path, cells: 
     path = written(tmp_path / "a.jsonl", changed={7: cells})
     notes = own_task(path).load(Source(), "train").notes
     assert any(note in one and "row 8" in one and "a.jsonl" in one for one in notes), notes
-    assert check_data(path, {}).findings
+    assert findings_of(path, {}).findings
 
 
 def test_an_intent_of_one_row_and_a_single_intent_are_found(tmp_path: Path) -> None:
-    found = check_data(written(tmp_path / "a.jsonl", changed={7: {"intent": "rare"}}), {}).findings
+    found = findings_of(written(tmp_path / "a.jsonl", changed={7: {"intent": "rare"}}), {}).findings
     assert any(one.code == "single-row" and "intent: rare" in one.what for one in found)
-    alone = check_data(written(tmp_path / "b.jsonl", lambda n: {**asked(n), "intent": "one"}), {}).findings
+    alone = findings_of(written(tmp_path / "b.jsonl", lambda n: {**asked(n), "intent": "one"}), {}).findings
     assert any(one.code == "one-label" and "the intent 'one'" in one.what for one in alone)
-    bare = check_data(written(tmp_path / "c.jsonl", lambda n: {**asked(n), "slots": "O O O O O O"}), {}).findings
+    bare = findings_of(written(tmp_path / "c.jsonl", lambda n: {**asked(n), "slots": "O O O O O O"}), {}).findings
     assert any(one.code == "one-label" and one.remedy.endswith("label=intent") for one in bare)
 
 

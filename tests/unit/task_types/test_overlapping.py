@@ -13,7 +13,7 @@ from support.own_data import own_task
 from support.toys import overlap_task
 from transformers import AutoTokenizer
 
-from finetune.commands.check.run_checks import check_data
+from finetune.commands.check.api import findings_of
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.models.backbone import Backbone
@@ -105,7 +105,7 @@ def test_spans_that_cannot_be_used_are_counted(tmp_path: Path, spans: Any, kept:
     loaded = [task.load(Source(), split) for split in ("train", "dev")]
     assert {span for split in loaded for row in split.rows if row.text == TEXT for span in row.gold} == kept
     assert any(what in note for note in loaded[0].notes)
-    found = check_data(str(path), {}).findings
+    found = findings_of(str(path), {}).findings
     assert [one.count for one in found if one.code == "read-span" and what in one.what] == [1]
 
 
@@ -125,7 +125,7 @@ def test_a_column_without_spans_and_a_row_without_text_are_named(tmp_path: Path,
     assert_error(err, "mark")
     path = Path(written(tmp_path / "b.jsonl", [[0, 18, "ORG"], [15, 18, "LOC"]]))
     path.write_text(path.read_text() + '\n{"text": "", "spans": []}\n{"text": "a b", "spans": "none of them"}')
-    found = {one.code: one for one in check_data(str(path), {}).findings}
+    found = {one.code: one for one in findings_of(str(path), {}).findings}
     assert found["missing-text"].count == 1
     assert "none of them" in found["unusable"].what
 

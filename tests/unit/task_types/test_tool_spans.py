@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from support.own_data import own_task
 
-from finetune.commands.check.run_checks import check_data
+from finetune.commands.check.api import findings_of
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.task_types.tagging.char_spans import as_spans
@@ -83,7 +83,7 @@ def test_a_span_whose_offsets_give_another_text_is_read_where_its_own_text_is(
     path = written(tmp_path, rows, lines=lines)
     assert entities(path) == [ENTITIES] * 30
     assert [note for note in loaded(path).notes if what in note and "27 more" in note]
-    (finding,) = [one for one in check_data(path, {}).findings if one.code == "span" and what in one.what]
+    (finding,) = [one for one in findings_of(path, {}).findings if one.code == "span" and what in one.what]
     assert finding.count == 30
 
 
@@ -96,7 +96,7 @@ def test_a_span_whose_text_is_nowhere_is_left_out_and_an_end_past_the_text_is_cl
         rows.append(studio(number, text, [(a, b, own if number else "Zoe", label), others[0], last]))
     path = written(tmp_path, rows)
     assert entities(path) == [ENTITIES[1:], *[ENTITIES] * 39]
-    found = {one.what: (one.severity, one.count) for one in check_data(path, {}).findings if one.code == "span"}
+    found = {one.what: (one.severity, one.count) for one in findings_of(path, {}).findings if one.code == "span"}
     assert found == {
         "spans whose own text is not in the row's text: left out": ("warning", 1),
         "spans that end past the text: clipped": ("note", 40),
@@ -155,7 +155,7 @@ def test_pairs_of_ner_annotator_are_rows_and_null_is_a_skipped_one(tmp_path: Pat
     path = tmp_path / "a.json"
     path.write_text(json.dumps({"classes": ["PER", "LOC", "ORG"], "annotations": [None, *pairs, None]}))
     assert entities(str(path)) == [ENTITIES] * 30
-    (finding,) = [one for one in check_data(str(path), {}).findings if one.code == "rejected"]
+    (finding,) = [one for one in findings_of(str(path), {}).findings if one.code == "rejected"]
     assert (finding.severity, finding.count, list(finding.rows)) == ("note", 2, [1, 32])
     assert entities(written(tmp_path, [None, *pairs], lines=True)) == [ENTITIES] * 30
 
@@ -178,5 +178,5 @@ def test_a_person_s_annotation_goes_before_a_prediction_and_discarded_rows_are_l
     rows += [{**rows[0], "text": f"no person saw film {n}", "annotation": None, "status": "Default"} for n in range(9)]
     path = written(tmp_path, rows, lines=True)
     assert Counter(row.gold for row in all_rows(path)) == {"good": 27, "bad": 27}
-    (finding,) = [one for one in check_data(path, {}).findings if one.code == "rejected"]
+    (finding,) = [one for one in findings_of(path, {}).findings if one.code == "rejected"]
     assert finding.count == 6

@@ -16,7 +16,7 @@ from finetune.data.values import as_text
 from finetune.errors import UserError
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import Clean, Evidence
-from finetune.task_types.findings import ONE_LABEL, UNEVEN, SplitRows, majority_finding
+from finetune.task_types.findings import ONE_LABEL, SplitRows, constant_findings
 from finetune.task_types.parts import Answer
 from finetune.task_types.row_issues import NoRow, unusable
 from finetune.task_types.tagging import findings
@@ -126,20 +126,9 @@ class IntentAndSlots(WordsType):
             alone = finding.issue is ONE_LABEL
             yield finding._replace(remedy=f"The intents alone are learned with label={intents}") if alone else finding
         counts = Counter(gold[0] for gold in rows.golds if gold is not None)
-        if not counts:
-            return
-        (most, count), every = counts.most_common(1)[0], counts.total()
-        if len(counts) == 1:
-            yield Finding(
-                issue=ONE_LABEL,
-                what=f"all {every:,} labelled rows have the intent {shown(most)}",
-                remedy=f"The slots alone are learned with label={slots}",
-                worst=rows.trains,
-            )
-        else:
-            known = f"always predicting it has the accuracy {100 * count / every:.1f}"
-            what = f"the most frequent intent is {shown(most)}: {known}"
-            yield majority_finding(what, uneven=count >= UNEVEN * every)
+        most = "the most frequent intent is {label}: always predicting it has the accuracy {accuracy}"
+        remedies = f"The slots alone are learned with label={slots}", ""
+        yield from constant_findings(counts, "the intent {label}", most, worst=rows.trains, remedies=remedies)
 
     def without_labels(self, layout: Layout, task: Task) -> Layout:
         assert isinstance(task, IntentTask)

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from finetune.commands.check.corpus import corpus_facts
+from finetune.commands.check.api import corpus_facts
 from finetune.data.documents import read_documents
 from finetune.models.tokenizers.fast import load_fast_tokenizer
 
