@@ -1,15 +1,14 @@
 """Finds runs by name: a folder, an id, a task, a data file, or the run whose encoder `model=` means."""
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
 from finetune.data.checksums import CHECKSUMS, sha256_of
 from finetune.data.files import is_data, split_files
-from finetune.data.paths import exists, is_file, is_folder
+from finetune.data.paths import is_file, is_folder
 from finetune.data.source import content_hash
 from finetune.errors import UserError, nearest
-from finetune.runs.folder import EXPORT, RECORD, RunFolder, data_name, folder_name, with_results
+from finetune.runs.folder import EXPORT, RunFolder, data_name, folder_name, with_results
 from finetune.runs.lineage import SEEDS, Lineage
 from finetune.runs.recipe_diff import settings_of
 from finetune.runs.record import RunRecord
@@ -139,37 +138,6 @@ def _listed(some: Sequence[str]) -> str:
 NOT_SETTINGS = ("task", "model", "seed")  # a lineage has fields of them
 
 
-def has_model(folder: str | Path) -> bool:
-    """Whether it is a folder with a model's config."""
-    return is_file(Path(folder) / "config.json")
-
-
-def encoder_run(name: str, out: Path) -> RunFolder | None:
-    """The finished run that a model's name means: its folder, a prefix of its id, or the latest of a task or of data;
-    None for a folder with a model, and for the name of an encoder.
-
-    Raises UserError for a run that is not finished or has no model, and for a prefix of several ids.
-    """
-    path = Path(os.path.expanduser(name))  # noqa: PTH111 - Path.expanduser raises RuntimeError for an unknown user
-    if has_model(path):
-        return None
-    on_hub = "/" in name and not exists(path)  # unless it is a task of a run of several
-    found = RunFolder(path) if is_file(path / RECORD) else (find_run if on_hub else named_run)(name, out)
-    if found is not None:
-        found.require_model()
-        return found
-    if on_hub:
-        return None
-    if unfinished := _unfinished(path, name, out):
-        raise UserError(
-            f"model={name}: the run {unfinished[0]} is not finished",
-            "Repeat the command that began it, which resumes it, and then this one",
-        )
-    if is_file(path):
-        raise no_run(name, out)
-    return None
-
-
 def lineage_at(model: Path) -> Lineage | None:
     """The lineage of the run that saved an encoder in this folder; None for an encoder of no run."""
     folder = RunFolder(model.parent)
@@ -195,15 +163,3 @@ def lineage_of(record: RunRecord) -> Lineage:
 def first_checkpoint(run: RunFolder) -> str:
     """The name of the encoder from which a run, and the runs before it, began."""
     return lineage_of(load_record(run.record_file)).checkpoint
-
-
-def _unfinished(path: Path, name: str, out: Path) -> list[Path]:
-    """The folders of unfinished runs that a name means: one itself, those of a prefix of an id, those of a task."""
-    of_task = out / folder_name(name)
-    found = [path, *(sorted(of_task.iterdir()) if is_folder(of_task) else [])]
-    found += sorted(out.glob(f"*/{name}*")) if name.isalnum() else []
-    return [folder for folder in found if _is_begun(RunFolder(folder))]
-
-
-def _is_begun(folder: RunFolder) -> bool:
-    return not folder.record_file.is_file() and (folder.events.is_file() or folder.checkpoints.is_dir())
