@@ -1,6 +1,7 @@
 """Finds runs by name: a folder, an id, a task, a data file, or the run whose encoder `model=` means."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from operator import itemgetter
 from pathlib import Path
 
 from finetune.data.checksums import CHECKSUMS, sha256_of
@@ -38,10 +39,9 @@ def named_run(name: str, out: Path) -> RunFolder | None:
 
 def require_run(name: str, out: Path) -> RunFolder:
     """The run that a name means. Raises UserError where there is none."""
-    found = named_run(name, out)
-    if found is None:
+    if (run := named_run(name, out)) is None:
         raise no_run(name, out)
-    return found
+    return run
 
 
 def no_run(name: str, out: Path, *, also: Sequence[str] = ()) -> UserError:
@@ -82,24 +82,24 @@ def runs_of(name: str, out: Path) -> list[RunFolder]:
     For data these are runs trained on the same content, or if there are none, on the same path, or if there are none,
     on rows in memory that were given its name. Raises UserError where there are only runs on other data of that name.
     """
-    if not is_data(name):
-        return _finished(name, out)
-    found = _finished(data_name(name), out)
-    if not found:
-        return _finished(name, out)  # a folder may have the name of a task
-    records = [(folder, load_record(folder.record_file)) for folder in found]
-    data = _training_file(Path(name))
+    records = _finished(data_name(name), out) if is_data(name) else []
+    if not records:
+        return [folder for folder, _ in _finished(name, out)]  # a folder may have the name of a task
+    data = split_files(Path(name))["train"] if is_folder(Path(name)) else Path(name)
     content = content_hash(data) if any(record.data_files for _, record in records) else ""
-    mine = [folder for folder, record in records if content and record.data_files.get("train") == content]
-    mine = mine or [folder for folder, record in records if _origin(record).resolve() == data.resolve()]
-    mine = mine or [folder for folder, record in records if STORE in _origin(record).parts]
-    if not mine:
-        others = _listed([f"{record.id} of {_origin(record)}, {record.finished}" for _, record in records])
-        raise UserError(
-            f"no finished run in {out} was trained on {name}; runs on other data of that name: {others}",
-            f"Name a run by its id, or train one: {with_results('run', name, out=out)}",
-        )
-    return mine
+    is_of_data: tuple[Callable[[RunRecord], bool], ...] = (
+        lambda record: bool(content) and record.data_files.get("train") == content,
+        lambda record: _origin(record).resolve() == data.resolve(),
+        lambda record: STORE in _origin(record).parts,
+    )
+    for test in is_of_data:
+        if mine := [folder for folder, record in records if test(record)]:
+            return mine
+    others = _listed([f"{record.id} of {_origin(record)}, {record.finished}" for _, record in records])
+    raise UserError(
+        f"no finished run in {out} was trained on {name}; runs on other data of that name: {others}",
+        f"Name a run by its id, or train one: {with_results('run', name, out=out)}",
+    )
 
 
 def latest_words(name: str, runs: Sequence[RunFolder]) -> str:
@@ -108,21 +108,15 @@ def latest_words(name: str, runs: Sequence[RunFolder]) -> str:
     return f"{name}: the latest run is used, {latest}" + (f"; others: {_listed(others)}" if others else "")
 
 
-def _finished(task: str, out: Path) -> list[RunFolder]:
+def _finished(task: str, out: Path) -> list[tuple[RunFolder, RunRecord]]:
+    """The finished runs of a task, the latest first, those on a share of the training rows after all others."""
     folder = out / folder_name(task)
     files = sorted(folder.glob("*/record.json")) if is_folder(folder) else []
-    found = [
-        (float(record.recipe.get("train_share", 1.0)) >= 1, record.finished, file.stat().st_mtime_ns, file)
+    runs = [
+        (float(record.recipe.get("train_share", 1.0)) >= 1, record.finished, file.stat().st_mtime_ns, file, record)
         for file, record in readable_records(files, load_record)
     ]
-    return [RunFolder(file.parent) for *_, file in sorted(found, reverse=True)]
-
-
-def _training_file(data: Path) -> Path:
-    """The file that a run of this data trains on."""
-    if not is_folder(data):
-        return data
-    return split_files(data)["train"]
+    return [(RunFolder(file.parent), record) for *_, file, record in sorted(runs, key=itemgetter(0, 1, 2, 3))[::-1]]
 
 
 def _origin(record: RunRecord) -> Path:
