@@ -197,8 +197,9 @@ def parse(table: dict[str, Any], *, origin: str, options: OptionNames = no_optio
 def _known_options(table: dict[str, Any], options: OptionNames) -> Sequence[str]:
     """The options of the task, which is resolved only where a key is not a recipe setting."""
     task = table.get("task")
-    plain = isinstance(task, str) and isinstance(table.get("options", {}), dict)
-    if not plain or set(table) <= set(Recipe.model_fields):
+    if not isinstance(task, str) or not isinstance(table.get("options", {}), dict):
+        return ()
+    if set(table) <= set(Recipe.model_fields):
         return ()
     try:
         return options(task)

@@ -132,7 +132,8 @@ def _whole_key(key: str, given: Any) -> str:
     return inner[0][:LONGEST_KEY] if len(inner) == 1 else key
 
 
-NEED_LORA = {"lora_targets": [], "lora_alpha": None, "lora_dropout": 0.0, "adapter": False}  # and their defaults
+# With their defaults.
+NEED_LORA: dict[str, Any] = {"lora_targets": [], "lora_alpha": None, "lora_dropout": 0.0, "adapter": False}
 READ_BY: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "adam_epsilon": ("solver", ("adam", "radam", "contrastive")),
     "bias_correction": ("solver", ("adam", "contrastive")),
