@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
+from typing import Any
 
 from finetune.analysis.card import model_card
 from finetune.api.inputs import model_name
@@ -95,10 +96,11 @@ class Upload:
                 )
             earlier = [path for path in api.list_repo_files(name) if "/" not in path and path not in self.sizes]
             stale = [path for path in earlier if any(fnmatch(path, pattern) for pattern in DECISIVE)]
-            added = {ABOUT: self.card.encode(), **self.files}
+            added: list[Any] = [CommitOperationAdd(ABOUT, self.card.encode())]
+            added += [CommitOperationAdd(path, file) for path, file in self.files.items()]
             api.create_commit(
                 name,
-                [*(CommitOperationAdd(*file) for file in added.items()), *map(CommitOperationDelete, stale)],
+                [*added, *map(CommitOperationDelete, stale)],
                 commit_message="Model, card and exports of a run of finetune",
             )
         except (UserError, *THEIRS):
