@@ -64,6 +64,10 @@ GONE: dict[str, tuple[str, str]] = {
         "trained the layers one after the other, from the last down",
         "Lower the rates of lower layers instead: train.layer_decay=0.8",
     ),
+    "push --with-examples": (
+        "showed rows of the data in the card of a model",
+        "Leave it out, and write them into README.md in the run's folder `model`, which is pushed in place of the card",
+    ),
     "word2vec": ("was vectors of words without layers", "Name an encoder, such as model=minilm with layers=embeddings"),
     "-electra": ("was a new encoder of the type ELECTRA", "Name the size alone: model=new:mini"),
     "-prenorm": ("was a new encoder with LayerNorm before each part", "Name the size alone: model=new:mini"),

@@ -17,13 +17,25 @@ def shares_of(sizes: str | Iterable[Any]) -> list[float]:
 
     Raises UserError for anything else, and for a single one.
     """
-    given, remedy = (sizes.split(","), PERCENTAGES) if isinstance(sizes, str) else (_listed(sizes), SHARES)
-    found = sorted({_share(size, remedy) for size in given})
-    if not FEWEST_SIZES <= len(found) <= MOST_SIZES:
-        raise UserError(
-            f"`data_sizes`: {shown_value(sizes)} has {len(found)}, not {FEWEST_SIZES} to {MOST_SIZES}", remedy
-        )
-    return found
+    remedy = PERCENTAGES if isinstance(sizes, str) else SHARES
+    if not isinstance(sizes, Iterable):
+        raise UserError(f"`data_sizes`: {shown_value(sizes)} is not a list", SHARES)
+    shares = set()
+    for size in sizes.split(",") if isinstance(sizes, str) else sizes:
+        number, sign, after = size.strip().partition("%") if isinstance(size, str) else (size, "%", "")
+        try:
+            if after or not sign:
+                raise ValueError
+            share = float(number) / (100 if isinstance(size, str) else 1)
+        except (TypeError, ValueError):
+            raise UserError(f"`data_sizes`: {shown_value(size)} is not a percentage or share", remedy) from None
+        if not 0 < share <= 1:
+            raise UserError(f"`data_sizes`: {size} is not over 0% and at most 100%", remedy)
+        shares.add(share)
+    if not FEWEST_SIZES <= len(shares) <= MOST_SIZES:
+        what = f"`data_sizes`: {shown_value(sizes)} has {len(shares)}, not {FEWEST_SIZES} to {MOST_SIZES}"
+        raise UserError(what, remedy)
+    return sorted(shares)
 
 
 def exact_percent(share: float) -> str:
@@ -54,45 +66,20 @@ def share_of(record: RunRecord) -> float:
     return float(record.recipe.get(SETTING, 1.0))
 
 
-def _listed(sizes: Any) -> list[Any]:
-    if not isinstance(sizes, Iterable):
-        raise UserError(f"`data_sizes`: {shown_value(sizes)} is not a list", SHARES)
-    return list(sizes)
-
-
-def _share(size: Any, remedy: str) -> float:
-    """The share of a number, or of a text with a percent sign."""
-    try:
-        share = _of_percent(size) if isinstance(size, str) else float(size)
-    except (TypeError, ValueError):
-        raise UserError(f"`data_sizes`: {shown_value(size)} is not a percentage or share", remedy) from None
-    if not 0 < share <= 1:
-        raise UserError(f"`data_sizes`: {size} is not over 0% and at most 100%", remedy)
-    return share
-
-
-def _of_percent(text: str) -> float:
-    """Raises ValueError for a text that is not a percentage."""
-    number, sign, after = text.strip().partition("%")
-    if after or not sign:
-        raise ValueError
-    return float(number) / 100
-
-
 def best_group(records: Sequence[RunRecord]) -> list[RunRecord]:
     """The runs of the setting with the best mean headline score over its seeds and folds, on the first split.
 
     Of several sizes of the data only the largest takes part. A mean that is undefined is the worst; of equal ones the
     first setting counts.
     """
-    return max(by_setting(of_largest_sizes(records)), key=_rank)
+
+    def rank(group: Sequence[RunRecord]) -> float:
+        metric = group[0].metric(group[0].headline)
+        return metric.rank(metric.spacing.mean([record.score for record in group]))
+
+    return max(by_setting(of_largest_sizes(records)), key=rank)
 
 
 def best_run(records: Sequence[RunRecord]) -> RunRecord:
     """The run of the best setting with the best headline score on the first split; of several folds in the first."""
     return max(groups(best_group(records))[0], key=lambda record: record.metric(record.headline).rank(record.score))
-
-
-def _rank(group: Sequence[RunRecord]) -> float:
-    metric = group[0].metric(group[0].headline)
-    return metric.rank(metric.spacing.mean([record.score for record in group]))

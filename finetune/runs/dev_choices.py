@@ -1,7 +1,5 @@
 """Describes, from a run's record, what was chosen on dev, which makes dev scores optimistic."""
 
-from collections.abc import Sequence
-
 from finetune.data.messages import so_many
 from finetune.data.paths import is_file
 from finetune.runs.record import RunRecord
@@ -12,24 +10,18 @@ OWN_DATA = ("shape", "text", "label")  # options that only user data has
 def dev_choices(record: RunRecord) -> list[str]:
     """Sentences on options that were chosen on the scored rows, and on those chosen on other rows."""
     split, *others = record.scores
-    options = _options(record)
-    chosen = _of_scored(record)
-    found = []
+    options, chosen, sentences = _options(record), _of_scored(record), []
     if record.cross_fitted and options:
-        found.append(
-            f"{split}: the {' and '.join(options)} for each row, of the baselines too, {_were(options)} chosen on "
-            f"other rows of {split}; the saved model has {'that' if _were(options) == 'was' else 'those'} chosen on all"
+        plural = len(options) > 1 or options[0].endswith("s")  # such as `thresholds`
+        were, those = ("were", "those") if plural else ("was", "that")
+        sentences.append(
+            f"{split}: the {' and '.join(options)} for each row, of the baselines too, {were} chosen on other rows of "
+            f"{split}; the saved model has {those} chosen on all"
         )
     if chosen:
-        found.append(
-            f"{split} chose {' and '.join(chosen)}, so that its scores are optimistic{_unbiased(record, others)}"
-        )
-    return found
-
-
-def _were(options: Sequence[str]) -> str:
-    """The verb after the names of options, which may be a plural by itself, such as `thresholds`."""
-    return "was" if len(options) == 1 and not options[0].endswith("s") else "were"
+        unbiased = _unbiased(record, others)
+        sentences.append(f"{split} chose {' and '.join(chosen)}, so that its scores are optimistic{unbiased}")
+    return sentences
 
 
 def chosen_by_scored(record: RunRecord) -> str:

@@ -100,7 +100,17 @@ class RunFolder:
         require_no_links(self.path)
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            self._acquire(lock, wait=wait, watch=watch)
+            try:
+                lock.acquire(blocking=False)
+            except Timeout as error:
+                holder = ""
+                with suppress(OSError):
+                    holder = (self.path / HOLDER).read_text(encoding="utf-8").strip()
+                held = f"{self.path}: this run is being trained by {holder or 'another process'}"
+                if not wait:
+                    raise Locked(held, "Wait until it is finished, or stop it") from error
+                watch(Note(f"{held}; waiting for its record"))
+                lock.acquire(poll_interval=WAIT_SECONDS)
             self.locked_file = (self.path / ".lock").stat().st_ino
             remove_scratch(self.path)
             self.publish()
@@ -127,19 +137,6 @@ class RunFolder:
         lock = self.path / ".lock"
         if not lock.is_file() or lock.stat().st_ino != self.locked_file:
             raise UserError(f"{self.path}: was removed while the run was trained", "Run the same command again")
-
-    def _acquire(self, lock: FileLock, *, wait: bool, watch: Watcher) -> None:
-        try:
-            lock.acquire(blocking=False)
-        except Timeout as error:
-            holder = ""
-            with suppress(OSError):
-                holder = (self.path / HOLDER).read_text(encoding="utf-8").strip()
-            held = f"{self.path}: this run is being trained by {holder or 'another process'}"
-            if not wait:
-                raise Locked(held, "Wait until it is finished, or stop it") from error
-            watch(Note(f"{held}; waiting for its record"))
-            lock.acquire(poll_interval=WAIT_SECONDS)
 
     def finish(self, record: RunRecord, recipe: Recipe, drawn: Mapping[str, Sequence[str]]) -> None:
         """Writes the recipe, the ids of sampled splits, and last the record, with the checksums of all files."""
@@ -185,10 +182,9 @@ def is_locked(folder: Path) -> bool:
 
 def folder_name(task: str) -> str:
     """The folder name of a task's runs: the task's name, with a hyphen for each sign that is not a letter or digit."""
-    kept = (
-        c if unicodedata.category(c)[0] in "LMN" or c in "._-" else "\0" for c in unicodedata.normalize("NFC", task)
-    )
-    return re.sub("\0+", "-", "".join(kept)).strip("-.") or "task"
+    normal = unicodedata.normalize("NFC", task)
+    signs = (sign if unicodedata.category(sign)[0] in "LMN" or sign in "._-" else "\0" for sign in normal)
+    return re.sub("\0+", "-", "".join(signs)).strip("-.") or "task"
 
 
 def data_name(path: str) -> str:

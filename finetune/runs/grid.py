@@ -1,6 +1,7 @@
 """Expands a recipe with a `[grid]` table, or with several seeds, to single-run recipes."""
 
 import itertools
+import operator
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -56,7 +57,13 @@ def expand(
         raise UserError(
             f"{origin}: [grid] sets {', '.join(twice[:SETTINGS_SHOWN])} in two places", "Remove one of them"
         )
-    _require_countable([*map(len, axes.values()), max(1, len(shares)), seeds], origin=origin)
+    sizes = [*map(len, axes.values()), max(1, len(shares)), seeds]
+    if max(itertools.accumulate(sizes, operator.mul)) > MOST_RUNS:  # before any recipe is built
+        raise UserError(
+            f"{origin}: [grid] and `seeds` ask for {'x'.join(map(str, sizes[:SETTINGS_SHOWN]))} runs or more, and "
+            f"{MOST_RUNS:,} is the most",
+            "Remove values or seeds",
+        )
     if shares:
         if "train_share" in names or recipe.train_share != 1:
             raise UserError(f"{origin}: `data_sizes` and 'train_share' exclude each other", "Give one of the two")
@@ -73,34 +80,17 @@ def expand(
     return [single.with_settings(_spread(point), origin=f"{origin} [grid]", options=options) for point in points]
 
 
-def _require_countable(sizes: Sequence[int], *, origin: str) -> None:
-    """Raises UserError, before any recipe is built, for more than MOST_RUNS combinations."""
-    count = 1
-    for size in sizes:
-        count *= size
-        if count > MOST_RUNS:
-            raise UserError(
-                f"{origin}: [grid] and `seeds` ask for {'x'.join(map(str, sizes[:SETTINGS_SHOWN]))} runs or more, and "
-                f"{MOST_RUNS:,} is the most",
-                "Remove values or seeds",
-            )
-
-
 def require_different(recipes: Sequence[Recipe]) -> None:
     """Raises UserError for runs that differ only in settings without effect on the result: they show no spread.
 
     The logistic solver is deterministic: seeds and most settings of `train` do not affect it.
     """
     unused = {"seed", "init_seed", "data_seed", *(f"train.{name}" for name in {*Train.model_fields} - SEEN_BY_LOGISTIC)}
-    found: dict[str, dict[str, Any]] = {}
-    for recipe in recipes:
-        settings = flat(recipe.model_dump())
-        if settings["train.solver"] != "logistic":
-            continue
+    first: dict[str, dict[str, Any]] = {}
+    for settings in (flat(recipe.model_dump()) for recipe in recipes if recipe.train.solver == "logistic"):
         key = repr({name: value for name, value in settings.items() if name not in unused})
-        first = found.setdefault(key, settings)
-        if differing := [name for name in settings if settings[name] != first[name]]:
-            names = " and ".join(differing)
+        same = first.setdefault(key, settings)
+        if names := " and ".join(name for name in settings if settings[name] != same[name]):
             raise UserError(
                 f"train.solver = 'logistic' gives the same result for every {names}",
                 f"Give one {names}, without `seeds` or a [grid] over it",
@@ -109,5 +99,4 @@ def require_different(recipes: Sequence[Recipe]) -> None:
 
 def _spread(point: dict[str, Any]) -> dict[str, Any]:
     """The settings of a grid point, with those of its variant."""
-    variant: dict[str, Any] = flat(point.get(VARIANT, {}))
-    return {key: value for key, value in point.items() if key != VARIANT} | variant
+    return {key: value for key, value in point.items() if key != VARIANT} | flat(point.get(VARIANT, {}))

@@ -41,49 +41,35 @@ class InterruptedRun:
 
 def interrupted_runs(out: Path) -> list[InterruptedRun]:
     """The unfinished runs under a results folder, by task and time."""
-    found = [_read(RunFolder(path)) for path in _unfinished(out)] if is_folder(out) else []
-    return sorted(found, key=lambda run: (run.task, run.last))
+    tasks = sorted(filter(Path.is_dir, out.iterdir())) if is_folder(out) else []
+    # Names are looked at first: 10,000 runs take a fraction of a second, in half the time of Path.
+    paths = [run.path for task in tasks for run in os.scandir(task) if run.is_dir()]
+    folders = [RunFolder(Path(path)) for path in paths if not os.path.exists(f"{path}/{RECORD}")]  # noqa: PTH110
+    return sorted(map(_read, filter(is_unfinished, folders)), key=lambda run: (run.task, run.last))
 
 
-def _unfinished(out: Path) -> Iterator[Path]:
-    """Run folders without a record; looks at names only, so that 10,000 runs take a fraction of a second."""
-    for task in sorted(filter(Path.is_dir, out.iterdir())):
-        for run in os.scandir(task):
-            if run.is_dir() and not os.path.exists(f"{run.path}/{RECORD}"):  # noqa: PTH110 in half the time of Path
-                folder = RunFolder(Path(run.path))
-                if folder.events.is_file() or any(_checkpoints(folder)):
-                    yield folder.path
+def is_unfinished(folder: RunFolder) -> bool:
+    """Whether a run was begun there, and has no record."""
+    return not folder.record_file.is_file() and (folder.events.is_file() or any(_checkpoints(folder)))
 
 
 def _read(folder: RunFolder) -> InterruptedRun:
     events = first_and_last_events(folder.events) if folder.events.is_file() else []
-    total: dict[str, Any] = ([{}] + [event for event in events if event["event"] == "training"])[-1]
+    plan: dict[str, Any] = ([{}] + [event for event in events if event["event"] == "training"])[-1]
     groups = [event for event in events if event["event"] == "updates"]
     last: dict[str, Any] = groups[-1] if groups else {}
     written = max(file.stat().st_mtime for file in (folder.events, folder.checkpoints, folder.path) if file.exists())
-    update, updates = _number(last, "update") or _number(total, "done"), _number(total, "updates")
-    epochs, where = _number(total, "epochs"), _holder(folder)
-    seconds = _seconds_per_update(groups[-RECENT:]) if where else 0.0
+    update, updates = _number(last, "update") or _number(plan, "done"), _number(plan, "updates")
+    epochs, where, recent = _number(plan, "epochs"), _holder(folder), groups[-RECENT:]
+    count = sum(len(event.get("losses", ())) for event in recent)
+    seconds = sum(float(event.get("seconds", 0)) for event in recent) / count if where and count else 0.0
     return InterruptedRun(
-        task=folder.path.parent.name,
-        id=folder.path.name,
-        update=update,
-        updates=updates,
-        epoch=_number(last, "epoch"),
-        epochs=epochs,
-        checkpoint=max(_checkpoints(folder), default=0),
-        last=datetime.fromtimestamp(written, UTC).isoformat(timespec="seconds"),
-        running=bool(where),
-        where=where,
-        rate=_number(total, "examples") * epochs / updates / seconds if seconds and updates else 0.0,
+        task=folder.path.parent.name, id=folder.path.name, update=update, updates=updates, epochs=epochs,
+        epoch=_number(last, "epoch"), checkpoint=max(_checkpoints(folder), default=0),
+        last=datetime.fromtimestamp(written, UTC).isoformat(timespec="seconds"), running=bool(where), where=where,
+        rate=_number(plan, "examples") * epochs / updates / seconds if seconds and updates else 0.0,
         left=(updates - update) * seconds,
-    )
-
-
-def _seconds_per_update(events: list[dict[str, Any]]) -> float:
-    """The mean of these events; 0 without any."""
-    count = sum(len(event.get("losses", ())) for event in events)
-    return sum(float(event.get("seconds", 0)) for event in events) / count if count else 0.0
+    )  # fmt: skip
 
 
 def _number(event: Mapping[str, Any], name: str) -> int:
@@ -94,10 +80,8 @@ def _number(event: Mapping[str, Any], name: str) -> int:
 
 def _checkpoints(folder: RunFolder) -> Iterator[int]:
     """The updates of the checkpoints, whose names begin with them."""
-    for file in folder.checkpoints.glob("*.pt"):
-        number = file.name.partition("-")[0]
-        if number.isdecimal():
-            yield int(number)
+    numbers = (file.name.partition("-")[0] for file in folder.checkpoints.glob("*.pt"))
+    return map(int, filter(str.isdecimal, numbers))
 
 
 def first_and_last_events(file: Path) -> list[dict[str, Any]]:
@@ -108,11 +92,7 @@ def first_and_last_events(file: Path) -> list[dict[str, Any]]:
         lines = opened.read(ENDS).splitlines()
         opened.seek(max(0, size - ENDS))
         lines += opened.read(ENDS).splitlines()
-    found = []
-    for line in lines:
-        if (event := logged(line)) is not None:
-            found.append(event)
-    return found
+    return [event for line in lines if (event := logged(line)) is not None]
 
 
 def _holder(folder: RunFolder) -> str:

@@ -1,15 +1,15 @@
 """Finds runs by name: a folder, an id, a task, a data file, or the run whose encoder `model=` means."""
 
-import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from operator import itemgetter
 from pathlib import Path
 
 from finetune.data.checksums import CHECKSUMS, sha256_of
 from finetune.data.files import is_data, split_files
-from finetune.data.paths import exists, is_file, is_folder
+from finetune.data.paths import is_file, is_folder
 from finetune.data.source import content_hash
 from finetune.errors import UserError, nearest
-from finetune.runs.folder import EXPORT, RECORD, RunFolder, data_name, folder_name, with_results
+from finetune.runs.folder import EXPORT, RunFolder, data_name, folder_name, with_results
 from finetune.runs.lineage import SEEDS, Lineage
 from finetune.runs.recipe_diff import settings_of
 from finetune.runs.record import RunRecord
@@ -39,10 +39,9 @@ def named_run(name: str, out: Path) -> RunFolder | None:
 
 def require_run(name: str, out: Path) -> RunFolder:
     """The run that a name means. Raises UserError where there is none."""
-    found = named_run(name, out)
-    if found is None:
+    if (run := named_run(name, out)) is None:
         raise no_run(name, out)
-    return found
+    return run
 
 
 def no_run(name: str, out: Path, *, also: Sequence[str] = ()) -> UserError:
@@ -83,24 +82,24 @@ def runs_of(name: str, out: Path) -> list[RunFolder]:
     For data these are runs trained on the same content, or if there are none, on the same path, or if there are none,
     on rows in memory that were given its name. Raises UserError where there are only runs on other data of that name.
     """
-    if not is_data(name):
-        return _finished(name, out)
-    found = _finished(data_name(name), out)
-    if not found:
-        return _finished(name, out)  # a folder may have the name of a task
-    records = [(folder, load_record(folder.record_file)) for folder in found]
-    data = _training_file(Path(name))
+    records = _finished(data_name(name), out) if is_data(name) else []
+    if not records:
+        return [folder for folder, _ in _finished(name, out)]  # a folder may have the name of a task
+    data = split_files(Path(name))["train"] if is_folder(Path(name)) else Path(name)
     content = content_hash(data) if any(record.data_files for _, record in records) else ""
-    mine = [folder for folder, record in records if content and record.data_files.get("train") == content]
-    mine = mine or [folder for folder, record in records if _origin(record).resolve() == data.resolve()]
-    mine = mine or [folder for folder, record in records if STORE in _origin(record).parts]
-    if not mine:
-        others = _listed([f"{record.id} of {_origin(record)}, {record.finished}" for _, record in records])
-        raise UserError(
-            f"no finished run in {out} was trained on {name}; runs on other data of that name: {others}",
-            f"Name a run by its id, or train one: {with_results('run', name, out=out)}",
-        )
-    return mine
+    is_of_data: tuple[Callable[[RunRecord], bool], ...] = (
+        lambda record: bool(content) and record.data_files.get("train") == content,
+        lambda record: _origin(record).resolve() == data.resolve(),
+        lambda record: STORE in _origin(record).parts,
+    )
+    for test in is_of_data:
+        if mine := [folder for folder, record in records if test(record)]:
+            return mine
+    others = _listed([f"{record.id} of {_origin(record)}, {record.finished}" for _, record in records])
+    raise UserError(
+        f"no finished run in {out} was trained on {name}; runs on other data of that name: {others}",
+        f"Name a run by its id, or train one: {with_results('run', name, out=out)}",
+    )
 
 
 def latest_words(name: str, runs: Sequence[RunFolder]) -> str:
@@ -109,21 +108,15 @@ def latest_words(name: str, runs: Sequence[RunFolder]) -> str:
     return f"{name}: the latest run is used, {latest}" + (f"; others: {_listed(others)}" if others else "")
 
 
-def _finished(task: str, out: Path) -> list[RunFolder]:
+def _finished(task: str, out: Path) -> list[tuple[RunFolder, RunRecord]]:
+    """The finished runs of a task, the latest first, those on a share of the training rows after all others."""
     folder = out / folder_name(task)
     files = sorted(folder.glob("*/record.json")) if is_folder(folder) else []
-    found = [
-        (float(record.recipe.get("train_share", 1.0)) >= 1, record.finished, file.stat().st_mtime_ns, file)
+    runs = [
+        (float(record.recipe.get("train_share", 1.0)) >= 1, record.finished, file.stat().st_mtime_ns, file, record)
         for file, record in readable_records(files, load_record)
     ]
-    return [RunFolder(file.parent) for *_, file in sorted(found, reverse=True)]
-
-
-def _training_file(data: Path) -> Path:
-    """The file that a run of this data trains on."""
-    if not is_folder(data):
-        return data
-    return split_files(data)["train"]
+    return [(RunFolder(file.parent), record) for *_, file, record in sorted(runs, key=itemgetter(0, 1, 2, 3))[::-1]]
 
 
 def _origin(record: RunRecord) -> Path:
@@ -137,37 +130,6 @@ def _listed(some: Sequence[str]) -> str:
 
 
 NOT_SETTINGS = ("task", "model", "seed")  # a lineage has fields of them
-
-
-def has_model(folder: str | Path) -> bool:
-    """Whether it is a folder with a model's config."""
-    return is_file(Path(folder) / "config.json")
-
-
-def encoder_run(name: str, out: Path) -> RunFolder | None:
-    """The finished run that a model's name means: its folder, a prefix of its id, or the latest of a task or of data;
-    None for a folder with a model, and for the name of an encoder.
-
-    Raises UserError for a run that is not finished or has no model, and for a prefix of several ids.
-    """
-    path = Path(os.path.expanduser(name))  # noqa: PTH111 - Path.expanduser raises RuntimeError for an unknown user
-    if has_model(path):
-        return None
-    on_hub = "/" in name and not exists(path)  # unless it is a task of a run of several
-    found = RunFolder(path) if is_file(path / RECORD) else (find_run if on_hub else named_run)(name, out)
-    if found is not None:
-        found.require_model()
-        return found
-    if on_hub:
-        return None
-    if unfinished := _unfinished(path, name, out):
-        raise UserError(
-            f"model={name}: the run {unfinished[0]} is not finished",
-            "Repeat the command that began it, which resumes it, and then this one",
-        )
-    if is_file(path):
-        raise no_run(name, out)
-    return None
 
 
 def lineage_at(model: Path) -> Lineage | None:
@@ -195,15 +157,3 @@ def lineage_of(record: RunRecord) -> Lineage:
 def first_checkpoint(run: RunFolder) -> str:
     """The name of the encoder from which a run, and the runs before it, began."""
     return lineage_of(load_record(run.record_file)).checkpoint
-
-
-def _unfinished(path: Path, name: str, out: Path) -> list[Path]:
-    """The folders of unfinished runs that a name means: one itself, those of a prefix of an id, those of a task."""
-    of_task = out / folder_name(name)
-    found = [path, *(sorted(of_task.iterdir()) if is_folder(of_task) else [])]
-    found += sorted(out.glob(f"*/{name}*")) if name.isalnum() else []
-    return [folder for folder in found if _is_begun(RunFolder(folder))]
-
-
-def _is_begun(folder: RunFolder) -> bool:
-    return not folder.record_file.is_file() and (folder.events.is_file() or folder.checkpoints.is_dir())

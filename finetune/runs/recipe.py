@@ -1,6 +1,6 @@
 """Recipe: the settings of a run, one TOML file; its keys, their types, limits and defaults."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -8,21 +8,15 @@ from pydantic import Field, ValidationError, model_validator
 
 from finetune.errors import UserError, shown_value
 from finetune.gone import without_defaults
-from finetune.runs.recipe_faults import LONGEST_KEY, lora_fault, refused, unread, update_fault
+from finetune.runs.recipe_faults import LONGEST_KEY, lora_faults, refused, unread, update_faults
 from finetune.runs.recipe_tables import BY_LABELS, LARGEST, LONGEST_NAME, Distil, HeldOut, Seed, Settings, Train
 from finetune.runs.toml import flat, read_toml, require_shallow, to_toml
 
 # Defined here so that reading a recipe does not need torch.
 Layers = Literal[
-    "embeddings",
-    "second-to-last",
-    "last",
-    "sum-last-4",
-    "concat-last-4",
-    "sum-all",
-    "weighted-sum-last-4",
-    "weighted-sum-all",
-]
+    "embeddings", "second-to-last", "last", "sum-last-4", "concat-last-4", "sum-all", "weighted-sum-last-4",
+    "weighted-sum-all"
+]  # fmt: skip
 TextVector = Literal["family", "cls", "mean", "unit", "auto"]
 
 
@@ -111,53 +105,33 @@ class Recipe(Settings):
     grid: dict[str, list[Any]] = Field({}, description="key = [values]: one run for each combination")
 
     @model_validator(mode="after")
-    def _lora_fits(self) -> Self:
-        """With a grid, each of its points is checked instead."""
-        if not self.grid and (fault := lora_fault(self.model_dump())):
+    def _settings_fit(self) -> Self:
+        if fault := next(self._faults(), None):
             raise ValueError(fault)
         return self
 
-    @model_validator(mode="after")
-    def _has_gradients(self) -> Self:
-        if self.train.gradient_checkpointing and self.frozen:
-            raise ValueError("train.gradient_checkpointing and frozen: a frozen encoder has no gradients; leave it out")
-        return self
-
-    @model_validator(mode="after")
-    def _updates_fit(self) -> Self:
-        """With a grid, each of its points is checked instead."""
-        if not self.grid and (fault := update_fault(self.model_dump())):
-            raise ValueError(fault)
-        return self
-
-    @model_validator(mode="after")
-    def _keeps_a_head(self) -> Self:
+    def _faults(self) -> Iterator[str]:
+        """What is wrong with settings together. With a grid, LoRA and updates are checked at each of its points."""
+        train, distil, out = self.train, self.distil, "leave one of them out"
+        if not self.grid:
+            yield from lora_faults(self.model_dump())
+        if train.gradient_checkpointing and self.frozen:
+            yield "train.gradient_checkpointing and frozen: a frozen encoder has no gradients; leave it out"
+        if not self.grid:
+            yield from update_faults(train)
         if self.rehearse and not self.keep_labels:
-            raise ValueError(f"rehearse {self.rehearse:g} without keep_labels=true; set it, or leave rehearse out")
-        if self.keep_labels and self.train.solver not in BY_LABELS:
-            raise ValueError(
-                f"keep_labels and train.solver {self.train.solver}, which fits a new head; leave one of them out"
-            )
-        if self.rehearse and self.distil.soft:
-            raise ValueError("rehearse and distil.soft: the old rows have no soft labels; leave one of them out")
-        return self
-
-    @model_validator(mode="after")
-    def _can_be_taught(self) -> Self:
-        if self.distil.given and self.train.solver not in BY_LABELS:
-            raise ValueError(
-                f"distil and train.solver {self.train.solver}, which learns labels alone; leave one of them out"
-            )
-        if self.distil.states and (self.frozen or self.train.gradient_checkpointing):
+            yield f"rehearse {self.rehearse:g} without keep_labels=true; set it, or leave rehearse out"
+        if self.keep_labels and train.solver not in BY_LABELS:
+            yield f"keep_labels and train.solver {train.solver}, which fits a new head; {out}"
+        if self.rehearse and distil.soft:
+            yield f"rehearse and distil.soft: the old rows have no soft labels; {out}"
+        if distil.given and train.solver not in BY_LABELS:
+            yield f"distil and train.solver {train.solver}, which learns labels alone; {out}"
+        if distil.states and (self.frozen or train.gradient_checkpointing):
             other = "frozen" if self.frozen else "train.gradient_checkpointing"
-            raise ValueError(f"distil.states and {other}: layers cannot be learned; leave one of them out")
-        return self
-
-    @model_validator(mode="after")
-    def _pooled_once(self) -> Self:
+            yield f"distil.states and {other}: layers cannot be learned; {out}"
         if self.bilstm and self.pooling in ("cls", "mean", "unit"):
-            raise ValueError(f"pooling {self.pooling} and a BiLSTM, which pools by itself; leave one of them out")
-        return self
+            yield f"pooling {self.pooling} and a BiLSTM, which pools by itself; {out}"
 
     @property
     def tokenizer_folder(self) -> str:
@@ -208,14 +182,12 @@ def parse(table: dict[str, Any], *, origin: str, options: OptionNames = no_optio
     An option of the task, which `options` names, may be among the recipe's own keys (`fold = 1`) or in `[options]`.
     """
     require_shallow(table, origin=origin)
-    table = without_defaults(table)
+    table = {**without_defaults(table)}
     if isinstance(table.get("grid"), dict):
         table = table | {"grid": flat(table["grid"])}
     known = _known_options(table, options)
-    moved = {key: table[key] for key in table if key in known}
-    if moved:
-        rest = {key: value for key, value in table.items() if key not in moved}
-        table = rest | {"options": rest.get("options", {}) | moved}
+    if moved := {key: table.pop(key) for key in [*table] if key in known}:
+        table["options"] = table.get("options", {}) | moved
     try:
         return Recipe.model_validate(table)
     except ValidationError as error:
@@ -225,9 +197,9 @@ def parse(table: dict[str, Any], *, origin: str, options: OptionNames = no_optio
 def _known_options(table: dict[str, Any], options: OptionNames) -> Sequence[str]:
     """The options of the task, which is resolved only where a key is not a recipe setting."""
     task = table.get("task")
-    if set(table) <= set(Recipe.model_fields) or not isinstance(task, str):
+    if not isinstance(task, str) or not isinstance(table.get("options", {}), dict):
         return ()
-    if not isinstance(table.get("options", {}), dict):
+    if set(table) <= set(Recipe.model_fields):
         return ()
     try:
         return options(task)

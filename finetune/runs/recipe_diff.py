@@ -34,10 +34,19 @@ def applied(records: Sequence[RunRecord]) -> list[dict[str, Any]]:
     same version of the task have by default, where these agree. `lineage.task` and others are of the run whose encoder
     it started from.
     """
-    usual = _usual_options(records)
+    declared: dict[tuple[str, int], dict[str, list[Any]]] = {}
+    for record in records:
+        of_task = declared.setdefault((record.task, record.task_version), {})
+        for name, value in _options(record).items():
+            if name not in (record.recipe.get("options") or {}):
+                of_task.setdefault(name, []).append(value)
+    usual = {
+        task: {name: values[0] for name, values in options.items() if all(value == values[0] for value in values)}
+        for task, options in declared.items()
+    }
     return [
         DEFAULTS
-        | flat({**record.recipe, "options": usual[_task(record)] | _options(record)})
+        | flat({**record.recipe, "options": usual[record.task, record.task_version] | _options(record)})
         | (record.lineage.flat if record.lineage else {})
         for record in records
     ]
@@ -72,43 +81,21 @@ def listed_differences(runs: Sequence[ListedRun]) -> list[dict[str, Any]]:
         tasks.setdefault(run.task, []).append(index)
     found: list[dict[str, Any]] = [{} for _ in runs]
     for mine in tasks.values():
-        for index, settings in zip(mine, _differing([runs[index].settings for index in mine]), strict=True):
-            found[index] = settings
+        every = [runs[index].settings for index in mine]
+        names = [name for name in dict.fromkeys(chain.from_iterable(every)) if name not in LISTED_APART]
+        names = [name for name in names if any(one.get(name) != every[0].get(name) for one in every)]
+        tables = [flat({name: one[name] for name in names if name in one}) for one in every]
+        for key in dict.fromkeys(chain.from_iterable(tables)):
+            values = [table.get(key, DEFAULTS.get(key)) for table in tables]
+            if any(value != values[0] for value in values):
+                for index, value in zip(mine, values, strict=True):
+                    found[index][key] = value
     return found
-
-
-def _differing(every: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    names = [name for name in dict.fromkeys(chain.from_iterable(every)) if name not in LISTED_APART]
-    names = [name for name in names if any(one.get(name) != every[0].get(name) for one in every)]
-    tables = [flat({name: one[name] for name in names if name in one}) for one in every]
-    keys = dict.fromkeys(chain.from_iterable(tables))
-    values = {key: [table.get(key, DEFAULTS.get(key)) for table in tables] for key in keys}
-    differ = [key for key, some in values.items() if any(value != some[0] for value in some)]
-    return [{key: values[key][index] for key in differ} for index in range(len(every))]
-
-
-def _task(record: RunRecord) -> tuple[str, int]:
-    return record.task, record.task_version
 
 
 def _options(record: RunRecord) -> dict[str, Any]:
     """The task's options that have a value which the recipe, or the task's declaration, set."""
-    given = record.recipe.get("options") or {}
     declared = {
         name: value for name, value in record.options.items() if value is not None and name not in record.chosen
     }
-    return declared | given
-
-
-def _usual_options(records: Sequence[RunRecord]) -> Mapping[tuple[str, int], dict[str, Any]]:
-    """For each version of a task its options outside recipes, where all records agree on them."""
-    seen: dict[tuple[str, int], dict[str, list[Any]]] = {}
-    for record in records:
-        values = seen.setdefault(_task(record), {})
-        for name, value in _options(record).items():
-            if name not in (record.recipe.get("options") or {}):
-                values.setdefault(name, []).append(value)
-    return {
-        task: {name: some[0] for name, some in values.items() if all(value == some[0] for value in some)}
-        for task, values in seen.items()
-    }
+    return declared | (record.recipe.get("options") or {})

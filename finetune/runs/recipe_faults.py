@@ -132,12 +132,8 @@ def _whole_key(key: str, given: Any) -> str:
     return inner[0][:LONGEST_KEY] if len(inner) == 1 else key
 
 
-NEED_LORA: Mapping[str, Any] = {
-    "lora_targets": [],
-    "lora_alpha": None,
-    "lora_dropout": 0.0,
-    "adapter": False,
-}  # and their defaults
+# With their defaults.
+NEED_LORA: dict[str, Any] = {"lora_targets": [], "lora_alpha": None, "lora_dropout": 0.0, "adapter": False}
 READ_BY: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "adam_epsilon": ("solver", ("adam", "radam", "contrastive")),
     "bias_correction": ("solver", ("adam", "contrastive")),
@@ -155,37 +151,35 @@ def unread(typed: Mapping[str, Any]) -> set[str]:
     }
 
 
-def update_fault(settings: Mapping[str, Any]) -> str | None:
-    """What is wrong with the settings of a recipe as far as its updates are concerned; None where nothing is."""
-    train = settings["train"]
-    if train["solver"] == "logistic":  # which makes none
-        return None
+def update_faults(train: Train) -> Iterator[str]:
+    """What is wrong with settings of the updates together."""
+    if train.solver == "logistic":  # which makes none
+        return
     for name, (other, readers) in READ_BY.items():
-        if train[name] != Train.model_fields[name].default and train[other] not in readers:
-            return (
-                f"train.{name} {train[name]} and train.{other} {train[other]}, which does not read it; leave it out, "
-                f"or set train.{other}={readers[0]}"
+        value, setting = getattr(train, name), getattr(train, other)
+        if value != Train.model_fields[name].default and setting not in readers:
+            yield (
+                f"train.{name} {value} and train.{other} {setting}, which does not read it; leave it out, or set "
+                f"train.{other}={readers[0]}"
             )
-    if train["schedule"] == "noam" and not train["warmup"]:
-        return "train.schedule noam and train.warmup 0: its rate is made of the warm-up; set train.warmup above 0"
-    return None
+    if train.schedule == "noam" and not train.warmup:
+        yield "train.schedule noam and train.warmup 0: its rate is made of the warm-up; set train.warmup above 0"
 
 
-def lora_fault(settings: Mapping[str, Any]) -> str | None:
-    """What is wrong with the settings of a recipe as far as LoRA is concerned; None where nothing is."""
-    rank = settings["lora"]
+def lora_faults(settings: Mapping[str, Any]) -> Iterator[str]:
+    """What is wrong with the settings of a recipe as far as LoRA is concerned."""
+    rank, again = settings["lora"], settings["reinit_layers"]
     if not rank:
-        unused = next((name for name, default in NEED_LORA.items() if settings[name] != default), None)
-        return unused and f"'{unused}' does nothing without LoRA: set a rank, such as lora = 8, or leave it out"
-    clashes = {
-        "frozen = true": (settings["frozen"], "nothing of a frozen encoder is trained"),
-        f"reinit_layers = {settings['reinit_layers']}": (settings["reinit_layers"], "the new layers would stay random"),
-        "train.solver = 'logistic'": (settings["train"]["solver"] == "logistic", "it trains the output layer alone"),
-    }
-    for other, (there, why) in clashes.items():
-        if there:
-            return f"lora = {rank} with {other}: {why}; leave one of them out"
+        for name in (name for name, default in NEED_LORA.items() if settings[name] != default):
+            yield f"'{name}' does nothing without LoRA: set a rank, such as lora = 8, or leave it out"
+        return
+    for clashes, other, why in (
+        (settings["frozen"], "frozen = true", "nothing of a frozen encoder is trained"),
+        (again, f"reinit_layers = {again}", "the new layers would stay random"),
+        (settings["train"]["solver"] == "logistic", "train.solver = 'logistic'", "it trains the output layer alone"),
+    ):
+        if clashes:
+            yield f"lora = {rank} with {other}: {why}; leave one of them out"
     own = settings["layers"] != "last" or settings["bilstm"] or settings["pooling"] in ("cls", "mean", "unit")
     if settings["adapter"] and own:
-        return "adapter = true with layers, bilstm or pooling, which transformers lacks: leave adapter out, or these"
-    return None
+        yield "adapter = true with layers, bilstm or pooling, which transformers lacks: leave adapter out, or these"

@@ -6,14 +6,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 Schedule = Literal[
-    "linear",
-    "cosine",
-    "cosine_with_restarts",
-    "polynomial",
-    "constant",
-    "constant_with_warmup",
-    "inverse_sqrt",
-    "noam",
+    "linear", "cosine", "cosine_with_restarts", "polynomial", "constant", "constant_with_warmup", "inverse_sqrt", "noam"
 ]
 
 PARTS = 10  # of a run whose length is in updates
@@ -125,26 +118,17 @@ class Train(Settings):
         return scored_parts(self.updates, self.epochs, self.solver)[0]
 
     @model_validator(mode="after")
-    def _one_length(self) -> Self:
+    def _settings_fit(self) -> Self:
+        batch = f"batch_size {self.batch_size}"
         if self.updates is not None and "epochs" in self.model_fields_set:
             raise ValueError(f"updates {self.updates} and epochs {self.epochs} are both set; leave one of them out")
-        return self
-
-    @model_validator(mode="after")
-    def _batches_have_pairs(self) -> Self:
         if self.solver == CONTRASTIVE and self.batch_size // self.accumulation < FEWEST_TO_CONTRAST:
             raise ValueError(
-                f"solver contrastive compares the rows of a part of a batch, and batch_size {self.batch_size} in "
-                f"{self.accumulation} parts has fewer than {FEWEST_TO_CONTRAST} in each"
+                f"solver contrastive compares the rows of a part of a batch, and {batch} in {self.accumulation} parts "
+                f"has fewer than {FEWEST_TO_CONTRAST} in each"
             )
-        return self
-
-    @model_validator(mode="after")
-    def _parts_have_rows(self) -> Self:
         if self.accumulation > self.batch_size:
-            raise ValueError(
-                f"accumulation {self.accumulation} is more parts than batch_size {self.batch_size} has rows"
-            )
+            raise ValueError(f"accumulation {self.accumulation} is more parts than {batch} has rows")
         return self
 
 

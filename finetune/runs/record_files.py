@@ -91,37 +91,31 @@ def _read(file: Path, kind: type[AnyRecord]) -> AnyRecord:
     try:
         record: AnyRecord = kind.model_validate_json(content)
         if record.checksum:
-            _require_checksum(file, content.decode("utf-8"), record.checksum)
+            text = content.decode("utf-8").replace(_checksum_line(record.checksum), _checksum_line(""))
+            if _checksum(text) != record.checksum:
+                raise UserError(f"{file}: is damaged or was edited (its checksum is wrong)", REMEDY)
         if not record.scores:
             raise ValueError("it has no scores")
         metrics = [record.headline, *plain_metrics(next(iter(record.scores.values())))]
-        for split, given in record.scores.items():
-            _require_metrics(given, metrics, split)
+        for split, scores in record.scores.items():
+            _require_metrics(scores, metrics, split)
     except ValueError as error:  # ValidationError is one too
         raise _damaged(file, error) from None
     return record
 
 
-def _require_metrics(given: Collection[str], metrics: Iterable[str], where: str) -> None:
+def _require_metrics(scores: Collection[str], metrics: Iterable[str], where: str) -> None:
     """Raises ValueError for scores without one of these metrics."""
-    if missing := [name for name in metrics if name not in given]:
+    if missing := [name for name in metrics if name not in scores]:
         raise ValueError(f"{where} has no score {missing[0][:MOST_NAME]!r}")
 
 
-def _require_checksum(file: Path, text: str, checksum: str) -> None:
-    if _checksum(text.replace(_checksum_line(checksum), _checksum_line(""))) != checksum:
-        raise UserError(f"{file}: is damaged or was edited (its checksum is wrong)", REMEDY)
-
-
 def _damaged(file: Path, error: ValueError) -> UserError:
-    return UserError(f"{file}: is not a whole record of a run ({_reason(error)})", REMEDY)
-
-
-def _reason(error: ValueError) -> str:
-    """The first fault; only the number of very many, whose list would take a gigabyte."""
-    if not isinstance(error, ValidationError):
-        return str(error)
-    if error.error_count() > MOST_FAULTS:
-        return f"{error.error_count():,} faults"
-    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}".removeprefix(": ")[:MOST_REASON]
+    """With the first fault; of very many, whose list would take a gigabyte, with their number alone."""
+    reason = str(error)
+    if isinstance(error, ValidationError) and error.error_count() > MOST_FAULTS:
+        reason = f"{error.error_count():,} faults"
+    elif isinstance(error, ValidationError):
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        reason = f"{'.'.join(map(str, first['loc']))}: {first['msg']}".removeprefix(": ")[:MOST_REASON]
+    return UserError(f"{file}: is not a whole record of a run ({reason})", REMEDY)

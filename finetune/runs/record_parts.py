@@ -1,8 +1,7 @@
 """Parts of a record: margin, cost, what a run saw, the comparison with a teacher, and what it kept of an old run."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
-from itertools import pairwise
+from collections.abc import Mapping
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -63,32 +62,19 @@ class Cost(BaseModel):
 
 def logged_seconds(events: Path) -> float:
     """The seconds from the start of each attempt that a log has to its last event; 0 without a log."""
-    attempts: list[float] = []
-    for (name, then), (following, now) in pairwise(_times(events)):
-        if name == "start":
-            attempts.append(0.0)
-        if attempts and following != "start":
-            attempts[-1] += max(0.0, now - then)
-    return sum(attempts)
-
-
-def _times(events: Path) -> Iterator[tuple[str, float]]:
-    """(name, Unix time) of each event that can be parsed."""
-    if not events.is_file():
-        return
-    with events.open(encoding="utf-8", errors="replace") as opened:
-        for line in opened:
-            event = logged(line) or {}
-            with suppress(ValueError, KeyError, TypeError):
-                yield str(event["event"]), float(event["time"])
+    seconds, last = 0.0, None
+    with events.open(encoding="utf-8", errors="replace") if events.is_file() else nullcontext(()) as lines:
+        for event in map(logged, lines):
+            with suppress(ValueError, KeyError, TypeError):  # of an event that is not ours
+                name, now = str((event or {})["event"]), float((event or {})["time"])
+                if last is not None and name != "start":
+                    seconds += max(0.0, now - last)
+                last = now if last is not None or name == "start" else None
+    return seconds
 
 
 MOST_WORDS = 100  # of a command
 MOST_COMPARED = 50_000  # training rows, the first, of which texts are compared
-
-
-def _short(text: str | None) -> str | None:
-    return None if text is None else text[:LONGEST_LABEL]
 
 
 class Observed(BaseModel):
@@ -103,7 +89,7 @@ class Observed(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    constant: Annotated[str | None, AfterValidator(_short)] = None
+    constant: Annotated[str | None, AfterValidator(lambda text: text and text[:LONGEST_LABEL])] = None
     contradicted: Whole = 0
     fitting_length: Whole = 0
     longest_length: Whole = 0

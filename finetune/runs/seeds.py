@@ -42,11 +42,12 @@ class Summary:
 def summarised(scores: Sequence[float], metric: Metric) -> Summary:
     """The summary of at least one score of a metric."""
     spacing = metric.spacing
-    ends, half = _students(spacing.values(scores))
-    found = spacing.mean(scores)
+    values, mean = spacing.values(scores), spacing.mean(scores)
+    half = half_of(values)
     return Summary(
-        n=len(scores), mean=found, best=max(scores, key=metric.rank), sd=_deviation(scores),
-        interval=metric.possible(spacing.interval(ends), around=found), half=spacing.difference(half, found, found),
+        n=len(scores), mean=mean, best=max(scores, key=metric.rank), sd=_deviation(scores),
+        interval=metric.possible(spacing.interval(_around(values, half)), around=mean),
+        half=spacing.difference(half, mean, mean),
     )  # fmt: skip
 
 
@@ -55,15 +56,14 @@ def paired(pairs: Sequence[tuple[float, float]], metric: Metric) -> Summary:
 
     `half` is the least difference that they can tell from none: Student's t times sd / sqrt(n).
     """
-    spacing, differences = metric.spacing, [second - first for first, second in pairs]
-    before, after = (spacing.values(side) for side in zip(*pairs, strict=True))
-    steps = [y - x for x, y in zip(before, after, strict=True)]
-    ends, half = _students(steps)
-    a, b = (spacing.mean(side) for side in zip(*pairs, strict=True))
-    found = spacing.difference(statistics.fmean(steps), a, b)
+    spacing, sides = metric.spacing, [*zip(*pairs, strict=True)]
+    differences = [second - first for first, second in pairs]
+    steps = [y - x for x, y in zip(*map(spacing.values, sides), strict=True)]
+    half, (a, b) = half_of(steps), map(spacing.mean, sides)
+    mean = spacing.difference(statistics.fmean(steps), a, b)
     return Summary(
-        n=len(pairs), mean=found, best=max(differences, key=metric.rank), sd=_deviation(differences),
-        interval=metric.possible_difference(spacing.differences(ends, a, b), around=found),
+        n=len(pairs), mean=mean, best=max(differences, key=metric.rank), sd=_deviation(differences),
+        interval=metric.possible_difference(spacing.differences(_around(steps, half), a, b), around=mean),
         half=spacing.difference(half, a, b),
     )  # fmt: skip
 
@@ -78,10 +78,9 @@ def half_of(values: Sequence[float]) -> float:
     return float(stdtrit(n - 1, 0.975)) * sd / math.sqrt(n)
 
 
-def _students(values: Sequence[float]) -> tuple[Interval | None, float]:
-    """The 95 % interval of the mean (Student's t), and half its width."""
-    mean, half = statistics.fmean(values), half_of(values)
-    return (mean - half, mean + half) if half else None, half
+def _around(values: Sequence[float], half: float) -> Interval | None:
+    mean = statistics.fmean(values)
+    return (mean - half, mean + half) if half else None
 
 
 def _deviation(values: Sequence[float]) -> float | None:
@@ -97,28 +96,22 @@ def groups(records: Iterable[RunRecord], *, over: Sequence[str] = ()) -> list[li
     `over` are further settings (dotted keys) that runs of a group may differ in; with an option of the task in their
     rows too.
     """
-    every = list(records)
-    found: dict[str, list[RunRecord]] = {}
+    every, found = list(records), dict[str, list[RunRecord]]()
     for record, settings in zip(every, applied(every), strict=True):
         left = (*SEEDS, *over, "model")
-        kept = {key: value for key, value in settings.items() if key not in left and not key.startswith(PREFIX)}
+        equal = {key: value for key, value in settings.items() if key not in left and not key.startswith(PREFIX)}
         encoder = encoder_of(record.model, record.weights, settings.get("tokenizer"))
         began = encoder if record.lineage is None else record.lineage.but_seeds
-        facts = [record.task, record.task_version, began, record.precision, kept, _scored(record)]
-        reads = any(key in settings for key in over if key.startswith("options."))
-        key = json.dumps([*facts, None if reads else record.data], sort_keys=True)
-        found.setdefault(key, []).append(record)
+        scored = {split: plain_metrics(scores) for split, scores in record.scores.items()}
+        data = None if any(key in settings for key in over if key.startswith("options.")) else record.data
+        facts = [record.task, record.task_version, began, record.precision, equal, scored, data]
+        found.setdefault(json.dumps(facts, sort_keys=True), []).append(record)
     return list(found.values())
 
 
 def by_setting(records: Iterable[RunRecord]) -> list[list[RunRecord]]:
     """As `groups`, with the folds of a cross-validation together: their runs are of one setting, on other rows each."""
     return groups(records, over=FOLDS)
-
-
-def _scored(record: RunRecord) -> dict[str, list[str]]:
-    """The metrics of each split: only runs that were scored alike are summarised together."""
-    return {split: plain_metrics(scores) for split, scores in record.scores.items()}
 
 
 def same_but_seeds(record: RunRecord, records: Iterable[RunRecord]) -> list[RunRecord]:
@@ -148,12 +141,10 @@ def same_seeds(a: Sequence[RunRecord], b: Sequence[RunRecord]) -> list[tuple[int
     if shared_encoders(a) or shared_encoders(b):
         return []
     places = {seeds_of(record): index for index, record in enumerate(b)}
-    found = [(i, places[seeds]) for i, seeds in enumerate(map(seeds_of, a)) if seeds in places]
-    return [(i, j) for i, j in found if _seeds_fit(a[i], b[j])]
-
-
-def _seeds_fit(a: RunRecord, b: RunRecord) -> bool:
-    return a.lineage is None or b.lineage is None or a.lineage.seed == b.lineage.seed
+    pairs = [(i, places[seeds]) for i, seeds in enumerate(map(seeds_of, a)) if seeds in places]
+    began = [(a[i].lineage, b[j].lineage) for i, j in pairs]
+    alike = [first is None or second is None or first.seed == second.seed for first, second in began]
+    return [pair for pair, same in zip(pairs, alike, strict=True) if same]
 
 
 def failed(record: RunRecord, split: str) -> bool | None:
@@ -164,26 +155,20 @@ def failed(record: RunRecord, split: str) -> bool | None:
     By accuracy where the task has it, else by the headline; None where there is no such baseline.
     """
     metric = "accuracy" if "accuracy" in record.scores[split] else record.headline
-    constant = next((given for name, given in record.baselines.get(split, {}).items() if name in CONSTANT), None)
-    rank = record.metric(metric).rank
-    if constant is None:
+    baselines = record.baselines.get(split, {})
+    constants = next(([scores[metric]] for name, scores in baselines.items() if name in CONSTANT), None)
+    if constants is None:
         return None
-    labels, rows, score = record.labels.get(split, {}), record.rows.get(split, 0), record.scores[split][metric]
-    one = (
-        max(labels.values()) / rows
-        if metric == "accuracy" and rows and sum(labels.values()) == rows
-        else constant[metric]
-    )
-    return not rank(score) > max(rank(constant[metric]), rank(one))
+    labels, rows, rank = record.labels.get(split, {}), record.rows.get(split, 0), record.metric(metric).rank
+    if metric == "accuracy" and rows and sum(labels.values()) == rows:
+        constants.append(max(labels.values()) / rows)
+    return not rank(record.scores[split][metric]) > max(map(rank, constants))
 
 
 def differing_settings(records: Sequence[RunRecord]) -> list[dict[str, Any]]:
     """For each record the settings (dotted keys) in which these records differ, seeds left out."""
-    every = [
-        {key: value for key, value in one.items() if key not in SEEDS and not of_one_run(key)}
-        for one in applied(records)
-    ]
-    keys = dict.fromkeys(key for one in every for key in one)
+    every = applied(records)
+    keys = dict.fromkeys(key for one in every for key in one if key not in SEEDS and not of_one_run(key))
     differ = [key for key in keys if len({str(one.get(key)) for one in every}) > 1]
     return [{key: one[key] for key in differ if key in one} for one in every]
 

@@ -15,29 +15,11 @@ from finetune.errors import UserError, first_line
 MOST_BYTES = 1_000_000  # of a file; built-in recipes have 1,000
 DEEPEST_TABLES = 10  # tables and lists in each other
 MOST_DOTS = 50  # of a key; tomllib needs memory that is quadratic in them
-NAMES = frozenset(  # settings whose value is the name of a column, a label, a file, a model or the like
-    [
-        "task",
-        "model",
-        "preset",
-        "text",
-        "label",
-        "id",
-        "group",
-        "keep",
-        "drop",
-        "order",
-        "levels",
-        "dev",
-        "test",
-        "split",
-        "encoding",
-        "sheet",
-        "shape",
-        "choices_by",
-        "span_ends",
-    ]
-)
+# Settings whose value is the name of a column, a label, a file, a model or the like.
+NAMES = (
+    "task", "model", "preset", "text", "label", "id", "group", "keep", "drop", "order", "levels", "dev", "test",
+    "split", "encoding", "sheet", "shape", "choices_by", "span_ends"
+)  # fmt: skip
 NO_KEY = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*'|#[^\n]*")  # quoted, or a comment: dots in these nest nothing
 
 

@@ -32,8 +32,6 @@ WORDS = {
 }
 BY_FOLDS = re.compile(r"by \d+ folds of the ")
 FEW_ROWS = 50  # at 30, up to 7 % of the intervals of F1 leave out no difference where there is none
-FREQUENCIES = "how frequent each token is"
-HELP = " (more updates or a higher learning rate may help)"  # of pre-training; else a diagnosis says what does
 TOO_FEW_SEEDS = "use 3 or more: of two, an interval is too wide to tell anything"
 
 
@@ -78,32 +76,47 @@ def verdict_of(records: Sequence[RunRecord], *, split: str | None = None) -> Ver
     first = records[0]
     split = split or ("test" if "test" in first.scores else first.first_split)
     metric = first.metric(first.headline)
-    scores = [record.scores[split][metric.name] for record in records]
-    score = metric.spacing.mean(scores)
+    spacing, scores = metric.spacing, [record.scores[split][metric.name] for record in records]
+    values, score = spacing.values(scores), spacing.mean(scores)
     baseline, against = _baseline(records, split, metric)
     margins = [record.margins.get(split, Margin()) for record in records]
-    interval = metric.possible(_rows_and_seeds(metric, scores, margins), around=score)
-    difference = apart = None
+    interval, difference, apart = margins[0].interval, None, margins[0].difference_interval
+    sketches = [margin.sketch for margin in margins]
+    if len(records) > 1 and (any(sketches) or len(set(scores)) > 1):  # else all rows are right: one run's is as wide
+        ends = [margin.interval and spacing.values(margin.interval) for margin in margins]
+        interval = spacing.interval(_over_seeds(ends, values, sketches))
     if baseline is not None:
-        difference = score - metric.spacing.mean(against)
-        apart = metric.possible_difference(_apart(metric, scores, margins, against), around=difference)
-    p = margins[0].p if len(records) == 1 else None
-    level = _level(metric, difference, apart)
-    found = Verdict(
-        level=level, judged="", scored="", split=split, metric=metric, score=score, interval=interval,
-        baseline=baseline, difference=difference, difference_interval=apart, p=p,
+        usual = spacing.mean(against)
+        difference = score - usual
+        if len(records) > 1:
+            steps = [value - base for base, value in zip(spacing.values(against), values, strict=True)]
+            of_runs = zip(margins, against, scores, strict=True)
+            ends = [
+                margin.difference_interval and [spacing.step(end, base, own) for end in margin.difference_interval]
+                for margin, base, own in of_runs
+            ]
+            sketches = [margin.difference_sketch for margin in margins]
+            apart = spacing.differences(_over_seeds(ends, steps, sketches), usual, score)
+        apart = metric.possible_difference(apart, around=difference)
+    else:
+        apart = None
+    verdict = Verdict(
+        level=_level(metric, difference, apart), judged="", scored="", split=split, metric=metric, score=score,
+        interval=metric.possible(interval, around=score), baseline=baseline, difference=difference,
+        difference_interval=apart, p=margins[0].p if len(records) == 1 else None,
     )  # fmt: skip
-    judged = "" if baseline is None else _as_sentence(_judged(found, records))
-    return replace(found, judged=judged, scored=_as_sentence(_scored(found, records)))
+    judged, scored = "" if baseline is None else _judged(verdict, records), _scored(verdict, records)
+    return replace(verdict, judged=_as_sentence(judged), scored=_as_sentence(scored))
 
 
 def shortfall(records: Sequence[RunRecord], *, split: str) -> str:
     """That one run, or several that differ only in seeds, are worse than the best baseline or no better than a constant
     prediction, in words; empty where neither is so.
     """
-    found = verdict_of(records, split=split)
-    words = [_against(found)] if found.level == "worse" else []
-    return ", and ".join([*words, *filter(None, [_failures(records, split)])])
+    verdict = verdict_of(records, split=split)
+    return ", and ".join(
+        filter(None, [_against(verdict) if verdict.level == "worse" else "", _failures(records, split)])
+    )
 
 
 def interval_of(records: Sequence[RunRecord], split: str, metric: str) -> ScoreInterval | None:
@@ -116,52 +129,30 @@ def baseline_words(name: str) -> str:
     return WORDS.get(name, name)
 
 
+def by_folds(folds: int, rows: int) -> str:
+    """The begin of a note on a score by folds, which the verdict repeats where dev has few rows."""
+    return f"by {folds} folds of the {rows} training rows"
+
+
 def _baseline(records: Sequence[RunRecord], split: str, metric: Metric) -> tuple[str | None, list[float]]:
     """The best baseline and its score for each run, which differ between folds; (None, []) without baselines."""
     every = [record.baselines.get(split, {}) for record in records]
-    names = [name for given in every if (name := best_baseline(given, metric)) is not None]
+    names = [name for baselines in every if (name := best_baseline(baselines, metric)) is not None]
     if len(names) < len(every):
         return None, []
-    scores = [given[name][metric.name] for given, name in zip(every, names, strict=True)]
+    scores = [baselines[name][metric.name] for baselines, name in zip(every, names, strict=True)]
     return names[0] if len(set(names)) == 1 else "best of each fold", scores
 
 
-def _rows_and_seeds(metric: Metric, scores: Sequence[float], margins: Sequence[Margin]) -> ScoreInterval | None:
-    """Of one run as its record has it, of several around their mean."""
-    if len(margins) == 1:
-        return margins[0].interval
-    spacing, known = metric.spacing, [each.interval for each in margins if each.interval is not None]
-    if len(known) < len(margins):
-        return None
-    if len(set(scores)) == 1 and not any(one.sketch for one in margins):  # all rows right: one run's is as wide
-        return known[0]
-    half = _half([spacing.values(ends) for ends in known], spacing.values(scores), [one.sketch for one in margins])
-    middle = fmean(spacing.values(scores))
-    return spacing.interval((middle - half, middle + half))
-
-
-def _apart(
-    metric: Metric, scores: Sequence[float], margins: Sequence[Margin], against: Sequence[float]
+def _over_seeds(
+    ends: Sequence[Sequence[float] | None], values: Sequence[float], sketches: Sequence[str]
 ) -> ScoreInterval | None:
-    """The same of the difference to the scores of baselines, `against`."""
-    if len(margins) == 1:
-        return margins[0].difference_interval
-    spacing, known = metric.spacing, [each.difference_interval for each in margins]
-    ends = [
-        [spacing.step(end, base, score) for end in given]
-        for given, base, score in zip(known, against, scores, strict=True)
-        if given is not None
-    ]
-    if len(ends) < len(margins):
+    """The interval of a mean over seeds, from the interval by rows and the value of each run; None where one lacks."""
+    halves = [(high - low) / 2 / Z for low, high in filter(None, ends)]
+    if len(halves) < len(values):
         return None
-    steps = [b - a for a, b in zip(spacing.values(against), spacing.values(scores), strict=True)]
-    half, middle = _half(ends, steps, [one.difference_sketch for one in margins]), fmean(steps)
-    return spacing.differences((middle - half, middle + half), spacing.mean(against), spacing.mean(scores))
-
-
-def _half(by_rows: Sequence[Sequence[float]], by_seeds: Sequence[float], sketches: Sequence[str]) -> float:
-    """Half an interval of the mean over seeds, from those by rows and the score of each."""
-    return half_over_seeds(by_seeds, [(high - low) / 2 / Z for low, high in by_rows], sketches)
+    half, middle = half_over_seeds(values, halves, sketches), fmean(values)
+    return middle - half, middle + half
 
 
 def _level(metric: Metric, difference: float | None, interval: ScoreInterval | None) -> Level:
@@ -175,105 +166,70 @@ def _level(metric: Metric, difference: float | None, interval: ScoreInterval | N
 
 
 def _as_sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}."
+    return text and f"{text[0].upper()}{text[1:]}."
 
 
-def _scored(found: Verdict, records: Sequence[RunRecord]) -> str:
+def _scored(verdict: Verdict, records: Sequence[RunRecord]) -> str:
     """`dev accuracy is 64.0 (95 % 59.0 to 69.0)`, and what to know of the rows and seeds behind it."""
-    shown = found.metric.shown
-    rows = records[0].rows.get(found.split, 0)
-    seeds = f", mean of {_so_many(records)}" if len(records) > 1 else ""
-    seeds += f" ({TOO_FEW_SEEDS})" if len(records) == 2 else ""
-    text = f"{found.split} {found.metric.name} is {shown(found.score)}{_interval(found.metric, found.interval)}{seeds}"
-    if found.split == records[0].first_split and is_optimistic(records[0]):
+    first, split, shown = records[0], verdict.split, verdict.metric.shown
+    text = f"{split} {verdict.metric.name} is {shown(verdict.score)}"
+    text += f" (95 % {' to '.join(map(shown, verdict.interval))})" if verdict.interval else ""
+    if len(records) > 1:
+        folds = len({str([settings.get(name) for name in FOLDS]) for settings in applied(records)})
+        runs = f"{folds} folds" if folds == len(records) else f"{len(records)} runs of {folds} folds"
+        text += f", mean of {runs if folds > 1 else f'{len(records)} seeds'}"
+    text += f" ({TOO_FEW_SEEDS})" if len(records) == 2 else ""
+    if split == first.first_split and is_optimistic(first):
         text += "; optimistic, because these rows also chose the epoch or an option"
-    text += f"; {' and '.join(leaks)}, so that it is too high" if (leaks := records[0].leaks(found.split)) else ""
-    few = f"; only {rows} {'row' if rows == 1 else 'rows'}{_told_by_folds(records)}"
-    return text + (few if 0 < rows < FEW_ROWS else "")
+    text += f"; {' and '.join(leaks)}, so that it is too high" if (leaks := first.leaks(split)) else ""
+    if 0 < (rows := first.rows.get(split, 0)) < FEW_ROWS:
+        notes = [note for note in first.notes if BY_FOLDS.match(note)] if len(records) == 1 else []
+        text += "; ".join([f"; only {rows} {noun(rows, 'row')}", *notes[:1]])
+    return text
 
 
-def by_folds(folds: int, rows: int) -> str:
-    """The begin of a note on a score by folds, which the verdict repeats where dev has few rows."""
-    return f"by {folds} folds of the {rows} training rows"
-
-
-def _told_by_folds(records: Sequence[RunRecord]) -> str:
-    """What a note has of a run's score by folds."""
-    notes = records[0].notes if len(records) == 1 else []
-    return next((f"; {note}" for note in notes if BY_FOLDS.match(note)), "")
-
-
-def _so_many(records: Sequence[RunRecord]) -> str:
-    """`3 seeds`, `5 folds` or `15 runs of 5 folds`."""
-    folds = {str([settings.get(name) for name in FOLDS]) for settings in applied(records)}
-    if len(folds) == 1:
-        return f"{len(records)} seeds"
-    return f"{len(folds)} folds" if len(folds) == len(records) else f"{len(records)} runs of {len(folds)} folds"
-
-
-def _judged(found: Verdict, records: Sequence[RunRecord]) -> str:
+def _judged(verdict: Verdict, records: Sequence[RunRecord]) -> str:
     """`14.0 points better than TF-IDF (95 % 9.0 to 19.1)`, and what follows from it."""
-    text, metric = _against(found), found.metric
-    failures = _failures(records, found.split)
-    if found.baseline in CONSTANT and not records[0].is_pretraining and metric.rank(found.difference or 0) <= 0:
-        failures = failures if len(records) > 1 else ""  # the baseline is that prediction
-    failures += HELP if failures and records[0].is_pretraining else ""
-    if not found.difference or not math.isfinite(found.difference):
-        return "; ".join(filter(None, [text, failures]))
-    if found.difference_interval is not None:
-        text += f" (95 %: {_ends(metric, found.difference_interval)})"
-    if found.level == "worse":
-        if failures and records[0].is_pretraining:
-            return f"{text}, and {failures}"
-        return "; ".join(filter(None, [f"{text}, {_advice(records[0])}", failures]))
-    doubt = ", which may be chance" if found.level == "unclear" and found.difference_interval else ""
-    simpler = ["the baseline is simpler"] * (metric.rank(found.difference) < 0)
-    return "; ".join([text + doubt, *simpler, *filter(None, [failures])])
+    text, metric, difference = _against(verdict), verdict.metric, verdict.difference or 0.0
+    # One run's baseline may be that prediction; of a text nothing else can be used instead of a worse encoder.
+    alike = len(records) == 1 and verdict.baseline in CONSTANT and metric.rank(difference) <= 0
+    failures = "" if alike or records[0].is_pretraining else _failures(records, verdict.split)
+    more = [failures] if failures else []
+    if not difference or not math.isfinite(difference):
+        return "; ".join([text, *more])
+    if verdict.difference_interval is not None:
+        text += f" (95 %: {_ends(metric, verdict.difference_interval)})"
+    if verdict.level == "worse":
+        return "; ".join([text if records[0].is_pretraining else f"{text}, do not use it", *more])
+    text += ", which may be chance" if verdict.level == "unclear" and verdict.difference_interval else ""
+    return "; ".join([text, *["the baseline is simpler"] * (metric.rank(difference) < 0), *more])
 
 
-def _against(found: Verdict) -> str:
+def _against(verdict: Verdict) -> str:
     """`14.0 points better than TF-IDF`"""
-    assert found.baseline is not None and found.difference is not None
-    name, metric = baseline_words(found.baseline), found.metric
-    if not math.isfinite(found.difference):
+    assert verdict.baseline is not None and verdict.difference is not None
+    name, metric, difference = baseline_words(verdict.baseline), verdict.metric, verdict.difference
+    if not math.isfinite(difference):
         return f"not comparable with {name}, since a score is undefined"
-    if not found.difference:
+    if not difference:
         return f"no better than {name}, which is simpler"
     unit = " points" if metric.scale == 100 else ""
-    word = "better" if metric.rank(found.difference) > 0 else "worse"
-    return f"{metric.shown(abs(found.difference))}{unit} {word} than {name}"
-
-
-def _advice(record: RunRecord) -> str:
-    """What to do with a run that is worse than a baseline: one on a text has no better one to use instead."""
-    better = f"but better than {FREQUENCIES} (more updates or text may help)"
-    return better if record.is_pretraining else "do not use it"
+    return f"{metric.shown(abs(difference))}{unit} {'better' if metric.rank(difference) > 0 else 'worse'} than {name}"
 
 
 def _failures(records: Sequence[RunRecord], split: str) -> str:
     """How many runs are no better than a constant prediction, in words; empty where none is so."""
     count = sum(bool(failed(record, split)) for record in records)
     which = f"{count} of {len(records)} runs {noun(count, 'is', 'are')} " if len(records) > 1 else ""
-    constant = FREQUENCIES if records[0].is_pretraining else "a constant prediction"
-    return f"{which}no better than {constant}" if count else ""
+    return f"{which}no better than a constant prediction" if count else ""
 
 
 def _ends(metric: Metric, interval: ScoreInterval) -> str:
     """`+9.0 to +19.1`; where lower is better, `4.1 to 9.3 lower` or `4.1 lower to 9.3 higher`."""
     if metric.greater_is_better:
-        return " to ".join(_signed(metric, end) for end in interval)
+        shown = [metric.signed(end) for end in interval]
+        return " to ".join(text if text.strip("+0.") else text.removeprefix("+") for text in shown)  # no +0.0
     near, far = sorted(interval, key=abs) if interval[0] * interval[1] > 0 else interval
     words = ["lower" if end < 0 else "higher" for end in (near, far)]
     first = "" if words[0] == words[1] else f" {words[0]}"
     return f"{metric.shown(abs(near))}{first} to {metric.shown(abs(far))} {words[1]}"
-
-
-def _signed(metric: Metric, difference: float) -> str:
-    """`+9.0`, `-1.5` or `0.0`."""
-    shown = metric.signed(difference)
-    return shown if shown.strip("+0.") else shown.removeprefix("+")
-
-
-def _interval(metric: Metric, interval: ScoreInterval | None) -> str:
-    """` (95 % 79.6 to 90.1)`; nothing without an interval."""
-    return "" if interval is None else f" (95 % {' to '.join(map(metric.shown, interval))})"

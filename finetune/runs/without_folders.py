@@ -15,34 +15,24 @@ IN_TEXT = re.compile(r"(?<![\w.~/\\])(?:~|[A-Za-z]:)?[/\\](?:[^\s/\\:;,'\"()]+[/
 
 def without_folders(record: RunRecord) -> RunRecord:
     """The record with only the last name of each absolute path, in its settings, facts and notes."""
-    known = sorted({path for path in _strings([record.recipe, record.options, record.data_origin, record.model])
-                    if _is_absolute(path)}, key=len, reverse=True)  # fmt: skip
+    paths = {path for path in _strings([record.recipe, record.options, record.data_origin, record.model])
+             if _is_absolute(path)}  # fmt: skip
 
     def note(text: str) -> str:
-        for path in known:
+        for path in sorted(paths, key=len, reverse=True):
             text = text.replace(path, _name(path))
         return IN_TEXT.sub(r"\1", text)
 
-    return record.model_copy(
-        update={
-            "model": names_only(record.model),
-            "recipe": names_only(record.recipe),
-            "options": names_only(record.options),
-            "observed": record.observed
-            and record.observed.model_copy(
-                update={
-                    "typed": [without_own_folders(word) for word in record.observed.typed],
-                    "data_folder": without_own_folders(record.observed.data_folder),
-                }
-            ),
-            "data_origin": names_only(record.data_origin),
-            "notes": [note(text) for text in record.notes],
-            "findings": [
-                one.model_copy(update={"command": " ".join(map(without_own_folders, one.command.split(" ")))})
-                for one in record.findings
-            ],
-        }
-    )
+    changed = {name: names_only(getattr(record, name)) for name in ("model", "recipe", "options", "data_origin")}
+    changed["notes"] = [note(text) for text in record.notes]
+    if seen := record.observed:
+        typed, folder = [without_own_folders(word) for word in seen.typed], without_own_folders(seen.data_folder)
+        changed["observed"] = seen.model_copy(update={"typed": typed, "data_folder": folder})
+    changed["findings"] = [
+        one.model_copy(update={"command": " ".join(map(without_own_folders, one.command.split(" ")))})
+        for one in record.findings
+    ]
+    return record.model_copy(update=changed)
 
 
 def recipe_from_here(recipe: Recipe) -> Recipe:

@@ -12,11 +12,11 @@ from typing import Any
 from finetune.data.paths import is_file
 from finetune.errors import UserError
 from finetune.runs import recipe
-from finetune.runs.lookup import encoder_run, first_checkpoint, has_model
+from finetune.runs.lookup import first_checkpoint
 from finetune.task_types.options import option_names
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.training.distil.teachers import with_teachers
-from finetune.training.named_runs import MODEL, meant_run, with_named
+from finetune.training.named_runs import MODEL, has_model, meant_run, with_named
 from finetune.training.targets import expand_targets, find_recipes, recipe_files, split_arguments
 
 
@@ -43,7 +43,7 @@ def checkpoint_of(settings: Mapping[str, Any], out: Path) -> str:
             return ""
         seen.add(named.file)
         name = str(named.settings.get("model", recipe.load_recipe(named.file, options=option_names).model))
-    run = encoder_run(name, out) if name else None
+    run = meant_run(name, MODEL, out)[0] if name else None
     return name if run is None else first_checkpoint(run)
 
 
@@ -51,9 +51,9 @@ def with_run(settings: dict[str, Any], out: Path) -> dict[str, Any]:
     """The settings, with the encoder from which their model begins in place of the name of a recipe, and the folder of
     a run in place of other names of it: for what needs its vocabulary alone.
     """
-    if not settings.get("model"):
+    if not (name := str(settings.get("model") or "")):
         return settings
-    run = encoder_run(str(settings["model"]), out) if recipe_named(str(settings["model"])) is None else None
+    run = meant_run(name, MODEL, out)[0] if recipe_named(name) is None else None
     return settings | {"model": checkpoint_of(settings, out) if run is None else str(run.path)}
 
 
@@ -107,12 +107,9 @@ def _with_first(
     name, seed = one.recipe.model, one.recipe.seed
     named = recipe_named(name)
     if named is None:
-        run = encoder_run(name, out)
+        run, note = meant_run(name, MODEL, out, one)
         if run is None:
             return one
-        chosen, note = meant_run(name, one, MODEL, out)
-        run = chosen or run
-        run.require_model()
         recipe = one.recipe.model_copy(update={"model": str(run.path)})
         return replace(with_named(one, MODEL, name, run, note), recipe=recipe)
     if one.recipe.tokenizer:

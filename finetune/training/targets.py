@@ -125,12 +125,16 @@ def _loaded(
         settings = _with_preset(settings)
     grid = {key.removeprefix(GRID): values for key, values in flat(settings).items() if key.startswith(GRID)}
     require_set_once(settings, set_by(grid), origin="settings")
-    if is_data(target):
+    own = is_data(target)
+    is_task = not own and (registry.in_file(target) or (not _is_recipe(target) and target in registry.available()))
+    if (is_task or own) and (other := settings.get("task", target)) != target:
+        raise UserError(f"{target} and task={other} name two tasks", "Name the one to train on, and leave out `task=`")
+    if own:
         started, task = starting_recipe(target, settings, checkpoint=checkpoint)
         defaults[_task_key(started)] = task
         yield target, started
         return
-    if registry.in_file(target) or (not _is_recipe(target) and target in registry.available()):
+    if is_task:
         if recipes := [name for name, file in recipe_files().items() if read_toml(file).get("task") == target]:
             ours = ", ".join(f"`finetune run {name}`" for name in recipes)
             raise UserError(f"'{target}' is a task, whose recipes have other names", f"Run one: {ours}")
@@ -139,8 +143,8 @@ def _loaded(
         return
     for file in find_recipes(target):
         loaded = recipe.load_recipe(file, options=option_names)
-        own = loaded.model_dump(exclude_unset=True, exclude={"task", "grid"})
-        require_set_once(own, map(full_name, loaded.grid), origin=str(file))  # variants may replace it
+        set_there = loaded.model_dump(exclude_unset=True, exclude={"task", "grid"})
+        require_set_once(set_there, map(full_name, loaded.grid), origin=str(file))  # variants may replace it
         require_set_once(settings, set_by(loaded.grid), origin=str(file))
         if settings.get("task", loaded.task) != loaded.task:  # options belong to one task
             loaded = loaded.model_copy(update={"options": {}})

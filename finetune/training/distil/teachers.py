@@ -50,11 +50,10 @@ def _teacher(name: str, student: ResolvedRun, out: Path) -> tuple[RunFolder, str
     """A teacher, once it has passed, and a note where there was a choice."""
     if is_folder(Path(name)) and not RunFolder(Path(name)).record_file.is_file():
         raise UserError(f"distil.teacher={name}: that folder is not a finished run (no record.json)", "Name a run")
-    run, note = meant_run(name, student, TEACHER, out)
+    run, note = meant_run(name, TEACHER, out, student)
     if run is None:
         error = no_run(name, out)
         raise UserError(f"distil.teacher={name}: {error.what}", error.way_out)
-    run.require_model()
     record = load_record(run.record_file)
     own = registry.in_file(student.recipe.task) and record.task == student.task.name
     _require_same_answers(name, trained_on(run, task=student.default if own else None), student.task)

@@ -11,7 +11,8 @@ from support.cli import InProcess
 from support.exports import export_of
 from support.runs import DATA, NO_CLASS, FinishedRun
 
-from finetune.analysis.card import base_model, code, escaped, export_facts_of, is_edited, model_card
+from finetune.analysis.card import base_model, code, escaped, model_card
+from finetune.commands.push.api import export_of_run
 from finetune.data.checksums import ABOUT, verify_folder
 from finetune.errors import UserError
 from finetune.models.fingerprint import fingerprint_of
@@ -63,15 +64,13 @@ def test_the_head_of_a_card_has_every_score_of_the_record(finished_run: Finished
 
 
 @pytest.mark.parametrize("kind", DATA)
-def test_a_card_has_no_text_of_the_data_unless_asked(finished_run: FinishedRun, kind: str) -> None:
+def test_a_card_has_no_text_of_the_data(finished_run: FinishedRun, kind: str) -> None:
     folder = RunFolder(finished_run(kind))
     lines = read_lines(folder, "dev")
     texts = {cell for line in lines for cell in line.values() if isinstance(cell, str) and len(cell.split()) > 2}
     texts |= {" ".join(line["words"]) for line in lines if "words" in line}
     card = model_card(folder)
     assert texts and not [text for text in texts if text in card]
-    asked = model_card(folder, with_examples=True)
-    assert [text for text in texts if text in asked]
 
 
 def test_baselines_data_limits_and_seeds_are_in_the_card(copied_run: FinishedRun) -> None:
@@ -91,26 +90,23 @@ def test_baselines_data_limits_and_seeds_are_in_the_card(copied_run: FinishedRun
 
 def test_an_export_is_in_the_card_of_its_own_run_alone(copied_run: FinishedRun, tmp_path: Path) -> None:
     folder = RunFolder(copied_run("sentence"))
-    facts = export_facts_of(export_of(folder.path, tmp_path / "small"), folder)
+    facts = export_of_run(export_of(folder.path, tmp_path / "small"), folder)
     card = model_card(folder, hub_name="me/reviews", exports={"small": facts})
     assert "hf download me/reviews --include 'small/*' --local-dir .\nfinetune predict small new.csv" in card
     assert "Of 8 rows of dev it answers 7 as the run does; macro f1 is 98.0, that of the run 100.0." in card
     (folder.model / "config.json").write_text("{}")
     with pytest.raises(UserError, match="not of the model"):
-        export_facts_of(tmp_path / "small", folder)
+        export_of_run(tmp_path / "small", folder)
     with pytest.raises(UserError, match="not an export"):
-        export_facts_of(tmp_path, folder)
+        export_of_run(tmp_path, folder)
 
 
-def test_a_card_of_ones_own_is_known_and_changes_neither_checksums_nor_fingerprint(copied_run: FinishedRun) -> None:
+def test_a_card_changes_neither_checksums_nor_fingerprint(copied_run: FinishedRun) -> None:
     folder = RunFolder(copied_run("sentence"))
-    before, file = fingerprint_of(folder.model), folder.model / ABOUT
-    assert not file.exists()
-    for text, edited in ((model_card(folder), False), ("mine\n", True)):
-        file.write_text(text, encoding="utf-8")
-        assert is_edited(file) == edited
-        assert fingerprint_of(folder.model) == before
-        verify_folder(folder.model, remedy="")
+    before = fingerprint_of(folder.model)
+    (folder.model / ABOUT).write_text(model_card(folder), encoding="utf-8")
+    assert fingerprint_of(folder.model) == before
+    verify_folder(folder.model, remedy="")
 
 
 def test_labels_are_no_markup() -> None:

@@ -157,10 +157,8 @@ def test_test_rows_count_if_there_are_any() -> None:
     assert verdict_of([both]).split == "test"
 
 
-@pytest.mark.parametrize(
-    ("score", "said"), [(90.0, "no better than how frequent"), (50.0, "but better than how frequent")]
-)
-def test_a_worse_perplexity_than_a_bigram_is_no_advice_against_the_encoder(score: float, said: str) -> None:
+@pytest.mark.parametrize("score", [90.0, 50.0])
+def test_a_worse_perplexity_than_a_bigram_is_no_advice_against_the_encoder(score: float) -> None:
     given = {name: {"perplexity": value} for name, value in (("unigram", 70.0), ("bigram", 30.0))}
     one = run(score).model_copy(
         update={
@@ -172,7 +170,7 @@ def test_a_worse_perplexity_than_a_bigram_is_no_advice_against_the_encoder(score
     )
     assert one.is_pretraining and not run(0.9).is_pretraining
     found = verdict_of([one])
-    assert said in str(found) and "do not use it" not in str(found) and found.level == "worse"
+    assert str(found).startswith(f"{score - 30:.1f} worse than a bigram of tokens. Dev") and found.level == "worse"
 
 
 @pytest.mark.parametrize(
@@ -225,11 +223,3 @@ def test_perplexities_of_seeds_have_a_geometric_mean_and_an_interval_of_ratios()
     assert found.level == "worse"  # 20 times the bigram's, and seeds differ by a factor of 4
     low, high = found.difference_interval or (0.0, 0.0)
     assert 0 < low < 3.8e8 < high < 1e10
-
-
-def test_several_seeds_that_learned_nothing_from_context_are_said_to() -> None:
-    said = "2 of 3 runs are no better than how frequent each token is (more updates or a higher learning rate may help)"
-    assert f", and {said}. Dev" in str(verdict_of(perplexities(2e8, 4e8, 8e8, unigram=3e8, bigram=2e7)))
-    unclear = verdict_of(perplexities(2e8, 4e8, 8e8, unigram=3e8, bigram=1e8))
-    assert f"which may be chance; the baseline is simpler; {said}. Dev" in str(unclear)
-    assert "but better than how frequent" in str(verdict_of(perplexities(2e8, 2.1e8, 2.2e8, unigram=3e8, bigram=2e7)))

@@ -13,9 +13,10 @@ from finetune.api.planning import plan
 from finetune.commands.search.space import plan_search
 from finetune.errors import UserError
 from finetune.models.pretrained import resolve
-from finetune.runs.lookup import encoder_run, lineage_at
+from finetune.runs.lookup import lineage_at
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.training.first_runs import NotTheRecipe, checkpoint_of, with_first_runs, with_parents
+from finetune.training.named_runs import MODEL, meant_run
 from finetune.training.targets import expand_targets
 
 
@@ -142,7 +143,7 @@ def test_a_run_is_named_as_in_other_commands(run: Path, here: Path) -> None:
         assert one.first is None
         assert Path(one.recipe.model).resolve() == run.resolve()
     for name in (str(run / "model"), "minilm", "google-bert/bert-base-uncased", "absent"):
-        assert encoder_run(name, out) is None
+        assert meant_run(name, MODEL, out) == (None, "")
         assert planned(out, name)[0].recipe.model == name
 
 
@@ -161,6 +162,20 @@ def test_a_run_that_cannot_be_a_model_is_one_line(run: Path) -> None:
             planned(out, name)
     with pytest.raises(UserError, match=r"Train one: finetune run reviews\.csv"):
         planned(Path("elsewhere"), "reviews.csv")
+
+
+def test_the_name_of_data_is_the_run_that_is_meant_and_no_other_needs_its_weights(run: Path) -> None:
+    out, later = Path("results"), run.with_name("0123456789")
+    shutil.copytree(run, later)
+    change_record(run / "record.json", baselines={"dev": {}})
+    change_record(later / "record.json", id=later.name, finished="2100-01-01T00:00:00+00:00")  # no better than chance
+    shutil.rmtree(later / "model")
+    (one,) = planned(out, "reviews.csv")
+    assert Path(one.recipe.model) == out / "reviews.csv" / run.name
+    assert one.notes[0].startswith(f"model=reviews.csv is run {run.name}") and later.name in one.notes[0]
+    shutil.rmtree(run / "model")
+    with pytest.raises(UserError, match=f"{run.name}: its model is missing"):
+        planned(out, "reviews.csv")
 
 
 def test_a_run_gives_its_lineage_until_its_model_is_changed(run: Path) -> None:

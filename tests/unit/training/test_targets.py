@@ -117,6 +117,14 @@ def test_a_task_in_a_file_is_named_as_in_a_recipe(tmp_path: Path, monkeypatch: p
         expand_targets(["own.py:mone"], {})
 
 
+@pytest.mark.parametrize("target", ["tasks.py:h", "mrpc", "reviews.csv"])
+def test_two_tasks_are_refused(target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("reviews.csv").write_text("text,label\n" + "a cat,good\na dog,bad\n" * 20)
+    with pytest.raises(UserError, match=f"{target} and task=tasks.py:g name two tasks"):
+        expand_targets([target], {"task": "tasks.py:g"})
+
+
 def test_a_task_is_run_by_its_name_where_no_recipe_is_of_it() -> None:
     (one,) = expand_targets(["cola-text"], {})
     assert one.task.name == "cola-text"
