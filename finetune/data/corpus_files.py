@@ -64,10 +64,7 @@ def columns_of_lines(start: FileStart) -> list[str]:
     filled = {place for row in rows for place, cell in enumerate(row) if cell.strip()}
     if len(filled) < 2 or (len(rows[0]) > MANY_COLUMNS and max(map(len, rows[0])) > LONGEST_NAME):
         return []
-    form = FileFormat(
-        format=delimited.FORMAT, compression=start.compression, encoding=start.encoding.name, layout=layout
-    )
-    return delimited.header(start.path, form)
+    return delimited.header(start.path, FileFormat.of(start, delimited.FORMAT, layout))
 
 
 def _files(path: Path) -> list[Path]:
@@ -96,15 +93,8 @@ def _form_of(start: FileStart, lines: Format, column: str) -> FileFormat:
         _require_text(start)
     if table is None:
         table = _by_content(start, column)
-    encoding = start.encoding.name if table is None or table.text else ""
     layout = True if table is None else table.sniff(start) or True  # the name decides, where the content does not
-    return FileFormat(
-        format=table or lines,
-        compression=start.compression,
-        encoding=encoding,
-        newline=start.newline if encoding and table else "",
-        layout=layout,
-    )
+    return FileFormat.of(start, table or lines, layout)
 
 
 def _require_text(start: FileStart) -> None:
