@@ -40,6 +40,7 @@ REGULAR = 0.75  # share of the rows that are as wide as in training
 MOST = 0.5  # share of the rows that have a label, from which a column holds labels
 MIXED_SHARE = 0.2  # share of lines with a label, from which some lines have one
 NEARLY_ALL = 0.9
+BETWEEN = re.compile(r"[\t,;|]")
 TABLES = (".csv", ".tsv", ".tab")
 IN_PROSE = re.compile(r"[,;](?![\s\d]|$)", re.MULTILINE)  # a sign between cells, which prose does not have
 GUESSED: dict[str, tuple[Format, type]] = {
@@ -171,80 +172,55 @@ def _first_rows(start: FileStart, dialect: Dialect) -> list[list[str]]:
     return [row for row, _ in zip(filter(None, cells), range(ROWS + 1), strict=False)]
 
 
-def _are_regular(rows: Sequence[Sequence[str]], width: int, dialect: Dialect) -> bool:
+def _are_regular(rows: Sequence[Sequence[str]], width: int, run_on: int | None = None) -> bool:
     """Whether nearly all rows have so many cells, or more where a text holds the delimiter."""
-    fitting = sum(len(row) == width or (dialect.run_on is not None and len(row) > width) for row in rows)
-    return fitting >= REGULAR * len(rows)
+    return sum(len(row) == width or (run_on is not None and len(row) > width) for row in rows) >= REGULAR * len(rows)
 
 
 def _dialect(start: FileStart, like: Dialect, known: TrainedColumns) -> Dialect | None:
-    """The dialect of training for rows below a header with its columns, or, also with another delimiter, for rows
-    without one and as wide as there, with labels in their place.
+    """The dialect of training for rows below a header with its columns, or as wide as there with labels in their place.
 
-    A training file without a header may be followed by rows with labels that are missing or unknown.
+    Rows of the unlabelled columns need a training file without a header too: then the first must name no columns, no
+    part of most lines may be a label, and no other delimiter be likelier.
     """
     for skip in dict.fromkeys((like.skip, 0)) if like.header else ():
         rows = _first_rows(start, replace(like, skip=skip))
         names = column_names(["", *rows[0]] if like.indexed else rows[0]) if rows else []
         if names and {*known.text} <= {*names}:
-            found = replace(like, skip=skip, run_on=like.run_on if len(names) == like.width else None)
-            return found if _are_regular(rows[1:], len(names), found) else None
-    signs = (like.delimiter, *DELIMITERS) if like.delimiter else ()
-    wide = {sign: found for sign in signs if (found := _as_wide(start, like, known, known.columns, sign))}
-    place = next((known.columns.index(name) for name in known.label if name in known.columns), -1)
-    labelled = [
-        found
-        for found in wide.values()
-        if place in _places_of_labels(start, found, known) and known.is_label(_first_rows(start, found)[0][place])
-    ]
-    if len(labelled) == 1:
-        sign = labelled[0].delimiter
-        sure = sign == like.delimiter and len(wide) == 1 if known.numeric else sign == "\t" or "\t" not in wide
-        return labelled[0] if sure else None
-    if labelled or like.header:
+            run_on = like.run_on if len(names) == like.width else None
+            return replace(like, skip=skip, run_on=run_on) if _are_regular(rows[1:], len(names), run_on) else None
+    bare = replace(like, header=False, indexed=False, skip=0)
+    rows, names = _first_rows(start, bare), known.columns
+    if not rows or not {*known.text} <= {*names}:
         return None
-    unlabelled = tuple(name for name in known.columns if name not in known.label)
-    bare = (_as_wide(start, like, known, names, like.delimiter) for names in (known.columns, unlabelled))
-    return next((found for found in bare if found and _are_in_place(start, found, known)), None)
+    place = next((place for place, name in enumerate(names) if name in known.label), len(names))
+    labelled = [place < len(row) and known.is_label(row[place]) for row in rows]
+    if _are_regular(rows, len(names), like.run_on) and like.delimiter:
+        if labelled[0] and sum(labelled) > MOST * len(rows):
+            others = {*(DELIMITERS if known.numeric else "\t")} - {like.delimiter}  # texts may end in numbers, none has tabs
+            wide = any(_are_regular(_first_rows(start, replace(bare, delimiter=sign)), len(names)) for sign in others)
+            return None if wide else replace(bare, width=len(names), names=names)
+    else:
+        names = tuple(name for name in names if name not in known.label)
+        bare = replace(bare, run_on=None)
+    if like.header or not {*known.text} <= {*names} or _are_names(rows[0], known):
+        return None
+    if not _are_regular(rows, len(names), bare.run_on):
+        return None
+    if like.delimiter:
+        texts = [names.index(name) for name in known.text]
+        moved = sum(any(known.is_label(row[at]) for at in texts if at < len(row)) for row in rows) > MOST * len(rows)
+        likely = delimited.sniff(start).delimiter in ("", like.delimiter)
+        fits = likely and not moved and not _hold_labels(start, known)
+    else:
+        fits = _is_plain_text(start)
+    return replace(bare, width=len(names), names=names) if fits else None
 
 
-def _as_wide(
-    start: FileStart, like: Dialect, known: TrainedColumns, names: tuple[str, ...], delimiter: str
-) -> Dialect | None:
-    """The dialect of training with this delimiter and no header, where that gives rows of these columns."""
-    run_on = like.run_on if delimiter == like.delimiter and names == known.columns else None
-    found = Dialect(
-        delimiter=delimiter, quoted=like.quoted, quote=like.quote, header=False, run_on=run_on, width=len(names), names=names
-    )
-    rows = _first_rows(start, found)
-    return found if rows and _are_regular(rows, len(names), found) and {*known.text} <= {*names} else None
-
-
-def _are_in_place(start: FileStart, found: Dialect, known: TrainedColumns) -> bool:
-    """Whether rows without known labels seem to have the columns of training: the first is no header, no text is a
-    label, and no other delimiter is likelier.
-    """
-    if _are_names(_first_rows(start, found)[0], known):
-        return False
-    if not found.delimiter:
-        return _is_plain_text(start)
-    likelier = delimited.sniff(start).delimiter not in ("", found.delimiter)
-    texts = {found.names.index(name) for name in known.text}
-    others = [replace(found, delimiter=sign) for sign in DELIMITERS if sign != found.delimiter]
-    mixed = texts & _places_of_labels(start, found, known) or any(
-        _places_of_labels(start, other, known) for other in others
-    )
-    return not likelier and not mixed
-
-
-def _places_of_labels(start: FileStart, dialect: Dialect, known: TrainedColumns) -> set[int]:
-    """The columns of regular rows, by index, that hold labels in most of them."""
-    rows = _first_rows(start, dialect)
-    width = len(rows[0])
-    if width < 2 or not _are_regular(rows, width, dialect):
-        return set()
-    columns = zip(*(row for row in rows if len(row) == width), strict=True)
-    return {place for place, cells in enumerate(columns) if sum(map(known.is_label, cells)) > MOST * len(cells)}
+def _hold_labels(start: FileStart, known: TrainedColumns) -> bool:
+    """Whether most lines have a label between signs; numbers may be part of any text."""
+    lines = start.lines[:ROWS]
+    return not known.numeric and sum(any(map(known.is_label, BETWEEN.split(line))) for line in lines) > MOST * len(lines)
 
 
 def _are_names(cells: Sequence[str], known: TrainedColumns) -> bool:
@@ -288,10 +264,9 @@ def _are_tagged(rows: Sequence[Sequence[str]], names: Sequence[str], known: Trai
     """Whether most cells of the label's column are tags of training, where it is known."""
     if not known.label or known.label[0] not in names:
         return True
-    place = names.index(known.label[0])
-    types = {part for label in known.labels for part in (label, label.partition("-")[2])} | {"O"}
-    tags = [row[place].strip() for row in rows]
-    return sum(bool({tag, tag[2:], tag[:-2]} & types) or len(tag) == 1 for tag in tags) > MOST * len(tags)
+    tags = [row[names.index(known.label[0])].strip() for row in rows]
+    types = {"O", *known.labels, *(label.partition("-")[2] for label in known.labels)}
+    return sum(len(tag) == 1 or not types.isdisjoint((tag, tag[2:], tag[:-2])) for tag in tags) > MOST * len(tags)
 
 
 def _labelled_lines(start: FileStart, like: LabelledLines, known: TrainedColumns) -> LabelledLines | Dialect | None:
@@ -336,14 +311,16 @@ def _by_content(start: FileStart, known: TrainedColumns, named: Sequence[str]) -
             return found  # a word above texts
         skip = dialect.skip if table else 0
         return replace(found, layout=ONE_COLUMN if dialect.delimiter else replace(bare.layout, skip=skip))
-    if not table and len(known.text) == 1 and dialect.delimiter in (",", ";"):
+    labelled = _hold_labels(start, known)
+    if not table and len(known.text) == 1 and dialect.delimiter in (",", ";") and not labelled:
         return found if IN_PROSE.search(start.text) else replace(found, layout=ONE_COLUMN)
-    if not table and len(first) == len(known.text):
+    if not table and len(first) == len(known.text) and not labelled:
         return replace(found, layout=replace(bare.layout, names=known.text, run_on=None))
-    if _are_numbered(known.text):
+    if labelled or _are_numbered(known.text):
         raise UserError(
             f"{start.path}: has {len(first)} columns and no header, unlike the training file, whose text was"
             f" {', '.join(known.text)}",
-            f"Name the column of the text by its number, from 1 to {len(first)}: text='column NUMBER'",
+            "Put the names of the columns above the rows, or name that of the text by its number, from 1 to"
+            f" {len(first)}: text='column NUMBER'",
         )
     return bare if len(rows) == 1 or not known.labels.isdisjoint(map(str.strip, first)) else found

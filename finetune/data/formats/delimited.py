@@ -171,25 +171,39 @@ def _lines(path: Path, form: FileFormat, *, width: int) -> Iterator[RecordCells]
     Where a quote is never closed, only its own line is a fault, and reading continues after it.
     """
     dialect: Dialect = form.layout
+    taken, returned = list[str](), deque[str]()  # lines of a row, and lines that were put back
     with form.open_text(path) as file:
-        lines = _ReturnableLines(file, dialect.skip)
-        reader = _rows_of(lines, dialect)
+        number = 1 + sum(1 for _ in islice(file, dialect.skip))
+
+        def lines() -> Iterator[str]:
+            size = 0
+            while size <= MOST_IN_CELL and len(taken) <= MOST_LINES:
+                if not (line := returned.popleft() if returned else next(file, "")):
+                    break
+                size = len(line) + (size if taken else 0)
+                taken.append(line)
+                yield line
+            taken.append("")  # which no line is: the row had no end
+
+        reader = _rows_of(lines(), dialect)
         while (cells := next(reader, None)) is not None:
-            number, taken = lines.first, lines.taken
-            if lines.ended or (len(taken) > 1 and not _ends_well(taken, dialect, cells, width)):
-                lines.give_back()
-                reader = _rows_of(lines, dialect)
-                yield number, [], Finding(QUOTE, "a quote opens in it and is not closed")
+            rest, line = taken[1:], number
+            if not taken[-1] or (rest and not _ends_well(taken, dialect, cells, width)):
+                returned.extendleft(reversed(list(filter(None, rest))))
+                taken.clear()
+                reader, number = _rows_of(lines(), dialect), number + 1
+                yield line, [], Finding(QUOTE, "a quote opens in it and is not closed")
                 continue
-            lines.clear()
+            number += len(taken)
+            taken.clear()
             if dialect.delimiter == "|" and cells and RULE.fullmatch("".join(cells).strip()):
                 continue
             if not cells or (cells == [""] and width > 1):  # of a single column `""` is a row
-                yield number, [], None
+                yield line, [], None
                 continue
             if dialect.run_on is not None and len(cells) > width:
                 cells = joined(cells, dialect.run_on, width, dialect.delimiter)
-            yield number, cells, None if len(cells) == width else Finding(CELLS, _wrong_width(cells, width, dialect))
+            yield line, cells, None if len(cells) == width else Finding(CELLS, _wrong_width(cells, width, dialect))
 
 
 def _wrong_width(cells: Sequence[str], width: int, dialect: Dialect) -> str:
@@ -210,41 +224,6 @@ def _ends_well(taken: Sequence[str], dialect: Dialect, cells: Sequence[str], wid
         return len(cells) == width and bool(list(_rows_of(taken, dialect, strict=True)))
     except csv.Error:
         return False
-
-
-class _ReturnableLines:
-    """Lines that a csv reader consumes one by one, below those that are skipped, and that can be put back; `first` is
-    the number of the first one of a row.
-    """
-
-    def __init__(self, lines: Iterable[str], skip: int) -> None:
-        self.coming = islice(lines, skip, None)
-        self.returned: deque[str] = deque()
-        self.taken: list[str] = []
-        self.first = skip + 1
-        self.size = 0
-        self.ended = False
-
-    def __iter__(self) -> Iterator[str]:
-        while self.size <= MOST_IN_CELL and len(self.taken) <= MOST_LINES:
-            line = self.returned.popleft() if self.returned else next(self.coming, None)
-            if line is None:
-                break
-            self.taken.append(line)
-            self.size += len(line)
-            yield line
-        self.ended = True
-
-    def give_back(self) -> None:
-        """Puts back all lines taken but the first."""
-        self.returned.extendleft(reversed(self.taken[1:]))
-        del self.taken[1:]
-        self.clear()
-
-    def clear(self) -> None:
-        """Forgets the lines taken: their row is complete."""
-        self.first += len(self.taken)
-        self.taken, self.size, self.ended = [], 0, False
 
 
 FORMAT = Format(
