@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 SCRIPTS = (
-    "Latin Hangul Han Kana Cyrillic Greek Arabic Hebrew Devanagari Thai Armenian Bengali Bopomofo Cherokee Coptic"
-    " Ethiopic Georgian Gujarati Gurmukhi Kannada Khmer Lao Malayalam Mongolian Myanmar Oriya Sinhala Syriac Tamil Telugu"
-    " Thaana Tibetan Tifinagh Yi"
-).split()
+    *("Latin", "Hangul", "Han", "Kana", "Cyrillic", "Greek", "Arabic", "Hebrew", "Devanagari", "Thai", "Armenian"),
+    *("Bengali", "Bopomofo", "Cherokee", "Coptic", "Ethiopic", "Georgian", "Gujarati", "Gurmukhi", "Kannada", "Khmer"),
+    *("Lao", "Malayalam", "Mongolian", "Myanmar", "Oriya", "Sinhala", "Syriac", "Tamil", "Telugu", "Thaana", "Tibetan"),
+    *("Tifinagh", "Yi"),
+)
 KINDS = ("other", *SCRIPTS, "jamo", "control", "replacement")
 CHUNK_CHARS = 1 << 21  # characters processed at once
 LAST = 0x32400  # after the last character of any script

@@ -92,7 +92,9 @@ def _form_of(start: FileStart, lines: Format, column: str) -> FileFormat:
     start.require_supported()
     table = TABLES.get(start.suffix) or (parquet.FORMAT if parquet.FORMAT.sniff(start) else None)
     controls = len(start.head) - len(start.head.translate(None, BINARY_BYTES))
-    binary = (b"\0" in start.head or controls > BINARY * len(start.head)) and not (marked(start.head) or wide(start.head))
+    binary = (b"\0" in start.head or controls > BINARY * len(start.head)) and not (
+        marked(start.head) or wide(start.head)
+    )
     if binary and (table is None or table.text):
         raise UserError(f"{start.path}: is a binary file, not text", f"Name a file of text: {READ}")
     table = table or _by_content(start, column)

@@ -204,7 +204,8 @@ def _cells(path: Path, form: FileFormat, column: str) -> Iterator[tuple[str, ...
             raise UserError(f"{path}:{record.line}: {record.fault.what}", record.fault.issue.remedy.partition(";")[0])
         if isinstance(cell, dict):
             raise UserError(
-                f"{path}:{record.line}: the cell of '{column}' is an object, not a text", "Name another column: text=NAME"
+                f"{path}:{record.line}: the cell of '{column}' is an object, not a text",
+                "Name another column: text=NAME",
             )
         if isinstance(cell, list):
             cell = "\n".join(as_text(item) for item in cell if not isinstance(item, dict))

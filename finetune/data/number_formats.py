@@ -29,7 +29,9 @@ def reading_of_commas(texts: Sequence[str]) -> NumberReading:
     grouped = grouped and all(len(cell.partition(".")[0].lstrip("-+")) <= 3 for cell in alone)
     # Parts are from one small set, which cells without a comma are from too; nearly all decimals have a comma.
     before, behind = {numbers[0] for numbers in parts}, [number for numbers in parts for number in numbers[1:]]
-    recur = len({*alone}) > 1 and sum(part in {*alone, *before} for part in behind) >= 0.8 * len(behind) and share <= 0.7
+    recur = (
+        len({*alone}) > 1 and sum(part in {*alone, *before} for part in behind) >= 0.8 * len(behind) and share <= 0.7
+    )
     if several or any("." in cell and not POINTS.fullmatch(cell) for cell in digits):
         decimal = False
     elif any(re.search(r"\.\d{3},", cell) for cell in commas):

@@ -56,7 +56,11 @@ def joined_tables(tables: Sequence[Table]) -> Table:
     """
     first, *others = tables
     for table in others:
-        if differ := [name for name in {**first.columns, **table.columns} if name not in first.columns or name not in table.columns]:
+        if differ := [
+            name
+            for name in {**first.columns, **table.columns}
+            if name not in first.columns or name not in table.columns
+        ]:
             where = first if differ[0] in first.columns else table
             raise UserError(
                 f"{first.path} and {table.path} have different columns: '{differ[0]}' is only in {where.path}",

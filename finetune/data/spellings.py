@@ -4,7 +4,6 @@ import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Mapping
-from os.path import commonprefix
 
 from finetune.data.characters import cleaned
 
@@ -78,7 +77,7 @@ def _one_edit(one: str, other: str) -> bool:
     if _key(one) == _key(other):
         return False
     one, other = _letters(one), _letters(other)
-    same = len(commonprefix([one, other]))
+    same = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
     first, second = one[same:], other[same:]
     if first[:1].isdigit() or second[:1].isdigit():
         return False

@@ -185,10 +185,11 @@ def _dialect(start: FileStart, like: Dialect, known: TrainedColumns) -> Dialect 
     """
     for skip in dict.fromkeys((like.skip, 0)) if like.header else ():
         rows = _first_rows(start, replace(like, skip=skip))
-        names = column_names(["", *rows[0]] if like.indexed else rows[0]) if rows else []
-        if names and {*known.text} <= {*names}:
-            run_on = like.run_on if len(names) == like.width else None
-            return replace(like, skip=skip, run_on=run_on) if _are_regular(rows[1:], len(names), run_on) else None
+        header = column_names(["", *rows[0]] if like.indexed else rows[0]) if rows else []
+        if header and {*known.text} <= {*header}:
+            run_on = like.run_on if len(header) == like.width else None
+            regular = _are_regular(rows[1:], len(header), run_on)
+            return replace(like, skip=skip, run_on=run_on) if regular else None
     bare = replace(like, header=False, indexed=False, skip=0)
     rows, names = _first_rows(start, bare), known.columns
     if not rows or not {*known.text} <= {*names}:
@@ -197,7 +198,9 @@ def _dialect(start: FileStart, like: Dialect, known: TrainedColumns) -> Dialect 
     labelled = [place < len(row) and known.is_label(row[place]) for row in rows]
     if _are_regular(rows, len(names), like.run_on) and like.delimiter:
         if labelled[0] and sum(labelled) > MOST * len(rows):
-            others = {*(DELIMITERS if known.numeric else "\t")} - {like.delimiter}  # texts may end in numbers, none has tabs
+            others = {*(DELIMITERS if known.numeric else "\t")} - {
+                like.delimiter
+            }  # texts may end in numbers, none has tabs
             wide = any(_are_regular(_first_rows(start, replace(bare, delimiter=sign)), len(names)) for sign in others)
             return None if wide else replace(bare, width=len(names), names=names)
     else:
@@ -220,7 +223,9 @@ def _dialect(start: FileStart, like: Dialect, known: TrainedColumns) -> Dialect 
 def _hold_labels(start: FileStart, known: TrainedColumns) -> bool:
     """Whether most lines have a label between signs; numbers may be part of any text."""
     lines = start.lines[:ROWS]
-    return not known.numeric and sum(any(map(known.is_label, BETWEEN.split(line))) for line in lines) > MOST * len(lines)
+    return not known.numeric and sum(any(map(known.is_label, BETWEEN.split(line))) for line in lines) > MOST * len(
+        lines
+    )
 
 
 def _are_names(cells: Sequence[str], known: TrainedColumns) -> bool:
@@ -311,7 +316,9 @@ def _by_content(start: FileStart, known: TrainedColumns, named: Sequence[str]) -
             return found  # a word above texts
         skip = dialect.skip if table else 0
         return replace(found, layout=ONE_COLUMN if dialect.delimiter else replace(bare.layout, skip=skip))
-    labelled = _hold_labels(start, known)
+    labelled = any(known.is_label(part) for cell in first for part in BETWEEN.split(cell)) and _hold_labels(
+        start, known
+    )
     if not table and len(known.text) == 1 and dialect.delimiter in (",", ";") and not labelled:
         return found if IN_PROSE.search(start.text) else replace(found, layout=ONE_COLUMN)
     if not table and len(first) == len(known.text) and not labelled:

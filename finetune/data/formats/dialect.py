@@ -209,7 +209,7 @@ def _joins_rows(rows: Sequence[Sequence[str]], text: str, delimiter: str) -> boo
 def _proper_quotes(text: str, delimiter: str, quote: str) -> bool:
     """Whether cells that begin with a quote also end with one, in nearly all rows."""
     edge, lines = re.escape(delimiter), re.sub(r"\r\n?", "\n", text)
-    enclosed = rf'{quote}(?:[^{quote}]|{quote}{quote})*{quote}'
+    enclosed = rf"{quote}(?:[^{quote}]|{quote}{quote})*{quote}"
     cells = re.findall(rf"(?:^|{edge})({enclosed}(?=$|{edge})|{quote}[^{quote}\n]*)", lines, flags=re.MULTILINE)
     whole = sum(len(cell) > 1 and cell.endswith(quote) for cell in cells)
     return bool(cells) and whole > 0.9 * len(cells)

@@ -139,7 +139,8 @@ def read(path: Path, form: FileFormat) -> Iterator[Record]:
             )
         if nameless > MOST_NAMELESS:
             raise UserError(
-                f"{path}: line {above} has a cell in column {width:,}, and {nameless:,} columns left of it have no name",
+                f"{path}: line {above} has a cell in column {width:,}, and {nameless:,} columns left of it"
+                " have no name",
                 "Delete the cells right of the table",
             )
         width = claimed if width < claimed <= width + MOST_NAMELESS else width  # cells without a name are right of it

@@ -43,7 +43,10 @@ def _opened(path: Path, form: FileFormat, *, coded: bool = False) -> Iterator[An
             groups = map(opened.metadata.row_group, range(opened.metadata.num_row_groups))
             parts = [group.column(number) for group in groups for number in range(group.num_columns)]
             # Numbers that are equal are stored once.
-            least = (max(0, part.total_uncompressed_size, part.num_values * WIDTHS.get(part.physical_type, 0)) for part in parts)
+            least = (
+                max(0, part.total_uncompressed_size, part.num_values * WIDTHS.get(part.physical_type, 0))
+                for part in parts
+            )
             require_expanded(path, sum(least), packed=packed)
             if rows > max(FEW_ROWS, MOST_ROWS * packed):
                 raise UserError(
@@ -51,7 +54,11 @@ def _opened(path: Path, form: FileFormat, *, coded: bool = False) -> Iterator[An
                 )
             if coded:
                 leaves = map(opened.schema.column, range(len(opened.schema)))
-                texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY" and leaf.logical_type.type in TEXTS]
+                texts = [
+                    leaf.path
+                    for leaf in leaves
+                    if leaf.physical_type == "BYTE_ARRAY" and leaf.logical_type.type in TEXTS
+                ]
                 opened = pq.ParquetFile(content, read_dictionary=texts)
             yield opened
         except (pa.ArrowException, ValueError) as error:

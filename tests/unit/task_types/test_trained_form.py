@@ -67,7 +67,7 @@ def test_rows_at_another_delimiter_need_a_header(tmp_path: Path, header: bool, s
     top = ["text,label"] if header else []
     layout = trained(lines(tmp_path / "train.csv", [*top, *rows_of(",", SHORT, MARKS)]))
     bare = rows_of(sign, SHORT[:6], MARKS[:6])
-    with pytest.raises(UserError, match="columns and no header, unlike the training file.*names of the columns above"):
+    with pytest.raises(UserError, match=r"columns and no header, unlike the training file.*names of the columns above"):
         columns(lines(tmp_path / f"new{suffix}", bare), layout)
     found = columns(lines(tmp_path / f"new{suffix}", [f"text{sign}label", *bare]), layout)
     assert list(found.values()) == [SHORT[:6], MARKS[:6]]
