@@ -37,7 +37,7 @@ from finetune.task_types.pretraining.own import Text, reading_of
 
 ROWS = 200  # that are inspected
 REGULAR = 0.75  # share of the rows that are as wide as in training
-MOST = 0.5  # share of the rows that have a label, from which a column holds labels
+HALF = 0.5  # of the rows or lines: with a label in more, they hold labels
 MIXED_SHARE = 0.2  # share of lines with a label, from which some lines have one
 NEARLY_ALL = 0.9
 BETWEEN = re.compile(r"[\t,;|]")
@@ -197,7 +197,7 @@ def _dialect(start: FileStart, like: Dialect, known: TrainedColumns) -> Dialect 
     place = next((place for place, name in enumerate(names) if name in known.label), len(names))
     labelled = [place < len(row) and known.is_label(row[place]) for row in rows]
     if _are_regular(rows, len(names), like.run_on) and like.delimiter:
-        if labelled[0] and sum(labelled) > MOST * len(rows):
+        if labelled[0] and sum(labelled) > HALF * len(rows):
             others = {*(DELIMITERS if known.numeric else "\t")} - {
                 like.delimiter
             }  # texts may end in numbers, none has tabs
@@ -212,7 +212,7 @@ def _dialect(start: FileStart, like: Dialect, known: TrainedColumns) -> Dialect 
         return None
     if like.delimiter:
         texts = [names.index(name) for name in known.text]
-        moved = sum(any(known.is_label(row[at]) for at in texts if at < len(row)) for row in rows) > MOST * len(rows)
+        moved = sum(any(known.is_label(row[at]) for at in texts if at < len(row)) for row in rows) > HALF * len(rows)
         likely = delimited.sniff(start).delimiter in ("", like.delimiter)
         fits = likely and not moved and not _hold_labels(start, known)
     else:
@@ -223,7 +223,7 @@ def _dialect(start: FileStart, like: Dialect, known: TrainedColumns) -> Dialect 
 def _hold_labels(start: FileStart, known: TrainedColumns) -> bool:
     """Whether most lines have a label between signs; numbers may be part of any text."""
     lines = start.lines[:ROWS]
-    return not known.numeric and sum(any(map(known.is_label, BETWEEN.split(line))) for line in lines) > MOST * len(
+    return not known.numeric and sum(any(map(known.is_label, BETWEEN.split(line))) for line in lines) > HALF * len(
         lines
     )
 
@@ -271,7 +271,7 @@ def _are_tagged(rows: Sequence[Sequence[str]], names: Sequence[str], known: Trai
         return True
     tags = [row[names.index(known.label[0])].strip() for row in rows]
     types = {"O", *known.labels, *(label.partition("-")[2] for label in known.labels)}
-    return sum(len(tag) == 1 or not types.isdisjoint((tag, tag[2:], tag[:-2])) for tag in tags) > MOST * len(tags)
+    return sum(len(tag) == 1 or not types.isdisjoint((tag, tag[2:], tag[:-2])) for tag in tags) > HALF * len(tags)
 
 
 def _labelled_lines(start: FileStart, like: LabelledLines, known: TrainedColumns) -> LabelledLines | Dialect | None:
