@@ -19,14 +19,19 @@ KINDS = ("other", *SCRIPTS, "jamo", "control", "replacement")
 CHUNK_CHARS = 1 << 21  # characters processed at once
 LAST = 0x32400  # after the last character of any script
 
-# Ranges whose kind is not their Unicode script: (first, last, kind). Unicode shares Arabic marks among scripts.
-RANGES = (
-    *((0x1100, 0x11FF, "jamo"), (0xA960, 0xA97F, "jamo"), (0xD7B0, 0xD7FF, "jamo"), (0xFFA0, 0xFFDC, "jamo")),
-    *((0x30FC, 0x30FC, "Kana"), (0xFF70, 0xFF70, "Kana"), (0x600, 0x6FF, "Arabic"), (0xFFFD, 0xFFFD, "replacement")),
-    *((0x00, 0x08, "control"), (0x0B, 0x0C, "control"), (0x0E, 0x1F, "control"), (0x7F, 0x9F, "control")),
-    *((0xAD, 0xAD, "control"), (0x200B, 0x200B, "control"), (0x202A, 0x202E, "control"), (0x2060, 0x2060, "control")),
-    (0xFEFF, 0xFEFF, "control"),
-)
+# Ranges whose kind is not their Unicode script, by code points. Unicode shares Arabic marks among scripts.
+RANGES_BY_KIND = {
+    "jamo": "1100-11FF A960-A97F D7B0-D7FF FFA0-FFDC",
+    "Kana": "30FC-30FC FF70-FF70",
+    "Arabic": "600-6FF",
+    "replacement": "FFFD-FFFD",
+    "control": "0-8 B-C E-1F 7F-9F AD-AD 200B-200B 202A-202E 2060-2060 FEFF-FEFF",
+}
+RANGES = [
+    (int(first, 16), int(last, 16), kind)
+    for kind, listed in RANGES_BY_KIND.items()
+    for first, last in (part.split("-") for part in listed.split())
+]
 
 CONTROL = re.compile(
     "[" + "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last, kind in RANGES if kind == "control") + "]"
@@ -37,8 +42,13 @@ CONJOINING = re.compile("[\u1100-\u11ff\ua960-\ua97f\ud7b0-\ud7ff]")
 
 def census(texts: Sequence[str]) -> NDArray[np.int32]:
     """Counts each text's characters by kind: `(texts, KINDS)`."""
-    counts = [_counted(texts[some]) for some in text_slices([len(text) for text in texts])]
-    return np.concatenate(counts) if counts else np.zeros((0, len(KINDS)), np.int32)
+    counts = np.zeros((len(texts), len(KINDS)), np.int32)
+    for part in text_slices([len(text) for text in texts]):
+        kinds = _table()[np.frombuffer("".join(texts[part]).encode("utf-32-le", "surrogatepass"), np.uint32)]
+        lengths = np.fromiter(map(len, texts[part]), np.int64)
+        cells = np.repeat(np.arange(len(lengths)) * len(KINDS), lengths) + kinds
+        counts[part] = np.bincount(cells, minlength=counts[part].size).reshape(-1, len(KINDS))
+    return counts
 
 
 def text_slices(lengths: Sequence[int]) -> Iterator[slice]:
@@ -92,30 +102,12 @@ def without_controls(text: str) -> str:
     return CONTROL.sub(lambda found: " " if found[0].isspace() else "", text)
 
 
-def codes_of(text: str) -> NDArray[np.uint32]:
-    """A text's code points."""
-    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
-
-
-def kinds_of(codes: NDArray[np.uint32]) -> NDArray[np.uint8]:
-    """The kind of each code point, as its number in KINDS."""
-    return _table()[codes]
-
-
 def _letter(jamo: str) -> str:
     """The compatibility letter of a conjoining jamo; the jamo itself where there is none."""
     try:
         return unicodedata.lookup(f"HANGUL LETTER {unicodedata.name(jamo).split()[-1]}")
     except (KeyError, ValueError):
         return jamo
-
-
-def _counted(texts: Sequence[str]) -> NDArray[np.int32]:
-    kinds = kinds_of(codes_of("".join(texts)))
-    lengths = np.fromiter(map(len, texts), np.int64, len(texts))
-    cells = np.repeat(np.arange(len(texts)) * len(KINDS), lengths) + kinds
-    counts = np.bincount(cells, minlength=len(texts) * len(KINDS))
-    return counts.reshape(len(texts), len(KINDS)).astype(np.int32)
 
 
 @lru_cache(maxsize=1)

@@ -22,7 +22,9 @@ NOTHING = frozenset({"nan", "NaN", "NaT", "<NA>"})  # as data frames write a mis
 DIFFERENT_WORDS = "a different word in each row"
 SEPARATORS = ("|", ";", ",")  # between several labels in a cell
 YEAR_OR_TIME = re.compile(r"(19|20)\d\d|\d:\d\d")
-LONGEST_DATE = 40  # characters
+LONGEST_DATE, LONGEST_CLASS = 40, 12  # characters; the latter of names without spaces
+HASH = re.compile(r"[0-9a-fA-F-]{16,}|\d{9,}")
+UNSPACED = re.compile("[\u2e80-\u9fff\u0e00-\u0eff]")  # scripts without spaces between words
 LETTERS = re.compile(r"[^\W\d_]+")
 MONTHS = 30  # different words in a column of dates: months, days and what joins them
 DATES = "dates"  # why a column of them is an id
@@ -99,7 +101,8 @@ def facts_of(name: str, values: Sequence[Any], *, dates: bool = True) -> ColumnF
     facts["marks"] = next(("/".join(pair) for pair in marks() if signs == set(pair)), "")
     if (why := _identifies(texts)) and (dates or why != DATES):
         return ColumnFacts(**facts, kind="id", words=1, why=why)
-    numbers = [number for value in some if (number := _any_number(value)) is not None]
+    signed = ([number for sign in ".," if (number := as_number(value, decimal=sign)) is not None] for value in some)
+    numbers = [first for first, *_ in filter(None, signed)]
     if len(numbers) >= NEARLY_ALL * len(some) and not _are_names(texts):
         whole = all(number.is_integer() for number in numbers)
         return ColumnFacts(**facts, kind="number", words=1, whole=whole, counter=whole and counts_up(numbers))
@@ -108,16 +111,11 @@ def facts_of(name: str, values: Sequence[Any], *, dates: bool = True) -> ColumnF
     unspaced, facts["combined"] = not _spaced(texts), _combines(texts)
     numbers_apart = facts["combined"] and reading_of_commas(texts) == "labels"
     few = numbers_apart or distinct <= max(2, min(CATEGORY_VALUES, 0.5 * len(some))) or distinct <= 0.05 * len(some)
-    if (
-        not few
-        and not facts["combined"]
-        and words < 1.2
-        and distinct > NEARLY_ALL * len(some)
-        and len(some) > 4
-        and not unspaced
-    ):
+    different = distinct > NEARLY_ALL * len(some) and len(some) > 4
+    if different and words < 1.2 and not (few or facts["combined"] or unspaced):
         return ColumnFacts(**facts, kind="id", words=words, why=DIFFERENT_WORDS)
-    kind: ColumnKind = "category" if few and words < 6 and not (unspaced and _long(texts)) else "text"
+    long = unspaced and facts["length"] > LONGEST_CLASS
+    kind: ColumnKind = "category" if few and words < 6 and not long else "text"
     return ColumnFacts(**facts, kind=kind, words=words, unspaced=unspaced)
 
 
@@ -137,27 +135,16 @@ def _are_names(texts: Sequence[str]) -> bool:
     return any(map(ZEROS.fullmatch, different)) or any(count > 1 for count in spelled.values())
 
 
-def _any_number(value: Any) -> float | None:
-    number = as_number(value)
-    return as_number(value, decimal=",") if number is None else number
-
-
 def _identifies(texts: Sequence[str]) -> str:
     """Why a column of such texts is an id: dates, links, hashes, long numbers; empty where it is not."""
-    kinds = {
-        DATES: _date().fullmatch,
-        "links or addresses": LINK.fullmatch,
-        "ids that a spreadsheet has rounded": RUINED.fullmatch,
-    }
-    for why, matches in kinds.items():
-        if _mostly(matches, texts):
-            return why
+    kinds = {DATES: _date(), "links or addresses": LINK, "ids that a spreadsheet has rounded": RUINED}
+    if why := next((why for why, pattern in kinds.items() if _mostly(pattern.fullmatch, texts)), ""):
+        return why
     if _mostly(_is_written_date, texts):
         words = LETTERS.findall(" ".join(texts))
         return DATES if len(set(words)) <= min(MONTHS, len(words) / 3) else ""
-    if _mostly(re.compile(r"[0-9a-fA-F-]{16,}|\d{9,}").fullmatch, texts) and len(set(texts)) > 0.1 * len(texts):
-        return "hashes or long numbers"
-    return ""
+    hashes = _mostly(HASH.fullmatch, texts) and len(set(texts)) > 0.1 * len(texts)
+    return "hashes or long numbers" if hashes else ""
 
 
 @cache
@@ -201,14 +188,7 @@ def _combines(texts: Sequence[str]) -> bool:
     return False
 
 
-def _long(texts: Sequence[str]) -> bool:
-    """Whether texts without spaces are longer than the name of a class."""
-    return sum(map(len, texts)) > 12 * len(texts)
-
-
 def _spaced(texts: Sequence[str]) -> bool:
     """Whether the texts are of a script that puts spaces between words."""
     letters = [char for text in texts[:200] for char in text[:1_000] if char.isalpha()]
-    return not letters or sum(
-        "\u2e80" <= char <= "\u9fff" or "\u0e00" <= char <= "\u0eff" for char in letters
-    ) < 0.3 * len(letters)
+    return not letters or sum(map(bool, map(UNSPACED.fullmatch, letters))) < 0.3 * len(letters)

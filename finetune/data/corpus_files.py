@@ -64,18 +64,23 @@ def columns_of_lines(start: FileStart) -> list[str]:
     filled = {place for row in rows for place, cell in enumerate(row) if cell.strip()}
     if len(filled) < 2 or (len(rows[0]) > MANY_COLUMNS and max(map(len, rows[0])) > LONGEST_NAME):
         return []
-    form = FileFormat(
-        format=delimited.FORMAT, compression=start.compression, encoding=start.encoding.name, layout=layout
-    )
-    return delimited.header(start.path, form)
+    return delimited.header(start.path, FileFormat.of(start, delimited.FORMAT, layout))
 
 
 def _files(path: Path) -> list[Path]:
+    """The files that a name stands for: of a folder those that are named as text is, none of them hidden."""
     require_utf_8(path)
     if not is_folder(path):
         return matching(path) if is_pattern(path) else [require_file(path)]
     try:
-        files = sorted(file for file in path.rglob("*") if file.is_file() and _is_text(file, path))
+        files = sorted(
+            file
+            for file in path.rglob("*")
+            if file.is_file()
+            and FileStart(file).suffix in (*LINES, *TABLES)
+            and not NO_DATA.fullmatch(file.name)
+            and not any(part.startswith(".") for part in file.relative_to(path).parts)
+        )
     except OSError as error:
         raise UserError(f"{error.filename}: cannot be read ({error.strerror})", "Check its permissions") from error
     if not files:
@@ -83,46 +88,27 @@ def _files(path: Path) -> list[Path]:
     return files
 
 
-def _is_text(file: Path, folder: Path) -> bool:
-    """Whether a file in a folder is named as text is, and neither it nor its folder is hidden."""
-    hidden = any(part.startswith(".") for part in file.relative_to(folder).parts)
-    return not hidden and FileStart(file).suffix in (*LINES, *TABLES) and not NO_DATA.fullmatch(file.name)
-
-
 def _form_of(start: FileStart, lines: Format, column: str) -> FileFormat:
     start.require_supported()
     table = TABLES.get(start.suffix) or (parquet.FORMAT if parquet.FORMAT.sniff(start) else None)
-    if table is None or table.text:
-        _require_text(start)
-    if table is None:
-        table = _by_content(start, column)
-    encoding = start.encoding.name if table is None or table.text else ""
-    layout = True if table is None else table.sniff(start) or True  # the name decides, where the content does not
-    return FileFormat(
-        format=table or lines,
-        compression=start.compression,
-        encoding=encoding,
-        newline=start.newline if encoding and table else "",
-        layout=layout,
-    )
-
-
-def _require_text(start: FileStart) -> None:
     controls = len(start.head) - len(start.head.translate(None, BINARY_BYTES))
-    binary = b"\0" in start.head or controls > BINARY * len(start.head)
-    if binary and not marked(start.head) and not wide(start.head):
+    binary = (b"\0" in start.head or controls > BINARY * len(start.head)) and not (
+        marked(start.head) or wide(start.head)
+    )
+    if binary and (table is None or table.text):
         raise UserError(f"{start.path}: is a binary file, not text", f"Name a file of text: {READ}")
+    table = table or _by_content(start, column)
+    layout = True if table is None else table.sniff(start) or True  # the name decides, where the content does not
+    return FileFormat.of(start, table or lines, layout)
 
 
 def _by_content(start: FileStart, column: str) -> Format | None:
     """The format of a table whose name does not say so; None for lines of text."""
+    if start.suffix not in LINES and json_document.LINES.sniff(start):
+        return json_document.LINES
+    if start.suffix == ".json":
+        raise UserError(f"{start.path}: is not JSON Lines", "Write one JSON object in each line, and call it .jsonl")
     if start.suffix not in LINES:
-        if json_document.LINES.sniff(start):
-            return json_document.LINES
-        if start.suffix == ".json":
-            raise UserError(
-                f"{start.path}: is not JSON Lines", "Write one JSON object in each line, and call it .jsonl"
-            )
         return None
     columns = columns_of_lines(start)
     if columns and not column and not BLANK_LINE.search(start.text.strip()):

@@ -44,17 +44,6 @@ def detect(path: Path, encoding: str = "") -> FileFormat:
     start = FileStart(path, encoding)
     require_read(start)
     found, layout = next((one, layout) for one in FORMATS if (layout := one.sniff(start)))
-    if not found.text:
-        return FileFormat(format=found, compression="" if path.is_dir() else start.compression, layout=layout)
-    text = start.encoding
-    if found.lines:
+    if found.lines and found.text:
         require_lines(path, compression=start.compression)
-    return FileFormat(
-        format=found,
-        compression=start.compression,
-        encoding=text.name,
-        damaged=text.damaged,
-        sample=text.sample,
-        newline=start.newline,
-        layout=layout,
-    )
+    return FileFormat.of(start, found, layout)

@@ -199,21 +199,18 @@ def _cells(path: Path, form: FileFormat, column: str) -> Iterator[tuple[str, ...
     """The lines of each cell; the items of one that is a list are lines."""
     is_parquet = form.format is parquet.FORMAT
     for record in parquet.read(path, form, [column]) if is_parquet else form.format.read(path, form):
-        if record.fault is None:
-            yield filled_lines(_valid(path, record.line, _text_of(path, record, column)))
-        elif record.fault.issue != REJECTED:
+        cell: Any = record.values.get(column)
+        if record.fault is not None and record.fault.issue != REJECTED:
             raise UserError(f"{path}:{record.line}: {record.fault.what}", record.fault.issue.remedy.partition(";")[0])
-
-
-def _text_of(path: Path, record: Record, column: str) -> str:
-    cell: Any = record.values.get(column)
-    if isinstance(cell, dict):
-        raise UserError(
-            f"{path}:{record.line}: the cell of '{column}' is an object, not a text", "Name another column: text=NAME"
-        )
-    if isinstance(cell, list):
-        return "\n".join(as_text(item) for item in cell if not isinstance(item, dict))
-    return "" if is_missing(cell) else as_text(cell)
+        if isinstance(cell, dict):
+            raise UserError(
+                f"{path}:{record.line}: the cell of '{column}' is an object, not a text",
+                "Name another column: text=NAME",
+            )
+        if isinstance(cell, list):
+            cell = "\n".join(as_text(item) for item in cell if not isinstance(item, dict))
+        if record.fault is None:
+            yield filled_lines(_valid(path, record.line, "" if is_missing(cell) else as_text(cell)))
 
 
 def _valid(path: Path, number: int, text: str) -> str:

@@ -32,6 +32,22 @@ class FileFormat:
     newline: str = ""
     layout: Any = True
 
+    @classmethod
+    def of(cls, start: FileStart, format: "Format", layout: Any) -> "FileFormat":
+        """How the file of this start is read in a format and layout: with its compression, encoding and line ends."""
+        if not format.text:
+            return cls(format=format, compression="" if start.path.is_dir() else start.compression, layout=layout)
+        encoding = start.encoding
+        return cls(
+            format=format,
+            compression=start.compression,
+            encoding=encoding.name,
+            damaged=encoding.damaged,
+            sample=encoding.sample,
+            newline=start.newline if format.lines else "",
+            layout=layout,
+        )
+
     def __str__(self) -> str:
         """In words: `delimited text, in UTF-8, comma-separated, quoted, gzip`."""
         encoding = [f"in {spelled(self.encoding)}"] if self.format.text else []

@@ -3,6 +3,7 @@
 import math
 import re
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, time
@@ -47,42 +48,31 @@ def splits_in(given: Any) -> dict[str, Columns]:
     """
     if not _has_splits(given):
         return {"train": columns_in(given)}
-    found: dict[str, Columns] = {}
-    origin: dict[str, str] = {}
+    splits: dict[str, tuple[str, Any]] = {}
     for name, rows in given.items():
         split = "train" if len(given) == 1 else _split_of(str(name))
-        if split in found:
+        if split in splits:
             raise UserError(
-                f"the splits '{origin[split]}' and '{name}' could both be {split}", f"Leave one out, or name it {split}"
+                f"the splits '{splits[split][0]}' and '{name}' could both be {split}",
+                f"Leave one out, or name it {split}",
             )
         if split:
-            found[split], origin[split] = columns_in(rows), str(name)
-    if "train" not in found:
+            splits[split] = str(name), rows
+    if "train" not in splits:
         listed = ", ".join(map(str, given))
         raise UserError(f"none of the splits is for training (they are {listed})", "Name one of them train")
-    return found
+    return {split: columns_in(rows) for split, (_, rows) in splits.items()}
 
 
 def columns_in(given: Any) -> Columns:
     """The columns of some rows. Raises UserError as `splits_in` does."""
-    if hasattr(given, "iloc") and hasattr(given, "columns"):  # a pandas DataFrame, checked without importing pandas
-        raw = _of_frame(given)
-        names: dict[str, Any] = {
-            str(name): [] for name, cells in raw.items() if _are_names(cells, str(given[name].dtype))
-        }
-    elif hasattr(given, "features") and hasattr(given, "with_format"):
-        raw, names = _of_dataset(given), _class_names(given.features)
-    elif hasattr(given, "to_pydict"):  # a pyarrow Table
-        raw, names = given.to_pydict(), {}
-    elif isinstance(given, Mapping):
-        raw, names = _of_mapping(given), {}
-    elif isinstance(given, str | bytes) or not isinstance(given, Iterable):
-        kind = "None" if given is None else f"a value of type {type(given).__name__}"
-        raise UserError(f"{kind} is not rows", f"Give {KINDS}, a path, or a recipe's name")
-    else:
-        raw, names = _of_rows(list(given)), {}
+    raw, names = _raw_columns(given)
+    by_text = {str(name): column for name, column in raw.items()}  # so that a column 0 is called `0`
+    if len(by_text) < len(raw):
+        twice = next(name for name in raw if not isinstance(name, str) and str(name) in raw)
+        raise UserError(f"two columns are called {shown_value(str(twice))}, once not as a text", "Rename one")
     cells = {}
-    for name, column in _by_text(raw).items():
+    for name, column in by_text.items():
         try:
             cells[name] = _plain_column(name, column, unknown=bool(names.get(name)))
         except UserError as error:
@@ -112,13 +102,35 @@ def _split_of(name: str) -> str:
     return next((split for split, known in NAMES.items() if any(re.fullmatch(known, word) for word in words)), "")
 
 
+def _raw_columns(given: Any) -> tuple[Mapping[Any, list[Any]], dict[str, Any]]:
+    """The cells of each column as the container holds them, and the names of classes by column."""
+    if hasattr(given, "iloc") and hasattr(given, "columns"):  # a pandas DataFrame, checked without importing pandas
+        cells = _of_frame(given)
+        return cells, {str(name): [] for name in cells if _are_names(cells[name], str(given[name].dtype))}
+    if hasattr(given, "features") and hasattr(given, "with_format"):  # a Dataset, or an IterableDataset
+        kinds = {name: getattr(kind, "feature", kind) for name, kind in (given.features or {}).items()}
+        names = {name: list(kind.names) for name, kind in kinds.items() if getattr(kind, "names", None)}
+        if hasattr(given, "__len__"):
+            return given.with_format("arrow")[:].to_pydict(), names
+        return _of_rows(list(given.with_format(None))), names
+    if hasattr(given, "to_pydict"):  # a pyarrow Table
+        return given.to_pydict(), {}
+    if isinstance(given, Mapping):
+        return _of_mapping(given), {}
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        kind = "None" if given is None else f"a value of type {type(given).__name__}"
+        raise UserError(f"{kind} is not rows", f"Give {KINDS}, a path, or a recipe's name")
+    return _of_rows(list(given)), {}
+
+
 def _of_frame(frame: Any) -> dict[Any, list[Any]]:
     if getattr(frame.columns, "nlevels", 1) > 1:
         raise UserError("the DataFrame's columns have several levels (MultiIndex)", "Give each column one name")
-    names = list(frame.columns)
-    if twice := [name for number, name in enumerate(names) if name in names[:number]]:
-        raise UserError(f"the DataFrame has two columns called {shown_value(twice[0])}", "Rename or drop one")
-    return {name: frame.iloc[:, number].astype(object).tolist() for number, name in enumerate(names)}
+    columns = {name: frame.iloc[:, number] for number, name in enumerate(frame.columns)}
+    if len(columns) < len(frame.columns):
+        twice = next(name for name, count in Counter(frame.columns).items() if count > 1)
+        raise UserError(f"the DataFrame has two columns called {shown_value(twice)}", "Rename or drop one")
+    return {name: column.astype(object).tolist() for name, column in columns.items()}
 
 
 def _are_names(cells: Sequence[Any], dtype: str) -> bool:
@@ -126,23 +138,15 @@ def _are_names(cells: Sequence[Any], dtype: str) -> bool:
     first = next((cell for cell in cells if isinstance(cell, str)), "")
     if dtype != "category" and as_number(first) is None:
         return False
-    there = [cell for cell in cells if not (cell is None or type(cell).__name__ in MISSING)]
-    some = [cell for cell in there if isinstance(cell, str | int | float) and cell == cell]
-    texts = all(isinstance(cell, str) for cell in there) and 2 * len({*some}) <= len(some)
-    return bool(some) and (dtype == "category" or texts) and all(as_number(cell) is not None for cell in some)
-
-
-def _of_dataset(given: Any) -> dict[str, list[Any]]:
-    if not hasattr(given, "__len__"):  # an IterableDataset
-        return _of_rows(list(given.with_format(None)))
-    found: dict[str, list[Any]] = given.with_format("arrow")[:].to_pydict()
-    return found
-
-
-def _class_names(features: Mapping[str, Any] | None) -> dict[str, list[str]]:
-    """The names of columns of classes, or of lists of classes."""
-    kinds = {name: getattr(kind, "feature", kind) for name, kind in (features or {}).items()}
-    return {name: list(kind.names) for name, kind in kinds.items() if getattr(kind, "names", None)}
+    there = [
+        cell
+        for cell in cells
+        if not (cell is None or type(cell).__name__ in MISSING or (isinstance(cell, float) and math.isnan(cell)))
+    ]
+    if not all(isinstance(cell, str | int | float) and as_number(cell) is not None for cell in there):
+        return False
+    texts = all(isinstance(cell, str) for cell in there) and 2 * len({*there}) <= len(there)
+    return bool(there) and (dtype == "category" or texts)
 
 
 def _of_mapping(given: Mapping[Any, Any]) -> dict[Any, list[Any]]:
@@ -152,10 +156,10 @@ def _of_mapping(given: Mapping[Any, Any]) -> dict[Any, list[Any]]:
                 f"the column {shown_value(name)} is a {type(cells).__name__}, not a list",
                 "Give a list, even for one row",
             )
-    found = {name: list(cells) for name, cells in given.items()}
-    if len(sizes := {len(cells) for cells in found.values()}) > 1:
+    columns = {name: list(cells) for name, cells in given.items()}
+    if len(sizes := {len(cells) for cells in columns.values()}) > 1:
         raise UserError(f"the columns have {min(sizes)} to {max(sizes)} cells", "Give lists of equal length")
-    return found
+    return columns
 
 
 def _of_rows(rows: list[Any]) -> dict[Any, list[Any]]:
@@ -169,27 +173,19 @@ def _of_rows(rows: list[Any]) -> dict[Any, list[Any]]:
     return {name: [row.get(name) for row in rows] for name in names}
 
 
-def _by_text(raw: Mapping[Any, list[Any]]) -> dict[str, list[Any]]:
-    """The columns with names that are texts, so that a column 0 is called `0`."""
-    found = {str(name): cells for name, cells in raw.items()}
-    if len(found) < len(raw):
-        twice = next(name for name in raw if not isinstance(name, str) and str(name) in raw)
-        raise UserError(f"two columns are called {shown_value(str(twice))}, once not as a text", "Rename one")
-    return found
-
-
 def _plain_column(name: str, cells: Sequence[Any], *, unknown: bool) -> list[Any]:
     """The cells as plain values; where -1 is an `unknown` class (the convention of `datasets`), it is missing."""
-    found = []
+    plain: list[Any] = []
     for row, cell in enumerate(cells, start=1):
         try:
-            found.append(cell if type(cell) in PLAIN else plain_cell(cell))
+            value = cell if type(cell) in PLAIN else plain_cell(cell)
         except TypeError:
             raise UserError(
                 f"row {row} has a value of type {type(cell).__name__} in the column '{name}'",
                 "Give texts, numbers, dates, or lists and dictionaries of these",
             ) from None
-    return [None if type(cell) is int and cell == -1 else cell for cell in found] if unknown else found
+        plain.append(None if unknown and type(value) is int and value == -1 else value)
+    return plain
 
 
 def plain_cell(cell: Any) -> Any:
@@ -213,20 +209,12 @@ def plain_cell(cell: Any) -> Any:
         return [plain_cell(value) for value in cell]
     if isinstance(cell, set | frozenset):
         return sorted((plain_cell(value) for value in cell), key=str)
-    return _of_a_library(cell)
-
-
-def _of_a_library(cell: Any) -> Any:
-    """A number, text or array of numpy, or a subclass of a plain type, as a plain value."""
-    if kind := next(
-        (kind for kind in (bool, str, int, float) if isinstance(cell, kind) and type(cell) is not kind), None
-    ):
-        return plain_cell(kind(cell))
-    if not hasattr(cell, "dtype") or not hasattr(cell, "tolist"):
-        raise TypeError(type(cell).__name__)
-    if getattr(cell, "ndim", 0):
-        return [plain_cell(value) for value in cell.tolist()]
-    value = cell.tolist()  # of a narrow float the shortest digits: 3.7 and not 3.700000047
-    if type(value) is type(cell):
-        raise TypeError(type(cell).__name__)
-    return plain_cell(float(str(cell)) if isinstance(value, float) else value)
+    for base in (str, int, float):  # of which a library's types may be subclasses
+        if isinstance(cell, base):
+            return plain_cell(base(cell))
+    value = cell.tolist() if hasattr(cell, "dtype") and hasattr(cell, "tolist") else cell  # numpy's, or like these
+    if isinstance(value, list):
+        return plain_cell(value)
+    if type(value) is kind:
+        raise TypeError(kind.__name__)
+    return plain_cell(float(str(cell)) if isinstance(value, float) else value)  # 3.7 and not 3.700000047

@@ -15,6 +15,7 @@ FILES = re.compile(
     r"(labels?|class(es)?|mapping|label_?map(ping)?|(class|label)_?names|id2label|categories)\.(txt|json|tsv|csv|names)",
     re.IGNORECASE,
 )
+NUMBERED = re.compile(r"(-?\d+)[\t,;:= ]+(.+)")
 
 
 def names_given(value: Any) -> dict[str, str]:
@@ -42,14 +43,21 @@ def read_label_names(path: Path) -> dict[str, str]:
             "Give labels=FILE with one name per line, or labels=0=bad,1=good",
         ) from error
     if path.suffix.lower() == ".json":
-        return _from_json(path, content)
-    lines = [line for line in content.splitlines() if line.strip()]
-    pairs = [re.split(r"[\t,;:= ]+", line.strip(), maxsplit=1) for line in lines]
-    if lines and all(len(pair) == 2 and re.fullmatch(r"-?\d+", pair[0]) for pair in pairs):
-        return {pair[0]: pair[1].strip().strip('"') for pair in pairs}
+        try:
+            table = json.loads(content)
+        except (ValueError, RecursionError) as error:
+            raise UserError(f"{path}: is not JSON ({first_line(error)})", "Fix that place") from error
+        if isinstance(table, list):
+            return {str(number): as_text(name) for number, name in enumerate(table)}
+        if isinstance(table, dict) and table:
+            return _from_mapping(table)
+        raise UserError(f"{path}: has no names of labels", 'Write a list of names, or {"0": "bad", "1": "good"}')
+    lines = [line.strip() for line in content.splitlines() if line.strip()]
     if not lines:
         raise UserError(f"{path}: has no names of labels", "Write one name per line, the first for the label 0")
-    return {str(number): line.strip() for number, line in enumerate(lines)}
+    pairs = [NUMBERED.fullmatch(line) for line in lines]
+    numbered = {pair[1]: pair[2].strip('"') for pair in pairs if pair}
+    return numbered if all(pairs) else {str(number): line for number, line in enumerate(lines)}
 
 
 def names_nearby(path: Path, numbers: Collection[str]) -> tuple[dict[str, str], Path | None]:
@@ -57,33 +65,21 @@ def names_nearby(path: Path, numbers: Collection[str]) -> tuple[dict[str, str], 
 
     A file without numbers is counted from 0, or from 1 where no label is 0.
     """
-    if not numbers or not all(number.isdigit() for number in numbers):
-        return {}, None
-    path = paths_in(path)[0]
-    folder = path if path.is_dir() else path.parent
-    nearby = (file for file in sorted(folder.iterdir()) if FILES.fullmatch(file.name))
-    for file in (file for file in nearby if file.resolve() != path.resolve()):
+    data = paths_in(path)[0]
+    folder = data if data.is_dir() else data.parent
+    nearby = sorted(folder.iterdir()) if numbers and all(number.isdigit() for number in numbers) else []
+    for file in nearby:
+        if not FILES.fullmatch(file.name) or file.resolve() == data.resolve():
+            continue
         try:
             names = read_label_names(file)
         except UserError:
             continue
-        shifted = {str(int(number) + 1): name for number, name in names.items()}
+        shifted = {str(int(number) + 1): name for number, name in names.items() if number.isdigit()}
         for some in (names, shifted):
-            if set(some) == set(numbers) or (set(numbers) <= set(some) and len(some) <= len(numbers) + 2):
+            if set(numbers) <= set(some) and len(some) <= len(set(numbers)) + 2:
                 return some, file
     return {}, None
-
-
-def _from_json(path: Path, content: str) -> dict[str, str]:
-    try:
-        found = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise UserError(f"{path}: is not JSON ({first_line(error)})", "Fix that place") from error
-    if isinstance(found, list):
-        return {str(number): as_text(name) for number, name in enumerate(found)}
-    if isinstance(found, dict) and found:
-        return _from_mapping(found)
-    raise UserError(f"{path}: has no names of labels", 'Write a list of names, or {"0": "bad", "1": "good"}')
 
 
 def _from_mapping(table: Mapping[Any, Any]) -> dict[str, str]:

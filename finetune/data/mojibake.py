@@ -8,10 +8,8 @@ HANJA = re.compile("[\u4e00-\u9fff\uf900-\ufaff]")
 HANGUL = re.compile("[\uac00-\ud7a3]")
 SYLLABLE = re.compile(b"[\xea-\xed][\x80-\xbf]{2}")  # a Korean syllable in UTF-8
 CERTAIN = 2  # odd places in a text that no other encoding explains: one may be a sign next to a letter, as in »Ürün«
-FEWEST_SYLLABLES, SHARE_OF_BYTES = (
-    2,
-    0.2,
-)  # syllables, and their share of the bytes that are not ASCII; Korean with Hanja stays below 0.03
+FEWEST_SYLLABLES = 2
+SHARE_OF_BYTES = 0.2  # that are not ASCII, of syllables; Korean with Hanja stays below 0.03
 
 
 def is_mojibake(text: str) -> bool:
@@ -46,19 +44,14 @@ def repaired(text: str) -> str:
     It is certain where all of the text is valid UTF-8 in that encoding, and the result is not mojibake.
     """
     if is_korean_as_cp949(text):
-        return _decoded(text, "cp949", "utf-8")
+        try:
+            return text.encode("cp949").decode()
+        except UnicodeError:  # a letter is lost
+            return text
     if not is_mojibake(text):
         return text
     from ftfy import fix_encoding_and_explain
 
-    found, steps = fix_encoding_and_explain(text)
+    fixed, steps = fix_encoding_and_explain(text)
     certain = all(step.action in LOSSLESS for step in steps or ())
-    return found if certain and not is_mojibake(found) and "\ufffd" not in found else text
-
-
-def _decoded(text: str, wrong: str, right: str) -> str:
-    """The text decoded again in the right encoding; unchanged where that loses a letter."""
-    try:
-        return text.encode(wrong).decode(right)
-    except UnicodeError:
-        return text
+    return fixed if certain and not is_mojibake(fixed) and "\ufffd" not in fixed else text

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from itertools import accumulate, chain, islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -57,11 +57,13 @@ def joined_tables(tables: Sequence[Table]) -> Table:
     first, *others = tables
     for table in others:
         if differ := [
-            name for name in {**first.columns, **table.columns} if name not in first.columns.keys() & table.columns
+            name
+            for name in {**first.columns, **table.columns}
+            if name not in first.columns or name not in table.columns
         ]:
-            where = [str(one.path) for one in (first, table) if differ[0] in one.columns]
+            where = first if differ[0] in first.columns else table
             raise UserError(
-                f"{first.path} and {table.path} have different columns: '{differ[0]}' is only in {where[0]}",
+                f"{first.path} and {table.path} have different columns: '{differ[0]}' is only in {where.path}",
                 "Give both the same columns",
             )
         if table.names != first.names:
@@ -69,17 +71,19 @@ def joined_tables(tables: Sequence[Table]) -> Table:
     if not others:
         return first
     changes: dict[str, list[int]] = {}
-    for table, before in zip(tables, accumulate(map(len, tables), initial=0), strict=False):
-        for what, some in table.changes.items():
-            changes.setdefault(what, []).extend(before + index for index in some)
-    rows: Any = [f"{row} of {table.path}" for table in tables for row in table.rows]
-    faults: Any = [replace(one, row=f"{one.row} of {table.path}") for table in tables for one in table.faults]  # type: ignore[arg-type]
+    rows, lines, faults = list[Any](), list[int](), list[Record]()
+    for table in tables:
+        for what, indexes in table.changes.items():
+            changes.setdefault(what, []).extend(len(rows) + index for index in indexes)
+        faults += [replace(fault, row=f"{fault.row} of {table.path}") for fault in table.faults]  # type: ignore[arg-type]
+        rows += [f"{row} of {table.path}" for row in table.rows]
+        lines += table.lines
     return replace(
         first,
         path=Path(",".join(str(table.path) for table in tables)),
         columns={name: [*chain.from_iterable(table.columns[name] for table in tables)] for name in first.columns},
         rows=rows,
-        lines=[line for table in tables for line in table.lines],
+        lines=lines,
         faults=faults,
         changes=changes,
     )

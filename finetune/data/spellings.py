@@ -36,23 +36,24 @@ def misspelled(counts: Mapping[str, int]) -> dict[str, str]:
     text's length are left out, and none is searched for where there are too many: memory grows with the square of a
     label's length.
     """
-    letters = {name: _letters(name) for name in counts}
-    names = [name for name in counts if TYPO_LENGTH <= len(letters[name]) <= LABEL_CHARS and not _is_code(name)]
-    most = max((counts[name] for name in names), default=0)
+    letters = {name: _letters(name) for name in counts if not _is_code(name)}
+    names = [name for name, text in letters.items() if TYPO_LENGTH <= len(text) <= LABEL_CHARS]
     frequent = sorted((name for name in names if TYPO_SHARE * counts[name] >= 1), key=lambda name: -counts[name])
-    rare = [name for name in names if counts[name] <= TYPO_SHARE * most]
+    rare = [name for name in names if frequent and counts[name] <= TYPO_SHARE * counts[frequent[0]]]
     if any(sum(len(letters[name]) for name in some) > MOST_LETTERS for some in (frequent, rare)):
         return {}
     near: defaultdict[str, list[str]] = defaultdict(list)
     for name in frequent:
         for key in _with_one_left_out(letters[name]):
             near[key].append(name)
-    found: dict[str, str] = {}
+    typos: dict[str, str] = {}
     for name in rare:
         for key in _with_one_left_out(letters[name]):
-            meant = next((other for other in near.get(key, ()) if _is_typo(name, other, counts)), name)
-            found[name] = max(meant, found.get(name, meant), key=lambda name: counts[name])
-    return {name: meant for name, meant in found.items() if meant != name}
+            often = (other for other in near.get(key, ()) if counts[name] <= TYPO_SHARE * counts[other])
+            meant = next((other for other in often if _one_edit(name, other)), "")
+            if meant and counts[meant] > counts.get(typos.get(name, ""), 0):
+                typos[name] = meant
+    return typos
 
 
 def _is_code(name: str) -> bool:
@@ -71,19 +72,14 @@ def _with_one_left_out(name: str) -> set[str]:
     return {name, *(name[:place] + name[place + 1 :] for place in range(len(name)))}
 
 
-def _is_typo(rare: str, frequent: str, counts: Mapping[str, int]) -> bool:
-    return counts[rare] <= TYPO_SHARE * counts[frequent] and _one_edit(rare, frequent)
-
-
 def _one_edit(one: str, other: str) -> bool:
     """Whether a letter was changed, added, left out, or exchanged with the next; not digits, mere case or spaces."""
     if _key(one) == _key(other):
         return False
     one, other = _letters(one), _letters(other)
-    start = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
-    tails = [one[start:], other[start:]]
-    if any(tail[:1].isdigit() for tail in tails):
+    same = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    first, second = one[same:], other[same:]
+    if first[:1].isdigit() or second[:1].isdigit():
         return False
-    first, second = tails
     exchanged = first[:2] == second[1::-1] and first[2:] == second[2:]
     return exchanged or first[1:] == second[1:] or first[1:] == second or first == second[1:]

@@ -10,6 +10,8 @@ NULL = "\\N"  # as databases write a missing cell
 NUMBER = re.compile(r"[-+]?(\d+([.,]\d*)?|\.\d+)([eE][-+]?\d+)?")
 INNER = re.compile(r"\s*(\{|\[.*[\[{(])", re.DOTALL)  # how a text begins that may be an object, or a nested list
 LIST = re.compile(r"\s*(?:(?:\w+\.)?(?:array|tensor)\()?(\[.*\])(?:,\s*dtype=[\w.]+)?\)?\s*", re.DOTALL)
+QUOTED = re.compile(r"""\s*((['"]).*?\2\s*)+""", re.DOTALL)
+UNQUOTED = re.compile(r"\s*([-+]?\d+\.?|True|False)(\s+([-+]?\d+\.?|True|False))*\s*")
 ARRAY = re.compile(r"\barray\((\[.*?\])(?:,\s*dtype=[^)]*)?\)", re.DOTALL)  # as numpy shows one in an object
 
 
@@ -57,8 +59,17 @@ def as_list(cell: Any) -> list[Any] | None:
     if not isinstance(cell, str) or not (match := LIST.fullmatch(cell)):
         return None
     cell = match[1]
-    found = parsed_literal(cell)
-    return found if isinstance(found, list) and not _joined_by_python(cell, found) else _as_numpy(cell)
+    parsed = parsed_literal(cell)
+    # Python joins texts without a comma between them: `['a' 'b']` is one text to it.
+    joined = "," not in cell and cell.count("'") + cell.count('"') > 2 and isinstance(parsed, list) and len(parsed) == 1
+    if isinstance(parsed, list) and not (joined and isinstance(parsed[0], str)):
+        return parsed
+    inner = cell.strip()[1:-1]  # as numpy prints it
+    if QUOTED.fullmatch(inner):
+        return [item[1] for item in re.findall(r"""(['"])(.*?)\1""", inner, re.DOTALL)]
+    if UNQUOTED.fullmatch(inner):
+        return [item == "True" if item[:1] in "TF" else int(item.rstrip(".")) for item in inner.split()]
+    return None
 
 
 def is_nested(cell: Any) -> bool:
@@ -80,21 +91,7 @@ def parsed_literal(text: str) -> Any:
     return parsed_literal(plain) if plain != text else None
 
 
-def _joined_by_python(cell: str, found: list[Any]) -> bool:
-    """Whether Python concatenated texts without a comma between them: `['a' 'b']` is one text."""
-    return "," not in cell and len(found) == 1 and isinstance(found[0], str) and cell.count("'") + cell.count('"') > 2
-
-
-def _as_numpy(cell: str) -> list[Any] | None:
-    inner = cell.strip()[1:-1]
-    if re.fullmatch(r"""\s*((['"]).*?\2\s*)+""", inner, re.DOTALL):
-        return [found[1] for found in re.findall(r"""(['"])(.*?)\1""", inner, re.DOTALL)]
-    if re.fullmatch(r"\s*([-+]?\d+\.?|True|False)(\s+([-+]?\d+\.?|True|False))*\s*", inner):
-        return [item == "True" if item[:1] in "TF" else int(item.rstrip(".")) for item in inner.split()]
-    return None
-
-
 def tags_of(cell: Any) -> list[str]:
     """The tags in one cell: a list, or a space-separated text."""
-    found = as_list(cell)
-    return as_text(cell).split() if found is None else [as_text(tag) for tag in found]
+    listed = as_list(cell)
+    return as_text(cell).split() if listed is None else [as_text(tag) for tag in listed]

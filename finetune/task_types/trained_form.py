@@ -1,4 +1,5 @@
-"""How a file is read for a trained model: as the training file where that fits, else as its content says.
+"""How a file is read for a trained model: in the saved layout of its training file where that fits, else as its content
+says, with questions.
 
 Delimiter, quoting and header of a few rows can only be guessed, and a guess may take the first row for a header.
 """
@@ -6,50 +7,69 @@ Delimiter, quoting and header of a few rows can only be guessed, and a guess may
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from pydantic import TypeAdapter
 
-from finetune.data.detect import FORMATS, detect
+from finetune.data.detect import BY_SUFFIX, FORMATS, detect
 from finetune.data.encodings.unicode import decodes, marked
 from finetune.data.file_format import FileFormat, Format
 from finetune.data.file_start import FileStart
 from finetune.data.formats import conll, delimited, labelled_lines
-from finetune.data.formats.dialect import DELIMITERS, Dialect
+from finetune.data.formats.dialect import DELIMITERS, Dialect, csv_reader
 from finetune.data.formats.excel import Sheet, named_sheet, sheets_of
 from finetune.data.formats.labelled_lines import ENDS, FASTTEXT, LabelledLines
 from finetune.data.formats.word_lines import DOCUMENT, SPACES, WordLines, fields_of, is_blank, is_comment
 from finetune.data.open_files import open_bytes
 from finetune.data.paired_files import ONE_COLUMN
 from finetune.data.paths import is_file
+from finetune.data.records import column_names
 from finetune.data.table import Table
+from finetune.data.values import NUMBER
+from finetune.data.words.lists import word_list
 from finetune.errors import UserError, first_line
+from finetune.task_types.column_names import EXACT, NUMBERED_COLUMN, id_names, place_of
 from finetune.task_types.columns import Layout
 from finetune.task_types.pretraining.own import Text, reading_of
-from finetune.task_types.trained_dialect import (
-    REGULAR,
-    ROWS,
-    TrainedColumns,
-    are_names,
-    dialect_for,
-    is_above_texts,
-    is_plain_text,
-    rows_at,
-)
 
+ROWS = 200  # that are inspected
+REGULAR = 0.75  # share of the rows that are as wide as in training
+HALF = 0.5  # of the rows or lines: with a label in more, they hold labels
+MIXED_SHARE = 0.2  # share of lines with a label, from which some lines have one
+NEARLY_ALL = 0.9
+BETWEEN = re.compile(r"[\t,;|]")
+TABLES = (".csv", ".tsv", ".tab")
+IN_PROSE = re.compile(r"[,;](?![\s\d]|$)", re.MULTILINE)  # a sign between cells, which prose does not have
 GUESSED: dict[str, tuple[Format, type]] = {
     "delimited": (delimited.FORMAT, Dialect),
     "word-lines": (conll.FORMAT, WordLines),
     "labelled-lines": (labelled_lines.FORMAT, LabelledLines),
 }
-MIXED_SHARE = 0.2  # share of lines with a label, from which some lines have one
-ENDS_OF_LABELS = (FASTTEXT, " ", *ENDS)  # what separates a label from its text
-NUMBERED = re.compile(r"column \d+")
-TABLES = (".csv", ".tsv", ".tab")
-IN_PROSE = re.compile(r"[,;](?![\s\d]|$)", re.MULTILINE)  # a sign between cells, which prose does not have
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainedColumns:
+    """The columns of a training file: all, those of the texts that are to be read, and of the label; its labels."""
+
+    columns: tuple[str, ...]
+    text: tuple[str, ...]
+    label: tuple[str, ...] = ()
+    labels: frozenset[str] = frozenset()
+
+    @property
+    def numeric(self) -> bool:
+        """Whether labels are numbers: 0 and 1 in a column for each label, or of a regression."""
+        return not self.labels or len(self.label) > 1
+
+    def is_label(self, cell: str) -> bool:
+        """Whether a cell is a label of training, or several of them."""
+        cell = cell.strip()
+        if self.numeric:
+            return NUMBER.fullmatch(cell) is not None
+        return cell in self.labels or self.labels.issuperset(re.split(r"\s*[,;| ]\s*", cell))
 
 
 def form_facts(table: Table) -> dict[str, Any]:
@@ -70,7 +90,8 @@ def form_for(
     """How a file is read for a model: as in training where that fits, else as its content says.
 
     `inputs` are the columns of a task that is not of user data. A line is only taken for a header if it names columns.
-    Raises UserError as `detect` does, and for a file of which only some lines have a label.
+    Raises UserError as `detect` does, for a file of which only some lines have a label, and for one without a header
+    whose columns are not those of training.
     """
     if trained is not None and trained.shape == Text.name:
         return reading_of(path, options)
@@ -82,40 +103,20 @@ def form_for(
         return named_sheet(path, sheet)
     if not is_file(path) or any(one.sniff(start) for one in FORMATS if one.name not in GUESSED):
         return detect(path, start.given)
-    known = _known(trained, facts, options, inputs)
-    moved = trained is not None and known.text != trained.text and all(map(NUMBERED.fullmatch, known.text))
-    known = replace(known, layout=None if moved else layout)  # columns by number are in other places than in training
-    return _text_form(start, known, str(options.get("text", "")))
-
-
-def _text_form(start: FileStart, known: TrainedColumns, named: str) -> FileFormat:
-    """How a file of text is read; `named` are the columns of texts that the user named."""
-    if known.layout is None or (found := FITS[type(known.layout)](start, known)) is None:
-        return _with_first_row(start, detect(start.path, start.given), known, named)
-    text = start.encoding
-    return FileFormat(
-        format=next(format for format, kind in GUESSED.values() if isinstance(found, kind)),
-        compression=start.compression,
-        encoding=text.name,
-        damaged=text.damaged,
-        sample=text.sample,
-        newline=start.newline,
-        layout=found,
-    )
-
-
-def _known(
-    trained: Layout | None, facts: Mapping[str, Any], options: Mapping[str, Any], inputs: Sequence[str]
-) -> TrainedColumns:
     named = tuple(name for name in str(options.get("text", "")).split(",") if name)
     if trained is None:
-        return TrainedColumns(columns=tuple(inputs), text=named or tuple(inputs))
-    return TrainedColumns(
+        return _by_content(start, TrainedColumns(columns=tuple(inputs), text=named or tuple(inputs)), named)
+    known = TrainedColumns(
         columns=tuple(facts.get("columns", ())) or (*trained.text, *trained.label),
         text=named or trained.text,
         label=trained.label,
         labels=frozenset((*trained.labels, *trained.names)),
     )
+    moved = known.text != trained.text and _are_numbered(named)  # in other places than in training
+    fitting = None if layout is None or moved else FITS[type(layout)](start, layout, known)
+    if fitting is None:
+        return _by_content(start, known, named)
+    return FileFormat.of(start, next(form for form, kind in GUESSED.values() if isinstance(fitting, kind)), fitting)
 
 
 def require_form(facts: Mapping[str, Any]) -> Any:
@@ -125,11 +126,11 @@ def require_form(facts: Mapping[str, Any]) -> Any:
         if str(facts.get("format")) not in GUESSED:
             return None
         _, kind = GUESSED[facts["format"]]
-        found: Any = TypeAdapter(kind).validate_json(json.dumps(facts["layout"]), strict=True)
+        layout: Any = TypeAdapter(kind).validate_json(json.dumps(facts["layout"]), strict=True)
         TypeAdapter(list[str]).validate_python(facts["columns"])
-        if not _is_sound(found):
+        if not _is_sound(layout):
             raise ValueError("no file has it")
-        return found
+        return layout
     except (TypeError, ValueError, LookupError) as error:
         raise UserError(
             f"the model's form of its training file is damaged ({first_line(error)})", "Train it again"
@@ -139,7 +140,7 @@ def require_form(facts: Mapping[str, Any]) -> Any:
 def _is_sound(layout: Dialect | WordLines | LabelledLines) -> bool:
     """Whether a saved layout could have been detected."""
     if isinstance(layout, LabelledLines):
-        return layout.separator in ENDS_OF_LABELS
+        return layout.separator in (FASTTEXT, " ", *ENDS)
     if isinstance(layout, WordLines):
         names = bool(layout.names) and (not layout.sentence or layout.sentence in layout.names)
         return names and layout.delimiter in (SPACES, *DELIMITERS)
@@ -156,89 +157,177 @@ def _encoding(path: Path, trained: str) -> str:
     return trained if not unicode and decodes(opened, trained) else ""
 
 
-def _word_lines(start: FileStart, known: TrainedColumns) -> WordLines | None:
+def _are_numbered(names: Sequence[str]) -> bool:
+    return bool(names) and all(map(NUMBERED_COLUMN.fullmatch, names))
+
+
+def _is_plain_text(start: FileStart) -> bool:
+    """Whether a file's suffix is none of a table or a document, so that its lines may be texts."""
+    return start.suffix == ".txt" or start.suffix not in BY_SUFFIX
+
+
+def _first_rows(start: FileStart, dialect: Dialect) -> list[list[str]]:
+    lines = start.text.splitlines(keepends=True)[dialect.skip :]
+    cells = csv_reader(lines, dialect.delimiter, quoted=dialect.quoted, quote=dialect.quote)
+    return [row for row, _ in zip(filter(None, cells), range(ROWS + 1), strict=False)]
+
+
+def _are_regular(rows: Sequence[Sequence[str]], width: int, run_on: int | None = None) -> bool:
+    """Whether nearly all rows have so many cells, or more where a text holds the delimiter."""
+    return sum(len(row) == width or (run_on is not None and len(row) > width) for row in rows) >= REGULAR * len(rows)
+
+
+def _dialect(start: FileStart, like: Dialect, known: TrainedColumns) -> Dialect | None:
+    """The dialect of training for rows below a header with its columns, or as wide as there with labels in their place.
+
+    Rows of the unlabelled columns need a training file without a header too: then the first must name no columns, no
+    part of most lines may be a label, and no other delimiter be likelier.
+    """
+    for skip in dict.fromkeys((like.skip, 0)) if like.header else ():
+        rows = _first_rows(start, replace(like, skip=skip))
+        header = column_names(["", *rows[0]] if like.indexed else rows[0]) if rows else []
+        if header and {*known.text} <= {*header}:
+            run_on = like.run_on if len(header) == like.width else None
+            regular = _are_regular(rows[1:], len(header), run_on)
+            return replace(like, skip=skip, run_on=run_on) if regular else None
+    bare = replace(like, header=False, indexed=False, skip=0)
+    rows, names = _first_rows(start, bare), known.columns
+    if not rows or not {*known.text} <= {*names}:
+        return None
+    place = next((place for place, name in enumerate(names) if name in known.label), len(names))
+    labelled = [place < len(row) and known.is_label(row[place]) for row in rows]
+    if _are_regular(rows, len(names), like.run_on) and like.delimiter:
+        if labelled[0] and sum(labelled) > HALF * len(rows):
+            others = {*(DELIMITERS if known.numeric else "\t")} - {
+                like.delimiter
+            }  # texts may end in numbers, none has tabs
+            wide = any(_are_regular(_first_rows(start, replace(bare, delimiter=sign)), len(names)) for sign in others)
+            return None if wide else replace(bare, width=len(names), names=names)
+    else:
+        names = tuple(name for name in names if name not in known.label)
+        bare = replace(bare, run_on=None)
+    if like.header or not {*known.text} <= {*names} or _are_names(rows[0], known):
+        return None
+    if not _are_regular(rows, len(names), bare.run_on):
+        return None
+    if like.delimiter:
+        texts = [names.index(name) for name in known.text]
+        moved = sum(any(known.is_label(row[at]) for at in texts if at < len(row)) for row in rows) > HALF * len(rows)
+        likely = delimited.sniff(start).delimiter in ("", like.delimiter)
+        fits = likely and not moved and not _hold_labels(start, known)
+    else:
+        fits = _is_plain_text(start)
+    return replace(bare, width=len(names), names=names) if fits else None
+
+
+def _hold_labels(start: FileStart, known: TrainedColumns) -> bool:
+    """Whether most lines have a label between signs; numbers may be part of any text."""
+    lines = start.lines[:ROWS]
+    return not known.numeric and sum(any(map(known.is_label, BETWEEN.split(line))) for line in lines) > HALF * len(
+        lines
+    )
+
+
+def _are_names(cells: Sequence[str], known: TrainedColumns) -> bool:
+    """Whether cells are the names of columns: those of training, or usual ones."""
+    stripped = {cell.strip() for cell in cells} - {""}
+    if stripped & {*known.columns, *known.text}:
+        return True
+    usual = (*word_list("text"), *word_list("text_weak"))
+    if len(cells) > 1:
+        if stripped & known.labels:
+            return False  # `no` may be a label, and the name of a column of numbers
+        usual = (*usual, *word_list("label"), *word_list("label_subject"), *id_names())
+    return any((place_of(cell, usual) or (0,))[0] == EXACT for cell in stripped)
+
+
+def _word_lines(start: FileStart, like: WordLines, known: TrainedColumns) -> WordLines | None:
     """The columns of training for lines as wide as there, or without the tags."""
-    like: WordLines = known.layout
     if like.delimiter == SPACES and all("\t" in line for line in start.lines[:ROWS]):
         like = replace(like, delimiter="\t")
     lines = [line for line in re.split(r"\r\n|\n|\r", start.text)[:3000] if not line.startswith(DOCUMENT)]
     rows = [(line, fields_of(line, like.delimiter, quoted=like.quoted)) for line in lines]
     for names in (like.names, tuple(name for name in like.names if name not in known.label)):
         filled = [row for line, row in rows if not is_blank(line, row) and not is_comment(line, row, len(names))]
-        if not filled or not set(known.text) <= {*names}:
+        if not filled or not {*known.text} <= {*names}:
             continue
         header = [cell.strip() for cell in filled[0]] == [*names]
         below = filled[header:]
         fitting = [row for row in below if len(row) == len(names) and not any(" " in cell.strip() for cell in row)]
-        tagged = names != like.names or _are_tagged(fitting, names, known)
-        if below and len(fitting) >= REGULAR * len(below) and tagged:
-            table = names != like.names and _is_table(start.lines, like.delimiter)
+        if not below or len(fitting) < REGULAR * len(below):
+            continue
+        if names == like.names and _are_tagged(fitting, names, known):
+            return replace(like, header=header)
+        if names != like.names:
+            other = [sum(sign in line for line in start.lines) for sign in DELIMITERS if sign != like.delimiter]
+            table = max(other) > NEARLY_ALL * len(start.lines)
             return None if table else replace(like, names=names, header=header)
     return None
-
-
-def _is_table(lines: Sequence[str], delimiter: str) -> bool:
-    """Whether nearly all lines hold one of the other delimiters."""
-    return any(sum(sign in line for line in lines) > 0.9 * len(lines) for sign in DELIMITERS if sign != delimiter)
 
 
 def _are_tagged(rows: Sequence[Sequence[str]], names: Sequence[str], known: TrainedColumns) -> bool:
     """Whether most cells of the label's column are tags of training, where it is known."""
     if not known.label or known.label[0] not in names:
         return True
-    place = names.index(known.label[0])
-    types = {part for label in known.labels for part in (label, label.partition("-")[2])} | {"O"}
-    tags = [row[place].strip() for row in rows]
-    return sum(bool({tag, tag[2:], tag[:-2]} & types) or len(tag) == 1 for tag in tags) > 0.5 * len(tags)
+    tags = [row[names.index(known.label[0])].strip() for row in rows]
+    types = {"O", *known.labels, *(label.partition("-")[2] for label in known.labels)}
+    return sum(len(tag) == 1 or not types.isdisjoint((tag, tag[2:], tag[:-2])) for tag in tags) > HALF * len(tags)
 
 
-def _labelled_lines(start: FileStart, known: TrainedColumns) -> LabelledLines | Dialect | None:
+def _labelled_lines(start: FileStart, like: LabelledLines, known: TrainedColumns) -> LabelledLines | Dialect | None:
     """The layout of training for lines with a label; lines without any are texts, unless the suffix is of a table.
 
     Raises UserError where only some lines have one.
     """
-    like: LabelledLines = known.layout
-    cells = [like.cells(line) for line in start.lines[:ROWS]]
-    given = [[label] if isinstance(label, str) else label or [] for label, _ in filter(None, cells)]
     marked = like.separator == FASTTEXT
-    known_ones = [labels for labels in given if labels and (marked or known.labels.intersection(labels))]
-    share = len(known_ones) / len(cells)
-    if share >= REGULAR or (marked and known_ones):
+    cells = [like.cells(line) or ([], "") for line in start.lines[:ROWS]]
+    labels = [[label] if isinstance(label, str) else label or [] for label, _ in cells]
+    share = sum(bool(some) and (marked or not known.labels.isdisjoint(some)) for some in labels) / len(labels)
+    if share >= REGULAR or (marked and share):
         return like
     if share > MIXED_SHARE:
         raise UserError(
             f"{start.path}: only {share:.0%} of its lines have a label that the model knows",
             "Give each line a label as in the training file, or none",
         )
-    return replace(ONE_COLUMN, names=("text",)) if is_plain_text(start) else None
+    return replace(ONE_COLUMN, names=("text",)) if _is_plain_text(start) else None
 
 
-FITS: Mapping[type, Any] = {Dialect: dialect_for, WordLines: _word_lines, LabelledLines: _labelled_lines}
+FITS: Mapping[type, Any] = {Dialect: _dialect, WordLines: _word_lines, LabelledLines: _labelled_lines}
 
 
-def _with_first_row(start: FileStart, found: FileFormat, known: TrainedColumns, named: str) -> FileFormat:
-    """A file that is read as its content says; its first row is one, unless that names columns."""
+def _by_content(start: FileStart, known: TrainedColumns, named: Sequence[str]) -> FileFormat:
+    """A file that is read as its content says; its first row is one, unless that names columns, of which the user may
+    have `named` those of texts.
+    """
+    found = detect(start.path, start.given)
     if not isinstance(found.layout, Dialect):
         return found
-    first, dialect = delimited.first_cells(start.path, found), found.layout
-    if named and all(map(NUMBERED.fullmatch, named.split(","))):
-        return replace(found, layout=replace(dialect, header=False))
-    if are_names(first, known) or named:
+    first, dialect, table = delimited.first_cells(start.path, found), found.layout, start.suffix in TABLES
+    bare = replace(found, layout=replace(dialect, header=False))
+    if _are_numbered(named):
+        return bare
+    if _are_names(first, known) or named:
         return found
-    if len(first) == 1 and start.suffix in TABLES and is_above_texts(rows_at(start.text, dialect)):
-        return found
+    rows = _first_rows(start, dialect)
     if len(first) == 1:
-        skip = dialect.skip if start.suffix in TABLES else 0
-        return replace(found, layout=ONE_COLUMN if dialect.delimiter else replace(dialect, header=False, skip=skip))
-    if start.suffix not in TABLES and len(known.text) == 1 and dialect.delimiter in (",", ";"):
+        words = [len(" ".join(row).split()) for row in rows]
+        if table and len(words) > 2 and words[0] == 1 < min(words[1:]) and re.fullmatch(r"\s*\w+\s*", first[0]):
+            return found  # a word above texts
+        skip = dialect.skip if table else 0
+        return replace(found, layout=ONE_COLUMN if dialect.delimiter else replace(bare.layout, skip=skip))
+    labelled = any(known.is_label(part) for cell in first for part in BETWEEN.split(cell)) and _hold_labels(
+        start, known
+    )
+    if not table and len(known.text) == 1 and dialect.delimiter in (",", ";") and not labelled:
         return found if IN_PROSE.search(start.text) else replace(found, layout=ONE_COLUMN)
-    if start.suffix not in TABLES and len(first) == len(known.text):
-        return replace(found, layout=replace(dialect, header=False, names=known.text, run_on=None))
-    if known.text and all(map(NUMBERED.fullmatch, known.text)):
+    if not table and len(first) == len(known.text) and not labelled:
+        return replace(found, layout=replace(bare.layout, names=known.text, run_on=None))
+    if labelled or _are_numbered(known.text):
         raise UserError(
             f"{start.path}: has {len(first)} columns and no header, unlike the training file, whose text was"
             f" {', '.join(known.text)}",
-            f"Name the column of the text by its number, from 1 to {len(first)}: text='column NUMBER'",
+            "Put the names of the columns above the rows, or name that of the text by its number, from 1 to"
+            f" {len(first)}: text='column NUMBER'",
         )
-    bare = len(rows_at(start.text, dialect)) == 1 or not known.labels.isdisjoint(map(str.strip, first))
-    return replace(found, layout=replace(dialect, header=False)) if bare else found
+    return bare if len(rows) == 1 or not known.labels.isdisjoint(map(str.strip, first)) else found

@@ -2,6 +2,7 @@
 
 import codecs
 import csv
+import operator
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -50,15 +51,6 @@ def read(path: Path, form: FileFormat) -> Iterator[Record]:
         yield Record(row=row, line=line, values={} if fault else dict(zip(names, cells, strict=True)), fault=fault)
 
 
-def _lines(path: Path, form: FileFormat, *, width: int) -> Iterator[RecordCells]:
-    """(line, cells, fault) of every line, or several lines in quotes, from the header on."""
-    dialect: Dialect = form.layout
-    with form.open_text(path) as file:
-        above = sum(1 for _ in islice(file, dialect.skip))
-        for line, cells, fault in _numbered_cells(file, dialect, width=width):
-            yield line + above, cells, fault
-
-
 def read_strictly(
     path: Path,
     dialect: Dialect,
@@ -76,36 +68,29 @@ def read_strictly(
     """
     dialect = replace(dialect, header=not names)
     form = FileFormat(format=FORMAT, encoding="utf-8-sig", newline="" if dialect.quoted else "\n", layout=dialect)
-    found = list(names) or header(path, form)
-    if missing := [column for column in columns if column not in found]:
-        raise UserError(f"{path}: has no column {', '.join(missing)}", f"Its columns are {', '.join(found)}")
-    lines = _lines(path, form, width=len(found))
-    rows = islice(dropwhile(_is_empty, lines), dialect.header, None)
-    for line, cells, fault in _without_empty(rows, each_line=not dialect.quoted):
-        if fault and on_fault is not None:
-            on_fault(line)
+    listed = list(names) or header(path, form)
+    if missing := [column for column in columns if column not in listed]:
+        raise UserError(f"{path}: has no column {', '.join(missing)}", f"Its columns are {', '.join(listed)}")
+    rows = islice(dropwhile(_is_empty, _lines(path, form, width=len(listed))), dialect.header, None)
+    empty: list[RecordCells] = []  # lines that are rows without cells, unless they end the file
+    for row in rows:
+        if _is_empty(row):
+            if not dialect.quoted:
+                empty.append((row[0], [], Finding(UNREADABLE, "is an empty line")))
             continue
-        fault = fault or encoding_fault(zip(found, cells, strict=True))
-        if fault:
-            raise UserError(f"{path}:{line}: {fault.what}", "Fix or remove that row")
-        yield line, dict(zip(found, cells, strict=True))
+        for line, cells, fault in (*empty, row):
+            if fault and on_fault is not None:
+                on_fault(line)
+                continue
+            if fault := fault or encoding_fault(zip(listed, cells, strict=True)):
+                raise UserError(f"{path}:{line}: {fault.what}", "Fix or remove that row")
+            yield line, dict(zip(listed, cells, strict=True))
+        empty.clear()
 
 
 def _is_empty(row: RecordCells) -> bool:
     _, cells, fault = row
     return not cells and not fault
-
-
-def _without_empty(rows: Iterable[RecordCells], *, each_line: bool) -> Iterator[RecordCells]:
-    """Skips empty lines. Where each line is a row, an empty one is a fault, unless it ends the file."""
-    empty: list[int] = []
-    for row in rows:
-        if _is_empty(row):
-            empty.append(row[0])
-            continue
-        yield from ((line, [], Finding(UNREADABLE, "is an empty line")) for line in empty if each_line)
-        empty.clear()
-        yield row
 
 
 def count_records(path: Path, form: FileFormat) -> tuple[int, frozenset[str]]:
@@ -117,21 +102,21 @@ def count_records(path: Path, form: FileFormat) -> tuple[int, frozenset[str]]:
 
 def blank_lines(path: Path, form: FileFormat) -> int:
     """The empty lines above the last row of a file of one column; other formats, whose rows show it, have none."""
-    found = coming = 0
     if not isinstance(form.layout, Dialect) or len(header(path, form)) != 1:
-        return found
+        return 0
+    empty = last = 0
     for row in _lines(path, form, width=1):
-        coming = coming + 1 if _is_empty(row) else 0
-        found += _is_empty(row)
-    return found - coming
+        last = last + 1 if _is_empty(row) else 0
+        empty += _is_empty(row)
+    return empty - last
 
 
 def header(path: Path, form: FileFormat) -> list[str]:
     """The names of a delimited file's columns."""
     dialect: Dialect = form.layout
-    first = first_cells(path, form)
     if not dialect.header and dialect.names:
         return list(dialect.names)
+    first = first_cells(path, form)
     if not dialect.header:
         return [f"column {number}" for number in range(1, (dialect.width or len(first)) + 1)]
     return column_names(["", *first] if dialect.indexed else first)
@@ -141,21 +126,17 @@ def first_cells(path: Path, form: FileFormat) -> list[str]:
     """The first row of a delimited file, or of the first of several, unchanged; empty for other formats."""
     if not isinstance(form.layout, Dialect):
         return []
-    dialect = form.layout
     with form.open_text(paths_in(path)[0]) as file:
-        lines = islice(file, dialect.skip, None)
-        rows = csv_reader(lines, dialect.delimiter, quoted=dialect.quoted, quote=dialect.quote)
-        return next((cells for cells in rows if cells), [])
+        lines = islice(file, form.layout.skip, None)
+        return next(filter(None, _rows_of(lines, form.layout)), [])
 
 
 def nameless_columns(path: Path, form: FileFormat) -> list[str]:
     """The columns without a name in the header of a delimited file."""
     dialect = dialect_of(form)
-    first = first_cells(path, form)
-    if not first or not dialect.header:
-        return []
-    cells = ["", *first] if dialect.indexed else first
-    return [name for name, cell in zip(header(path, form), cells, strict=True) if not cell.strip(AROUND)]
+    first = first_cells(path, form) if dialect.header else []
+    cells = ["", *first] if first and dialect.indexed else first
+    return [name for name, cell in zip(column_names(cells), cells, strict=True) if not cell.strip(AROUND)]
 
 
 def _write(file: IO[bytes], rows: Iterable[FileRow], output: OutputFormat) -> int:
@@ -168,47 +149,61 @@ def _write(file: IO[bytes], rows: Iterable[FileRow], output: OutputFormat) -> in
             for how in (csv.QUOTE_MINIMAL, csv.QUOTE_ALL)
         )
         for row in chain([dict(zip(output.names, output.names, strict=True))], rows):
-            before = [flat_cell(row.get(name)) for name in output.names]
-            cells = [
-                safe(cell) if name in output.escaped else cell for name, cell in zip(output.names, before, strict=True)
-            ]
-            changed += sum(new != old for new, old in zip(cells, before, strict=True))
-            if output.bare and not any(char in cell for cell in cells for char in (delimiter, "\n", "\r")):
+            before = {name: flat_cell(row.get(name)) for name in output.names}
+            cells = [safe(cell) if name in output.escaped else cell for name, cell in before.items()]
+            changed += sum(map(operator.ne, cells, before.values()))
+            joined_cells = "".join(cells)
+            if output.bare and not any(char in joined_cells for char in (delimiter, "\n", "\r")):
                 text.write(delimiter.join(cells) + "\n")
                 continue
             # Python 3.11 and 3.12 leave a lone carriage return without quotes, and it would end the row.
-            (quoted if any("\r" in cell for cell in cells) else plain).writerow(cells)
+            (quoted if "\r" in joined_cells else plain).writerow(cells)
     return changed
 
 
-def _numbered_cells(
-    file: Iterable[str], dialect: Dialect, *, width: int
-) -> Iterator[tuple[int, list[str], Finding | None]]:
-    """(line, cells, fault) of every row; an empty line has neither cells nor a fault.
+def _rows_of(lines: Iterable[str], dialect: Dialect, *, strict: bool = False) -> Iterator[list[str]]:
+    return csv_reader(lines, dialect.delimiter, quoted=dialect.quoted, quote=dialect.quote, strict=strict)
+
+
+def _lines(path: Path, form: FileFormat, *, width: int) -> Iterator[RecordCells]:
+    """(line, cells, fault) of every row, from the header on; an empty line has neither cells nor a fault.
 
     Where a quote is never closed, only its own line is a fault, and reading continues after it.
     """
-    lines = _ReturnableLines(file)
-    while True:
-        reader = csv_reader(lines, dialect.delimiter, quoted=dialect.quoted, quote=dialect.quote)
-        for cells in reader:
-            if lines.ended or (len(lines.taken) > 1 and not _ends_well(lines.taken, dialect, cells, width)):
-                number, _ = lines.give_back()
-                yield number, [], Finding(QUOTE, "a quote opens in it and is not closed")
-                break
-            number = lines.taken[0][0]
-            lines.clear()
+    dialect: Dialect = form.layout
+    taken, returned = list[str](), deque[str]()  # lines of a row, and lines that were put back
+    with form.open_text(path) as file:
+        number = 1 + sum(1 for _ in islice(file, dialect.skip))
+
+        def lines() -> Iterator[str]:
+            size = 0
+            while size <= MOST_IN_CELL and len(taken) <= MOST_LINES:
+                if not (line := returned.popleft() if returned else next(file, "")):
+                    break
+                size = len(line) + (size if taken else 0)
+                taken.append(line)
+                yield line
+            taken.append("")  # which no line is: the row had no end
+
+        reader = _rows_of(lines(), dialect)
+        while (cells := next(reader, None)) is not None:
+            rest, line = taken[1:], number
+            if not taken[-1] or (rest and not _ends_well(taken, dialect, cells, width)):
+                returned.extendleft(reversed(list(filter(None, rest))))
+                taken.clear()
+                reader, number = _rows_of(lines(), dialect), number + 1
+                yield line, [], Finding(QUOTE, "a quote opens in it and is not closed")
+                continue
+            number += len(taken)
+            taken.clear()
             if dialect.delimiter == "|" and cells and RULE.fullmatch("".join(cells).strip()):
                 continue
             if not cells or (cells == [""] and width > 1):  # of a single column `""` is a row
-                yield number, [], None
+                yield line, [], None
                 continue
             if dialect.run_on is not None and len(cells) > width:
                 cells = joined(cells, dialect.run_on, width, dialect.delimiter)
-            fault = None if len(cells) == width else Finding(CELLS, _wrong_width(cells, width, dialect))
-            yield number, cells, fault
-        else:
-            return
+            yield line, cells, None if len(cells) == width else Finding(CELLS, _wrong_width(cells, width, dialect))
 
 
 def _wrong_width(cells: Sequence[str], width: int, dialect: Dialect) -> str:
@@ -220,50 +215,15 @@ def _wrong_width(cells: Sequence[str], width: int, dialect: Dialect) -> str:
     return f"{what}: a cell that holds the delimiter needs quotes, perhaps around '...{dialect.delimiter} {at[:20]}'"
 
 
-def _ends_well(taken: Sequence[tuple[int, str]], dialect: Dialect, cells: Sequence[str], width: int) -> bool:
+def _ends_well(taken: Sequence[str], dialect: Dialect, cells: Sequence[str], width: int) -> bool:
     """Whether lines make one row, with a delimiter or the end of the line after each closing quote.
 
     If not, the closing quote is the next row's opening one.
     """
-    if len(cells) != width:
-        return False
     try:
-        list(csv_reader((line for _, line in taken), dialect.delimiter, quoted=True, quote=dialect.quote, strict=True))
+        return len(cells) == width and bool(list(_rows_of(taken, dialect, strict=True)))
     except csv.Error:
         return False
-    return True
-
-
-class _ReturnableLines:
-    """Numbered lines that a csv reader consumes one by one, and that can be put back."""
-
-    def __init__(self, lines: Iterable[str]) -> None:
-        self.coming = enumerate(lines, start=1)
-        self.returned: deque[tuple[int, str]] = deque()
-        self.taken: list[tuple[int, str]] = []
-        self.size = 0
-        self.ended = False
-
-    def __iter__(self) -> Iterator[str]:
-        while self.size <= MOST_IN_CELL and len(self.taken) <= MOST_LINES:
-            following = self.returned.popleft() if self.returned else next(self.coming, None)
-            if following is None:
-                break
-            self.taken.append(following)
-            self.size += len(following[1])
-            yield following[1]
-        self.ended = True
-
-    def give_back(self) -> tuple[int, str]:
-        """Puts back all lines taken but the first, which it returns."""
-        self.returned.extendleft(reversed(self.taken[1:]))
-        first = self.taken[0]
-        self.clear()
-        return first
-
-    def clear(self) -> None:
-        """Forgets the lines taken: their row is complete."""
-        self.taken, self.size, self.ended = [], 0, False
 
 
 FORMAT = Format(

@@ -7,7 +7,8 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import zip_longest
+from itertools import product, zip_longest
+from typing import Literal
 
 from finetune.data.file_start import WITHIN
 from finetune.data.messages import noun, so_many
@@ -20,9 +21,8 @@ MOST_WORDS = 50  # that cells of tags are made of
 SHARE_OF_CELLS = 0.8
 LONGEST_NAME = 3  # words of a column's name
 MOST_ABOVE = 10  # lines that may be above the header
-RETURN = re.compile(r"\r\n?")
 ASIDE = "\ufdd0"  # for a carriage return within a line: a sign that no text has
-SWAPPED = str.maketrans({"'": '"', '"': "'"})
+QUOTED_LINE = re.compile(r'\s*"([^"]|"")*"\s*')
 FEWEST_ROWS = 6  # from which a column whose text holds the delimiter can be inferred
 SHARE_OF_ROWS = 0.05  # share of the rows that the smallest width of a file without a header must have
 CLASSES = 50
@@ -63,9 +63,9 @@ class Dialect:
         return ", ".join(parts)
 
 
-def split_rows(text: str, delimiter: str, *, quoted: bool) -> list[list[str]]:
+def split_rows(text: str, delimiter: str, *, quoted: bool, quote: str = '"') -> list[list[str]]:
     """The cells of each row of a text that is not empty."""
-    return list(filter(None, csv_reader(io.StringIO(text, newline=""), delimiter, quoted=quoted)))
+    return list(filter(None, csv_reader(io.StringIO(text, newline=""), delimiter, quoted=quoted, quote=quote)))
 
 
 def csv_reader(
@@ -92,21 +92,24 @@ def joined(cells: Sequence[str], place: int, width: int, delimiter: str) -> list
 def find_dialect(text: str, suffix: str) -> Dialect:
     """Detects the dialect of a text from a file with this suffix."""
     lines = list(io.StringIO(text, newline=""))
-    if skip := _lines_above([line.rstrip("\r\n") for line in lines[: MOST_ABOVE + 40]]):
+    skip = _lines_above([line.rstrip("\r\n") for line in lines[: MOST_ABOVE + 40]])
+    if skip:
         return replace(find_dialect("".join(lines[skip:]), suffix), skip=skip)
-    if _in_single_quotes(text):
-        return replace(find_dialect(text.translate(SWAPPED), suffix), quote="'")
-    delimiter, quoted = _delimiter(text, suffix)
-    rows = split_rows(text, delimiter, quoted=quoted)
+    delimiter, quote = _delimiter(text, suffix)
+    quoted, quote = bool(quote), quote or '"'
+    rows = split_rows(text, delimiter, quoted=quoted, quote=quote)
     header = _has_header(rows[:500])
-    indexed = header and _is_indexed(rows)
-    found = Dialect(delimiter=delimiter, quoted=quoted, header=header, indexed=indexed)
-    rows = rows[:-1]  # of which the last may be cut
-    if not delimiter or indexed or not rows:
-        return found
-    width = len(rows[0]) if header else _smallest_width(rows)
-    run_on = _run_on_column(rows[header:], width)
-    return found if run_on is None else replace(found, run_on=run_on, width=width)
+    below = rows[1:-1]  # the last may be cut
+    indexes = {cells[0].strip() for cells in below if len(cells) == len(rows[0]) + 1}
+    indexed = header and 0 < len(below) == len(indexes) and not any(" " in index for index in indexes)
+    dialect = Dialect(delimiter=delimiter, quoted=quoted, quote=quote, header=header, indexed=indexed)
+    if not delimiter or indexed or len(rows) < 2:
+        return dialect
+    widths = Counter(len(row) for row in rows[:-1] if len(row) > 1)
+    several = [width for width, count in widths.items() if count >= SHARE_OF_ROWS * (len(rows) - 1)]
+    width = len(rows[0]) if header else min(several, default=0)
+    run_on = _run_on_column(rows[header:-1], width)
+    return dialect if run_on is None else replace(dialect, run_on=run_on, width=width)
 
 
 def are_rows(text: str) -> bool:
@@ -157,80 +160,58 @@ def is_group_line(rows: Sequence[Sequence[object]]) -> bool:
     return any(any(cells) and all(NUMBER.fullmatch(cell) or not cell for cell in cells) for cells in columns)
 
 
-def _in_single_quotes(text: str) -> bool:
-    """Whether single quotes enclose cells: only then do all rows have the same number of cells."""
-    if "'" not in text or ('"' in text and _proper_quotes(text, ",")):
-        return False
-    text = RETURN.sub("\n", text)
-    for delimiter in DELIMITERS:
-        swapped, plain = (split_rows(one, delimiter, quoted=True) for one in (text.translate(SWAPPED), text))
-        (width, share), (_, before) = _usual_width(swapped), _usual_width(plain)
-        if width > 1 and share >= 0.98 and share * len(swapped) >= before * len(plain) + FEW_LONGER:
-            return True
-    return False
+def _delimiter(text: str, suffix: str) -> tuple[str, str]:
+    """The delimiter, and the quotes that enclose cells, if any do: those that give the most rows one number of cells.
 
-
-def _is_indexed(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether all rows have one cell more than the header, and the first is not a text: a data frame's index."""
-    first, rest = rows[0], rows[1:]
-    if len(rest) < 2 or any(len(cells) != len(first) + 1 for cells in rest[:-1]):
-        return False
-    indexes = [cells[0] for cells in rest[:-1]]
-    return len(set(indexes)) == len(indexes) and not any(" " in index.strip() for index in indexes)
-
-
-def _delimiter(text: str, suffix: str) -> tuple[str, bool]:
-    """The delimiter, and whether quotes enclose cells: the choice that gives the most rows the same number of fields.
-
-    Quotes that would join lines which are complete rows are part of the texts.
+    Quotes that would join lines which are complete rows are part of the texts. Single quotes enclose cells only where
+    all rows have one number of cells with them, and several have not without them.
     """
-    quotes = '"' in text
-    if quotes and _are_quoted_texts(text):
-        return "", True
-    preferred = {".csv": ",", ".tsv": "\t", ".tab": "\t"}.get(suffix, "")
-    alone = "", quotes and _proper_quotes(text, ",")
-    best, found = (0.0, False, False, False), alone
-    choices = [
-        (sign, quoted) for sign in DELIMITERS if sign in text for quoted in ((True, False) if quotes else (True,))
-    ]
-    for delimiter, quoted in choices:
-        rows = split_rows(text, delimiter, quoted=quoted)
-        width, share = _usual_width(rows)
-        if width < 2:
-            continue
-        proper = not quoted or (_proper_quotes(text, delimiter) and not (delimiter == "\t" and _joins_rows(text)))
-        widths = [len(cells) for cells in rows]
-        indexed = widths[0] == width - 1 > 0 and set(widths[1:]) == {width}
-        first = widths[0] == width or indexed  # where the header lacks it, only texts contain it
-        decimal = not re.search(rf"(?<!\d){re.escape(delimiter)}|{re.escape(delimiter)}(?!\d)", text)
-        score = round(share, 2) - 0.3 * (not proper) - 0.6 * (not first) - 0.2 * decimal
-        rank = (score, delimiter == "\t", delimiter == preferred, quoted)  # texts hold commas rather than tabs
-        if rank > best:
-            best, found = rank, (delimiter, quoted)
-    if best[0] >= 0.5:
-        return found
-    return (preferred, found[1]) if preferred and preferred in text.partition("\n")[0] else alone
-
-
-def _are_quoted_texts(text: str) -> bool:
-    """Whether each line is one cell in quotes, which may hold delimiters."""
     lines = text.splitlines()
-    return all(re.fullmatch(r'\s*"([^"]|"")*"\s*', line) for line in lines[:-1] or lines if line.strip())
+    if '"' in text and all(QUOTED_LINE.fullmatch(line) for line in lines[:-1] or lines if line.strip()):
+        return "", '"'
+    proper_commas = '"' in text and _proper_quotes(text, ",", '"')
+    preferred = {".csv": ",", ".tsv": "\t", ".tab": "\t"}.get(suffix, "")
+    alone = "", '"' if proper_commas else ""
+    quotes = [*(["'"] if "'" in text and not proper_commas else []), '"', *([""] if '"' in text else [])]
+    best, choice = (0.0, False, False, False), alone
+    for delimiter, quote in product(filter(text.__contains__, DELIMITERS), quotes):
+        rows = split_rows(text, delimiter, quoted=bool(quote), quote=quote or '"')
+        width, share = _usual_width(rows)
+        if width < 2 or (quote == "'" and (share < 0.98 or not _is_wider(rows, text, delimiter))):
+            continue
+        proper = not quote or (_proper_quotes(text, delimiter, quote) and not _joins_rows(rows, text, delimiter))
+        widths = [len(cells) for cells in rows]
+        first = widths[0] == width or (widths[0] == width - 1 and {*widths[1:]} == {width})  # else texts contain it
+        sign = re.escape(delimiter)
+        decimal = not re.search(rf"(?<!\d){sign}|{sign}(?!\d)", text)
+        score = round(share, 2) - 0.3 * (not proper) - 0.6 * (not first) - 0.2 * decimal
+        rank = (score, delimiter == "\t", delimiter == preferred, bool(quote))  # texts hold commas rather than tabs
+        if rank > best:
+            best, choice = rank, (delimiter, quote)
+    if best[0] >= 0.5:
+        return choice
+    return (preferred, choice[1]) if preferred and preferred in text.partition("\n")[0] else alone
 
 
-def _joins_rows(text: str) -> bool:
-    """Whether lines are tab-separated rows of equal width, some of which quotes would join."""
-    plain = split_rows(text, "\t", quoted=False)
-    width, share = _usual_width(plain)
-    return width > 1 and share >= 0.99 and len(split_rows(text, "\t", quoted=True)) < len(plain)
+def _is_wider(rows: Sequence[Sequence[str]], text: str, delimiter: str) -> bool:
+    """Whether single quotes give several rows the usual number of cells that have not got it without them."""
+    (_, share), plain = _usual_width(rows), split_rows(text, delimiter, quoted=True)
+    return share * len(rows) >= _usual_width(plain)[1] * len(plain) + FEW_LONGER
 
 
-def _proper_quotes(text: str, delimiter: str) -> bool:
+def _joins_rows(rows: Sequence[Sequence[str]], text: str, delimiter: str) -> bool:
+    """Whether quotes join lines into these rows that are tab-separated rows of one width without them."""
+    plain = split_rows(text, "\t", quoted=False) if delimiter == "\t" else []
+    width, share = _usual_width(plain) if plain else (0, 0.0)
+    return width > 1 and share >= 0.99 and len(rows) < len(plain)
+
+
+def _proper_quotes(text: str, delimiter: str, quote: str) -> bool:
     """Whether cells that begin with a quote also end with one, in nearly all rows."""
-    edge = re.escape(delimiter)
-    lines = RETURN.sub("\n", text)
-    cells = re.findall(rf'(?:^|{edge})("(?:[^"]|"")*"(?=$|{edge})|"[^"\n]*)', lines, flags=re.MULTILINE)
-    whole = sum(len(cell) > 1 and cell.endswith('"') for cell in cells)
+    edge, lines = re.escape(delimiter), re.sub(r"\r\n?", "\n", text)
+    enclosed = rf"{quote}(?:[^{quote}]|{quote}{quote})*{quote}"
+    cells = re.findall(rf"(?:^|{edge})({enclosed}(?=$|{edge})|{quote}[^{quote}\n]*)", lines, flags=re.MULTILINE)
+    whole = sum(len(cell) > 1 and cell.endswith(quote) for cell in cells)
     return bool(cells) and whole > 0.9 * len(cells)
 
 
@@ -243,29 +224,27 @@ def _has_header(rows: Sequence[Sequence[str]]) -> bool:
         return False  # one text per line
     if any(len(cell) > 100 for cell in first):
         return not rest
-    columns = [[cells[place].strip() for cells in rest if cells[place].strip()] for place in range(len(first))]
     if is_header_of_texts(first, rest):
         return True  # even where a label or a text is the name of its column
-    if any(map(_is_a_number, first, columns)):
-        return False
-    return any(map(_is_no_value, first, columns)) or not any(map(_is_a_cell, first, columns))
+    columns = [[cells[place].strip() for cells in rest if cells[place].strip()] for place in range(len(first))]
+    roles = {*map(_role, first, columns)}
+    return "number" not in roles and ("name" in roles or "value" not in roles)
 
 
-def _is_a_number(name: str, below: Sequence[str]) -> bool:
-    """Whether the first cell of a column is a number, as nearly all below are."""
-    numbers = sum(map(bool, map(NUMBER.fullmatch, below)))
-    return NUMBER.fullmatch(name.strip()) is not None and bool(below) and numbers > 0.9 * len(below)
-
-
-def _is_no_value(name: str, below: Sequence[str]) -> bool:
-    """Whether the first cell of a column is a word that is none of its values, which all recur."""
-    return name.strip().isidentifier() and bool(below) and name not in below and min(Counter(below).values()) > 1
-
-
-def _is_a_cell(name: str, below: Sequence[str]) -> bool:
-    """Whether the first cell of a column is one of its values rather than its name."""
-    repeated = len(set(below)) <= 0.7 * len(below) and name.strip() in below
-    return bool(below) and bool(repeated or _is_of_words(name, below))
+def _role(cell: str, below: Sequence[str]) -> Literal["number", "name", "value", ""]:
+    """What the first cell of a column is: a number above numbers; a word that is none of the values, which all recur;
+    or one of the values, or made of a few words as they are, as tags of words are.
+    """
+    name, counts = cell.strip(), Counter(below)
+    if not below:
+        return ""
+    if NUMBER.fullmatch(name) and sum(map(bool, map(NUMBER.fullmatch, below))) > 0.9 * len(below):
+        return "number"
+    if name.isidentifier() and name not in counts and min(counts.values()) > 1:
+        return "name"
+    parts, words = name.split(), {word for value in counts for word in value.split()}
+    of_words = len(parts) > 1 and len(words) <= MOST_WORDS and words.issuperset(parts)
+    return "value" if of_words or (name in counts and len(counts) <= 0.7 * len(below)) else ""
 
 
 def is_header_of_texts(first: Sequence[str], rest: Sequence[Sequence[str]]) -> bool:
@@ -278,18 +257,6 @@ def is_header_of_texts(first: Sequence[str], rest: Sequence[Sequence[str]]) -> b
     return any(sum(" " in row[column] for row in rest) > SHARE_OF_CELLS * len(rest) for column in texts)
 
 
-def _is_of_words(name: str, below: Sequence[str]) -> bool:
-    """Whether a cell is made of a few words that the cells below are made of, as tags of words are."""
-    words, known = name.split(), {word for cell in below for word in cell.split()}
-    return len(words) > 1 and len(known) <= MOST_WORDS and known.issuperset(words)
-
-
-def _smallest_width(rows: Sequence[Sequence[str]]) -> int:
-    """The smallest number of cells that several rows have, of a file without a header."""
-    widths = Counter(len(row) for row in rows if len(row) > 1)
-    return min((width for width, count in widths.items() if count >= SHARE_OF_ROWS * len(rows)), default=0)
-
-
 def _run_on_column(rows: Sequence[Sequence[str]], width: int) -> int | None:
     """The column whose text contains the delimiter, in rows that should have `width` cells.
 
@@ -300,17 +267,14 @@ def _run_on_column(rows: Sequence[Sequence[str]], width: int) -> int | None:
     longer = sum(len(row) > width for row in long_enough)
     if width < 2 or len(long_enough) < FEWEST_ROWS or longer < max(FEW_LONGER, LONGER * len(long_enough)):
         return None
-    fitting = [
-        place for place in range(width) if _runs_on([joined(row, place, width, ",") for row in long_enough], place)
-    ]
+    fitting = []
+    for place in range(width):
+        rows_as_wide = (joined(row, place, width, ",") for row in long_enough)
+        columns = [[cell.strip() for cell in cells] for cells in zip(*rows_as_wide, strict=True)]
+        words = sum(len(cell.split()) for cell in columns.pop(place))
+        if words >= 2 * len(long_enough) and all(map(_is_plain, columns)):
+            fitting.append(place)
     return fitting[0] if len(fitting) == 1 else None
-
-
-def _runs_on(rows: Sequence[Sequence[str]], place: int) -> bool:
-    """Whether the column with index `place` holds texts, and no other one does."""
-    columns = [[cell.strip() for cell in cells] for cells in zip(*rows, strict=True)]
-    texts = sum(len(cell.split()) for cell in columns.pop(place)) >= 2 * len(rows)
-    return texts and all(map(_is_plain, columns))
 
 
 def _is_plain(cells: Sequence[str]) -> bool:

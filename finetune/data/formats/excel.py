@@ -86,10 +86,10 @@ def sheets_of(path: Path) -> dict[str, int]:
 @lru_cache(maxsize=8)
 def _sheets(path: Path, compression: Compression, *_: int) -> dict[str, int]:
     with _book(path, FileFormat(format=FORMAT, compression=compression)) as book:
-        found = {one.title: one.max_row or sum(1 for _ in one.iter_rows()) for one in book.worksheets}
-    if not found:
+        sizes = {one.title: one.max_row or sum(1 for _ in one.iter_rows()) for one in book.worksheets}
+    if not sizes:
         raise UserError(f"{path}: has no sheet with cells", "Save it again")
-    return found
+    return sizes
 
 
 def named_sheet(path: Path, name: str) -> FileFormat:
@@ -99,13 +99,13 @@ def named_sheet(path: Path, name: str) -> FileFormat:
         raise UserError(f"{path}: is not an Excel file, which sheet= is for", "Leave sheet= out")
     if name not in sizes:
         raise UserError(f"{path}: has no sheet {shown(name)}", f"Its sheets are {', '.join(sizes)}")
-    return FileFormat(format=FORMAT, compression=FileStart(path).compression, layout=_described(sizes, name))
+    return FileFormat.of(FileStart(path), FORMAT, _described(sizes, name))
 
 
 def _described(sizes: Mapping[str, int], name: str) -> Sheet:
     """The sheet of that name, or the first one."""
     chosen = name or next(iter(sizes))
-    others = sorted((one for one in sizes.items() if one[0] != chosen), key=lambda one: -one[1])
+    others = sorted((sheet for sheet in sizes.items() if sheet[0] != chosen), key=lambda sheet: -sheet[1])
     return Sheet(name=chosen, rows=sizes[chosen], others=tuple(others), given=bool(name))
 
 
@@ -117,43 +117,41 @@ def hint_of(form: FileFormat) -> str:
 
 
 def read(path: Path, form: FileFormat) -> Iterator[Record]:
-    """Yields a record for each row of the sheet that is not empty."""
+    """Yields a record for each row of the sheet that is not empty. Raises UserError for a sheet without a header, with
+    a line that no sheet has, or with most of its columns left of a far cell.
+    """
     with _book(path, form) as book:
         sheet = next(one for one in book.worksheets if one.title == form.layout.name)
         claimed = sheet.max_column or 0
         sheet.reset_dimensions()  # else rows are padded to the size that the file claims
-        lines = _rows(path, sheet)
+        lines = enumerate(sheet.iter_rows(max_col=MOST_COLUMNS, values_only=True), start=1)
         top = list(islice(lines, TOP))
-        filled = [(line, cells) for line, cells in top if _filled(cells)] or [(0, ())]  # without titles
-        place = next((n for n, one in enumerate(filled) if one[0] <= TITLES + 1 and _filled(one[1]) > 1), 0)
+        filled = [(line, cells) for line, cells in top if _filled(cells)]
+        place = next((n for n, (line, cells) in enumerate(filled) if line <= TITLES + 1 and _filled(cells) > 1), 0)
         place += is_group_line([cells for _, cells in filled[place : place + BELOW]])
-        above, header = filled[place]
-        names, row = _names(path, form, above, header, claimed), 0
+        above, header = filled[place] if filled else (0, ())  # below titles
+        width = max((number for number, cell in enumerate(header, start=1) if cell is not None), default=0)
+        nameless = width - _filled(header)
+        if not width:
+            raise UserError(
+                f"{path}: has no header in its first {TOP:,} lines{hint_of(form)}",
+                "Put the columns' names above the rows",
+            )
+        if nameless > MOST_NAMELESS:
+            raise UserError(
+                f"{path}: line {above} has a cell in column {width:,}, and {nameless:,} columns left of it"
+                " have no name",
+                "Delete the cells right of the table",
+            )
+        width = claimed if width < claimed <= width + MOST_NAMELESS else width  # cells without a name are right of it
+        names, row = column_names(["" if cell is None else str(cell) for cell in header[:width]]), 0
         for line, cells in chain(top, lines):
+            if line > MOST_ROWS:
+                raise UserError(f"{path}: has a row below {MOST_ROWS:,}, the last of a sheet", "Save it again")
             cells = cells[: len(names)]
             if line > above and any(cell is not None for cell in cells):
                 row += 1
                 yield Record(row=row, line=line, values=dict.fromkeys(names) | dict(zip(names, cells, strict=False)))
-
-
-def _names(path: Path, form: FileFormat, line: int, header: Sequence[Any], claimed: int) -> list[str]:
-    """The names of the columns: those in the header, and some right of it if the sheet claims that there are any.
-
-    Raises UserError for a sheet without a header, and for one with most of its columns left of a far cell.
-    """
-    width = max((place for place, cell in enumerate(header, start=1) if cell is not None), default=0)
-    if not width:
-        raise UserError(
-            f"{path}: has no header in its first {TOP:,} lines{hint_of(form)}", "Put the columns' names above the rows"
-        )
-    nameless = width - _filled(header)
-    if nameless > MOST_NAMELESS:
-        raise UserError(
-            f"{path}: line {line} has a cell in column {width:,}, and {nameless:,} columns left of it have no name",
-            "Delete the cells right of the table",
-        )
-    width = claimed if width < claimed <= width + MOST_NAMELESS else width
-    return column_names(["" if cell is None else str(cell) for cell in header[:width]])
 
 
 def _filled(cells: Sequence[Any]) -> int:
@@ -176,14 +174,6 @@ def _book(path: Path, form: FileFormat) -> Iterator[Any]:
         raise
     except Exception as error:  # a damaged file makes zip, XML and openpyxl fail in any way
         raise UserError(f"{path}: is not a valid Excel file ({first_line(error)})", "Save it again") from error
-
-
-def _rows(path: Path, sheet: Any) -> Iterator[tuple[int, tuple[Any, ...]]]:
-    """(line, cells) of the sheet, empty lines too. Raises UserError for a line that no sheet has."""
-    for line, cells in enumerate(sheet.iter_rows(max_col=MOST_COLUMNS, values_only=True), start=1):
-        if line > MOST_ROWS:
-            raise UserError(f"{path}: has a row below {MOST_ROWS:,}, the last of a sheet", "Save it again")
-        yield line, cells
 
 
 def _openpyxl(doing: str, otherwise: str = "") -> Any:
@@ -213,23 +203,19 @@ def _write(file: IO[bytes], rows: Iterable[FileRow], output: OutputFormat) -> in
 
     def cell_of(value: Any) -> Any:
         cell = WriteOnlyCell(sheet)
-        if isinstance(value, int | float | Decimal | timedelta) or _is_sheet_date(value):
+        # A spreadsheet holds no time zones and no years before 1900.
+        dated = isinstance(value, date) and value.year > 1900 and not getattr(value, "tzinfo", None)
+        if dated or isinstance(value, int | float | Decimal | time | timedelta):
             cell.value = value
-            return cell
-        cell.value = ILLEGAL_CHARACTERS_RE.sub("", without_surrogates(flat_cell(value)))[:CELL_CHARS]
-        cell.data_type = "s"  # a text, also where it begins with "="
+        else:
+            cell.value = ILLEGAL_CHARACTERS_RE.sub("", without_surrogates(flat_cell(value)))[:CELL_CHARS]
+            cell.data_type = "s"  # a text, also where it begins with "="
         return cell
 
-    header = dict(zip(output.names, output.names, strict=True))
-    for row in chain([header], rows):
+    for row in chain([dict(zip(output.names, output.names, strict=True))], rows):
         sheet.append([cell_of(row.get(name)) for name in output.names])
     book.save(file)
     return 0
-
-
-def _is_sheet_date(cell: Any) -> bool:
-    """Whether a spreadsheet can hold this date or time: no time zones, no years before 1900."""
-    return isinstance(cell, time) or (isinstance(cell, date) and cell.year > 1900 and not getattr(cell, "tzinfo", None))
 
 
 FORMAT = Format(

@@ -30,7 +30,7 @@ def sniff(start: FileStart) -> bool:
 @contextmanager
 def _opened(path: Path, form: FileFormat, *, coded: bool = False) -> Iterator[Any]:
     """The file; with `coded`, texts come as the numbers of different ones, as they are stored: a small file may repeat
-    a long one any number of times.
+    a long one any number of times. Raises UserError for one that declares more than it can hold.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -39,35 +39,32 @@ def _opened(path: Path, form: FileFormat, *, coded: bool = False) -> Iterator[An
         try:
             content = io.BytesIO(file.read()) if form.compression else path.absolute()
             opened = pq.ParquetFile(content)
-            _require_sizes(path, opened.metadata, packed=path.stat().st_size)
+            packed, rows = path.stat().st_size, opened.metadata.num_rows
+            groups = map(opened.metadata.row_group, range(opened.metadata.num_row_groups))
+            parts = [group.column(number) for group in groups for number in range(group.num_columns)]
+            # Numbers that are equal are stored once.
+            least = (
+                max(0, part.total_uncompressed_size, part.num_values * WIDTHS.get(part.physical_type, 0))
+                for part in parts
+            )
+            require_expanded(path, sum(least), packed=packed)
+            if rows > max(FEW_ROWS, MOST_ROWS * packed):
+                raise UserError(
+                    f"{path}: declares {so_many(rows)} in {so_many(packed, 'byte')}", "Write or download it again"
+                )
             if coded:
-                opened = pq.ParquetFile(content, read_dictionary=_texts_in(opened.schema))
+                leaves = map(opened.schema.column, range(len(opened.schema)))
+                texts = [
+                    leaf.path
+                    for leaf in leaves
+                    if leaf.physical_type == "BYTE_ARRAY" and leaf.logical_type.type in TEXTS
+                ]
+                opened = pq.ParquetFile(content, read_dictionary=texts)
             yield opened
         except (pa.ArrowException, ValueError) as error:
             raise UserError(
                 f"{path}: is not a valid Parquet file (truncated?): {first_line(error)}", "Write or download it again"
             ) from error
-
-
-def _require_sizes(path: Path, declared: Any, *, packed: int) -> None:
-    """Raises UserError for a file of `packed` bytes that declares more rows or bytes than it can hold."""
-    groups = [declared.row_group(number) for number in range(declared.num_row_groups)]
-    parts = [group.column(number) for group in groups for number in range(group.num_columns)]
-    require_expanded(path, sum(map(_least_bytes, parts)), packed=packed)
-    if declared.num_rows > max(FEW_ROWS, MOST_ROWS * packed):
-        raise UserError(
-            f"{path}: declares {so_many(declared.num_rows)} in {so_many(packed, 'byte')}", "Write or download it again"
-        )
-
-
-def _least_bytes(part: Any) -> int:
-    """What a column of a row group takes in memory at least: numbers that are equal are stored once."""
-    return int(max(0, part.total_uncompressed_size, part.num_values * WIDTHS.get(part.physical_type, 0)))
-
-
-def _texts_in(schema: Any) -> list[str]:
-    leaves = [schema.column(number) for number in range(len(schema))]
-    return [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY" and leaf.logical_type.type in TEXTS]
 
 
 def read(path: Path, form: FileFormat, columns: Sequence[str] | None = None) -> Iterator[Record]:
@@ -76,13 +73,13 @@ def read(path: Path, form: FileFormat, columns: Sequence[str] | None = None) -> 
     Equal texts of a batch are one object. Raises UserError where more is read than so small a file holds.
     """
     with _opened(path, form, coded=True) as file:
-        yield from records_of(bounded(path, _batches(file, columns)))
-
-
-def _batches(file: Any, columns: Sequence[str] | None) -> Iterator[Any]:
-    """Batches within a row group: pyarrow joins no lists of texts that are stored as numbers over two of them."""
-    for group in range(file.num_row_groups):
-        yield from file.iter_batches(batch_size=BATCH, row_groups=[group], columns=columns)
+        # Within a row group: pyarrow joins no lists of texts that are stored as numbers over two of them.
+        batches = (
+            batch
+            for group in range(file.num_row_groups)
+            for batch in file.iter_batches(batch_size=BATCH, row_groups=[group], columns=columns)
+        )
+        yield from records_of(bounded(path, batches))
 
 
 def bounded(path: Path, batches: Iterable[Any]) -> Iterator[Any]:
@@ -182,9 +179,13 @@ def tables_of(rows: Iterable[FileRow], schema: Any) -> Iterator[Any]:
     import pyarrow as pa
 
     for part in _parts(rows):
-        cells = [[_fitting(row.get(field.name), field.type) for row in part] for field in schema]
-        arrays = [pa.array(column, type=field.type) for field, column in zip(schema, cells, strict=True)]
-        yield pa.Table.from_arrays(arrays, schema=schema)
+        columns = []
+        for field in schema:
+            cells = [row.get(field.name) for row in part]
+            if pa.types.is_string(field.type):
+                cells = [None if cell is None else without_surrogates(flat_cell(cell)) for cell in cells]
+            columns.append(pa.array(cells, type=field.type))
+        yield pa.Table.from_arrays(columns, schema=schema)
 
 
 def _parts(rows: Iterable[FileRow]) -> Iterator[list[FileRow]]:
@@ -194,34 +195,19 @@ def _parts(rows: Iterable[FileRow]) -> Iterator[list[FileRow]]:
 
 
 def _kind(before: Any, cells: list[Any]) -> Any:
-    """The type that fits these cells and the earlier ones; text where no other type does."""
+    """The type that fits these cells and the earlier ones; text where no other type does, and for dictionaries without
+    keys, of which Parquet has no column.
+    """
     import pyarrow as pa
 
     try:
-        kind = pa.infer_type(cells)
-        if pa.types.is_nested(kind):
-            kind = pa.array(cells).type  # which fails for lists of numbers and texts
-            _require_fields(kind)
+        kind = pa.array(cells).type  # which fails for lists of numbers and texts
+        if "struct<>" in str(kind):
+            return pa.string()
         fields = [pa.schema([("", before)]), pa.schema([("", kind)])]
         return pa.unify_schemas(fields, promote_options="permissive").field(0).type
     except (pa.ArrowException, TypeError, ValueError):
         return pa.string()
-
-
-def _require_fields(kind: Any) -> None:
-    """Raises TypeError for a dictionary without keys, of which Parquet has no column."""
-    import pyarrow as pa
-
-    if pa.types.is_struct(kind) and kind.num_fields == 0:
-        raise TypeError("a struct without fields")
-    for number in range(kind.num_fields):
-        _require_fields(kind.field(number).type)
-
-
-def _fitting(cell: Any, kind: Any) -> Any:
-    import pyarrow as pa
-
-    return without_surrogates(flat_cell(cell)) if cell is not None and pa.types.is_string(kind) else cell
 
 
 FORMAT = Format(

@@ -63,10 +63,13 @@ def rows_of(sign: str, *columns: Sequence[str]) -> list[str]:
 
 @pytest.mark.parametrize("header", [True, False])
 @pytest.mark.parametrize(("sign", "suffix"), [(";", ".csv"), ("\t", ".tsv"), ("|", ".txt")])
-def test_rows_at_another_delimiter_keep_their_columns(tmp_path: Path, header: bool, sign: str, suffix: str) -> None:
+def test_rows_at_another_delimiter_need_a_header(tmp_path: Path, header: bool, sign: str, suffix: str) -> None:
     top = ["text,label"] if header else []
     layout = trained(lines(tmp_path / "train.csv", [*top, *rows_of(",", SHORT, MARKS)]))
-    found = columns(lines(tmp_path / f"new{suffix}", rows_of(sign, SHORT[:6], MARKS[:6])), layout)
+    bare = rows_of(sign, SHORT[:6], MARKS[:6])
+    with pytest.raises(UserError, match=r"columns and no header, unlike the training file.*names of the columns above"):
+        columns(lines(tmp_path / f"new{suffix}", bare), layout)
+    found = columns(lines(tmp_path / f"new{suffix}", [f"text{sign}label", *bare]), layout)
     assert list(found.values()) == [SHORT[:6], MARKS[:6]]
 
 
@@ -107,8 +110,10 @@ def test_texts_in_quotes_keep_their_commas(tmp_path: Path, header: bool) -> None
 
 def test_a_row_with_a_label_is_no_header(tmp_path: Path) -> None:
     layout = trained(lines(tmp_path / "train.csv", ["text,label", *rows_of(",", SHORT, MARKS)]))
-    found = columns(lines(tmp_path / "new.csv", rows_of(",", ["a", "b"], MARKS[:2], SHORT[:2])), layout)
-    assert found == {"column 1": ["a", "b"], "column 2": MARKS[:2], "column 3": SHORT[:2]}
+    other = lines(tmp_path / "new.csv", rows_of(",", ["a", "b"], MARKS[:2], SHORT[:2]))
+    with pytest.raises(UserError, match="3 columns and no header"):
+        columns(other, layout)
+    assert columns(other, layout, text="column 3")["column 3"] == SHORT[:2]
 
 
 DOCUMENTS = {
