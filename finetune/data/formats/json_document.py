@@ -196,26 +196,20 @@ def _rows_of(content: dict[str, Any]) -> Any:
 
 def _rows_of_server(features: list[Any], rows: list[Any]) -> list[Any]:
     """The rows of the Hub's datasets-server, with the names of classes in place of their numbers."""
-    classes = {}
-    for feature in features:
-        kind = feature.get("type") if isinstance(feature, dict) else None
-        inner = kind.get("feature", kind) if isinstance(kind, dict) else None
-        if isinstance(inner, dict) and isinstance(inner.get("names"), list):
-            classes[feature.get("name")] = inner["names"]
-    rows = [row["row"] if isinstance(row, dict) and isinstance(row.get("row"), dict) else row for row in rows]
+    kinds = {kind.get("name"): kind.get("type") for kind in features if isinstance(kind, dict)}
+    inner = {name: kind.get("feature", kind) for name, kind in kinds.items() if isinstance(kind, dict)}
+    classes = {name: kind.get("names") for name, kind in inner.items() if isinstance(kind, dict)}
+
+    def named(cell: Any, names: list[str]) -> Any:
+        if isinstance(cell, list):
+            return [named(item, names) for item in cell]
+        return names[cell] if is_place(cell) and cell < len(names) else cell
+
+    cells = (row.get("row") if isinstance(row, dict) else None for row in rows)
     return [
-        {name: _named_classes(cell, classes.get(name, ())) for name, cell in row.items()}
-        if isinstance(row, dict)
-        else row
-        for row in rows
+        {name: named(cell, classes.get(name) or []) for name, cell in row.items()} if isinstance(row, dict) else row
+        for row in cells
     ]
-
-
-def _named_classes(cell: Any, names: Sequence[str]) -> Any:
-    """A class number, or a list of them, as names; a cell of another column is unchanged."""
-    if isinstance(cell, list) and names:
-        return [_named_classes(item, names) for item in cell]
-    return names[cell] if is_place(cell) and cell < len(names) else cell
 
 
 def _rows_by_key(content: dict[str, dict[str, Any]]) -> Any:
