@@ -4,9 +4,10 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from finetune.data.file_start import FileStart
 from finetune.data.formats.arrow import is_saved
 from finetune.data.formats.class_folders import class_folders
-from finetune.data.formats.refused import require_read_by_name
+from finetune.data.formats.refused import require_read
 from finetune.data.label_names import FILES as LABEL_FILES
 from finetune.data.messages import first_of
 from finetune.data.paired_files import is_label_file
@@ -70,7 +71,7 @@ def split_files(path: Path, *, dev: str = "", test: str = "") -> dict[str, Path]
         if not exists(file):
             raise UserError(f"{file}: no such file ({name})", "Check its name")
         require_utf_8(file)
-        require_read_by_name(file)
+        require_read(FileStart(file), by=["name"])
         if not (is_folder(file) and (class_folders(file) or is_saved(file))):
             require_file(file)
     return files
@@ -84,7 +85,7 @@ def _in_folder(folder: Path) -> dict[str, Path]:
         return {"train": folder}
     folders = [path for path in sorted(folder.iterdir()) if path.is_dir()]
     for path in (folder, *folders):
-        require_read_by_name(path)
+        require_read(FileStart(path), by=["name"])
     inner = [path for path in folders if class_folders(path) or is_saved(path)]
     splits = _named(folder, inner, lambda path, words: re.fullmatch(words, path.name.lower()))
     if "train" in splits:

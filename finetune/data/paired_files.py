@@ -2,7 +2,6 @@
 
 import re
 from array import array
-from collections.abc import Sequence
 from pathlib import Path
 
 from finetune.data.file_format import FileFormat
@@ -26,25 +25,24 @@ def labels_of_texts(path: Path) -> Path | None:
 
     `train_text.txt` has `train_labels.txt`, and `train.txt` has `train.labels`.
     """
-    if path.suffix.lower() in PLAIN:
-        own = (path.with_suffix(suffix) for suffix in OF_LABELS)
-        if (found := next((file for file in own if file.is_file()), None)) is not None:
-            return found
-    words = WORD.findall(path.stem)
-    if sum(TEXTS.fullmatch(word) is not None for word in words) != 1:
-        return None
-    for other in sorted(path.parent.glob(f"*{path.suffix}")):
-        if _are_a_pair(words, WORD.findall(other.stem)):
-            return other
-    return None
+    own = (path.with_suffix(suffix) for suffix in OF_LABELS if path.suffix.lower() in PLAIN)
+    words = _without(path, TEXTS)
+    named = (other for other in sorted(path.parent.glob(f"*{path.suffix}")) if words == _without(other, LABELS))
+    return next((file for file in own if file.is_file()), None) or (next(named, None) if words else None)
 
 
 def is_label_file(path: Path) -> bool:
     """Whether a file holds the labels of a file of texts next to it."""
-    named = any(LABELS.fullmatch(word) for word in WORD.findall(path.stem))
+    named = any(map(LABELS.fullmatch, WORD.findall(path.stem)))
     pattern = f"{path.stem}*" if path.suffix.lower() in OF_LABELS else f"*{path.suffix}" if named else ""
     others = path.parent.glob(pattern) if pattern else ()
     return any(labels_of_texts(other) == path for other in others if other != path)
+
+
+def _without(path: Path, pattern: re.Pattern[str]) -> list[str]:
+    """The words of a file's name, without the one that fits a pattern; none where several fit, or none does."""
+    words = ["" if pattern.fullmatch(word) else word.lower() for word in WORD.findall(path.stem)]
+    return words if words.count("") == 1 else []
 
 
 def read_pair(texts: Path, labels: Path, encoding: str) -> Table:
@@ -69,14 +67,6 @@ def _texts(lines: list[str]) -> dict[str, list[str]]:
         return {"text": lines}
     first, second = zip(*(line.split("\t") for line in lines), strict=True)
     return {"sentence1": [*first], "sentence2": [*second]}
-
-
-def _are_a_pair(texts: Sequence[str], labels: Sequence[str]) -> bool:
-    """Whether names differ only in `text` where the other has `labels`."""
-    if len(texts) != len(labels):
-        return False
-    pairs = [(a, b) for a, b in zip(texts, labels, strict=True) if a.lower() != b.lower()]
-    return len(pairs) == 1 and bool(TEXTS.fullmatch(pairs[0][0])) and bool(LABELS.fullmatch(pairs[0][1]))
 
 
 def _lines(path: Path, encoding: str) -> list[str]:

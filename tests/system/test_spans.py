@@ -89,7 +89,7 @@ def test_check_counts_rows_whose_spans_do_not_fit(here: Finetune, tmp_path: Path
     assert "contradiction" not in found
 
 
-def test_fix_moves_the_offsets_of_spans_with_their_text(here: Finetune, tmp_path: Path) -> None:
+def test_fix_leaves_a_text_with_the_offsets_of_its_spans(here: Finetune, tmp_path: Path) -> None:
     rows = relation_rows(40)
     for row in rows:
         row["text"] = f" \u0007{row['text']}"

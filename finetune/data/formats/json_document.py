@@ -126,27 +126,26 @@ def questions(articles: Sequence[Any]) -> Iterator[tuple[str, str, dict[str, Any
         paragraphs = article.get("paragraphs") if isinstance(article, dict) else None
         if not isinstance(paragraphs, list):
             yield where, "", fault(where, "has no list 'paragraphs'")
-        for j, paragraph in enumerate(paragraphs if isinstance(paragraphs, list) else ()):
+            continue
+        for j, paragraph in enumerate(paragraphs):
             place = f"{where}.paragraphs[{j}]"
             asked = paragraph.get("qas") if isinstance(paragraph, dict) else None
             if not isinstance(asked, list):
                 yield place, place, fault(place, "has no list 'qas'")
-            for k, question in enumerate(asked if isinstance(asked, list) else ()):
+                continue
+            above = {"context": paragraph.get("context"), "title": article.get("title", "")}
+            for k, question in enumerate(asked):
                 inner = f"{place}.qas[{k}]"
-                if not isinstance(question, dict):
-                    yield inner, place, fault(inner, "is not a JSON object")
-                    continue
-                yield inner, place, question | {"context": paragraph.get("context"), "title": article.get("title", "")}
+                is_object = isinstance(question, dict)
+                yield inner, place, question | above if is_object else fault(inner, "is not a JSON object")
 
 
 def rows_in(content: Any, path: Path, *, kind: str = "JSON") -> list[Any]:
     """The rows, mostly objects. Raises UserError where the content has no list of rows."""
-    content = _rows_within(content)
-    if _holds_columns(content):
-        content = [dict(zip(content, cells, strict=True)) for cells in zip(*content.values(), strict=True)]
-    if not isinstance(content, list):
-        raise _no_rows(path, content, kind)
-    return content if _is_squad(content) or all(map(is_pair, content)) else _named_cells(content)
+    rows = _rows_of(content) if isinstance(content, dict) else content
+    if not isinstance(rows, list):
+        raise _no_rows(path, rows, kind)
+    return rows if _is_squad(rows) or all(map(is_pair, rows)) else _named_cells(rows)
 
 
 def _named_cells(content: list[Any]) -> list[Any]:
@@ -163,56 +162,66 @@ def _named_cells(content: list[Any]) -> list[Any]:
     return [dict(zip(names, row, strict=True)) for row in (rest if named else lists)]
 
 
-def _rows_within(content: Any) -> Any:
-    """The list of rows in an object that holds one (`{"version": 1, "data": [...]}`); else the content itself."""
-    if not isinstance(content, dict):
-        return content
-    if list(content) == ["rasa_nlu_data"] and isinstance(content["rasa_nlu_data"], dict):
-        return content["rasa_nlu_data"].get("common_examples")
+def _rows_of(content: dict[str, Any]) -> Any:
+    """The list of rows in an object that holds one (`{"version": 1, "data": [...]}`), or their columns; else the object
+    itself.
+    """
+    names, values = list(content), list(content.values())
+    lists = [value for value in values if isinstance(value, list)]
+    if isinstance(rasa := content.get("rasa_nlu_data"), dict):
+        return rasa.get("common_examples")
     if isinstance(content.get("features"), list) and isinstance(content.get("rows"), list):
         return _rows_of_server(content["features"], content["rows"])
-    lists = [value for value in content.values() if isinstance(value, list) and value and isinstance(value[0], dict)]
-    if isinstance(content.get("data"), list):
-        names, rows = content.get("columns"), content["data"]
-        named = isinstance(names, list) and all(isinstance(row, list) and len(row) == len(names) for row in rows)
-        return [dict(zip(map(str, names or ()), row, strict=True)) for row in rows] if named else rows
-    if len(content) > 1 and all(isinstance(value, dict) for value in content.values()):
+    if isinstance(rows := content.get("data"), list):
+        columns = content.get("columns")
+        named = isinstance(columns, list) and all(isinstance(row, list) and len(row) == len(columns) for row in rows)
+        return [dict(zip(map(str, columns or ()), row, strict=True)) for row in rows] if named else rows
+    if len(values) > 1 and _holds(values, dict):
         return _rows_by_key(content)
-    if isinstance(content.get("annotations"), list) and any(map(is_pair, content["annotations"])):
-        return content["annotations"]
-    return lists[0] if len(lists) == 1 and sum(isinstance(value, list) for value in content.values()) == 1 else content
+    if isinstance(pairs := content.get("annotations"), list) and any(map(is_pair, pairs)):
+        return pairs
+    if len(lists) == 1 and lists[0] and isinstance(lists[0][0], dict):
+        return lists[0]
+    splits = [SPLIT.fullmatch(str(name)) is not None for name in names]
+    if (
+        len(lists) < len(values)
+        or len(set(map(len, lists))) != 1
+        or all(splits)
+        or all(_holds(cells, dict) for cells in lists)
+        or any(split and _holds(cells, dict | list) for split, cells in zip(splits, lists, strict=True))
+    ):
+        return content
+    return [dict(zip(names, cells, strict=True)) for cells in zip(*lists, strict=True)]
 
 
 def _rows_of_server(features: list[Any], rows: list[Any]) -> list[Any]:
     """The rows of the Hub's datasets-server, with the names of classes in place of their numbers."""
-    kinds = {one["name"]: one.get("type") for one in features if isinstance(one, dict) and "name" in one}
+    kinds = {kind.get("name"): kind.get("type") for kind in features if isinstance(kind, dict)}
     inner = {name: kind.get("feature", kind) for name, kind in kinds.items() if isinstance(kind, dict)}
-    classes = {name: kind["names"] for name, kind in inner.items() if isinstance(kind, dict) and "names" in kind}
-    found = [row["row"] if isinstance(row, dict) and isinstance(row.get("row"), dict) else row for row in rows]
-    for row in (row for row in found if isinstance(row, dict)):
-        for name in classes.keys() & row.keys():
-            row[name] = _named_classes(row[name], classes[name])
-    return found
+    classes = {name: kind.get("names") for name, kind in inner.items() if isinstance(kind, dict)}
+
+    def named(cell: Any, names: list[str]) -> Any:
+        if isinstance(cell, list):
+            return [named(item, names) for item in cell]
+        return names[cell] if is_place(cell) and cell < len(names) else cell
+
+    cells = (row.get("row") if isinstance(row, dict) else None for row in rows)
+    return [
+        {name: named(cell, classes.get(name) or []) for name, cell in row.items()} if isinstance(row, dict) else row
+        for row in cells
+    ]
 
 
-def _named_classes(cell: Any, names: list[str]) -> Any:
-    """A class number, or a list of them, as names."""
-    if isinstance(cell, list):
-        return [_named_classes(item, names) for item in cell]
-    return names[cell] if is_place(cell) and cell < len(names) else cell
-
-
-def _rows_by_key(content: dict[str, Any]) -> Any:
+def _rows_by_key(content: dict[str, dict[str, Any]]) -> Any:
     """Rows by their index, or columns with their cells by it, as pandas writes them; other content unchanged."""
-    inner = [tuple(value) for value in content.values()]
-    counted = [str(number) for number in range(len(inner[0]))]
-    if any(map(SPLIT.fullmatch, content)) or not inner[0]:
+    first, *others = inner = [list(value) for value in content.values()]
+    if not first or any(map(SPLIT.fullmatch, content)):
         return content
-    if not all(map(str.isdecimal, content)) and all(list(names) == counted for names in inner):
-        return [
-            dict(zip(content, cells, strict=True)) for cells in zip(*map(dict.values, content.values()), strict=True)
-        ]
-    shared = {*inner[0]}.intersection(*inner[1:])
+    counted = [*map(str, range(len(first)))]
+    if not all(map(str.isdecimal, content)) and all(keys == counted for keys in inner):
+        columns = (cells.values() for cells in content.values())
+        return [dict(zip(content, cells, strict=True)) for cells in zip(*columns, strict=True)]
+    shared = set(first).intersection(*others)
     if not shared or all(map(str.isdecimal, shared)):
         return content
     return [row if key.isdecimal() else {"id": key} | row for key, row in content.items()]
@@ -229,23 +238,11 @@ def _no_rows(path: Path, content: Any, kind: str) -> UserError:
         '[(folder / (name + ".json")).write_text(json.dumps(rows)) '
         f'for name, rows in json.load(open({json.dumps(str(path))}, encoding="utf-8")).items()]'
     )
-    one = folder if all(map(SPLIT.fullmatch, lists)) else folder / f"{lists[0]}.json"
+    data = folder if all(map(SPLIT.fullmatch, lists)) else folder / f"{lists[0]}.json"
     return UserError(
         f"{what}; it holds the lists {', '.join(lists[:6])}",
-        f"Write each into a file: python -c {shlex.quote(script)}, then `finetune run {shlex.quote(str(one))}`",
+        f"Write each into a file: python -c {shlex.quote(script)}, then `finetune run {shlex.quote(str(data))}`",
     )
-
-
-def _holds_columns(content: Any) -> bool:
-    """Whether it is an object with a list of equal length for each column, and not lists of rows, as of splits."""
-    if not isinstance(content, dict) or not all(isinstance(value, list) for value in content.values()):
-        return False
-    if len({len(value) for value in content.values()}) != 1:
-        return False
-    splits = [bool(SPLIT.fullmatch(str(name))) for name in content]
-    if all(splits) or all(_holds(cells, dict) for cells in content.values()):
-        return False
-    return not any(split and _holds(cells, dict | list) for split, cells in zip(splits, content.values(), strict=True))
 
 
 def _holds(cells: Any, kind: Any) -> bool:

@@ -4,7 +4,7 @@ What tools call the parts of a span is in `spans.py`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import accumulate, islice
+from itertools import accumulate, chain, islice
 from typing import Any
 
 from finetune.data.formats.spans import is_place
@@ -12,6 +12,15 @@ from finetune.data.values import as_list
 
 PRODIGY = ("_input_hash", "_task_hash", "_view_id", "_timestamp", "_session_id", "_annotator_id", "tokens")
 ARGILLA = ("prediction", "prediction_agent", "annotation_agent", "status", "vectors", "metrics", "explanation")
+# Tools by columns of their rows; columns of theirs that are no data; the column, and its values, of rows not accepted.
+TOOLS: tuple[tuple[set[str], tuple[str, ...], str, tuple[str, ...]], ...] = (
+    ({"prediction", "annotation", "status"}, ARGILLA, "status", ("Discarded",)),
+    ({"prediction", "annotation", "annotation_agent"}, ARGILLA, "", ()),  # a person's annotation alone is read
+    ({"responses", "suggestions"}, ("suggestions",), "", ()),  # of Argilla 2
+    ({"_input_hash"}, PRODIGY, "answer", ("ignore",)),  # a rejected label of Prodigy is `reject`
+    ({"spans", "answer"}, (*PRODIGY, "answer", "options"), "answer", ("ignore", "reject")),
+    ({"_input_hash", "accept"}, ("answer", "options"), "answer", ("ignore", "reject")),
+)
 TACRED = ("subj_start", "subj_end", "obj_start", "obj_end")
 VALUES = ("choices", "taxonomy", "text", "rating", "number", "datetime")  # of Label Studio's controls without spans
 
@@ -22,18 +31,16 @@ def tool_rows(values: Iterable[Any]) -> Iterator[tuple[Any, str]]:
     Of Label Studio, an annotated task without spans or choices has an empty list where other tasks have several.
     """
     coming = iter(values)
-    start = list(islice(coming, 1))
-    if not any(map(_is_label_studio, start)):
-        for part in (start, coming):
-            yield from map(_tool_row, part)
+    first = list(islice(coming, 1))
+    if not any(map(_is_label_studio, first)):
+        yield from map(_tool_row, chain(first, coming))
         return
-    tasks = [*start, *coming]
-    rows = [_tool_row(task) for task in tasks]
-    both = [(task, row) for task, (row, _) in zip(tasks, rows, strict=True) if _is_label_studio(task)]
-    lists = {name for task, row in both for name in row.keys() - task["data"].keys() if isinstance(row[name], list)}
-    for task, row in both:
-        row.update({name: [] for name in lists - row.keys()} if _done(task) else {})
-    yield from rows
+    rows = [(task, *_tool_row(task)) for task in chain(first, coming)]
+    tasks = [(task, row) for task, row, _ in rows if _is_label_studio(task)]
+    lists = {name for task, row in tasks for name in row.keys() - task["data"].keys() if isinstance(row[name], list)}
+    for task, row, why in rows:
+        done = _is_label_studio(task) and _done(task)
+        yield (row | {name: [] for name in sorted(lists - row.keys())} if done else row), why
 
 
 def is_pair(value: Any) -> bool:
@@ -47,8 +54,8 @@ def in_plain_form(row: Mapping[str, Any]) -> Mapping[str, Any]:
     """
     tokens = as_list(row.get("tokenized_text", row.get("token", row.get("tokens"))))
     gliner = as_list(row.get("ner")) if "tokenized_text" in row else None
-    if not tokens or not (all(map(_is_token_span, gliner)) if gliner else all(is_place(row.get(n)) for n in TACRED)):
-        return {"text": " ".join(map(str, tokens)), "entities": []} if tokens and gliner == [] else row
+    if not tokens or not (all(map(is_place, map(row.get, TACRED))) if gliner is None else all(map(_on_tokens, gliner))):
+        return row
     text = " ".join(map(str, tokens))
     starts = [0, *accumulate(len(str(token)) + 1 for token in tokens)]
 
@@ -56,19 +63,18 @@ def in_plain_form(row: Mapping[str, Any]) -> Mapping[str, Any]:
         """Outside the text for tokens that are not there, which the reader of spans counts."""
         return (starts[first], starts[last + 1] - 1) if last < len(tokens) else (len(text), len(text) + 1)
 
-    kept = {name: cell for name, cell in row.items() if not isinstance(cell, list) and name not in TACRED}
-    if gliner is None:
-        for name in ("subj", "obj"):
-            start, end = place(row[f"{name}_start"], row[f"{name}_end"])
-            kind = {"type": kept.pop(f"{name}_type")} if f"{name}_type" in kept else {}
-            kept |= {f"{name}ect": {"start": start, "end": end, "word": text[start:end], **kind}}
-        return {"text": text, **kept}
-    spans = [(*place(first, last), kinds) for first, last, kinds in gliner]
-    listed = [[a, b, kind] for a, b, kinds in spans for kind in (kinds if isinstance(kinds, list) else [kinds])]
-    return {"text": text, "entities": listed, **kept}
+    plain = {"text": text, **{n: cell for n, cell in row.items() if not isinstance(cell, list) and n not in TACRED}}
+    if gliner is not None:
+        spans = [(*place(first, last), kinds if isinstance(kinds, list) else [kinds]) for first, last, kinds in gliner]
+        return plain | {"entities": [[start, end, kind] for start, end, kinds in spans for kind in kinds]}
+    for name in ("subj", "obj"):
+        start, end = place(row[f"{name}_start"], row[f"{name}_end"])
+        kind = {"type": plain.pop(f"{name}_type")} if f"{name}_type" in plain else {}
+        plain[f"{name}ect"] = {"start": start, "end": end, "word": text[start:end], **kind}
+    return plain
 
 
-def _is_token_span(item: Any) -> bool:
+def _on_tokens(item: Any) -> bool:
     return isinstance(item, list) and len(item) == len(("first", "last", "label")) and all(map(is_place, item[:2]))
 
 
@@ -81,16 +87,16 @@ def _tool_row(value: Any) -> tuple[Any, str]:
         return value, ""
     if _is_label_studio(value):
         return _label_studio(value), ""
-    if {"prediction", "annotation"} <= value.keys() and not value.keys().isdisjoint(("status", "annotation_agent")):
-        row = {name: cell for name, cell in value.items() if name not in ARGILLA}  # the person's annotation alone
-        return row, "was discarded in the labelling tool" if value.get("status") == "Discarded" else ""
-    if "responses" in value and "suggestions" in value:  # of Argilla 2: the person's alone
-        value = {name: cell for name, cell in value.items() if name != "suggestions"}
-    asked = {str(name).removesuffix(".responses") for name in value if str(name).endswith(".responses")}
-    value = {name: cell for name, cell in value.items() if str(name).partition(".suggestion")[0] not in asked}
-    if "_input_hash" in value or ("spans" in value and "answer" in value):
-        return _prodigy(value)
-    return {name: _plain_cell(cell) for name, cell in value.items()}, ""
+    tools = [tool for tool in TOOLS if tool[0] <= value.keys()]
+    rejected = [name for _, _, name, values in tools if value.get(name) in values]
+    why = f"was not accepted in the labelling tool ({rejected[0]}: '{value[rejected[0]]}')" if rejected else ""
+    left_out = {name for _, names, _, _ in tools for name in names}
+    answered = {str(name).removesuffix(".responses") for name in value if str(name).endswith(".responses")}
+    return {
+        name: _plain_cell(cell)
+        for name, cell in value.items()
+        if name not in left_out and str(name).partition(".suggestion")[0] not in answered
+    }, why
 
 
 def _is_label_studio(value: Any) -> bool:
@@ -102,7 +108,7 @@ def _is_label_studio(value: Any) -> bool:
 def _done(task: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The annotations of a task of Label Studio that were not cancelled."""
     annotations = task.get("annotations", task.get("completions")) or ()
-    return [one for one in annotations if isinstance(one, dict) and not one.get("was_cancelled")]
+    return [note for note in annotations if isinstance(note, dict) and not note.get("was_cancelled")]
 
 
 def _label_studio(task: Mapping[str, Any]) -> dict[str, Any]:
@@ -112,13 +118,12 @@ def _label_studio(task: Mapping[str, Any]) -> dict[str, Any]:
     row: dict[str, Any] = {"id": task.get("id"), **task["data"]}
     for number, annotation in enumerate(_done(task), start=1):
         values: dict[str, Any] = {}
-        results = (result for result in annotation.get("result") or () if isinstance(result, dict))
-        for result in results:
-            value = result.get("value")
-            name = str(result.get("from_name", result.get("type", "label")))
-            name = name if number == 1 else f"{name} (annotator {number})"
+        for result in annotation.get("result") or ():
+            value = result.get("value") if isinstance(result, dict) else None
             if not isinstance(value, dict):
                 continue
+            name = str(result.get("from_name", result.get("type", "label")))
+            name += "" if number == 1 else f" (annotator {number})"
             if "start" in value and "end" in value:
                 values.setdefault(name, []).append({key: value[key] for key in value if key != "globalOffsets"})
                 continue
@@ -128,15 +133,6 @@ def _label_studio(task: Mapping[str, Any]) -> dict[str, Any]:
             values[name] = cell[0] if isinstance(cell, list) and len(cell) == 1 else cell
         row |= values
     return row
-
-
-def _prodigy(value: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-    """Prodigy's annotation. Rejected spans and choices are faults; a rejected label is `reject`."""
-    answer, chosen = value.get("answer"), "spans" in value or "accept" in value
-    left_out = (*PRODIGY, "answer", "options") if chosen else PRODIGY
-    rejected = answer == "ignore" or (answer == "reject" and chosen)
-    why = f"was not accepted in the labelling tool (its answer: '{answer}')" if rejected else ""
-    return {name: cell for name, cell in value.items() if name not in left_out}, why
 
 
 def _plain_cell(cell: Any) -> Any:

@@ -8,47 +8,35 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import Any
 
 from finetune.data.values import as_list, as_text, is_missing, parsed_literal
 
-
-class SpanNames(NamedTuple):
-    """What a tool calls the start, end and label of a span, and the text that it has there."""
-
-    tool: str
-    start: str
-    end: str
-    label: str
-    text: str = "text"
-
-
-# The only place with these names. A start and its end are of one row, a label or a text may have that of any row, and
-# the first of several is taken.
+# What tools call the start, end and label of a span, and the text that it has there. The only place with these names.
+# A start and its end are of one row, a label or a text may have that of any row, and the first of several is taken.
 SPAN_NAMES = (
-    SpanNames("Prodigy, UBIAI, spaCy's to_json", "start", "end", "label"),
-    SpanNames("doccano", "start_offset", "end_offset", "label"),
-    SpanNames("doccano before 1.5", "startOffset", "endOffset", "label"),
-    SpanNames("Label Studio", "start", "end", "labels"),
-    SpanNames("UIMA, INCEpTION, GATE", "begin", "end", "type", "coveredText"),
-    SpanNames("Rasa", "start", "end", "entity", "value"),
-    SpanNames("Presidio", "start_position", "end_position", "entity_type", "entity_value"),
-    SpanNames("LightTag", "start", "end", "tag", "value"),
-    SpanNames("SemEval's opinions", "from", "to", "category", "target"),
-    SpanNames("a task of ours", "start", "end", "class", "word"),
-    SpanNames("transformers", "start", "end", "entity_group", "word"),
-    SpanNames("BRAT as JSON", "start", "end", "name", "mention"),
-    SpanNames("SemEval's aspect terms", "from", "to", "polarity", "term"),
-    SpanNames("Snips", "start", "end", "slot"),
-    SpanNames("spaCy's attributes", "start_char", "end_char", "label_"),
-    SpanNames("Amazon Comprehend", "BeginOffset", "EndOffset", "Type", "Text"),
+    ("start", "end", "label", "text"),  # Prodigy, UBIAI, spaCy's to_json
+    ("start_offset", "end_offset", "label", "text"),  # doccano
+    ("startOffset", "endOffset", "label", "text"),  # doccano before 1.5
+    ("start", "end", "labels", "text"),  # Label Studio
+    ("begin", "end", "type", "coveredText"),  # UIMA, INCEpTION, GATE
+    ("start", "end", "entity", "value"),  # Rasa
+    ("start_position", "end_position", "entity_type", "entity_value"),  # Presidio
+    ("start", "end", "tag", "value"),  # LightTag
+    ("from", "to", "category", "target"),  # SemEval's opinions
+    ("start", "end", "class", "word"),  # a task of ours
+    ("start", "end", "entity_group", "word"),  # transformers
+    ("start", "end", "name", "mention"),  # BRAT as JSON
+    ("from", "to", "polarity", "term"),  # SemEval's aspect terms
+    ("start", "end", "slot", "text"),  # Snips
+    ("start_char", "end_char", "label_", "text"),  # spaCy's attributes
+    ("BeginOffset", "EndOffset", "Type", "Text"),  # Amazon Comprehend
 )
-PLACES = tuple(dict.fromkeys((names.start, names.end) for names in SPAN_NAMES))
-LABELS = tuple(dict.fromkeys(names.label for names in SPAN_NAMES))
-TEXTS = tuple(dict.fromkeys(names.text for names in SPAN_NAMES))
+STARTS, ENDS, LABELS, TEXTS = (tuple(dict.fromkeys(names)) for names in zip(*SPAN_NAMES, strict=True))
+PLACES = tuple(dict.fromkeys((start, end) for start, end, *_ in SPAN_NAMES))
 MAY_DIFFER = ("value", "word", "target")  # texts that a tool may have normalised: compared only where they occur
 LISTS = ("0", "1", "2")  # for lists in place of objects
-OTHER_LISTS = {("0", "1", "3"): "2", ("1", "2", "0"): ""}  # (start, end, label) of further lists, and the span's text
+LIST_TEXTS = {LISTS: "", ("0", "1", "3"): "2", ("1", "2", "0"): ""}  # (start, end, label) of lists: the span's text
 OFFSET = re.compile(r"start|begin|end|stop|offset|length|left|right|pos|idx|index|^(from|to|b|e|s)$", re.IGNORECASE)
 NEARLY_ALL = 0.95  # share of the cells, and of their items, that must be spans
 UNITS: dict[str, Callable[[str], int]] = {  # how far a character moves an offset, where others count
@@ -57,8 +45,8 @@ UNITS: dict[str, Callable[[str], int]] = {  # how far a character moves an offse
     "characters without carriage returns": lambda char: char != "\r",
     "characters with two for a line break": lambda char: 1 + (char == "\n"),
 }
+FIRST_UNITS = 2  # that are told from characters by where words begin
 
-FIRST_UNITS = ("UTF-16 units", "bytes")  # that are told from characters by where words begin
 OUTSIDE = "outside the text, empty or without a label: left out"
 ELSEWHERE = "whose own text is not in the row's text: left out"
 CLIPPED = "that end past the text: clipped"
@@ -66,6 +54,7 @@ MOVED = "whose own text is not at their offsets: moved to the nearest place with
 INCLUSIVE = "with ends that are their last character: read so"
 TRIMMED = "with outer blanks: trimmed"
 Span = tuple[int, int, str]
+Places = list[tuple[int, int]]
 
 
 def span_form(cells: Sequence[Any]) -> tuple[str, str, str] | None:
@@ -79,28 +68,24 @@ def span_form(cells: Sequence[Any]) -> tuple[str, str, str] | None:
     counts = Counter(form for item in items for form in _forms(item))
     if not counts or len(lists) < NEARLY_ALL * len(filled):
         return None
-    most = [form for form, count in counts.items() if count == max(counts.values())]
-    lists_first = [form for form in most if form[0].isdecimal()] or most[:1]
-    form = min(lists_first, key=lambda form: _like_texts([item for item in items if form in _forms(item)], form))
-    read = sum(_own_form(item, form) is not None for item in items)
-    return form if read >= NEARLY_ALL * len(items) else None
 
+    def like_texts(form: tuple[str, str, str]) -> tuple[int, int]:
+        """How many labels of lists are as long as their spans, as texts are, and how many labels there are."""
+        spans = [_parts(item, form) for item in items if form in _forms(item)] if form[0].isdecimal() else []
+        long = sum(abs(end - start - len("".join(labels))) <= 1 for start, end, labels in spans)
+        return long, len({*map(str, (labels for *_, labels in spans))})
 
-def _like_texts(items: Sequence[Any], form: Sequence[str]) -> tuple[int, int]:
-    """How much the labels of spans in lists are like their texts: how many are as long, and how many there are."""
-    spans = [(start, end, "".join(labels)) for start, end, labels in (_parts(item, form) for item in items)]
-    return sum(abs(end - start - len(label)) <= 1 for start, end, label in spans), len({label for *_, label in spans})
+    form = min((form for form, count in counts.items() if count == max(counts.values())), key=like_texts)
+    return form if sum(_parts(item, form)[0] >= 0 for item in items) >= NEARLY_ALL * len(items) else None
 
 
 def unknown_names(cells: Sequence[Any]) -> tuple[str, ...]:
     """The names of two numbers that seem to be the offsets of spans, where no row of the table has them."""
     items = [item for cell in cells for item in items_in(cell) or () if isinstance(item, dict)]
-    pairs = Counter(
-        tuple(name for name, value in item.items() if is_place(value) and OFFSET.search(name)) for item in items
-    )
+    pairs = Counter(tuple(name for name in item if is_place(item[name]) and OFFSET.search(name)) for item in items)
     names, count = pairs.most_common(1)[0] if pairs else ((), 0)
-    known = any(any(_forms(item)) for item in items)
-    return names if len(names) == 2 and count >= NEARLY_ALL * len(items) and not known else ()
+    unread = len(names) == 2 and not any(any(_forms(item)) for item in items)
+    return names if unread and count >= NEARLY_ALL * len(items) else ()
 
 
 def items_in(cell: Any) -> list[Any] | None:
@@ -120,21 +105,10 @@ def _forms(item: Any) -> Iterator[tuple[str, str, str]]:
             if is_place(item.get(start)) and is_place(item.get(end)):
                 yield from ((start, end, name) for name in LABELS if name in item)
     elif isinstance(item, list | tuple):
-        for form in (LISTS, *OTHER_LISTS):
+        for form in LIST_TEXTS:
             first, after, name = (item[int(place)] if len(item) > int(place) else None for place in form)
             if is_place(first) and is_place(after) and isinstance(name, str) and name:
                 yield form
-
-
-def _own_form(item: Any, form: Sequence[str]) -> tuple[str, ...] | None:
-    """The form in which an item of a column is a span: the column's, or another one; None where it is not a span.
-
-    An item with the column's start and end but without its label has none: another field of it is not its label.
-    """
-    forms = list(_forms(item))
-    if tuple(form) in forms:
-        return tuple(form)
-    return forms[0] if forms and all(other[:2] != tuple(form[:2]) for other in forms) else None
 
 
 def is_place(value: Any) -> bool:
@@ -148,23 +122,27 @@ def span_labels(cell: Any, form: Sequence[str]) -> list[str]:
 
 
 def _parts(item: Any, form: Sequence[str]) -> tuple[int, int, list[str]]:
-    """(start, end, labels) of an item; a start of -1 where it is not a span."""
-    own = _own_form(item, form)
-    if own is None:
+    """(start, end, labels) of an item in the column's form, or another one; a start of -1 where it is not a span.
+
+    An item with the column's start and end but without its label is none: another field of it is not its label.
+    """
+    forms = list(_forms(item))
+    if tuple(form) in forms:
+        forms = [(form[0], form[1], form[2])]
+    elif not forms or any(other[:2] == tuple(form[:2]) for other in forms):
         return -1, -1, []
-    start, end, label = (item[int(key) if key.isdecimal() else key] for key in own)
-    labels = [as_text(one) for one in (label if isinstance(label, list) else [label]) if isinstance(one, str | int)]
-    return start, end, list(filter(None, labels))
+    start, end, label = (item[int(key) if key.isdecimal() else key] for key in forms[0])
+    names = [as_text(name) for name in (label if isinstance(label, list) else [label]) if isinstance(name, str | int)]
+    return start, end, list(filter(None, names))
 
 
 def _stated(item: Any, form: Sequence[str], text: str) -> str:
     """The text that a span has by its own words; empty where it has none."""
-    if not isinstance(item, dict):
-        place = OTHER_LISTS.get((form[0], form[1], form[2]), "")
-        return str(item[int(place)]).strip() if place and isinstance(item, list | tuple) else ""
-    names = (name for name in TEXTS if name != form[2] and isinstance(item.get(name), str))
-    texts = ((name, item[name].strip()) for name in names)
-    return next((own for name, own in texts if name not in MAY_DIFFER or own in text), "")
+    if isinstance(item, dict):
+        texts = ((name, item[name].strip()) for name in TEXTS if name != form[2] and isinstance(item.get(name), str))
+        return next((own for name, own in texts if name not in MAY_DIFFER or own in text), "")
+    place = LIST_TEXTS.get((form[0], form[1], form[2]), "")
+    return str(item[int(place)]).strip() if place and isinstance(item, list | tuple) and len(item) > int(place) else ""
 
 
 def read_spans(cell: Any, form: Sequence[str], text: str) -> tuple[list[Span], Counter[str]]:
@@ -180,11 +158,11 @@ def read_spans(cell: Any, form: Sequence[str], text: str) -> tuple[list[Span], C
     changes[how] += len(places) * bool(how)
     for (start, end), (_, _, labels), own in zip(places, parts, stated, strict=True):
         if own and start >= 0 and not _is_at(own, text, start, end):
-            at = [match for match in range(len(text)) if text.startswith(own, match)] if own in text else []
-            changes[MOVED if at else ELSEWHERE] += 1
-            if not at:
+            changes[MOVED if own in text else ELSEWHERE] += 1
+            if own not in text:
                 continue
-            start = min(at, key=lambda place: abs(place - start))
+            at = (match for match in range(len(text)) if text.startswith(own, match))
+            start = min(at, key=lambda match: abs(match - start))
             end = start + len(own)
         if len(text) < end < 2 * len(text) - start:  # most of it is within the text
             changes[CLIPPED] += 1
@@ -200,70 +178,50 @@ def read_spans(cell: Any, form: Sequence[str], text: str) -> tuple[list[Span], C
 
 
 def _is_at(own: str, text: str, start: int, end: int) -> bool:
-    return own.split() == text[start:end].split() or own.casefold().split() == text[start:end].casefold().split()
+    return own.casefold().split() == text[start:end].casefold().split()
 
 
-def _in_unit(places: Sequence[tuple[int, int]], stated: Sequence[str], text: str) -> tuple[list[tuple[int, int]], str]:
-    """The places as characters, and in words how they were counted; unchanged where no other unit fits more texts."""
-    if not any(stated):
-        return _at_words(places, text)
-    if all(_is_at(own, text, *place) for place, own in zip(places, stated, strict=True) if own):
-        return list(places), ""
-    ways = {"": list(places), INCLUSIVE: [(start, end + 1) for start, end in places]}
-    ways |= {_read_so(unit): _converted(places, unit, text) for unit in UNITS}
-    fits = {
-        how: sum(bool(own) and _is_at(own, text, *place) for place, own in zip(converted, stated, strict=True))
-        for how, converted in ways.items()
-    }
-    how = max(fits, key=lambda how: fits[how])
-    return ways[how], how
+def _in_unit(places: Places, stated: Sequence[str], text: str) -> tuple[Places, str]:
+    """The places as characters, and in words how they were counted; unchanged where no other unit fits more texts.
 
+    Spans that state no text are in another unit where all of them begin words in that one alone.
+    """
 
-def _read_so(unit: str) -> str:
-    return f"with offsets in {unit}: read so"
-
-
-def _converted(places: Sequence[tuple[int, int]], unit: str, text: str) -> list[tuple[int, int]]:
-    """Places that count other units as characters."""
-    offsets = [*accumulate(map(UNITS[unit], text), initial=0)]
-    return [
-        (bisect_right(offsets, start) - 1, bisect_left(offsets, end)) if start >= 0 else (start, end)
-        for start, end in places
-    ]
-
-
-def _at_words(places: Sequence[tuple[int, int]], text: str) -> tuple[list[tuple[int, int]], str]:
-    """The places of spans that state no text: in another unit where all of them begin words in that one alone."""
-
-    def begin_words(those: Sequence[tuple[int, int]]) -> bool:
+    def fits(places: Places) -> int:
+        if any(stated):
+            return sum(bool(own) and _is_at(own, text, *place) for place, own in zip(places, stated, strict=True))
         return all(
-            0 <= start < end <= len(text) and text[start].isalnum() and not (start and text[start - 1].isalnum())
-            for start, end in those
+            0 <= start < end <= len(text) and text[start].isalnum() and not text[max(0, start - 1) : start].isalnum()
+            for start, end in places
         )
 
-    if places and not text.isascii() and not begin_words(places):
-        for unit in FIRST_UNITS:
-            if begin_words(converted := _converted(places, unit, text)):
-                return converted, _read_so(unit)
-    return list(places), ""
+    best, how, most = places, "", fits(places)
+    if most == (sum(map(bool, stated)) or 1):
+        return best, how
+    ways = {INCLUSIVE: [(start, end + 1) for start, end in places]} if any(stated) else {}
+    for unit in list(UNITS)[: None if any(stated) else FIRST_UNITS]:
+        offsets = [*accumulate(map(UNITS[unit], text), initial=0)]
+        ways[f"with offsets in {unit}: read so"] = [
+            (bisect_right(offsets, start) - 1, bisect_left(offsets, end)) for start, end in places
+        ]
+    for way, converted in ways.items():
+        if (count := fits(converted)) > most:
+            best, how, most = converted, way, count
+    return best, how
 
 
 def in_form(spans: Sequence[Span], form: Sequence[str], text: str, key: str = "text") -> list[Any]:
     """Spans in the notation of the training file, where their own text has this key."""
-    if form[0].isdecimal():
-        own = OTHER_LISTS.get((form[0], form[1], form[2]), "")
-        lists = ({form[0]: a, form[1]: b, form[2]: kind, own: text[a:b]} for a, b, kind in spans)
-        return [[cells[place] for place in sorted(filter(None, cells))] for cells in lists]
     start, end, label = form
+    if start.isdecimal():
+        key = LIST_TEXTS.get((start, end, label), "")
+        lists = ({start: a, end: b, label: kind, key: text[a:b]} for a, b, kind in spans)
+        return [[cells[place] for place in sorted(filter(None, cells))] for cells in lists]
     return [{start: a, end: b, key: text[a:b], label: [kind] if label == "labels" else kind} for a, b, kind in spans]
 
 
-def text_key(texts: Sequence[Any], cells: Sequence[Any], form: Sequence[str]) -> str:
+def text_key(cells: Sequence[Any], form: Sequence[str]) -> str:
     """The key under which most spans have their own text: `term` of an aspect term; `text` where none has it."""
-    keys = Counter[str]()
-    for text, cell in zip(texts, cells, strict=True):
-        for item in (items_in(cell) or ()) if isinstance(text, str) else ():
-            start, end, _ = _parts(item, form)
-            fields = item.items() if isinstance(item, dict) and start >= 0 else ()
-            keys.update(name for name, value in fields if name not in form and value == text[start:end])
+    items = [item for cell in cells for item in items_in(cell) or () if isinstance(item, dict)]
+    keys = Counter(name for item in items for name in TEXTS if name not in form and isinstance(item.get(name), str))
     return keys.most_common(1)[0][0] if keys else "text"

@@ -14,7 +14,7 @@ from finetune.data.documents import Document, Documents, form_of_lines, only_tex
 from finetune.data.file_format import FileFormat
 from finetune.data.file_start import FileStart
 from finetune.data.formats import delimited
-from finetune.data.formats.refused import require_no_labels, require_read
+from finetune.data.formats.refused import require_read
 from finetune.data.formats.word_lines import WordLines
 from finetune.data.messages import noun, shown, size_words, so_many
 from finetune.data.paths import is_file, is_pattern, matching, require_utf_8
@@ -150,7 +150,7 @@ def is_text(name: str, options: Mapping[str, Any]) -> bool:
         return False
     for file in files:
         if not is_empty(file):
-            require_no_labels(FileStart(file, encoding))
+            require_read(FileStart(file, encoding), by=["lines"])
     return True
 
 

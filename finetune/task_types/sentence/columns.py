@@ -30,7 +30,6 @@ from finetune.task_types.sentence.view import LabelView, NumberView
 from finetune.task_types.task import Task
 from finetune.task_types.text_inputs.columns import TextType, label_cell, texts_of
 from finetune.task_types.text_inputs.spans import ISSUES as span_issues
-from finetune.task_types.text_inputs.spans import moved_spans
 
 MOST_CLASSES = 50  # most classes with scores for each
 RARE_SHARE = 0.1  # share of the rows up to which `-` is not a class
@@ -49,9 +48,9 @@ class SentenceType(TextType):
         return replace(layout, markers=markers, marked=layout.marked if markers else ())
 
     def fixed(self, layout: Layout, values: dict[str, Any], clean: Clean, done: list[str]) -> dict[str, Any]:
-        """As for `DataType`; offsets of spans are adjusted where characters of the text are removed."""
-        moved = moved_spans(layout, values, clean) if layout.marked else {}
-        return super().fixed(layout, values, clean, done) | moved
+        """As for `DataType`; a text with offsets stays as it is, since cleaning would move them."""
+        texts = {name: values[name] for name in layout.text if layout.span_ends and name in values}
+        return super().fixed(layout, values, clean, done) | texts
 
 
 class Classification(SentenceType):

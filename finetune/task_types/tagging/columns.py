@@ -90,8 +90,7 @@ class Tagging(WordsType):
         if not layout.label or layout.label[0] not in columns:
             return layout
         if layout.spans:
-            texts, cells = (columns[names[0]][:ROWS_LOOKED_AT] for names in (layout.text, layout.label))
-            key = text_key(texts, cells, layout.spans)
+            key = text_key(columns[layout.label[0]][:ROWS_LOOKED_AT], layout.spans)
             return layout if key == "text" else replace(layout, file={**layout.file, "span_text": key})
         cells = columns[layout.label[0]]
         tags = Counter(tag for cell in islice(cells, ROWS_LOOKED_AT) if not is_missing(cell) for tag in tags_of(cell))

@@ -4,14 +4,12 @@ Whether a last character belongs to its span is settled by the words that are gi
 reading alone, else asked.
 """
 
-import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from itertools import islice
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
-from finetune.data.formats.spans import is_place
+from finetune.data.formats.spans import ENDS, STARTS, is_place
 from finetune.data.messages import short, so_many
 from finetune.data.nested_fields import cell_at
 from finetune.data.values import as_list, as_text, is_missing, parsed_literal
@@ -21,18 +19,14 @@ from finetune.task_types.row_issues import NoRow, unusable
 from finetune.task_types.text_inputs.markers import (
     BRACKETS,
     EntitySpan,
-    closing,
     marker_fault,
-    markers_in,
-    plain,
     spans_fault,
     with_markers,
-    without_markers,
 )
 
 Ends = Literal["", "inclusive", "exclusive"]
-START = ("start_idx", "start", "begin", "from", "start_offset", "startOffset", "start_char")
-END = ("end_idx", "end", "stop", "to", "end_offset", "endOffset", "end_char")
+# Names of the table of spans, and those of KLUE, whose ends are the last character.
+START, END = ("start_idx", *STARTS), ("end_idx", "stop", *ENDS)
 WORD = ("word", "text", "name", "mention", "surface", "entity")
 TYPE = ("type", "entity_type", "label", "ner", "tag")
 CELLS_SEEN = 20_000
@@ -51,50 +45,42 @@ SPANS_OVERLAP = unusable("spans-overlap", "the two spans are the same, or cross"
 ISSUES = (NO_SPAN, SPAN_OUTSIDE, SPAN_WORD, SPAN_SEVERAL, SPANS_OVERLAP)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GivenSpan:
-    """A span as a cell has it: offsets, a word, or both."""
+class GivenSpan(NamedTuple):
+    """A span as a cell has it: both offsets, a word, or all of them."""
 
-    start: int | None = None
-    end: int | None = None
+    start: int | None
+    end: int | None
     word: str | None = None
     type: str = ""
 
     @property
     def placed(self) -> bool:
         """Whether it has offsets."""
-        return self.start is not None and self.end is not None
+        return self.start is not None
 
 
 def given_span(cell: Any) -> GivenSpan | None:
     """The span in a cell; None where it is not one."""
     if isinstance(cell, str) and cell.lstrip()[:1] in ("{", "["):
-        found = parsed_literal(cell) if cell.lstrip().startswith("{") else as_list(cell)
-        cell = cell if found is None else found
+        parsed = parsed_literal(cell) if cell.lstrip().startswith("{") else as_list(cell)
+        cell = cell if parsed is None else parsed
     if isinstance(cell, list | tuple) and len(cell) == 1 and isinstance(cell[0], dict | list | tuple):
         (cell,) = cell
-    if isinstance(cell, dict):
-        return _of_object(cell)
     if isinstance(cell, list | tuple):
-        placed = len(cell) in (2, 3) and is_place(cell[0]) and is_place(cell[1])
-        kind = as_text(cell[2]) if placed and len(cell) == 3 else ""
-        return GivenSpan(start=cell[0], end=cell[1], type=kind) if placed else None
-    return None if is_missing(cell) else GivenSpan(word=as_text(cell))
-
-
-def _of_object(cell: Mapping[str, Any]) -> GivenSpan | None:
-    start, end = _number(cell, START), _number(cell, END)
-    word = next((as_text(cell[key]) for key in WORD if not is_missing(cell.get(key))), None)
-    if (start is None or end is None) and word is None:
-        return None
-    kind = next((as_text(cell[key]).strip() for key in TYPE if not is_missing(cell.get(key))), "")
-    return GivenSpan(start=start, end=end, word=word, type=kind)
-
-
-def _number(cell: Mapping[str, Any], keys: Iterable[str]) -> int | None:
-    found = next((cell[key] for key in keys if key in cell), None)
-    found = int(found) if isinstance(found, str) and found.isdecimal() else found
-    return found if is_place(found) else None
+        placed = len(cell) in (2, 3) and all(map(is_place, cell[:2]))
+        return GivenSpan(cell[0], cell[1], type="".join(map(as_text, cell[2:]))) if placed else None
+    if not isinstance(cell, dict):
+        return None if is_missing(cell) else GivenSpan(None, None, as_text(cell))
+    start, end = (
+        int(place) if isinstance(place, str) and place.isdecimal() else place
+        for place in (next((cell[name] for name in names if name in cell), None) for names in (START, END))
+    )
+    word, kind = (
+        next((as_text(cell[name]) for name in names if not is_missing(cell.get(name))), None) for names in (WORD, TYPE)
+    )
+    if not (is_place(start) and is_place(end)):
+        return None if word is None else GivenSpan(None, None, word, (kind or "").strip())
+    return GivenSpan(start, end, word, (kind or "").strip())
 
 
 def placed_span(given: GivenSpan, text: str, ends: Ends) -> EntitySpan:
@@ -147,63 +133,32 @@ def _spans(layout: Layout, values: Mapping[str, Any], text: str) -> list[EntityS
     return spans
 
 
-def moved_spans(layout: Layout, values: Mapping[str, Any], clean: Callable[[str], str]) -> dict[str, Any]:
-    """The cells of spans with their offsets in the cleaned text; none where they cannot be located."""
-    text = values.get(layout.text[0])
-    if not isinstance(text, str) or clean(text) == text:
-        return {}
-    try:
-        marked = clean(with_markers(text, _spans(layout, values, text), layout.markers))
-    except NoRow:
-        return {}
-    found = {}
-    for name, marker in zip(layout.marked, layout.markers, strict=True):
-        before, after = marked.split(_as_there(marked, marker))[0], marked.split(_as_there(marked, closing(marker)))[0]
-        start, end = (len(without_markers(part, layout.markers)) for part in (before, after))
-        found[name] = _rewritten(values[name], start, end - (layout.span_ends == "inclusive"), clean)
-    return found
-
-
-def _as_there(text: str, marker: str) -> str:
-    """A marker as a text has it, perhaps with a type."""
-    return next(one for one in markers_in(text, (marker,)) if plain(one) == marker)
-
-
-def _rewritten(cell: Any, start: int, end: int, clean: Callable[[str], str]) -> Any:
-    """A cell with other offsets, in its own form."""
-    held = parsed_literal(cell) if isinstance(cell, str) and cell.lstrip()[:1] in ("{", "[") else cell
-    if isinstance(held, dict):
-        keys = {next((key for key in names if key in held), ""): value for names, value in ((START, start), (END, end))}
-        held = {key: keys.get(key, clean(value) if isinstance(value, str) else value) for key, value in held.items()}
-    elif isinstance(held, list) and len(held) > 1:
-        held = [start, end, *held[2:]]
-    else:
-        return clean(cell) if isinstance(cell, str) else cell
-    return json.dumps(held, ensure_ascii=False) if isinstance(cell, str) else held
-
-
 def ends_of(columns: Mapping[str, Sequence[Any]], marked: Sequence[str], text: str, file: str) -> Ends:
     """Whether the last character belongs to a span, of columns with offsets; empty where none has any.
 
     Raises Ambiguous where both readings are possible.
     """
-    votes: Counter[str] = Counter()
-    example: tuple[str, GivenSpan] | None = None
-    for row, given in _placed(columns, marked, text):
-        start, end = given.start or 0, given.end or 0
-        readings: dict[Ends, int] = {"exclusive": end, "inclusive": end + 1}
-        if given.word is not None:
-            votes.update(name for name, last in readings.items() if row[start:last] == given.word)
-        elif start == end or end == len(row):  # a span of one character, or one that ends with the text
-            votes["inclusive" if start == end else "exclusive"] += 1
-        else:
-            example = example or (row, given)
+    votes, example = Counter[Ends](), None
+    for name in marked:
+        for cell, given in islice(zip(columns[text], map(given_span, columns[name]), strict=True), CELLS_SEEN):
+            if given is None or given.start is None or given.end is None or is_missing(cell):
+                continue
+            row = as_text(cell)
+            readings: dict[Ends, int] = {"exclusive": given.end, "inclusive": given.end + 1}
+            fit: list[Ends] = [
+                ends
+                for ends, last in readings.items()
+                if (given.start < last <= len(row) if given.word is None else row[given.start : last] == given.word)
+            ]
+            if len(fit) == 1:
+                votes.update(fit)
+            elif given.word is None:
+                example = example or (row, given.start, given.end)
     if votes["inclusive"] != votes["exclusive"]:
         return "inclusive" if votes["inclusive"] > votes["exclusive"] else "exclusive"
     if example is None:
         return "exclusive" if votes else ""
-    row, given = example
-    start, end = given.start or 0, given.end or 0
+    row, start, end = example
     raise Ambiguous(
         f"{file}: a span from {start} to {end} in the column '{marked[0]}' or '{marked[1]}' can end in two places",
         [
@@ -211,12 +166,3 @@ def ends_of(columns: Mapping[str, Sequence[Any]], marked: Sequence[str], text: s
             ("span_ends=inclusive", f"it is {short(row[start : end + 1])}"),
         ],
     )
-
-
-def _placed(columns: Mapping[str, Sequence[Any]], marked: Sequence[str], text: str) -> Iterator[tuple[str, GivenSpan]]:
-    """The texts with the spans of theirs that have offsets."""
-    for name in marked:
-        for row, cell in islice(zip(columns[text], columns[name], strict=True), CELLS_SEEN):
-            given = given_span(cell)
-            if given is not None and given.placed and not is_missing(row):
-                yield as_text(row), given

@@ -81,8 +81,7 @@ class OverlappingSpans(DataType):
         """With the key of a span's text, in which predictions have theirs."""
         if not layout.label or layout.label[0] not in columns:
             return layout
-        texts, cells = (columns[names[0]][:ROWS_LOOKED_AT] for names in (layout.text, layout.label))
-        key = text_key(texts, cells, layout.spans)
+        key = text_key(columns[layout.label[0]][:ROWS_LOOKED_AT], layout.spans)
         return layout if key == "text" else replace(layout, file={**layout.file, "span_text": key})
 
     def may_be_numbers(self, layout: Layout) -> bool:
