@@ -17,12 +17,13 @@ from finetune.task_types.choice.answers import (
     names_of_choices,
     require_same_count,
     signs_in,
+    way_of,
     with_way,
 )
 from finetune.task_types.choice.guess import choice_layout, contexts_in, require_varied
 from finetune.task_types.choice.task import ChoiceRow, ChoiceTask
 from finetune.task_types.choice.view import ChoiceView
-from finetune.task_types.choice_labels import choice_name, choice_named, choices_of
+from finetune.task_types.choice_labels import choice_name, choices_meant, choices_of
 from finetune.task_types.column_names import numbered_order
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import TEXT_CHARS_SHOWN, DataType, Evidence
@@ -212,9 +213,9 @@ class Choice(DataType):
 
 def _place(layout: Layout, cell: Any, choices: tuple[str, ...]) -> int:
     """The index of the choice that a label means by text, letter or number: as in the column, else in any way."""
-    found = choice_named(cell, choices, columns=columns_of_choices(layout), counted_from=layout.counted_from)
-    ways = [layout.choices_by] if layout.choices_by else list(found)
-    number = next((found[way] for way in ways if found[way] is not None), None)
-    if number is None:
+    meant = choices_meant(cell, choices, columns_of_choices(layout))
+    ways = [way_of(layout)] if layout.choices_by else ["text", "letter", str(layout.counted_from)]
+    place = next((meant[way] for way in ways if way in meant), None)
+    if place is None:
         raise NoRow(f"has the label {short(cell)}; expected one of its {len(choices)} choices", LABEL_RANGE)
-    return number
+    return place

@@ -9,7 +9,7 @@ from finetune.data.column_types import DIFFERENT_WORDS, ColumnFacts
 from finetune.data.values import as_number, as_text, is_missing
 from finetune.data.words.lists import word_list
 from finetune.task_types.candidates import Ambiguous
-from finetune.task_types.choice_labels import choice_named
+from finetune.task_types.choice_labels import choices_meant
 from finetune.task_types.column_names import (
     label_tier,
     name_words_of,
@@ -106,8 +106,7 @@ def _names_one(columns: Mapping[str, Sequence[Any]], label: Sequence[str], group
     places = sum(number is not None and number.is_integer() and 0 <= number <= len(group) for number in numbers)
     if places >= MOST_OF_LABELS * len(labelled):
         return len(group) > 2 or len(set(numbers)) == 2
-    named = [choice_named(cell, choices, columns=group, counted_from=1) for cell, choices in labelled]
-    ways = Counter(way for found in named for way, place in found.items() if place is not None)
+    ways = Counter(way for cell, choices in labelled for way in choices_meant(cell, choices, group))
     return max(ways.values(), default=0) >= MOST_OF_LABELS * len(labelled)
 
 
