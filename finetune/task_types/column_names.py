@@ -150,15 +150,9 @@ def numbered_order(names: Iterable[str]) -> list[str]:
 
 def first_number(names: Sequence[str]) -> int | None:
     """The number of the first of columns that are numbered from 0 or from 1 without a gap; None for others."""
-    places = [found[1] for name in names if (found := _numbered(name) or _circled(name))]
+    places = [found[1] for name in names if (found := _numbered(name))]
     ways = (first for first in (0, 1) if places == list(range(first, first + len(names))))
     return next(ways, None) if places else None
-
-
-def _circled(name: str) -> tuple[str, int] | None:
-    """The number of a column that has a sign for its name: ②."""
-    plain = unicodedata.normalize("NFKC", name)
-    return ("", int(plain)) if plain != name and plain.isdecimal() else None
 
 
 @cache

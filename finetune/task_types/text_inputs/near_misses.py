@@ -3,8 +3,7 @@ without a label, which are asked about. After a near miss nothing is trained.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
-from typing import Any
+from itertools import islice, product
 
 from finetune.data.column_types import ColumnFacts
 from finetune.data.formats.labelling_tools import TACRED
@@ -12,7 +11,7 @@ from finetune.data.formats.spans import unknown_names
 from finetune.data.messages import places, short
 from finetune.data.nested_fields import parsed
 from finetune.data.table import Table
-from finetune.data.values import is_missing, is_nested
+from finetune.data.values import as_list, is_missing, is_nested
 from finetune.errors import UserError
 from finetune.task_types.candidates import UNLIKELY, Ambiguous, copied, label_candidates
 from finetune.task_types.column_names import is_id_name, label_tier, name_words_of
@@ -21,10 +20,8 @@ from finetune.task_types.text_candidates import is_free_text
 
 ROWS_LOOKED_AT = 200
 NEARLY_ALL = 0.9  # share of the items that are objects
-QUERIES, RIGHT, WRONG = (
-    ("query", "question", "anchor"), ("positive", "positives", "pos"), ("negative", "negatives", "neg"),
-)  # fmt: skip
-SPEAKERS, SAYINGS = ("role", "from"), ("content", "value")
+TRIPLE = (("query", "question", "anchor"), ("positive", "positives", "pos"), ("negative", "negatives", "neg"))
+SPEECH = (("role", "content"), ("from", "value"))  # who says what in a chat
 ENTITIES = ("entities", "entity", "ner", "spans", "annotations", "mentions", "slots", "relations")
 SELDOM = 0.05  # share of the rows in which an object among labels is a mistake
 VARIED = 0.5  # share of different texts: labels recur
@@ -48,18 +45,16 @@ def _forms(evidence: Evidence) -> Iterator[tuple[str, str]]:
     """(what a table has, the rows that are read instead)."""
     facts, columns = evidence.facts, evidence.columns
     texts = [name for name in facts if facts[name].kind in ("list", "text", "id", "category")]
-    query, right, wrong = ([n for n in texts if {*name_words_of(n)} & {*words}] for words in (QUERIES, RIGHT, WRONG))
+    query, right, wrong = ([n for n in texts if {*name_words_of(n)} & {*words}] for words in TRIPLE)
     if len(query) == 1 and right and wrong and not any(facts[name].marks for name in (*right, *wrong)):
         names = ", ".join((*query, *right, *wrong))
         rows = "a row for each passage: query, passage, relevance (1 or 0), which shape=ranking reads"
         yield f"queries with passages in columns ({names})", rows
-    for name in columns if all(label_tier(name) not in (0, 1) for name in facts) else ():
-        speakers = [cells for key in SPEAKERS if (cells := columns.get(f"{name}.{key}"))]
-        if any(f"{name}.{key}" in columns for key in SAYINGS) and any(
-            isinstance(speaker, str) and not speaker.isdecimal()  # not a place
-            for cells in speakers[:1] for cell in cells[:ROWS_LOOKED_AT]
-            for speaker in (cell if isinstance(cell, list) else [cell])
-        ):  # fmt: skip
+    labelled = any(label_tier(name) in (0, 1) for name in facts)
+    for name, (who, what) in product(columns, SPEECH):
+        speakers = columns.get(f"{name}.{who}", ())[:ROWS_LOOKED_AT] if f"{name}.{what}" in columns else ()
+        said = (item for cell in speakers for item in (as_list(cell) or [cell]))
+        if not labelled and any(isinstance(item, str) and not item.isdecimal() for item in said):  # and no place
             rows = "a text and its label a row, such as what was asked last and what was answered"
             yield f"messages of chats (the column '{name}')", rows
     if {*TACRED} <= {*columns}:
