@@ -142,9 +142,7 @@ def described(fact: ColumnFacts, cells: Sequence[Any]) -> str:
     return what + (f"; {100 * (1 - fact.share):.0f} % empty" if fact.share < 0.995 else "")
 
 
-def _parts_of_flags(
-    group: Sequence[str], facts: Mapping[str, ColumnFacts]
-) -> Iterator[tuple[tuple[str, ...], int]]:
+def _parts_of_flags(group: Sequence[str], facts: Mapping[str, ColumnFacts]) -> Iterator[tuple[tuple[str, ...], int]]:
     """(columns, level) for binary columns together, for adjacent ones of them that may be the label instead (where all
     are adjacent, those whose names say is or has, and the others), and for each alone; none where there is only one.
     """
@@ -213,4 +211,9 @@ def _repeats(one: Candidate, other: Candidate, evidence: Evidence) -> bool:
     if one.distinct == other.distinct:
         return len(pairs) == len({a for a, _ in pairs}) == len({b for _, b in pairs}) == one.distinct
     number, numbers = (evidence.facts[name].kind == "number" for name in (first, second))
-    return number and not numbers and 1 < other.distinct < one.distinct <= MOST_STARS and len(pairs) == len({a for a, _ in pairs})
+    return (
+        number
+        and not numbers
+        and 1 < other.distinct < one.distinct <= MOST_STARS
+        and len(pairs) == len({a for a, _ in pairs})
+    )

@@ -1,8 +1,8 @@
 """Ranks the columns that could be the text, or the two texts of a pair: by name, and by content."""
 
+import re
 from collections.abc import Mapping, Sequence
 from itertools import combinations, islice
-from os.path import commonprefix
 from typing import Any
 
 from finetune.data.column_types import ColumnFacts
@@ -23,7 +23,13 @@ GAPS, LONGER = 0.9, 2  # share of filled cells, and times longer: a place or a n
 FEW_ROWS = 5  # names that a column may contain by chance
 COLUMNS_OFFERED, PAIRS_OFFERED = 5, 3  # columns of a question, and of those that may be pairs
 FREE = 1.2  # words per cell from which a column may be a text
-PARTS = (("title", "body"), ("title", "text"), ("title", "content"), ("headline", "body"))  # ends of names of a pair
+PAIRED = (  # in names of first texts, and what second ones have there: a number, a letter alone or at the end, a word
+    (r"(?<!\d)1(?=.)|(?<=\D)1", "2"),
+    (r"(?<![^\W\d_])a$", "b"),
+    (r"(?<![^\W\d_])A$", "B"),
+    *((r"(?i)title$", body) for body in ("body", "text", "content")),
+    (r"(?i)headline$", "body"),
+)
 
 
 def best_texts(evidence: Evidence, taken: Sequence[str]) -> tuple[tuple[str, ...], str]:
@@ -78,32 +84,19 @@ def _pair(free: Mapping[str, ColumnFacts], evidence: Evidence) -> tuple[str, ...
         if len(found := named(varied, pair)) == 2:
             return tuple(found)
     names = [name for name, fact in free.items() if is_free_text(fact) or text_tier(name) is not None]
-    for first, second in (("1", "2"), ("a", "b"), ("A", "B")):
-        alike = [(one, other) for one in names for other in names if _differ(one, other, first, second)]
-        if len(alike) == 1:  # q1 and q2 may be answers
-            says = text_tier(alike[0][0]) is not None or len(alike[0][0]) == 1
-            if says or _are_a_pair(alike[0], evidence):
-                return alike[0]
-    for stem, body in PARTS:
-        parts = [(name, f"{name[: -len(stem)]}{body}".lower()) for name in names if name.lower().endswith(stem)]
-        alike = [(name, other) for name, wanted in parts for other in names if other.lower() == wanted]
+    for pattern, ending in PAIRED:
+        alike = [
+            (name, other)
+            for name in names
+            for part in re.finditer(pattern, name)
+            for other in names
+            if other.lower() == f"{name[: part.start()]}{ending}{name[part.end() :]}".lower()
+        ]
         if len(alike) == 1:
-            return alike[0]
+            says = len(ending) > 1 or text_tier(alike[0][0]) is not None or len(alike[0][0]) == 1
+            if says or _are_a_pair(alike[0], evidence):  # q1 and q2 may be answers
+                return alike[0]
     return ()
-
-
-def _differ(one: str, other: str, first: str, second: str) -> bool:
-    """Whether two names differ only in `first` where the other has `second`, as in question1 and question2.
-
-    A letter must stand alone or at the end, after no other letter; a number next to no other.
-    """
-    before = commonprefix([one, other])
-    after = one[len(before) + 1 :]
-    if (one, other) != (before + first + after, before + second + after):
-        return False
-    if first.isdigit():
-        return len(one) > 1 and not before[-1:].isdigit()
-    return not after and not before[-1:].isalpha()
 
 
 def _only(texts: Sequence[str], free: Mapping[str, ColumnFacts], file: str) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from finetune.data.table import Table
 from finetune.data.values import as_number, as_text, is_missing
 from finetune.data.words.lists import word_list
 from finetune.errors import UserError, nearest
+from finetune.gone import gone
 from finetune.task_types.candidates import Ambiguous, described
 from finetune.task_types.choice_labels import LETTERS, WAYS, choices_meant, choices_of
 from finetune.task_types.column_names import first_number, is_about, label_tier, place_of
@@ -63,7 +64,8 @@ def with_way(layout: Layout, table: Table, given: str = "") -> Layout:
     Raises Ambiguous where labels mean other choices in another way, and UserError for a way that does not exist.
     """
     if given and given not in WAYS:
-        raise UserError(f"choices_by is '{given}'", f"{nearest(given, list(WAYS))}It is one of {', '.join(WAYS)}")
+        ways = f"{nearest(given, list(WAYS))}It is one of {', '.join(WAYS)}"
+        raise gone(f"choices_by={given}") or UserError(f"choices_by is '{given}'", ways)
     labelled = labelled_rows(layout, table.columns)
     columns = columns_of_choices(layout)
     fitting = [given] if given else _fitting(labelled, columns)
@@ -148,7 +150,9 @@ def signs_in(layout: Layout, columns: Mapping[str, Sequence[Any]]) -> tuple[str,
     if all((len(name) == 1 and name.isascii()) or as_number(name) is not None for name in names.values()):
         return ()
     rest = columns_of_choices(layout) if layout.choices_by == "letter" else ()
-    return tuple(names.get(place) or "".join(rest[place : place + 1]) for place in range(max(*names, len(rest) - 1) + 1))
+    return tuple(
+        names.get(place) or "".join(rest[place : place + 1]) for place in range(max(*names, len(rest) - 1) + 1)
+    )
 
 
 def _fitting(labelled: Sequence[Labelled], columns: Sequence[str]) -> list[str]:

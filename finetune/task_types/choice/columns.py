@@ -103,7 +103,7 @@ class Choice(DataType):
             return layout
         layout = with_way(layout, evidence.table, evidence.choices_by)
         if "text" not in evidence.chosen:
-            require_varied(layout, evidence.columns, file=evidence.file)
+            require_varied(layout, evidence)
         return layout
 
     def with_spelling(self, layout: Layout, columns: Mapping[str, Sequence[Any]]) -> Layout:
@@ -113,26 +113,20 @@ class Choice(DataType):
         require_same_count(layout, table)
 
     def labels_in(self, gold: int | None) -> tuple[str, ...]:
-        return () if gold is None else (self._label(gold),)
+        return () if gold is None else self._names(gold)[1:]
 
-    def _label(self, place: int) -> str:
-        """A choice as the file's labels name it, and its column where that has another name: `0 (choice1)`."""
-        part = self._part(place)
-        if self.layout is None or self.layout.choices_by in ("", "text"):
-            return part
-        name = str(self._named(place))
-        return part if part in (name, f"choice {name}") else f"{name} ({part})"
-
-    def _part(self, place: int) -> str:
-        """The column of a choice; in a list its number or letter, as the labels count."""
-        columns = () if self.layout is None else columns_of_choices(self.layout)
-        return columns[place] if columns else f"choice {self._named(place)}"
-
-    def _named(self, place: int) -> int | str:
-        """The name of a choice in the labels; its number from 1 where these say neither."""
-        if self.layout is None or self.layout.choices_by in ("", "text"):
-            return place + 1
-        return choice_name(place, names_of_choices(self.layout), self.layout.counted_from)
+    def _names(self, place: int) -> tuple[str, str]:
+        """A choice by its column, in a list by its number or letter, as the labels count; and as the file's labels name
+        it, with its column where that has another name: `0 (choice1)`.
+        """
+        layout, by = self.layout, "" if self.layout is None else self.layout.choices_by
+        if layout is None or by in ("", "text"):
+            name = str(place + 1)
+        else:
+            name = str(choice_name(place, names_of_choices(layout), layout.counted_from))
+        columns = () if layout is None else columns_of_choices(layout)
+        part = columns[place] if columns else f"choice {name}"
+        return part, part if by in ("", "text") or part in (name, f"choice {name}") else f"{name} ({part})"
 
     def findings(self, rows: SplitRows) -> Iterator[Finding]:
         """The most frequent position of the right choice, numbers of choices that vary, and duplicate choices."""
@@ -186,8 +180,8 @@ class Choice(DataType):
 
     def facts(self, row: ChoiceRow) -> dict[str, str]:
         """The context, each choice, and which is right."""
-        texts = {"context": row.context} | {self._part(place): text for place, text in enumerate(row.choices)}
-        label = "none" if row.gold is None else self._label(row.gold)
+        texts = {"context": row.context} | {self._names(place)[0]: text for place, text in enumerate(row.choices)}
+        label = "none" if row.gold is None else self._names(row.gold)[1]
         return {name: shown(text, TEXT_CHARS_SHOWN) for name, text in texts.items()} | {"label": label}
 
     def unit(self, row: ChoiceRow) -> str:

@@ -1,11 +1,9 @@
 """Guesses which columns are a context and its choices, and how labels name the choices."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import islice, takewhile
-from typing import Any
 from unicodedata import normalize
 
-from finetune.data.column_types import ColumnFacts
 from finetune.data.messages import shown
 from finetune.data.values import as_text, is_missing
 from finetune.data.words.lists import word_list
@@ -38,7 +36,7 @@ def choice_layout(evidence: Evidence, *, any_stem: bool = False) -> Layout | Non
     label = tuple(evidence.chosen.get("label", ())) or answer_column(
         Layout(shape="choice", text=(*choices,), contexts=0), evidence
     )
-    contexts = _contexts(facts, (*choices, *label), file=evidence.file, choices=choices)
+    contexts = _contexts(evidence, choices, label)
     if not contexts:
         return None
     single = facts[choices[0]].kind == "list"
@@ -86,13 +84,12 @@ def contexts_in(text: Sequence[str], evidence: Evidence) -> int:
     return next((i for i, name in enumerate(text) if i and stem and stem_of(name) == stem), 1)
 
 
-def _contexts(
-    facts: Mapping[str, ColumnFacts], taken: Sequence[str], *, file: str, choices: Sequence[str]
-) -> tuple[str, ...]:
+def _contexts(evidence: Evidence, choices: Sequence[str], label: Sequence[str]) -> tuple[str, ...]:
     """The context columns, which choices continue or answer: one, or a passage and a question about it."""
-    free = [n for n in facts if n not in taken and not is_about(n) and not is_id_name(n)]
-    texts = [name for name in free if facts[name].kind == "text"]
-    few = [name for name in free if facts[name].kind in ("text", "category")]  # many rows may have the same question
+    facts = evidence.facts
+    rest = [n for n in facts if n not in (*choices, *label) and facts[n].kind in ("text", "category")]
+    few = [n for n in rest if not is_about(n) and not is_id_name(n)]  # many rows may have the same question
+    texts = [name for name in few if facts[name].kind == "text"]
     passage = named(texts, word_list("choice_context")) or named(few, word_list("choice_passage"))
     passage = passage or named(texts, word_list("text"))
     if found := (*passage[:1], *named(few, word_list("choice_question"))[:1]):
@@ -100,15 +97,15 @@ def _contexts(
     long = [name for name in texts if facts[name].words >= 2] or texts
     if len(long) > 1:
         raise Ambiguous(
-            f"{file}: {len(long)} columns could be the context of the choices",
+            f"{evidence.file}: {len(long)} columns could be the context of the choices",
             [(f"shape=choice text={','.join([name, *choices])}", "") for name in long[:5]],
         )
-    rest = [n for n in facts if n not in taken and facts[n].kind in ("text", "category")]
     return tuple(long or sorted(rest, key=lambda name: -facts[name].words)[:1])
 
 
-def require_varied(layout: Layout, columns: Mapping[str, Sequence[Any]], *, file: str) -> None:
+def require_varied(layout: Layout, evidence: Evidence) -> None:
     """Raises Ambiguous where the last choice is a placeholder: it has the same text in all rows, and is never right."""
+    columns = evidence.columns
     every = layout.text[layout.contexts :]
     last = columns[every[-1]]
     if len(every) < LEAST_CHOICES or len({as_text(cell).strip() for cell in last}) != 1 or is_missing(last[0]):
@@ -119,7 +116,7 @@ def require_varied(layout: Layout, columns: Mapping[str, Sequence[Any]], *, file
     if len(labelled) >= LEAST_ROWS and any(never):
         what = f"the choice {every[-1]} is {shown(as_text(last[0]))} in all rows and seems never right"
         raise Ambiguous(
-            f"{file}: {what}",
+            f"{evidence.file}: {what}",
             [
                 (f"shape=choice text={','.join(layout.text[:-1])}", "without it"),
                 (f"shape=choice text={','.join(layout.text)}", "with it"),

@@ -40,8 +40,8 @@ def question_layout(evidence: Evidence) -> Layout | None:
         objects = [cell for cell in cells if as_text(cell).lstrip(" [")[:1] == "{"]
         if objects and len(objects) > len(cells) / 2:
             raise UserError(
-                f"{evidence.file}: the column '{answers[0]}' holds {short(objects[0])}, which is not read as answers in "
-                "the contexts",
+                f"{evidence.file}: the column '{answers[0]}' holds {short(objects[0])}, which is not read as answers "
+                "in the contexts",
                 'Write {"text": ["the answer"], "answer_start": [17]}, or the text of the answer alone',
             )
         return None  # a label of the pair of texts, such as true or false

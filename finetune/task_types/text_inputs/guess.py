@@ -27,7 +27,8 @@ def text_layout(evidence: Evidence) -> Layout:
     table, chosen, shape = evidence.table, evidence.chosen, evidence.shape
     nameless = nameless_columns(table.path, table.form)
     reasons = {name: "given" for name in ("text", "label") if name in chosen}
-    label, text, joined = chosen.get("label"), chosen.get("text"), tuple(chosen.get("joined", ()))
+    label, joined = chosen.get("label"), tuple(chosen.get("joined", ()))
+    text: Sequence[str] | None = chosen.get("text")
     rivals: list[Candidate] = []
     if label is None:
         best, rivals, reasons["label"] = _label(evidence, [*(text or ()), *joined, *nameless])
@@ -110,9 +111,7 @@ def _label(evidence: Evidence, taken: Sequence[str]) -> tuple[Candidate | None, 
     return best, rivals, "its name" if best.level <= 2 else only
 
 
-def _rest(
-    evidence: Evidence, text: Sequence[str], nameless: Sequence[str], label: Sequence[str]
-) -> tuple[str, ...]:
+def _rest(evidence: Evidence, text: Sequence[str], nameless: Sequence[str], label: Sequence[str]) -> tuple[str, ...]:
     """Columns without a name that continue the text: all that follow it, if no other column does.
 
     Raises UserError where such columns hold texts and it is not clear what they belong to.

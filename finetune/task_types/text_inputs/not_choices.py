@@ -23,7 +23,9 @@ Facts = Mapping[str, ColumnFacts]
 
 def require_no_choices(evidence: Evidence, label: Sequence[str], text: Sequence[str]) -> None:
     """Raises Ambiguous where columns look like choices, and the guess uses some of them as a text, or none."""
-    facts = {n: fact for n, fact in evidence.facts.items() if not names_annotator(n) and not _is_vote(evidence, n, label)}
+    facts = {
+        n: fact for n, fact in evidence.facts.items() if not names_annotator(n) and not _is_vote(evidence, n, label)
+    }
     texts = [
         name
         for name, fact in facts.items()
@@ -31,8 +33,9 @@ def require_no_choices(evidence: Evidence, label: Sequence[str], text: Sequence[
     ]
     packed = [name for name in texts if {*name_words_of(name)} & {*word_list("choices")}]
     if packed and label:
+        what = f"the column '{packed[0]}' looks like several choices in one text; write them as a JSON list"
         raise Ambiguous(
-            f"{evidence.file}: the column '{packed[0]}' looks like several choices in one text; write them as a JSON list",
+            f"{evidence.file}: {what}",
             [(f"text={name}", f"without {packed[0]}") for name in texts if name not in packed][:COLUMNS_OFFERED],
         )
     found: list[list[str]] = []
