@@ -13,6 +13,7 @@ GONE: dict[str, tuple[str, str]] = {
     ),
     "encoder-decoder": ("wrote a text from another one", "Name an encoder, or use Seq2SeqTrainer of transformers"),
     "generator_size": ("was the width of the generator of objective=rtd", "Leave it out"),
+    "choices_by=column": ("read labels as names of columns", "Set choices_by=letter, which reads them too"),
     "mask=spans": ("masked spans of words", "Set mask=words, or leave it out"),
     "objective=mlm-sbo": ("predicted masked spans from the tokens around them", "Set objective=mlm"),
     "objective=mlm-sop": ("learned the order of two texts", "Set objective=mlm-nsp"),

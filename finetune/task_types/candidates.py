@@ -5,21 +5,24 @@ Where two are equally likely, the user is asked (`Ambiguous`).
 
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any
 
-from finetune.data.column_types import ColumnFacts, marks
+from finetune.data.column_types import ColumnFacts
+from finetune.data.formats.delimited import dialect_of
 from finetune.data.values import as_text, is_missing
 from finetune.errors import UserError
 from finetune.task_types.column_names import asks, is_about, is_id_name, is_split_name, label_tier, text_tier
+from finetune.task_types.data_type import Evidence
 
 SHELL = re.compile(r"[\s;&|<>()$`\"'*?#!\[\]{}~\\]")
 FULL_SHARE = 0.9  # share of filled cells
 HALF_SHARE = 0.5
 LABEL_WORDS = 6  # words per cell from which a column is hardly a label
 VALUES_SHOWN = 4
+CLASS_NUMBERS = 20  # most whole numbers that are shown as classes
 MOST_STARS = 10  # values of a rating
 UNNAMED, NUMBERS, UNLIKELY = 3, 4, 5  # levels of candidates without a label's name; the last are offered, never taken
 COLUMNS_OFFERED = 12  # columns in a question
@@ -67,35 +70,40 @@ class Candidate:
         return f"label={','.join(self.columns)}"
 
 
-def label_candidates(
-    facts: Mapping[str, ColumnFacts], columns: Mapping[str, Sequence[Any]], taken: Sequence[str]
-) -> list[Candidate]:
+def label_candidates(evidence: Evidence, taken: Sequence[str]) -> list[Candidate]:
     """All columns that could hold the label, the likeliest first."""
-    free = {name: fact for name, fact in facts.items() if name not in taken and _may_be_label(fact)}
+    facts = evidence.facts
+    order = list(facts)
+    likely = [name for name in order if name not in taken and _may_be_label(facts[name])]
+    for mark, group in groupby(order, key=lambda name: facts[name].marks):
+        run = list(group)
+        if mark and sum(name in likely for name in run) > 1:  # and those between them, such as `region`
+            likely += [name for name in run if name not in (*likely, *taken) and not is_split_name(name)]
+    levels = {name: _level(facts[name]) for name in likely}
     found = []
-    beside = _between_flags(facts, list(free), taken)
-    free = {name: fact for name, fact in facts.items() if name in free or name in beside}
-    flags = [name for name, fact in free.items() if fact.marks and not is_split_name(name)]
-    for name, fact in free.items():
-        level = _level(fact)
-        if name not in flags or level <= 1:
-            found.append(_candidate((name,), level, fact, columns[name]))
-    for style in map("/".join, marks()):
-        group = tuple(name for name in flags if free[name].marks == style)
-        found += _candidates_of_flags(group, list(facts), free, columns)
-    found = [one for one in found if one.distinct > 1] or found  # one value only as a last resort
-    others = [name for name, fact in facts.items() if name not in (*taken, *free) and _might_be_label(fact)]
-    found += [_candidate((name,), UNLIKELY, facts[name], columns[name]) for name in others]
-    places = {name: place for place, name in enumerate(facts)}
+    flags = [name for name in order if name in likely and not is_split_name(name)]
+    for marks in {facts[name].marks for name in flags} - {""}:
+        for part, level in _parts_of_flags([name for name in flags if facts[name].marks == marks], facts):
+            if len(part) > 1:
+                what = f"{len(part)} columns of {marks.replace('/', ' and ')}"
+                share = min(facts[name].share for name in part)
+                found.append(Candidate(columns=part, level=level, share=share, distinct=len(part), what=what))
+            elif levels[part[0]] > 1:
+                levels[part[0]] = level
+    single = [name for name in levels if facts[name].distinct > 1]
+    levels = {name: levels[name] for name in (single if single or found else levels)}  # one value as a last resort
+    levels |= {name: UNLIKELY for name in order if name not in (*taken, *likely) and _might_be_label(facts[name])}
+    for name, level in levels.items():
+        fact, what = facts[name], described(facts[name], evidence.columns[name])
+        found.append(Candidate(columns=(name,), level=level, share=fact.share, distinct=fact.distinct, what=what))
+    places = {name: place for place, name in enumerate(order)}
     return sorted(
         found,
         key=lambda one: (one.level, one.share < FULL_SHARE, -len(one.columns), one.distinct, places[one.columns[0]]),
     )
 
 
-def best_label(
-    candidates: Sequence[Candidate], columns: Mapping[str, Sequence[Any]], *, file: str, header: bool = True
-) -> tuple[Candidate | None, list[Candidate]]:
+def best_label(candidates: Sequence[Candidate], evidence: Evidence) -> tuple[Candidate | None, list[Candidate]]:
     """The likeliest label column and the other candidates; None without a likely one.
 
     Raises Ambiguous, with all candidates, where several are as likely, or several exist in a file without a header.
@@ -103,92 +111,57 @@ def best_label(
     likely = [one for one in candidates if one.level < UNLIKELY]
     if not likely:
         return None, []
+    header = dialect_of(evidence.table.form).header
     unnamed = likely[0].level >= UNNAMED and not header  # a number and a class with gaps are as likely
     same = [one for one in likely if one.level == likely[0].level or unnamed]
     if not unnamed and (full := [one for one in same if one.share >= FULL_SHARE]):
         same = full
     elif all(one.share < HALF_SHARE for one in same):  # a nearly empty `label` next to full columns
         same += [one for one in likely if one not in same and one.share >= FULL_SHARE and one.level < NUMBERS]
-    if len(same) == 1 and same[0].level == 0 and _is_weak(same[0]):  # a `target` may be what a `stance` is about
+    if len(same) == 1 and same[0].columns[0].casefold() in TARGETS:  # may be what a `stance` is about
         same += [one for one in likely if one.level == 2 and one.share >= FULL_SHARE and len(one.columns) == 1]
-    same = _distinct(same, columns)
+    same = _different(same, evidence)
     if len(same) > 1:
         count = {2: "two", 3: "three"}.get(len(same), str(len(same)))
         listed = [*same, *(one for one in candidates if one not in same)][:COLUMNS_OFFERED]
-        what = f"{file}: {count} columns could be the label"
+        what = f"{evidence.file}: {count} columns could be the label"
         raise Ambiguous(what, [(one.setting, one.what) for one in listed])
     return same[0], [one for one in likely if one not in same]
 
 
-def _is_weak(one: Candidate) -> bool:
-    return one.columns[0].casefold() in TARGETS
-
-
 def described(fact: ColumnFacts, cells: Sequence[Any]) -> str:
     """Summarises a column: `3 values: bad, fair, good; 20 % empty`."""
-    some: dict[str, None] = {}
-    for cell in cells[:20_000]:
-        if not is_missing(cell):
-            some[as_text(cell).strip()[:30]] = None
     if fact.kind == "list":
         what = "lists"
-    elif fact.kind == "number" and (not fact.whole or fact.distinct > 20):
+    elif _is_amount(fact):
         what = f"{fact.distinct:,} different numbers"
     else:
-        more = ", ..." if len(some) > VALUES_SHOWN else ""
-        what = f"{fact.distinct:,} values: {', '.join(list(some)[:VALUES_SHOWN])}{more}"
+        values = list(dict.fromkeys(as_text(cell).strip()[:30] for cell in cells[:20_000] if not is_missing(cell)))
+        more = ", ..." if len(values) > VALUES_SHOWN else ""
+        what = f"{fact.distinct:,} values: {', '.join(values[:VALUES_SHOWN])}{more}"
     return what + (f"; {100 * (1 - fact.share):.0f} % empty" if fact.share < 0.995 else "")
 
 
-def _candidates_of_flags(
-    group: Sequence[str], names: Sequence[str], free: Mapping[str, ColumnFacts], columns: Mapping[str, Sequence[Any]]
-) -> list[Candidate]:
-    """Binary columns together, as parts of them that may be the label instead, and each alone."""
-    alone = [name for name in group if _level(free[name]) > 1]
+def _parts_of_flags(group: Sequence[str], facts: Mapping[str, ColumnFacts]) -> Iterator[tuple[tuple[str, ...], int]]:
+    """(columns, level) for binary columns together, for adjacent ones of them that may be the label instead (where all
+    are adjacent, those whose names say is or has, and the others), and for each alone; none where there is only one.
+    """
     if len(group) < 2:
-        return [_candidate((name,), _level(free[name]), free[name], columns[name]) for name in alone]
-    together = _contiguous(group, names)
+        return
+    places = {name: place for place, name in enumerate(facts)}
+    together = places[group[-1]] - places[group[0]] < len(group)  # those of several labels are, other flags scattered
     named = len(group) > 2 or any(label_tier(name) is not None for name in group)
     level = 2 if together and named else UNNAMED
-    parts = _parts_of_flags(group) if together else _runs(group, names)
-    found = []
-    for part in (tuple(group), *(part for part in parts if len(part) > 1)):
-        what = f"{len(part)} columns of {' and '.join(free[part[0]].marks.split('/'))}"
-        share = min(free[name].share for name in part)
-        found.append(Candidate(columns=part, level=level, share=share, distinct=len(part), what=what))
-    for name in alone:
-        of_one = level if (name,) in parts else UNLIKELY if together else UNNAMED
-        found.append(_candidate((name,), of_one, free[name], columns[name]))
-    return found
+    runs: list[tuple[str, ...]] = [(group[0],)]
+    for last, name in pairwise(group):
+        joined = places[name] == places[last] + 1 and (not together or asks(name) == asks(last))
+        runs[-1:] = [(*runs[-1], name)] if joined else [runs[-1], (name,)]
+    yield from ((part, level) for part in dict.fromkeys([tuple(group), *runs]))
+    yield from (((name,), UNLIKELY if together else UNNAMED) for name in group if (name,) not in runs)
 
 
-def _between_flags(facts: Mapping[str, ColumnFacts], free: Sequence[str], taken: Sequence[str]) -> list[str]:
-    """Columns of 0 and 1 next to those that may be labels, and called like no label, such as `region`."""
-    names, found = list(facts), list[str]()
-    for run in (list(some) for _, some in groupby(names, key=lambda name: facts[name].marks)):
-        if facts[run[0]].marks and sum(name in free for name in run) > 1:
-            found += [name for name in run if name not in (*free, *taken) and not is_split_name(name)]
-    return found
-
-
-def _parts_of_flags(group: Sequence[str]) -> list[tuple[str, ...]]:
-    """The two parts of adjacent binary columns that are not of one kind: some names say is or has, others do not."""
-    asking = tuple(name for name in group if asks(name))
-    return [asking, tuple(name for name in group if name not in asking)] if 0 < len(asking) < len(group) else []
-
-
-def _runs(group: Sequence[str], names: Sequence[str]) -> list[tuple[str, ...]]:
-    """The adjacent ones among scattered columns."""
-    runs: list[tuple[str, ...]] = []
-    for name in group:
-        adjacent = bool(runs) and names.index(name) == names.index(runs[-1][-1]) + 1
-        runs[-1:] = [(*runs[-1], name)] if adjacent else [*runs[-1:], (name,)]
-    return runs
-
-
-def _candidate(names: tuple[str, ...], level: int, fact: ColumnFacts, cells: Sequence[Any]) -> Candidate:
-    what = described(fact, cells)
-    return Candidate(columns=names, level=level, share=fact.share, distinct=fact.distinct, what=what)
+def _is_amount(fact: ColumnFacts) -> bool:
+    return fact.kind == "number" and (not fact.whole or fact.distinct > CLASS_NUMBERS)
 
 
 def _level(fact: ColumnFacts) -> int:
@@ -196,22 +169,14 @@ def _level(fact: ColumnFacts) -> int:
     tier = label_tier(fact.name)
     if tier is not None and tier <= 3:
         return min(tier, 2)
-    number = fact.kind == "number" and (not fact.whole or fact.distinct > 20)
-    return NUMBERS if number else UNNAMED
+    return NUMBERS if _is_amount(fact) else UNNAMED
 
 
 def _may_be_label(fact: ColumnFacts) -> bool:
-    tier = label_tier(fact.name)
-    if (
-        fact.kind in ("empty", "object", "id")
-        or fact.split
-        or is_about(fact.name)
-        or (fact.distinct < 2 and tier is None)
-    ):
+    tier, is_id = label_tier(fact.name), is_id_name(fact.name)
+    if fact.kind in ("empty", "object", "id") or fact.split or is_about(fact.name) or (is_id and fact.unique):
         return False
-    if tier is None and (is_id_name(fact.name) or fact.counter or text_tier(fact.name) in (0, 1)):
-        return False
-    if is_id_name(fact.name) and (tier is None or fact.unique):
+    if tier is None and (fact.distinct < 2 or is_id or fact.counter or text_tier(fact.name) in (0, 1)):
         return False
     if fact.kind == "text":
         once = fact.unique and fact.filled > 20 and not fact.combined
@@ -221,50 +186,34 @@ def _may_be_label(fact: ColumnFacts) -> bool:
 
 def _might_be_label(fact: ColumnFacts) -> bool:
     """Whether a column whose name or values speak against it may be the label if the user names it."""
-    if fact.kind not in ("number", "category", "text", "list") or fact.distinct < 2 or fact.counter:
+    if fact.kind not in ("number", "category", "text", "list") or fact.distinct < 2 or fact.counter or fact.unique:
         return False
     repeated = fact.kind in ("number", "list") or fact.distinct <= HALF_SHARE * fact.filled
-    return fact.words < LABEL_WORDS and not fact.unique and repeated
+    return fact.words < LABEL_WORDS and repeated
 
 
-def _contiguous(group: Sequence[str], names: Sequence[str]) -> bool:
-    """Whether columns are adjacent, as those of several labels are; other flags are scattered."""
-    places = [names.index(name) for name in group]
-    return max(places) - min(places) < len(places)
-
-
-def _distinct(same: Sequence[Candidate], columns: Mapping[str, Sequence[Any]]) -> list[Candidate]:
-    """The candidates without equivalent ones (0 for bad): words are preferred to numbers."""
-    order = sorted(same, key=lambda one: _are_numbers(columns[one.columns[0]]))
+def _different(same: Sequence[Candidate], evidence: Evidence) -> list[Candidate]:
+    """The candidates without those that say no more than another one: words are preferred to numbers."""
     kept: list[Candidate] = []
-    for one in order:
-        if not any(_equivalent(one, other, columns) for other in kept):
+    for one in sorted(same, key=lambda one: evidence.facts[one.columns[0]].kind == "number"):
+        if not any(_repeats(one, other, evidence) for other in kept):
             kept.append(one)
-    return [one for one in same if one in kept and not any(_coarser(other, one, columns) for other in kept)]
+    return [one for one in same if one in kept]
 
 
-def _coarser(one: Candidate, other: Candidate, columns: Mapping[str, Sequence[Any]]) -> bool:
-    """Whether words say the same as numbers with fewer values: `good` for 4 and 5 stars."""
-    if len(one.columns) > 1 or len(other.columns) > 1 or not 1 < one.distinct < other.distinct:
+def _repeats(one: Candidate, other: Candidate, evidence: Evidence) -> bool:
+    """Whether another column says the same in as many values (bad for 0), or a word for numbers (good for 4 and 5)."""
+    if len(one.columns) + len(other.columns) > 2:
         return False
-    words, numbers = columns[one.columns[0]], columns[other.columns[0]]
-    if _are_numbers(words) or not _are_numbers(numbers) or other.distinct > MOST_STARS:
-        return False
-    pairs = {(as_text(a), as_text(b)) for a, b in zip(words, numbers, strict=True) if not is_missing(a)}
-    return len(pairs) == len({number for _, number in pairs})
-
-
-def _are_numbers(cells: Sequence[Any]) -> bool:
-    return all(is_missing(cell) or as_text(cell).lstrip("-").replace(".", "").isdigit() for cell in cells[:200])
-
-
-def _equivalent(one: Candidate, other: Candidate, columns: Mapping[str, Sequence[Any]]) -> bool:
-    """Whether the values of the two columns map one to one."""
-    if len(one.columns) > 1 or len(other.columns) > 1 or one.distinct != other.distinct:
-        return False
-    pairs = {
-        (as_text(a), as_text(b))
-        for a, b in zip(columns[one.columns[0]], columns[other.columns[0]], strict=True)
-        if not is_missing(a) and not is_missing(b)
-    }
-    return len(pairs) == one.distinct and len({a for a, _ in pairs}) == len({b for _, b in pairs}) == len(pairs)
+    first, second = one.columns[0], other.columns[0]
+    cells = zip(evidence.columns[first], evidence.columns[second], strict=True)
+    pairs = {(as_text(a), as_text(b)) for a, b in cells if not is_missing(a) and not is_missing(b)}
+    if one.distinct == other.distinct:
+        return len(pairs) == len({a for a, _ in pairs}) == len({b for _, b in pairs}) == one.distinct
+    number, numbers = (evidence.facts[name].kind == "number" for name in (first, second))
+    return (
+        number
+        and not numbers
+        and 1 < other.distinct < one.distinct <= MOST_STARS
+        and len(pairs) == len({a for a, _ in pairs})
+    )

@@ -1,16 +1,16 @@
-"""How a label names one of several choices: by its text, its letter, its column or its number."""
+"""How a label names one of several choices: by its text, its letter or the name of its column, or its number."""
 
 import re
 import unicodedata
 from collections.abc import Sequence
 from functools import cache
-from typing import Any, Literal
+from typing import Any
 
 from finetune.data.values import as_list, as_number, as_text, is_missing
 from finetune.data.words.lists import word_list
 
 LETTERS = "ABCDEFGHIJ"
-Way = Literal["text", "letter", "column", "number"]
+WAYS = ("text", "letter", "0", "1")  # values of `choices_by`, in the order in which they are taken; 1: counted from 1
 
 
 def choices_of(cells: Sequence[Any]) -> tuple[str, ...]:
@@ -20,27 +20,21 @@ def choices_of(cells: Sequence[Any]) -> tuple[str, ...]:
     return tuple(as_text(choice) for choice in every)
 
 
-def choice_named(
-    cell: Any, choices: Sequence[str], *, columns: Sequence[str] = (), counted_from: int = 0
-) -> dict[str, int | None]:
-    """The index of the choice that a label means in each way; None where it means no choice.
+def choices_meant(cell: Any, choices: Sequence[str], columns: Sequence[str] = ()) -> dict[str, int]:
+    """The index of the choice that a label means, in each of the WAYS in which it means one.
 
     Letters and numbers may have a word or signs around them: `option B`, `(b)`, `2번`, `②`. `columns` are those of the
-    choices; without them none is named.
+    choices, whose names are read as letters are.
     """
     text = as_text(cell).strip()
     sign = _sign(text) if len(text) > 1 or not text.isascii() else text
-    letter = LETTERS.find(sign.upper()) if len(sign) == 1 else -1
+    names = [name.lower() for name in columns]
     number = as_number(sign if isinstance(cell, str) else cell)
-    place = int(number) - counted_from if number is not None and number.is_integer() else -1
-    return {
-        "text": choices.index(text) if text in choices else None,
-        "letter": letter if 0 <= letter < len(choices) else None,
-        "column": next(
-            (place for place, name in enumerate(columns[: len(choices)]) if name.lower() == text.lower()), None
-        ),
-        "number": place if 0 <= place < len(choices) else None,
-    }
+    place = int(number) if number is not None and number.is_integer() else -1
+    letter = LETTERS.find(sign.upper()) if len(sign) == 1 else -1
+    letter = names.index(text.lower()) if text.lower() in names else letter
+    places = (choices.index(text) if text in choices else -1, letter, place, place - 1)
+    return {way: place for way, place in zip(WAYS, places, strict=True) if 0 <= place < len(choices)}
 
 
 def choice_name(place: int, names: Sequence[str], counted_from: int) -> int | str:

@@ -7,7 +7,7 @@ words of scripts without spaces are searched for anywhere in the name.
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from finetune.data.words.lists import word_list
 
@@ -15,9 +15,6 @@ WORD = re.compile(r"[^\W\d_]+|\d+")
 LATIN_ACCENT = re.compile("([A-Za-z])[\u0300-\u036f]+")
 CAPITAL = re.compile(r"(?<=[a-zа-я])(?=[A-ZА-Я])|(?<=[A-Z])(?=[A-Z][a-z])")
 NUMBERED_COLUMN = re.compile(r"column \d+")  # of a file without a header
-NUMBERED = re.compile(
-    r"(.*?[^\d_ .-])[_ .-]?(\d{1,2})|(.{2,}?)[_ .-]([a-hA-H])|(op)([a-h])|(.*[^\x00-\u02ff])([a-hA-H])"
-)
 NO_SPACES = re.compile("[\u1100-\u11ff\u3040-\u30ff\u3130-\u318f\u3400-\u9fff\uac00-\ud7af]")
 
 OTHER_ANNOTATOR = re.compile(r".+ \(annotator \d+\)")
@@ -134,6 +131,14 @@ def stem_of(name: str) -> str:
     return "" if (numbered := _numbered(name)) is None else numbered[0]
 
 
+def numbered_groups(names: Iterable[str]) -> dict[str, list[str]]:
+    """Several names that are the same but for a number or letter, in the order of these, by what they begin with."""
+    groups: dict[str, list[str]] = {}
+    for name in names:
+        groups.setdefault(stem_of(name), []).append(name)
+    return {stem: numbered_order(some) for stem, some in groups.items() if stem and len(some) > 1}
+
+
 def numbered_order(names: Iterable[str]) -> list[str]:
     """Columns that are numbered, or have letters, by these: answer10 after answer2; unchanged where one has neither."""
     listed = list(names)
@@ -145,20 +150,24 @@ def numbered_order(names: Iterable[str]) -> list[str]:
 
 def first_number(names: Sequence[str]) -> int | None:
     """The number of the first of columns that are numbered from 0 or from 1 without a gap; None for others."""
-    places = [found[1] for name in names if (found := _numbered(name) or _circled(name))]
+    places = [found[1] for name in names if (found := _numbered(name))]
     ways = (first for first in (0, 1) if places == list(range(first, first + len(names))))
     return next(ways, None) if places else None
 
 
-def _circled(name: str) -> tuple[str, int] | None:
-    """The number of a column that has a sign for its name: ②."""
-    plain = unicodedata.normalize("NFKC", name)
-    return ("", int(plain)) if plain != name and plain.isdecimal() else None
+@cache
+def _with_number() -> re.Pattern[str]:
+    """What a name begins with, and the number or letter at its end."""
+    stems = "|".join(("op", *word_list("choice_stem")))
+    return re.compile(
+        r"(.*?[^\d_ .-])[_ .-]?(\d{1,2})|(.{2,}?)[_ .-]([a-hA-H])|(.*[^\x00-\u02ff])([a-hA-H])"
+        rf"|((?i:{stems}))([a-hA-H])"
+    )
 
 
 def _numbered(name: str) -> tuple[str, int] | None:
     """The stem and the place of `sol1`, `choice_b` or `opa`; None for another name, and in a file without names."""
-    match = None if NUMBERED_COLUMN.fullmatch(name) else NUMBERED.fullmatch(name)
+    match = None if NUMBERED_COLUMN.fullmatch(name) else _with_number().fullmatch(name)
     if match is None:
         return None
     stem, place = (part for part in match.groups() if part)

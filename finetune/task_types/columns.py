@@ -48,7 +48,7 @@ class Layout:
     separator: str = ""
     by_position: bool = False
     counted_from: int = 0
-    choices_by: Literal["", "text", "letter", "column", "number"] = ""
+    choices_by: Literal["", "text", "letter", "number"] = ""
     choices_as: tuple[str, ...] = ()
     unanswerable: bool = False
     names: Mapping[str, str] = field(default_factory=dict)

@@ -6,7 +6,7 @@ A new type is a folder with its task, head, columns and view, and one line in `t
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
@@ -56,6 +56,12 @@ class Evidence:
     def file(self) -> str:
         """The file's name, for messages."""
         return str(self.table.path)
+
+    def without(self, names: Collection[str]) -> "Evidence":
+        """What is known of the other columns."""
+        columns = {name: cells for name, cells in self.table.columns.items() if name not in names}
+        facts = {name: fact for name, fact in self.facts.items() if name not in names}
+        return replace(self, table=replace(self.table, columns=columns), facts=facts)
 
 
 class DataType(ABC):

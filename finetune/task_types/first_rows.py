@@ -9,7 +9,6 @@ from finetune.data.messages import shown, so_many
 from finetune.data.table import Table
 from finetune.data.values import as_text, is_missing
 from finetune.task_types.columns import Layout
-from finetune.task_types.data_type import DataType
 from finetune.task_types.label_relations import could_be_related
 from finetune.task_types.row_builder import rows_of
 from finetune.task_types.row_issues import NoRow
@@ -38,7 +37,9 @@ def describe_rows(layout: Layout, table: Table, *, split: str = "") -> Iterator[
         facts = ", ".join(f"{name} = {value}" for name, value in kind.facts(row).items())
         yield f"row {table.rows[index]}: {facts}"
     if layout.label:
-        yield f"{kind.labels_are}: {_summary(kind, layout, table)}"
+        rows = (row for _, row in islice(rows_of(layout, table), ROWS_COUNTED) if not isinstance(row, NoRow))
+        part = f" (of the first {ROWS_COUNTED:,} rows)" if len(table) > ROWS_COUNTED else ""
+        yield f"{kind.labels_are}: {kind.summary([row.gold for row in rows if row.gold is not None])}{part}"
     for name in split_columns(layout, table, used=split):
         yield f"the column {shown(name)} says which rows are for training: it is used with split={name} alone"
     yield from ranking_lines(layout, table.columns)
@@ -57,13 +58,6 @@ def split_columns(layout: Layout, table: Table, *, used: str = "") -> list[str]:
         if len(values) > 1 and values <= SPLITS:
             found.append(name)
     return found
-
-
-def _summary(kind: DataType, layout: Layout, table: Table) -> str:
-    """A summary of the labels."""
-    golds = [row.gold for _, row in islice(rows_of(layout, table), ROWS_COUNTED) if not isinstance(row, NoRow)]
-    part = f" (of the first {ROWS_COUNTED:,} rows)" if len(table) > ROWS_COUNTED else ""
-    return kind.summary([gold for gold in golds if gold is not None]) + part
 
 
 def tokens_of_nearly_all(layout: Layout, columns: Mapping[str, Sequence[Any]]) -> float:

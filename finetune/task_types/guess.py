@@ -134,16 +134,29 @@ def _with_roles(layout: Layout, evidence: Evidence) -> Layout:
 
 
 def _with_names(layout: Layout, kind: DataType, table: Table, names: Mapping[str, str]) -> Layout:
-    """The layout with names for labels that are numbers: given ones, the file's own, or from a file next to it."""
+    """The layout with names for labels that are numbers, or 0 and 1 by position: given ones, the file's own, or from a
+    file next to it. Raises UserError for given ones that do not fit.
+    """
     if not kind.may_be_numbers(layout):
         if names:
             raise UserError(f"labels= names classes by number, and this data has shape={layout.shape}", "Leave it out")
         return layout
-    if layout.by_position:
-        return _with_names_of_places(layout, table, names)
-    cells = [cell for cell in table.columns[layout.label[0]] if not is_missing(cell)]
-    written = {label for cell in cells for label in kind.labels_as_spelled(layout, cell)}
-    if names:
+    own, places = table.names.get(layout.label[0], {}), layout.by_position
+    cells = () if places else (cell for cell in table.columns[layout.label[0]] if not is_missing(cell))
+    written = {*layout.names} if places else {label for cell in cells for label in kind.labels_as_spelled(layout, cell)}
+    found, why = (names, "given") if names else (own, "the file's own names")
+    if not names and (not own or (places and len(own) != len(written))):
+        found, file = names_nearby(table.path, written)
+        if file is None or (places and len(found) != len(written)):
+            return layout
+        why = f"the names in {file.name}"
+    if names and places and len({*found.values()}) != len(written):
+        raise UserError(
+            f"labels= has {so_many(len({*found.values()}), 'different name')}, and the lists in the column "
+            f"'{layout.label[0]}' are of {len(written)} labels",
+            f"Give {len(written)} names, in the order of the lists",
+        )
+    if names and not places:
         if written <= set(names.values()):  # the cells are names already
             return layout
         if not written & set(names):
@@ -151,33 +164,6 @@ def _with_names(layout: Layout, kind: DataType, table: Table, names: Mapping[str
                 f"{table.path}: no label is one of the numbers that labels= names ({', '.join(list(names)[:5])})",
                 f"The labels are {', '.join(sorted(written)[:5])}",
             )
-        return replace(layout, names=dict(names), reasons={**layout.reasons, "labels": "given"})
-    if own := table.names.get(layout.label[0]):
-        return replace(layout, names=dict(own), reasons={**layout.reasons, "labels": "the file's own names"})
-    nearby, file = names_nearby(table.path, written)
-    if file is None:
-        return layout
-    return replace(layout, names=nearby, reasons={**layout.reasons, "labels": f"the names in {file.name}"})
-
-
-def _with_names_of_places(layout: Layout, table: Table, names: Mapping[str, str]) -> Layout:
-    """The layout with names for labels by position: given ones, the file's own, or from a file next to it.
-
-    Raises UserError for another number of names, and for one that comes twice.
-    """
-    count, own = len(layout.names), table.names.get(layout.label[0], {})
-    nearby, file = names_nearby(table.path, layout.names.keys())
-    found, why = (names, "given") if names else (own, "the file's own names")
-    if len(found) != count and not names:
-        found, why = nearby, f"the names in {file.name}" if file else ""
-    listed = [found[number] for number in sorted(found, key=lambda number: as_number(number) or 0)]
-    if names and len({*listed}) != count:
-        raise UserError(
-            f"labels= has {so_many(len({*listed}), 'different name')}, and the lists in the column '{layout.label[0]}'"
-            f" are of {count} labels",
-            f"Give {count} names, in the order of the lists",
-        )
-    if len(listed) != count:
-        return layout
-    numbered = {str(place): name for place, name in enumerate(listed)}
-    return replace(layout, names=numbered, reasons={**layout.reasons, "labels": why})
+    if places:
+        found = {str(at): found[key] for at, key in enumerate(sorted(found, key=lambda key: as_number(key) or 0))}
+    return replace(layout, names=dict(found), reasons={**layout.reasons, "labels": why})

@@ -27,7 +27,11 @@ def with_mistakes(layout: Layout, tables: Sequence[Table], keep: str, drop: str)
             given = "keep" if keep else "drop"
             raise UserError(f"{given}= names classes, and this data has shape={layout.shape}", "Leave it out")
         return layout
-    counts = _counts(layout, tables)
+    counts = Counter[str]()
+    for table in tables:
+        cells = (None if isinstance(cell, list | dict) else cell for cell in table.columns.get(layout.label[0], ()))
+        for cell, count in Counter(cells).items():
+            counts.update({} if layout.lacks(cell) else dict.fromkeys(kind.label_names(layout, cell), count))
     texts = (as_text(cell) for table in tables for name in layout.text for cell in table.columns.get(name, ()))
     mistakes, doubts = kind.unlike(layout, counts, texts)
     dropped = _named("drop", drop, counts)
@@ -37,16 +41,10 @@ def with_mistakes(layout: Layout, tables: Sequence[Table], keep: str, drop: str)
     mistakes = {name: why for name, why in mistakes.items() if name not in kept} | dict.fromkeys(dropped, DROPPED)
     doubts = {name: why for name, why in doubts.items() if name not in kept and name not in mistakes}
     labels = tuple(name for name in layout.labels if name not in mistakes)
-    return _counted(replace(layout, mistakes=mistakes, doubts=doubts, labels=labels))
-
-
-def _counts(layout: Layout, tables: Sequence[Table]) -> Counter[str]:
-    """How many rows each label has."""
-    kind, counts = named_type(layout.shape), Counter[str]()
-    for table in tables:
-        for cell, count in Counter(map(_hashable, table.columns.get(layout.label[0], ()))).items():
-            counts.update({} if layout.lacks(cell) else dict.fromkeys(kind.label_names(layout, cell), count))
-    return counts
+    reasons = dict(layout.reasons)
+    if VALUES in reasons.get("shape", ""):  # of the labels that are trained on
+        reasons["shape"] = so_many(len(labels), VALUES) + f", {len(mistakes)} left out" * bool(mistakes)
+    return replace(layout, mistakes=mistakes, doubts=doubts, labels=labels, reasons=reasons)
 
 
 def _kept(keep: str, counts: Mapping[str, int], found: Mapping[str, str]) -> Sequence[str]:
@@ -83,15 +81,3 @@ def parted(text: str, counts: Mapping[str, int]) -> Iterator[str]:
         if joined[end]:
             yield joined[end]
         parts = parts[end:]
-
-
-def _counted(layout: Layout) -> Layout:
-    """The layout whose number of different values is that of the labels which are trained on."""
-    if VALUES not in layout.reasons.get("shape", ""):
-        return layout
-    out = f", {len(layout.mistakes)} left out" if layout.mistakes else ""
-    return replace(layout, reasons={**layout.reasons, "shape": so_many(len(layout.labels), VALUES) + out})
-
-
-def _hashable(cell: object) -> object:
-    return None if isinstance(cell, list | dict) else cell

@@ -1,6 +1,6 @@
 """The default recipe for user data, which `finetune run reviews.csv` runs and `finetune init` prints."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from finetune.errors import UserError
@@ -14,7 +14,7 @@ from finetune.task_types.data_type import DataType
 from finetune.task_types.dev_split import DEV_SHARE
 from finetune.task_types.first_rows import describe_rows, tokens_of_nearly_all
 from finetune.task_types.own_data import OPTIONS, OwnData, every_option, own_data, own_task
-from finetune.task_types.pretraining.own import CorpusReader, Text, own_text, reading_lines
+from finetune.task_types.pretraining.own import Text, own_text, reading_lines
 from finetune.task_types.task import Task
 from finetune.task_types.types import named_type
 
@@ -34,6 +34,15 @@ SMALL_BATCHES = {8: 500, 16: 2_000}  # batch size: rows below which it is used
 DEV_TO_CHOOSE, DEV_TO_STOP = 50, 100
 PATIENCE, PATIENT_UPDATES = 2, 50  # epochs without a better score that end training, and the least updates of these
 
+ABOUT_LABELS = (
+    "For better scores name a larger encoder, such as google-bert/bert-base-uncased (then learning_rate = 2e-5);",
+    "for Korean klue/bert-base or klue/roberta-base, for many languages google-bert/bert-base-multilingual-cased.",
+)
+ABOUT_TEXT = (
+    "Adapts the encoder to the text; `model=RUN` then fine-tunes it on a task. An encoder from scratch, with a",
+    "vocabulary of the text or one named by tokenizer: finetune init FILE model=new:mini",
+)
+
 
 def starting_recipe(path: str, settings: Mapping[str, Any], *, checkpoint: str = "") -> tuple[Recipe, Task]:
     """The recipe for a file or folder of data with `settings` (dotted keys) applied, and the task of that data.
@@ -50,7 +59,12 @@ def starting_recipe(path: str, settings: Mapping[str, Any], *, checkpoint: str =
     task = own_task(path, given)
     read = own_data(task)
     if read is None:
-        table = text_recipe(path, model, settings, given)
+        scratch = is_new(model)
+        train = dict(FROM_SCRATCH if scratch else ADAPTING)
+        if "train.epochs" in settings:
+            del train["updates"]
+        options = {"shape": Text.name, **({"mask_share": MASK_SHARE} if scratch else {}), **given}
+        table = {"task": path, "model": model, "max_length": Text.max_length, "options": options, "train": train}
     else:
         table = _table(path, read, settings, model=model, encoder=checkpoint or model)
     recipe = parse(table, origin=path)
@@ -70,23 +84,28 @@ def _table(path: str, read: OwnData, settings: Mapping[str, Any], *, model: str,
     names = ("dev", "test", "split", "encoding")
     given = {name: str(settings[f"options.{name}"]) for name in names if f"options.{name}" in settings}
     length = length_for(read.layout, read.tokens, encoder)
-    training = _training(kind, *_counts(read, settings), settings)
-    chosen = any(key.endswith(("batch_size", "max_length")) for key in settings)
-    parts = {} if chosen else _parts(training["batch_size"], length)
+    training = _training(kind, read, settings)
+    parts = min(training["batch_size"], -(-training["batch_size"] * length // TOKENS_AT_ONCE))
+    if length > LENGTHS[-1] and parts > 1 and not any(key.endswith(("batch_size", "max_length")) for key in settings):
+        training["accumulation"] = parts  # so that long texts take no more memory than others
     return {
         "task": f"./{path}" if path in registry.available() else path,
         "model": model,
         "max_length": length,
         **({"pooling": "auto"} if kind.pooled else {}),
         "options": {**read.layout.options(), **given},
-        "train": {"learning_rate": default_rate(encoder), **training, **parts},
+        "train": {"learning_rate": default_rate(encoder), **training},
     }
 
 
-def _training(kind: DataType, rows: int, dev: int, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Batch size, length and choice of weights for so many rows to train on and of dev; see LEAST_UPDATES."""
-    size = next((size for size, below in SMALL_BATCHES.items() if rows < below), kind.batch_size)
-    size = min(size, kind.batch_size)
+def _training(kind: DataType, read: OwnData, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Batch size, length and choice of weights for the numbers of rows to train on and of dev; see LEAST_UPDATES."""
+    limit = str(settings.get("limit", ""))
+    most = int(limit) if limit.isdecimal() and int(limit) else LARGEST  # another is refused with the recipe
+    rows = read.size("train")
+    dev = read.size("dev") if "dev" in read.files else round(DEV_SHARE * rows)
+    rows, dev = min(most, rows if "dev" in read.files else rows - dev), min(most, dev)
+    size = min(next((size for size, below in SMALL_BATCHES.items() if rows < below), LARGEST), kind.batch_size)
     length = {"epochs": 10 if rows < 2_000 else 5 if rows < 20_000 else 3, "least_updates": LEAST_UPDATES}
     patient = dev >= DEV_TO_STOP and PATIENCE * rows >= PATIENT_UPDATES * size
     return {
@@ -97,43 +116,18 @@ def _training(kind: DataType, rows: int, dev: int, settings: Mapping[str, Any]) 
     }
 
 
-def _parts(batch_size: int, length: int) -> dict[str, int]:
-    """The parts in which a batch of long texts goes through the model, so that it takes no more memory than others."""
-    parts = min(batch_size, -(-batch_size * length // TOKENS_AT_ONCE))
-    return {"accumulation": parts} if length > LENGTHS[-1] and parts > 1 else {}
-
-
-def _counts(read: OwnData, settings: Mapping[str, Any]) -> tuple[int, int]:
-    """About how many rows are trained on, and how many dev has."""
-    limit = str(settings.get("limit", ""))
-    most = int(limit) if limit.isdecimal() and int(limit) else LARGEST  # another is refused with the recipe
-    rows = read.size("train")
-    if "dev" in read.files:
-        return min(most, rows), min(most, read.size("dev"))
-    return min(most, rows - round(DEV_SHARE * rows)), min(most, round(DEV_SHARE * rows))
-
-
 def commented(recipe: Recipe, task: Task) -> str:
-    """The recipe as a file, with comments: the command that runs it, and the reason for each guess."""
-    corpus = own_text(task)
-    comments = _comments(task) if corpus is None else text_comments(corpus)
-    return "\n".join(["# finetune run my.toml", *comments, recipe.to_toml()])
-
-
-def _comments(task: Task) -> list[str]:
-    """How labelled data is read, and what was guessed."""
-    read = own_data(task)
-    assert read is not None
-    reasons = [f"#   {name}: {' '.join(why.split())}" for name, why in read.layout.reasons.items() if why != "given"]
-    guessed = ["# Guessed from the data, since of", *reasons] if reasons else []
-    larger = [
-        "# For better scores name a larger encoder, such as google-bert/bert-base-uncased (then learning_rate = 2e-5);"
-    ]
-    larger += [
-        "# for Korean klue/bert-base or klue/roberta-base, for many languages google-bert/bert-base-multilingual-cased."
-    ]
-    rows = [f"#   {line}" for line in describe_rows(read.layout, read.table(read.files["train"]), split=read.split)]
-    return ["# The data as it is read:", *rows, *guessed, *larger]
+    """The recipe as a file, with comments: the command that runs it, how the data is read, and why."""
+    corpus, read = own_text(task), own_data(task)
+    if corpus is not None:
+        comments = ["The text as it is read:", *(f"  {line}" for line in reading_lines(corpus)), *ABOUT_TEXT]
+    else:
+        assert read is not None
+        rows = describe_rows(read.layout, read.table(read.files["train"]), split=read.split)
+        why = [f"  {name}: {' '.join(why.split())}" for name, why in read.layout.reasons.items() if why != "given"]
+        guessed = ["Guessed from the data, since of", *why] if why else []
+        comments = ["The data as it is read:", *(f"  {line}" for line in rows), *guessed, *ABOUT_LABELS]
+    return "\n".join(["# finetune run my.toml", *(f"# {line}" for line in comments), recipe.to_toml()])
 
 
 def fitting_length(layout: Layout, columns: Mapping[str, Sequence[Any]], encoder: str) -> int:
@@ -152,26 +146,3 @@ def length_for(layout: Layout, tokens: float, encoder: str) -> int:
     most = longest_input(encoder)
     lengths = [*LENGTHS, *(length for length in LONG_LENGTHS if most > POSITIONS and length <= most)]
     return next((length for length in lengths if tokens < length - 4), lengths[-1])
-
-
-def text_recipe(path: str, model: str, settings: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """The recipe, before the settings are applied; `given` are those of the data."""
-    train = dict(FROM_SCRATCH if is_new(model) else ADAPTING)
-    if "train.epochs" in settings:
-        del train["updates"]
-    masks = {"mask_share": MASK_SHARE} if is_new(model) else {}
-    return {
-        "task": path,
-        "model": model,
-        "max_length": Text.max_length,
-        "options": {"shape": Text.name, **masks, **given},
-        "train": train,
-    }
-
-
-def text_comments(read: CorpusReader) -> Iterator[str]:
-    """How the text is read, and what the recipe does."""
-    yield "# The text as it is read:"
-    yield from (f"#   {line}" for line in reading_lines(read))
-    yield "# Adapts the encoder to the text; `model=RUN` then fine-tunes it on a task. An encoder from scratch, with a"
-    yield "# vocabulary of the text or one named by tokenizer: finetune init FILE model=new:mini"

@@ -1,14 +1,17 @@
 """Ranks the columns that could be the text, or the two texts of a pair: by name, and by content."""
 
+import re
 from collections.abc import Mapping, Sequence
 from itertools import combinations, islice
 from typing import Any
 
 from finetune.data.column_types import ColumnFacts
+from finetune.data.formats.delimited import dialect_of
 from finetune.data.values import as_text, is_missing
 from finetune.data.words.lists import pair_list
 from finetune.task_types.candidates import LABEL_WORDS, Ambiguous
 from finetune.task_types.column_names import is_about, is_id_name, named, text_tier
+from finetune.task_types.data_type import Evidence
 
 ROWS_LOOKED_AT = 400
 FEWEST_ROWS = 8  # rows that tell
@@ -20,45 +23,51 @@ GAPS, LONGER = 0.9, 2  # share of filled cells, and times longer: a place or a n
 FEW_ROWS = 5  # names that a column may contain by chance
 COLUMNS_OFFERED, PAIRS_OFFERED = 5, 3  # columns of a question, and of those that may be pairs
 FREE = 1.2  # words per cell from which a column may be a text
+PAIRED = (  # in names of first texts, and what second ones have there: a number, a letter alone or at the end, a word
+    (r"(?<!\d)1(?=.)|(?<=\D)1", "2"),
+    (r"(?<![^\W\d_])a$", "b"),
+    (r"(?<![^\W\d_])A$", "B"),
+    *((r"(?i)title$", body) for body in ("body", "text", "content")),
+    (r"(?i)headline$", "body"),
+)
 
 
-def best_texts(
-    facts: Mapping[str, ColumnFacts],
-    label: Sequence[str],
-    columns: Mapping[str, Sequence[Any]],
-    *,
-    header: bool,
-    file: str,
-) -> tuple[tuple[str, ...], str]:
-    """(the text, or a pair; why); none where no column is a text. Raises Ambiguous as `best_label` does."""
-    free = {name: fact for name, fact in facts.items() if name not in label and _may_be_text(fact)}
-    if header and (pair := _pair(free, columns)):
+def best_texts(evidence: Evidence, taken: Sequence[str]) -> tuple[tuple[str, ...], str]:
+    """(the text, or a pair, of columns that are not taken; why); none where no column is a text.
+
+    Raises Ambiguous as `best_label` does.
+    """
+    free = {name: fact for name, fact in evidence.facts.items() if name not in taken and _may_be_text(fact)}
+    header = dialect_of(evidence.table.form).header
+    if header and (pair := _pair(free, evidence)):
         return pair, "their names: a pair"
     tiers = {name: tier for name in free if (tier := text_tier(name)) is not None}
-    for strong in (0, 1):
-        some = [name for name, tier in tiers.items() if tier == strong]
-        if some:
-            return _only(some, free, file), "its name"
-    unnamed = [name for name in free if name not in tiers and _is_free_text(free[name])]
+    unnamed = [name for name in free if name not in tiers and is_free_text(free[name])]
+    strongest = min(tiers.values(), default=None)
+    if strongest in (0, 1):
+        return _only([name for name in tiers if tiers[name] == strongest], free, evidence.file), "its name"
     if tiers and not any(free[name].words >= LABEL_WORDS for name in unnamed):
-        return _only(list(tiers), free, file), "its name"
-    some = [*tiers, *unnamed]
-    if len(some) == 2 and not header:
-        return _unnamed(some, free, columns, file)
-    if some:
-        return _only(some, free, file), "the only column of texts"
-    rest = [name for name, fact in free.items() if fact.kind in ("text", "category") and not fact.marks]
-    return (_only(rest, free, file), "the only column of texts") if rest else ((), "none was found")
+        return _only(list(tiers), free, evidence.file), "its name"
+    texts = [*tiers, *unnamed]
+    if len(texts) == 2 and not header:
+        return _unnamed(texts, free, evidence)
+    texts = texts or [name for name, fact in free.items() if not fact.marks]
+    return (_only(texts, free, evidence.file), "the only column of texts") if texts else ((), "none was found")
 
 
-def _unnamed(
-    some: Sequence[str], free: Mapping[str, ColumnFacts], columns: Mapping[str, Sequence[Any]], file: str
-) -> tuple[tuple[str, ...], str]:
-    """Two columns of texts without names: a pair, a text with something else, or a question."""
-    facts = [free[name] for name in some]
-    if are_a_pair(facts, [columns[name] for name in some]):
-        return tuple(some), "the two columns of texts, which share words: a pair"
-    return ((one,), "the other column has gaps") if (one := the_text(facts)) else (_only(some, free, file), "")
+def is_free_text(fact: ColumnFacts) -> bool:
+    """Whether cells are texts of more than a word, or of a script without spaces."""
+    return fact.kind == "text" and (fact.words >= FREE or fact.unspaced)
+
+
+def _unnamed(texts: Sequence[str], free: Mapping[str, ColumnFacts], evidence: Evidence) -> tuple[tuple[str, ...], str]:
+    """Two columns of texts without names: a pair, a text and something short with gaps, or a question."""
+    if _are_a_pair(texts, evidence):
+        return tuple(texts), "the two columns of texts, which share words: a pair"
+    short, long = sorted((free[name] for name in texts), key=lambda fact: fact.length)
+    if short.share < GAPS < long.share and long.length > LONGER * short.length:
+        return (long.name,), "the other column has gaps"
+    return _only(texts, free, evidence.file), ""
 
 
 def _may_be_text(fact: ColumnFacts) -> bool:
@@ -68,78 +77,47 @@ def _may_be_text(fact: ColumnFacts) -> bool:
     return fact.share > 0.02 and (fact.distinct > 1 or fact.filled < FEW_ROWS or says_text)
 
 
-def _is_free_text(fact: ColumnFacts) -> bool:
-    return fact.kind == "text" and (fact.words >= FREE or fact.unspaced)
-
-
-def _pair(free: Mapping[str, ColumnFacts], columns: Mapping[str, Sequence[Any]]) -> tuple[str, ...]:
-    some = {n: f for n, f in free.items() if f.filled < 50 or (f.kind == "text" and f.distinct > 0.1 * f.filled)}
+def _pair(free: Mapping[str, ColumnFacts], evidence: Evidence) -> tuple[str, ...]:
+    """Two texts by their names: listed ones, such that differ in a number or letter, a title and a body."""
+    varied = [n for n, f in free.items() if f.filled < 50 or (f.kind == "text" and f.distinct > 0.1 * f.filled)]
     for pair in pair_list("text_pairs"):
-        if len(found := named(some, pair)) == 2:
+        if len(found := named(varied, pair)) == 2:
             return tuple(found)
-    names = [name for name, fact in free.items() if _is_free_text(fact) or text_tier(name) is not None]
-    for first, second in (("1", "2"), ("a", "b"), ("A", "B")):
-        alike = [(one, other) for one in names for other in names if _differ(one, other, first, second)]
-        if len(alike) == 1 and _says_pair(alike[0], free, columns):
-            return alike[0]
-    for stem, body in (("title", "body"), ("title", "text"), ("title", "content"), ("headline", "body")):
-        parts = [(a, f"{a[: -len(stem)]}{body}") for a in names if a.lower().endswith(stem)]
-        alike = [(a, b) for a, wanted in parts for b in names if b.lower() == wanted.lower()]
+    names = [name for name, fact in free.items() if is_free_text(fact) or text_tier(name) is not None]
+    for pattern, ending in PAIRED:
+        alike = [
+            (name, other)
+            for name in names
+            for part in re.finditer(pattern, name)
+            for other in names
+            if other.lower() == f"{name[: part.start()]}{ending}{name[part.end() :]}".lower()
+        ]
         if len(alike) == 1:
-            return alike[0]
+            says = len(ending) > 1 or text_tier(alike[0][0]) is not None or len(alike[0][0]) == 1
+            if says or _are_a_pair(alike[0], evidence):  # q1 and q2 may be answers
+                return alike[0]
     return ()
 
 
-def _says_pair(pair: tuple[str, str], free: Mapping[str, ColumnFacts], columns: Mapping[str, Sequence[Any]]) -> bool:
-    """Whether names that differ in a number are those of texts, or the texts are related: q1 and q2 may be answers."""
-    says = text_tier(pair[0]) is not None or len(pair[0]) == 1
-    return says or are_a_pair([free[name] for name in pair], [columns[name] for name in pair])
-
-
-def _differ(one: str, other: str, first: str, second: str) -> bool:
-    """Whether two names differ only in `first` where the other has `second`, as in question1 and question2."""
-    if len(one) != len(other) or sum(a != b for a, b in zip(one, other, strict=True)) != 1:
-        return False
-    place = next(i for i, (a, b) in enumerate(zip(one, other, strict=True)) if a != b)
-    if (one[place], other[place]) != (first, second):
-        return False
-    if first.isdigit():
-        return len(one) > 1 and not one[place - 1 : place].isdigit()
-    return len(one) == 1 or (place == len(one) - 1 and not one[place - 1].isalpha())
-
-
-def _only(some: Sequence[str], free: Mapping[str, ColumnFacts], file: str) -> tuple[str, ...]:
+def _only(texts: Sequence[str], free: Mapping[str, ColumnFacts], file: str) -> tuple[str, ...]:
     """The only one of these. Raises Ambiguous with each of them, each two as a pair, and then other columns."""
-    if len(some) == 1:
-        return (some[0],)
-    likely = some[:COLUMNS_OFFERED]
+    if len(texts) == 1:
+        return (texts[0],)
+    likely = texts[:COLUMNS_OFFERED]
+    others = sorted((name for name in free if name not in likely), key=lambda name: -free[name].length)
+    single = [(f"text={n}", f"{free[n].words:.0f} words a row") for n in [*likely, *others[:COLUMNS_OFFERED]]]
     pairs = [(f"text={one},{other}", "as a pair") for one, other in combinations(likely[:PAIRS_OFFERED], 2)]
-    others = sorted((name for name in free if name not in likely), key=lambda name: -free[name].length)[
-        :COLUMNS_OFFERED
-    ]
-    single = [(f"text={name}", f"{free[name].words:.0f} words a row") for name in [*likely, *others]]
     choices = [*single[: len(likely)], *pairs, *single[len(likely) :]]
-    raise Ambiguous(f"{file}: {len(some)} columns could be the text", choices)
+    raise Ambiguous(f"{file}: {len(texts)} columns could be the text", choices)
 
 
-def are_a_pair(facts: Sequence[ColumnFacts], cells: Sequence[Sequence[Any]]) -> bool:
+def _are_a_pair(names: Sequence[str], evidence: Evidence) -> bool:
     """Whether both columns hold sentences in every row, and those of a row are about the same."""
-    whole = all(fact.share >= FILLED and fact.length >= NAME_CHARS[fact.unspaced] for fact in facts)
-    return whole and _are_related(*cells)
-
-
-def the_text(facts: Sequence[ColumnFacts]) -> str:
-    """Of two columns that are no pair the one that must be the text: the other one is short, with gaps; else empty."""
-    short, long = sorted(facts, key=lambda fact: fact.length)
-    return long.name if short.share < GAPS < long.share and long.length > LONGER * short.length else ""
-
-
-def _are_related(firsts: Sequence[Any], seconds: Sequence[Any]) -> bool:
-    rows = [
-        (_pieces(one), _pieces(other))
-        for one, other in islice(zip(firsts, seconds, strict=True), ROWS_LOOKED_AT)
-        if not is_missing(one) and not is_missing(other)
-    ]
+    facts = [evidence.facts[name] for name in names]
+    if not all(fact.share >= FILLED and fact.length >= NAME_CHARS[fact.unspaced] for fact in facts):
+        return False
+    cells = islice(zip(*(evidence.columns[name] for name in names), strict=True), ROWS_LOOKED_AT)
+    rows = [(_pieces(a), _pieces(b)) for a, b in cells if not is_missing(a) and not is_missing(b)]
     if len(rows) < FEWEST_ROWS:
         return False
     away = len(rows) // 3 + 1  # rows near each other may have a text in common

@@ -112,6 +112,8 @@ def layout_from(saved: Mapping[str, Any]) -> Layout:
     values: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in saved.items()}
     if values.get("text") == ():
         values["text"] = (USUAL,)  # lines of text have no column, and rows to predict have this one
+    if values.get("choices_by") == "column":  # before names of columns were read as letters are
+        values |= {"choices_by": "letter", "choices_as": values["text"][values.get("contexts", 1) :]}
     try:
         if (form := values.get("tag_form", "plain")) not in get_args(FormOfTags):
             raise ValueError(f"tags in the form '{form}'")

@@ -17,12 +17,13 @@ from finetune.task_types.choice.answers import (
     names_of_choices,
     require_same_count,
     signs_in,
+    way_of,
     with_way,
 )
 from finetune.task_types.choice.guess import choice_layout, contexts_in, require_varied
 from finetune.task_types.choice.task import ChoiceRow, ChoiceTask
 from finetune.task_types.choice.view import ChoiceView
-from finetune.task_types.choice_labels import choice_name, choice_named, choices_of
+from finetune.task_types.choice_labels import choice_name, choices_meant, choices_of
 from finetune.task_types.column_names import numbered_order
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import TEXT_CHARS_SHOWN, DataType, Evidence
@@ -102,7 +103,7 @@ class Choice(DataType):
             return layout
         layout = with_way(layout, evidence.table, evidence.choices_by)
         if "text" not in evidence.chosen:
-            require_varied(layout, evidence.columns, file=evidence.file)
+            require_varied(layout, evidence)
         return layout
 
     def with_spelling(self, layout: Layout, columns: Mapping[str, Sequence[Any]]) -> Layout:
@@ -112,26 +113,20 @@ class Choice(DataType):
         require_same_count(layout, table)
 
     def labels_in(self, gold: int | None) -> tuple[str, ...]:
-        return () if gold is None else (self._label(gold),)
+        return () if gold is None else self._names(gold)[1:]
 
-    def _label(self, place: int) -> str:
-        """A choice as the file's labels name it, and its column where that has another name: `0 (choice1)`."""
-        part = self._part(place)
-        if self.layout is None or self.layout.choices_by in ("", "text"):
-            return part
-        name = str(self._named(place))
-        return part if part in (name, f"choice {name}") else f"{name} ({part})"
-
-    def _part(self, place: int) -> str:
-        """The column of a choice; in a list its number or letter, as the labels count."""
-        columns = () if self.layout is None else columns_of_choices(self.layout)
-        return columns[place] if columns else f"choice {self._named(place)}"
-
-    def _named(self, place: int) -> int | str:
-        """The name of a choice in the labels; its number from 1 where these say neither."""
-        if self.layout is None or self.layout.choices_by in ("", "text"):
-            return place + 1
-        return choice_name(place, names_of_choices(self.layout), self.layout.counted_from)
+    def _names(self, place: int) -> tuple[str, str]:
+        """A choice by its column, in a list by its number or letter, as the labels count; and as the file's labels name
+        it, with its column where that has another name: `0 (choice1)`.
+        """
+        layout, by = self.layout, "" if self.layout is None else self.layout.choices_by
+        if layout is None or by in ("", "text"):
+            name = str(place + 1)
+        else:
+            name = str(choice_name(place, names_of_choices(layout), layout.counted_from))
+        columns = () if layout is None else columns_of_choices(layout)
+        part = columns[place] if columns else f"choice {name}"
+        return part, part if by in ("", "text") or part in (name, f"choice {name}") else f"{name} ({part})"
 
     def findings(self, rows: SplitRows) -> Iterator[Finding]:
         """The most frequent position of the right choice, numbers of choices that vary, and duplicate choices."""
@@ -185,8 +180,8 @@ class Choice(DataType):
 
     def facts(self, row: ChoiceRow) -> dict[str, str]:
         """The context, each choice, and which is right."""
-        texts = {"context": row.context} | {self._part(place): text for place, text in enumerate(row.choices)}
-        label = "none" if row.gold is None else self._label(row.gold)
+        texts = {"context": row.context} | {self._names(place)[0]: text for place, text in enumerate(row.choices)}
+        label = "none" if row.gold is None else self._names(row.gold)[1]
         return {name: shown(text, TEXT_CHARS_SHOWN) for name, text in texts.items()} | {"label": label}
 
     def unit(self, row: ChoiceRow) -> str:
@@ -212,9 +207,9 @@ class Choice(DataType):
 
 def _place(layout: Layout, cell: Any, choices: tuple[str, ...]) -> int:
     """The index of the choice that a label means by text, letter or number: as in the column, else in any way."""
-    found = choice_named(cell, choices, columns=columns_of_choices(layout), counted_from=layout.counted_from)
-    ways = [layout.choices_by] if layout.choices_by else list(found)
-    number = next((found[way] for way in ways if found[way] is not None), None)
-    if number is None:
+    meant = choices_meant(cell, choices, columns_of_choices(layout))
+    ways = [way_of(layout)] if layout.choices_by else ["text", "letter", str(layout.counted_from)]
+    place = next((meant[way] for way in ways if way in meant), None)
+    if place is None:
         raise NoRow(f"has the label {short(cell)}; expected one of its {len(choices)} choices", LABEL_RANGE)
-    return number
+    return place

@@ -1,20 +1,16 @@
 """Guesses which columns are a context and its choices, and how labels name the choices."""
 
-import re
-from collections.abc import Mapping, Sequence
-from functools import cache
+from collections.abc import Sequence
 from itertools import islice, takewhile
-from typing import Any
 from unicodedata import normalize
 
-from finetune.data.column_types import ColumnFacts
 from finetune.data.messages import shown
 from finetune.data.values import as_text, is_missing
 from finetune.data.words.lists import word_list
 from finetune.task_types.candidates import Ambiguous, copied
-from finetune.task_types.choice.answers import MOST_OF_LABELS, ROWS_LOOKED_AT, answer_column, columns_of_choices
-from finetune.task_types.choice_labels import LETTERS, choice_named, choices_of
-from finetune.task_types.column_names import is_about, is_id_name, name_words_of, named, numbered_order, stem_of
+from finetune.task_types.choice.answers import MOST_OF_LABELS, ROWS_LOOKED_AT, answer_column, labelled_rows, way_of
+from finetune.task_types.choice_labels import LETTERS
+from finetune.task_types.column_names import is_about, is_id_name, name_words_of, named, numbered_groups, stem_of
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import Evidence
 
@@ -31,13 +27,16 @@ def choice_layout(evidence: Evidence, *, any_stem: bool = False) -> Layout | Non
     Raises Ambiguous where several texts could be the context, or several columns the answer.
     """
     facts = evidence.facts
-    choices = choices_in(evidence) or (_numbered_texts(facts) if any_stem else [])
+    choices = choices_in(evidence)
+    if not choices and any_stem:
+        groups = numbered_groups(n for n, fact in facts.items() if fact.kind in ("text", "category", "id"))
+        choices = max(groups.values(), key=len, default=[])
     if not choices:
         return None
     label = tuple(evidence.chosen.get("label", ())) or answer_column(
         Layout(shape="choice", text=(*choices,), contexts=0), evidence
     )
-    contexts = _contexts(facts, (*choices, *label), file=evidence.file, choices=choices)
+    contexts = _contexts(evidence, choices, label)
     if not contexts:
         return None
     single = facts[choices[0]].kind == "list"
@@ -50,9 +49,16 @@ def choice_layout(evidence: Evidence, *, any_stem: bool = False) -> Layout | Non
 
 
 def choices_in(evidence: Evidence) -> list[str]:
-    """The columns of choices by their names, else those that the cells of another column name; empty without any."""
+    """A list of choices; or columns named choice1, ending0, option_a, or A, B and C; or those that the cells of another
+    column name; empty without any.
+    """
     facts = evidence.facts
-    if found := _choice_columns(facts):
+    lists = [n for n in facts if facts[n].kind == "list" and {*name_words_of(n)} & {*word_list("choices")}]
+    if lists:
+        return [min(lists, key=lambda n: (name_words_of(n)[-1] in ("label", "labels", "id", "key"), n.count(".")))]
+    plain = [name for name, fact in facts.items() if fact.kind in CHOICES]
+    groups = [group for stem, group in numbered_groups(plain).items() if stem in word_list("choice_stem")]
+    if found := [*groups, _lettered(plain)][0]:
         return found
     texts = [name for name, fact in facts.items() if fact.kind in ("text", "category") and not fact.marks]
     for name in (name for name in texts if facts[name].kind == "category"):
@@ -78,44 +84,12 @@ def contexts_in(text: Sequence[str], evidence: Evidence) -> int:
     return next((i for i, name in enumerate(text) if i and stem and stem_of(name) == stem), 1)
 
 
-@cache
-def _stem() -> re.Pattern[str]:
-    """The name of a column with one choice: what it begins with, and its number or letter."""
-    return re.compile(rf"({'|'.join(word_list('choice_stem'))})[ _]?(\d{{1,2}}|[a-h])", re.IGNORECASE)
-
-
-def _choice_columns(facts: Mapping[str, ColumnFacts]) -> list[str]:
-    """A list of choices, or columns named choice1, ending0, option_a, or A, B and C."""
-    lists = [
-        name for name in facts if facts[name].kind == "list" and set(name_words_of(name)) & set(word_list("choices"))
-    ]
-    lists.sort(key=lambda name: (name_words_of(name)[-1] in ("label", "labels", "id", "key"), name.count(".")))
-    if lists:
-        return lists[:1]
-    stems: dict[str, list[str]] = {}
-    for name in facts:
-        if (match := _stem().fullmatch(name)) and facts[name].kind in CHOICES:
-            stems.setdefault(match[1].lower(), []).append(name)
-    return numbered_order(next((names for names in stems.values() if len(names) > 1), [])) or _lettered(facts)
-
-
-def _numbered_texts(facts: Mapping[str, ColumnFacts]) -> list[str]:
-    """The largest group of texts that have the same name but for a number or letter."""
-    groups: dict[str, list[str]] = {}
-    for name, fact in facts.items():
-        if fact.kind in ("text", "category", "id") and (stem := stem_of(name)):
-            groups.setdefault(stem, []).append(name)
-    best = max(groups.values(), key=len, default=[])
-    return numbered_order(best) if len(best) > 1 else []
-
-
-def _contexts(
-    facts: Mapping[str, ColumnFacts], taken: Sequence[str], *, file: str, choices: Sequence[str]
-) -> tuple[str, ...]:
+def _contexts(evidence: Evidence, choices: Sequence[str], label: Sequence[str]) -> tuple[str, ...]:
     """The context columns, which choices continue or answer: one, or a passage and a question about it."""
-    free = [n for n in facts if n not in taken and not is_about(n) and not is_id_name(n)]
-    texts = [name for name in free if facts[name].kind == "text"]
-    few = [name for name in free if facts[name].kind in ("text", "category")]  # many rows may have the same question
+    facts = evidence.facts
+    rest = [n for n in facts if n not in (*choices, *label) and facts[n].kind in ("text", "category")]
+    few = [n for n in rest if not is_about(n) and not is_id_name(n)]  # many rows may have the same question
+    texts = [name for name in few if facts[name].kind == "text"]
     passage = named(texts, word_list("choice_context")) or named(few, word_list("choice_passage"))
     passage = passage or named(texts, word_list("text"))
     if found := (*passage[:1], *named(few, word_list("choice_question"))[:1]):
@@ -123,25 +97,26 @@ def _contexts(
     long = [name for name in texts if facts[name].words >= 2] or texts
     if len(long) > 1:
         raise Ambiguous(
-            f"{file}: {len(long)} columns could be the context of the choices",
+            f"{evidence.file}: {len(long)} columns could be the context of the choices",
             [(f"shape=choice text={','.join([name, *choices])}", "") for name in long[:5]],
         )
-    rest = [n for n in facts if n not in taken and facts[n].kind in ("text", "category")]
     return tuple(long or sorted(rest, key=lambda name: -facts[name].words)[:1])
 
 
-def require_varied(layout: Layout, columns: Mapping[str, Sequence[Any]], *, file: str) -> None:
+def require_varied(layout: Layout, evidence: Evidence) -> None:
     """Raises Ambiguous where the last choice is a placeholder: it has the same text in all rows, and is never right."""
+    columns = evidence.columns
     every = layout.text[layout.contexts :]
     last = columns[every[-1]]
     if len(every) < LEAST_CHOICES or len({as_text(cell).strip() for cell in last}) != 1 or is_missing(last[0]):
         return
-    rows = zip(columns[layout.label[0]], *(columns[name] for name in every), strict=True)
-    labelled = [(cell, choices_of(choices)) for cell, *choices in islice(rows, ROWS_LOOKED_AT) if not is_missing(cell)]
-    if len(labelled) >= LEAST_ROWS and any(_never_last(layout, labelled, first) for first in (0, 1)):
+    labelled = labelled_rows(layout, columns)
+    ways = ("0", "1") if layout.choices_by == "number" else (way_of(layout),)
+    never = (all(-1 < row.meant.get(way, -1) < len(row.choices) - 1 for row in labelled) for way in ways)
+    if len(labelled) >= LEAST_ROWS and any(never):
         what = f"the choice {every[-1]} is {shown(as_text(last[0]))} in all rows and seems never right"
         raise Ambiguous(
-            f"{file}: {what}",
+            f"{evidence.file}: {what}",
             [
                 (f"shape=choice text={','.join(layout.text[:-1])}", "without it"),
                 (f"shape=choice text={','.join(layout.text)}", "with it"),
@@ -149,19 +124,11 @@ def require_varied(layout: Layout, columns: Mapping[str, Sequence[Any]], *, file
         )
 
 
-def _never_last(layout: Layout, labelled: Sequence[tuple[Any, tuple[str, ...]]], first: int) -> bool:
-    """Whether every label means another choice than the last; numbers are counted from `first`."""
-    columns = columns_of_choices(layout)
-    named = [choice_named(cell, choices, columns=columns, counted_from=first) for cell, choices in labelled]
-    found = [(ways, len(choices) - 1) for ways, (_, choices) in zip(named, labelled, strict=True)]
-    return all((place := ways.get(layout.choices_by)) is not None and place < last for ways, last in found)
-
-
-def _lettered(facts: Mapping[str, ColumnFacts]) -> list[str]:
+def _lettered(names: Sequence[str]) -> list[str]:
     """The columns A, B, C and so on, or with signs for letters or numbers (①); none where there are only two, which
     could be a pair of texts.
     """
-    plain = {normalize("NFKC", n).upper(): n for n, fact in facts.items() if fact.kind in CHOICES}
+    plain = {normalize("NFKC", name).upper(): name for name in names}
     numbers = {sign: name for sign, name in plain.items() if sign != name}  # not 1, 2, 3: columns without a name
     letters = [plain[letter] for letter in takewhile(plain.__contains__, LETTERS)]
     found = letters or [numbers[str(n)] for n in takewhile(lambda n: str(n) in numbers, range(1, len(plain) + 1))]

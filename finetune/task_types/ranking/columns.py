@@ -62,7 +62,7 @@ class Ranking(TextType):
         Raises UserError where the user asked for it and there are not two texts and a label.
         """
         asked, chosen = evidence.shape is not None, evidence.chosen
-        named = None if evidence.markers else ranking_columns(evidence.columns, evidence.facts, evidence.chosen)
+        named = None if evidence.markers else ranking_columns(evidence.facts, evidence.chosen)
         if not asked:
             groups = None if named is None else is_ranking(named, evidence.columns)
             return None if named is None or groups is None else _layout(named, {"shape": groups.words})

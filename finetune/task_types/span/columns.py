@@ -151,7 +151,7 @@ class Span(DataType):
         """Finds columns named like a question and its context."""
         found = question_layout(evidence)
         if found is None and evidence.shape is None and not evidence.chosen:
-            require_no_answers(evidence.columns, evidence.facts, evidence.file)
+            require_no_answers(evidence)
         return found
 
     def completed(self, layout: Layout, evidence: Evidence) -> Layout:

@@ -23,14 +23,7 @@ from finetune.task_types.parts import Answer
 from finetune.task_types.row_issues import MISSING_TEXT, NoRow, unusable
 from finetune.task_types.tagging import findings
 from finetune.task_types.tagging.char_spans import as_spans, changed_spans, spans_of, tags_for
-from finetune.task_types.tagging.guess import (
-    ask_for_tags,
-    only_words,
-    require_fitting,
-    require_tags,
-    span_layout,
-    tag_layout,
-)
+from finetune.task_types.tagging.guess import ask_for_tags, only_words, require_fitting, span_layout, tag_layout
 from finetune.task_types.tagging.raw_text import signs_are_apart, split_words
 from finetune.task_types.tagging.row import TaggingRow
 from finetune.task_types.tagging.schemes import ROWS_LOOKED_AT, in_scheme, scheme_of
@@ -59,25 +52,17 @@ class Tagging(WordsType):
 
     def find(self, evidence: Evidence) -> Layout | None:
         """Finds a text with character spans, or words and tags. Raises UserError for numeric tags without names."""
-        table, facts = evidence.table, evidence.facts
-        text, label = evidence.chosen.get("text", []), evidence.chosen.get("label", [])
-        return span_layout(table.columns, facts, text, label) or tag_layout(
-            table.columns, facts, label, text=text, names=table.names, file=evidence.file
-        )
+        return span_layout(evidence) or tag_layout(evidence)
 
     def guess(self, evidence: Evidence) -> Layout | None:
         """As for every type. Also raises UserError for a file with one word per line and no tags."""
-        asked, label = evidence.shape is not None, evidence.chosen.get("label")
+        chosen, label = evidence.chosen, evidence.chosen.get("label")
         lines = evidence.table.form.format.name == "word-lines"
-        if (asked or lines) and label and "text" not in evidence.chosen and self.find(evidence) is None:
-            require_fitting(evidence.columns, label[0], evidence.file)
+        if (evidence.shape or lines) and label and "text" not in chosen and self.find(evidence) is None:
+            require_fitting(evidence, label[0])
         layout = super().guess(evidence)
-        if layout is None and (lines or (label is None and only_words(evidence.facts))):
-            left_out = ("document", *evidence.chosen.get("text", ()))
-            others = {name: cells for name, cells in evidence.columns.items() if name not in left_out}
-            ask_for_tags(others, evidence.facts, evidence.file)
-            if lines:
-                require_tags(others, evidence.table)
+        if layout is None and (lines or (label is None and only_words(evidence))):
+            ask_for_tags(evidence.without(["document", *chosen.get("text", ())]))
         return layout
 
     def completed(self, layout: Layout, evidence: Evidence) -> Layout:

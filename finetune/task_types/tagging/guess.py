@@ -2,66 +2,58 @@
 
 import shlex
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import islice
-from types import MappingProxyType
 from typing import Any
 
-from finetune.data.column_types import DATES, ColumnFacts
+from finetune.data.column_types import DATES
 from finetune.data.formats.find_words import are_characters
 from finetune.data.formats.spans import ELSEWHERE, OUTSIDE, items_in, read_spans, span_form
 from finetune.data.formats.tag_forms import TagForm, are_chunks, form_of, plain_form
 from finetune.data.messages import so_many
-from finetune.data.table import Table
 from finetune.data.values import as_list, as_text, is_missing, tags_of
 from finetune.data.words.lists import word_list
 from finetune.errors import UserError
 from finetune.task_types.candidates import Ambiguous
 from finetune.task_types.column_names import is_about, is_id_name, named, text_tier
 from finetune.task_types.columns import Layout
+from finetune.task_types.data_type import Evidence
 from finetune.task_types.words.columns import ROWS_LOOKED_AT, are_numbers, as_long, items_of, words_for
 
 STEP = 0.9  # share of the rows that have as many tags as words
 INSIDE = 0.95  # share of the spans that are within their text
 
 
-def tag_layout(
-    columns: Mapping[str, Sequence[Any]],
-    facts: Mapping[str, ColumnFacts],
-    label: Sequence[str],
-    *,
-    text: Sequence[str],
-    names: Mapping[str, Mapping[str, str]],
-    file: str,
-) -> Layout | None:
-    """A layout of words and tags; None where no columns fit. `names` are those of numeric tags, by column.
+def tag_layout(evidence: Evidence) -> Layout | None:
+    """A layout of words and tags; None where no columns fit.
 
     Raises Ambiguous where several hold tags, and UserError for numeric tags without names.
     """
-    lists = {name: cells for name, cells in columns.items() if facts[name].kind in ("list", "text", "category", "id")}
-    named_tags = set(named(lists, word_list("tags")))
+    columns, facts = evidence.columns, evidence.facts
+    label, text = evidence.chosen.get("label", []), evidence.chosen.get("text", [])
+    lists = [name for name in columns if facts[name].kind in ("list", "text", "category", "id")]
+    sure = {name for name in lists if facts[name].kind == "list"} | {*named(lists, word_list("tags"))}
     words = text[0] if len(text) == 1 else None
-    forms = {
-        name: form
-        for name in lists
-        if (form := form_of(_tags(columns[name], names.get(name))))
-        and (facts[name].kind == "list" or name in named_tags or _are_tags(columns, facts, name, form))
-    }
-    if label and label[0] not in forms and (form := plain_tags(columns, facts, label[0], words=words, names=names)):
+    forms = {name: form for name in lists if (form := form_of(_tags(evidence, name)))}
+    forms = {name: form for name, form in forms.items() if name in sure or _are_tags(evidence, name, form)}
+    if label and label[0] not in forms and (form := _plain_tags(evidence, label[0], words)):
         forms = {label[0]: form}
-    words = words or words_for(columns, facts, [*label, *forms])
+    words = words or words_for(evidence, [*label, *forms])
     if not forms:
-        _require_names(columns, facts, label, file)
+        _require_names(evidence)
     if not forms or words is None:
         return None
-    tags = list(label) or [name for name in forms if not are_chunks(_tags(columns[name]))] or list(forms)
+    tags = list(label) or [name for name in forms if not are_chunks(_tags(evidence, name))] or list(forms)
     if len(tags) > 1:
-        raise Ambiguous(f"{file}: {len(tags)} columns hold tags", [(f"label={n}", _kinds(columns[n])) for n in tags])
+        raise Ambiguous(
+            f"{evidence.file}: {len(tags)} columns hold tags", [(f"label={n}", _kinds(evidence, n)) for n in tags]
+        )
+    why = f"a column of words and one of tags such as {_kinds(evidence, tags[0])}"
+    intents = (name for name in columns if name not in (words, *tags) and _may_be_intent(columns[name]))
+    if intent := next(intents, ""):
+        both = shlex.quote(f"label={intent},{tags[0]}")
+        why += f"; {intent} has one value a sentence ({_kinds(evidence, intent)}): {both} reads both"
     form = forms.get(tags[0], TagForm())
-    others = [name for name in columns if name not in (words, *tags) and _may_be_intent(columns[name])]
-    more = [
-        f"; {name} has one value a sentence ({_kinds(columns[name])}): {_both(name, tags[0])}" for name in others[:1]
-    ]
     return Layout(
         shape="tagging",
         text=(words,),
@@ -69,7 +61,7 @@ def tag_layout(
         tag_form=form.form,
         outside=form.outside,
         characters=_are_characters(columns[words]),
-        reasons={"shape": f"a column of words and one of tags such as {_kinds(columns[tags[0]])}" + "".join(more)},
+        reasons={"shape": why},
     )
 
 
@@ -82,9 +74,8 @@ def one_value(cell: Any) -> Any:
 def one_value_each(cells: Sequence[Any]) -> bool:
     """Whether cells are lists of a value for each word, and these are equal in each of them."""
     some = [cell for cell in islice(cells, ROWS_LOOKED_AT) if not is_missing(cell)]
-    return any(isinstance(cell, list) and len(cell) > 1 for cell in some) and not any(
-        isinstance(one_value(cell), list) for cell in some
-    )
+    several = any(isinstance(cell, list) and len(cell) > 1 for cell in some)
+    return several and not any(isinstance(one_value(cell), list) for cell in some)
 
 
 def _may_be_intent(cells: Sequence[Any]) -> bool:
@@ -93,143 +84,117 @@ def _may_be_intent(cells: Sequence[Any]) -> bool:
     return one_value_each(some) and 2 <= len(set(map(str, map(one_value, some)))) <= len(some) / 2
 
 
-def _both(intent: str, tags: str) -> str:
-    return f"{shlex.quote(f'label={intent},{tags}')} reads both"
-
-
-def span_layout(
-    columns: Mapping[str, Sequence[Any]], facts: Mapping[str, ColumnFacts], text: Sequence[str], label: Sequence[str]
-) -> Layout | None:
+def span_layout(evidence: Evidence) -> Layout | None:
     """A layout of texts with character spans; None where no column holds spans that are within a text."""
-    for name in label or [name for name in columns if facts[name].kind not in ("empty", "number")]:
-        cells = list(islice((cell for cell in columns[name] if not is_missing(cell)), ROWS_LOOKED_AT))
-        form = span_form(cells)
+    columns, facts, chosen = evidence.columns, evidence.facts, evidence.chosen
+    texts = [n for n, fact in facts.items() if fact.kind in ("text", "category") or fact.why == DATES]  # with a time
+    texts.sort(key=lambda name: (text_tier(name) is None, text_tier(name) or 0, -facts[name].words))
+    for name in chosen.get("label") or [name for name in columns if facts[name].kind not in ("empty", "number")]:
+        form = span_form(list(islice((cell for cell in columns[name] if not is_missing(cell)), ROWS_LOOKED_AT)))
         if form is None:
             continue
-        texts = text or sorted(
-            (other for other in columns if other != name and _may_be_text(facts[other])),
-            key=lambda other: (text_tier(other) is None, text_tier(other) or 0, -facts[other].words),
-        )
-        for other in texts:
-            if _within(columns[name], columns[other], form):
-                reasons = {"shape": f"{name} holds character spans in {other}"}
-                return Layout(shape="tagging", text=(other,), label=(name,), spans=form, reasons=reasons)
+        for text in chosen.get("text") or texts:
+            if text != name and _within(columns[name], columns[text], form):
+                reasons = {"shape": f"{name} holds character spans in {text}"}
+                return Layout(shape="tagging", text=(text,), label=(name,), spans=form, reasons=reasons)
     return None
 
 
-def _may_be_text(fact: ColumnFacts) -> bool:
-    """Whether spans may be within a column: short texts that begin with a time are like dates."""
-    return fact.kind in ("text", "category") or fact.why == DATES
-
-
-def plain_tags(
-    columns: Mapping[str, Sequence[Any]],
-    facts: Mapping[str, ColumnFacts],
-    label: str,
-    *,
-    words: str | None = None,
-    names: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
-) -> TagForm | None:
+def _plain_tags(evidence: Evidence, label: str, words: str | None = None) -> TagForm | None:
     """The form of a column with a tag for each word that marks no entities, such as parts of speech; else None."""
-    tags, words = columns[label], words or words_for(columns, facts, [label])
-    if words is None or words == label or (are_numbers(tags) and not names.get(label)):
+    columns, facts = evidence.columns, evidence.facts
+    words = words or words_for(evidence, [label])
+    if words is None or words == label or (are_numbers(columns[label]) and not evidence.table.names.get(label)):
         return None
     lists = facts[label].kind == facts[words].kind == "list"
-    return plain_form(_tags(tags, names.get(label))) if _in_step(columns[words], tags, lists=lists) else None
+    return plain_form(_tags(evidence, label)) if _in_step(columns[words], columns[label], lists=lists) else None
 
 
-def ask_for_tags(columns: Mapping[str, Sequence[Any]], facts: Mapping[str, ColumnFacts], file: str) -> None:
-    """Raises Ambiguous where columns hold tags of words that are none of entities: the fewest different ones first."""
-    ranked = sorted(columns, key=lambda name: len(_tags(columns[name])))
-    if found := [name for name in ranked[:-1] if plain_tags(columns, facts, name)]:
+def ask_for_tags(evidence: Evidence) -> None:
+    """Raises Ambiguous where columns hold tags of words that are none of entities: the fewest different ones first;
+    and UserError for a file with a word a line whose columns hold no tags, or that has no sentence to read.
+    """
+    table, file = evidence.table, evidence.file
+    ranked = sorted(evidence.columns, key=lambda name: len(_tags(evidence, name)))
+    if found := [name for name in ranked[:-1] if _plain_tags(evidence, name)]:
         raise Ambiguous(
             f"{file}: has words, and no tags of entities",
-            [(f"label={name}", f"{len(_tags(columns[name]))} tags: {_kinds(columns[name])}") for name in found],
+            [(f"label={n}", f"{len(_tags(evidence, n))} tags: {_kinds(evidence, n)}") for n in found],
         )
-
-
-def require_tags(columns: Mapping[str, Sequence[Any]], table: Table) -> None:
-    """Raises UserError for a file with a word a line whose columns hold no tags, or that has no sentence to read."""
-    file, faults = table.path, table.faults
-    if faults and faults[0].fault and not len(table):
-        what = f"none of its {so_many(len(faults), 'sentence')} can be read: {faults[0].fault.what}"
-        raise UserError(f"{file}:{faults[0].line}: {what}", "Correct that line, and others like it")
-    seen = [f"{name}: {', '.join(list(dict.fromkeys(items_of(cells)))[:5])}" for name, cells in columns.items()]
+    if table.form.format.name != "word-lines":
+        return
+    if table.faults and table.faults[0].fault and not len(table):
+        what = f"none of its {so_many(len(table.faults), 'sentence')} can be read: {table.faults[0].fault.what}"
+        raise UserError(f"{file}:{table.faults[0].line}: {what}", "Correct that line, and others like it")
+    seen = [f"{n}: {', '.join(list(dict.fromkeys(items_of(cells)))[:5])}" for n, cells in evidence.columns.items()]
     raise UserError(
         f"{file}: has one word per line, but no column holds tags ({'; '.join(seen[:6])})",
         "Tags are O, or B-PER, I-PER and the like, or one of a few for each word: add a column of them",
     )
 
 
-def only_words(facts: Mapping[str, ColumnFacts]) -> bool:
+def only_words(evidence: Evidence) -> bool:
     """Whether a table has only lists, or two columns of texts, apart from ids: none is the label of a text."""
-    kinds = [fact.kind for name, fact in facts.items() if not is_about(name) and not is_id_name(name)]
+    kinds = [fact.kind for name, fact in evidence.facts.items() if not is_about(name) and not is_id_name(name)]
     return {"list"} <= set(kinds) <= {"list", "id", "empty"} or (len(kinds) == 2 and set(kinds) <= {"text", "category"})
 
 
-def require_fitting(columns: Mapping[str, Sequence[Any]], label: str, file: str) -> None:
+def require_fitting(evidence: Evidence, label: str) -> None:
     """Raises UserError for a column that the user named and that cannot be tags, with the reason."""
-    tags = _tags(columns[label])
+    tags, cells = _tags(evidence, label), evidence.columns[label]
     why = "it has no column of words that has as many items in each row"
-    if any(name != label and as_long(columns[name], columns[label]) for name in columns):
+    if any(name != label and as_long(words, cells) for name, words in evidence.columns.items()):
         why = f"it has {so_many(len(tags), 'different item')} in {so_many(tags.total(), 'word')}"
     raise UserError(
-        f"{file}: the column '{label}' cannot be tags: {why}",
+        f"{evidence.file}: the column '{label}' cannot be tags: {why}",
         "Tags are one of a few for each word: name their column with label=COLUMN, that of the words with text=COLUMN",
     )
 
 
-def _require_names(
-    columns: Mapping[str, Sequence[Any]], facts: Mapping[str, ColumnFacts], label: Sequence[str], file: str
-) -> None:
+def _require_names(evidence: Evidence) -> None:
     """Raises UserError for lists of numbers next to lists of as many words: numeric tags without names."""
-    lists = [name for name in columns if facts[name].kind == "list"]
-    for name in label or named(lists, word_list("tags")):
-        words = [
-            other
-            for other in named(lists, word_list("words"))
-            if other != name and as_long(columns[other], columns[name])
-        ]
-        if name in lists and words and are_numbers(columns[name]) and not are_numbers(columns[words[0]]):
+    lists = {name: cells for name, cells in evidence.columns.items() if evidence.facts[name].kind == "list"}
+    for name in evidence.chosen.get("label") or named(lists, word_list("tags")):
+        others = [other for other in named(lists, word_list("words")) if name in lists and other != name]
+        words = [other for other in others if as_long(lists[other], lists[name])]
+        if words and are_numbers(lists[name]) and not are_numbers(lists[words[0]]):
             raise UserError(
-                f"{file}: the column '{name}' holds numeric tags ({', '.join(sorted(_tags(columns[name]))[:6])})",
+                f"{evidence.file}: the column '{name}' holds numeric tags "
+                f"({', '.join(sorted(_tags(evidence, name))[:6])})",
                 "Name them: labels=FILE, with one tag per line, the first for 0 (such as O, B-PER, I-PER)",
             )
 
 
-def _are_tags(columns: Mapping[str, Sequence[Any]], facts: Mapping[str, ColumnFacts], name: str, form: TagForm) -> bool:
+def _are_tags(evidence: Evidence, name: str, form: TagForm) -> bool:
     """Whether a text of any name is B-PER and the like for each word of another text."""
-    words = words_for(columns, facts, [name]) if form.form in ("prefix", "suffix", "begun") else None
-    return words is not None and _in_step(columns[words], columns[name], lists=False)
+    words = words_for(evidence, [name]) if form.form in ("prefix", "suffix", "begun") else None
+    return words is not None and _in_step(evidence.columns[words], evidence.columns[name], lists=False)
 
 
 def _in_step(words: Sequence[Any], tags: Sequence[Any], *, lists: bool) -> bool:
     """Whether each row has a tag for each word; that says little of texts that all have one word, or two."""
-    counts = [
-        len(tags_of(tag))
-        for word, tag in islice(zip(words, tags, strict=True), ROWS_LOOKED_AT)
-        if len(tags_of(word)) == len(tags_of(tag))
-    ]
+    pairs = ((len(tags_of(a)), len(tags_of(b))) for a, b in islice(zip(words, tags, strict=True), ROWS_LOOKED_AT))
+    counts = [count for count, other in pairs if count == other]
     enough = len(counts) >= STEP * min(ROWS_LOOKED_AT, len(words))
     return enough and (lists or (len(set(counts)) > 2 and sum(counts) > 2 * len(counts)))
 
 
-def _tags(cells: Sequence[Any], names: Mapping[str, str] | None = None) -> Counter[str]:
-    items = items_of(cells)
-    return Counter(items if not names else [names.get(item, item) for item in items])
+def _tags(evidence: Evidence, name: str) -> Counter[str]:
+    """How often each tag comes in a column, by the names of numeric ones."""
+    names = evidence.table.names.get(name, {})
+    return Counter(names.get(item, item) for item in items_of(evidence.columns[name]))
 
 
-def _kinds(cells: Sequence[Any]) -> str:
+def _kinds(evidence: Evidence, name: str) -> str:
     """`B-LOC, I-LOC, O`: the most frequent tags."""
-    counts = _tags(cells)
-    return ", ".join(sorted((tag for tag, _ in counts.most_common(4)), key=lambda tag: (tag == "O", tag))[:3])
+    frequent = [tag for tag, _ in _tags(evidence, name).most_common(4)]
+    return ", ".join(sorted(frequent, key=lambda tag: (tag == "O", tag))[:3])
 
 
 def _are_characters(cells: Sequence[Any]) -> bool:
     """Whether the words are single characters of texts, with blanks among them or in a script without spaces."""
-    words = [item for cell in islice(cells, ROWS_LOOKED_AT) for item in as_list(cell) or ()]
-    odd = any(not as_text(word).strip() or as_text(word) > "\u1100" for word in words)
-    return odd and are_characters([as_text(word) for word in words])
+    words = [as_text(item) for cell in islice(cells, ROWS_LOOKED_AT) for item in as_list(cell) or ()]
+    return any(not word.strip() or word > "\u1100" for word in words) and are_characters(words)
 
 
 def _within(cells: Sequence[Any], texts: Sequence[Any], form: Sequence[str]) -> bool:

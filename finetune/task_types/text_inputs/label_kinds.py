@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -14,6 +14,7 @@ from finetune.data.words.lists import word_list
 from finetune.errors import UserError
 from finetune.task_types.candidates import Ambiguous, label_candidates
 from finetune.task_types.column_names import name_words_of
+from finetune.task_types.data_type import Evidence
 
 CLASSES, NUMBER, SEVERAL = "classification", "regression", "multi-label"  # names of types, see their columns.py
 RANKING = "ranking"
@@ -38,54 +39,45 @@ class LabelKind:
     decimal: Literal[".", ","] = "."
 
 
-def label_kind(
-    columns: Mapping[str, Sequence[Any]], facts: Mapping[str, ColumnFacts], label: Sequence[str], *, file: str,
-    shape: str | None = None, decimal: str | None = None,
-) -> LabelKind:  # fmt: skip
-    """Infers what label columns hold, given `shape` and `decimal` if set. Raises Ambiguous where two readings fit."""
-    fact = facts[label[0]]
+def label_kind(evidence: Evidence, label: Sequence[str]) -> LabelKind:
+    """Infers what label columns hold, with what the user said. Raises Ambiguous where two readings fit."""
     if len(label) > 1:
         return LabelKind(shape=SEVERAL, why=f"{len(label)} label columns")
-    cells = [as_text(cell).strip() for cell in columns[label[0]] if not is_missing(cell)]
-    count = positions_in(columns[label[0]])
+    fact, shape, decimal = evidence.facts[label[0]], evidence.shape, evidence.decimal
+    column, where = evidence.columns[label[0]], f"{evidence.file}: the column '{label[0]}'"
+    cells = [as_text(cell).strip() for cell in column if not is_missing(cell)]
+    count = positions_in(column)
     if count and shape is None and any(map(TWO.fullmatch, cells)):
-        _ask_commas(cells, label[0], file, shape)
+        _ask_commas(cells, where, shape)
     if count and shape in (None, SEVERAL):
         return LabelKind(shape=SEVERAL, why=f"0 or 1 for each of {count} labels")
     if fact.kind == "list":
-        _require_labels(columns[label[0]], label[0], file)
+        _require_labels(column, where)
         return LabelKind(shape=SEVERAL, why="lists of labels")
-    reading = reading_of_commas([cell for cell in columns[label[0]][:ROWS_LOOKED_AT] if isinstance(cell, str)])
+    reading = reading_of_commas([cell for cell in column[:ROWS_LOOKED_AT] if isinstance(cell, str)])
     if reading == "unclear" and decimal is None and shape in (None, NUMBER):
-        _ask_commas(cells, label[0], file, shape)
+        _ask_commas(cells, where, shape)
     if reading == "labels" and decimal is None:
         return LabelKind(shape=SEVERAL, why="labels by number with ',' between them", separator=",")
-    sign: Literal[".", ","] = "," if (decimal or ("," if reading == "decimal" else ".")) == "," else "."
-    if fact.kind == "number" and (
-        not fact.whole or fact.distinct > FEW_NUMBERS or reading in ("decimal", "thousands", "unclear")
-    ):
-        if shape is None and (_are_class_numbers(fact, cells) or _are_few(fact)):
-            return _class_or_degree(fact, label[0], file)
+    sign: Literal[".", ","] = decimal or ("," if reading == "decimal" else ".")
+    commas = {"decimal": ", with a decimal comma", "thousands": ", with commas between thousands", "unclear": ""}
+    if fact.kind == "number" and (not fact.whole or fact.distinct > FEW_NUMBERS or reading in commas):
+        if shape is None and (kind := _of_classes(fact, cells, where)):
+            return kind
         what = f"{fact.distinct} different numbers" + ("" if fact.whole else ", some not whole")
-        written = {"decimal": ", with a decimal comma", "thousands": ", with commas between thousands"}.get(reading, "")
-        return LabelKind(shape=NUMBER, why=what + written, decimal=sign)
+        return LabelKind(shape=NUMBER, why=what + commas.get(reading, ""), decimal=sign)
     if shape is None and _are_apart(cells):
-        choices = [
-            ("shape=multi-label", "labels with a space between them"),
-            ("shape=classification", "names of two words"),
-        ]
-        raise Ambiguous(f"{file}: the cells of the column '{label[0]}' can be one label or several", choices)
+        choices = [(f"shape={SEVERAL}", "labels with a space between them"), (f"shape={CLASSES}", "names of two words")]
+        raise Ambiguous(f"{where} has cells that can be one label or several", choices)
     if separator := separator_in(cells):
         return LabelKind(shape=SEVERAL, why=f"labels with '{separator}' between them", separator=separator)
     if shape is None and fact.why == DATES:
-        others = label_candidates(facts, columns, label)[:MOST_OFFERED]
-        choices = [(one.setting, one.what) for one in others]
-        choices.append(("shape=classification", f"each of the {so_many(fact.distinct, 'date')} is a class"))
-        raise Ambiguous(f"{file}: the column '{label[0]}' has dates", choices)
+        choices = [(other.setting, other.what) for other in label_candidates(evidence, label)[:MOST_OFFERED]]
+        choices.append((f"shape={CLASSES}", f"each of the {so_many(fact.distinct, 'date')} is a class"))
+        raise Ambiguous(f"{where} has dates", choices)
     if shape is None and fact.distinct > MANY_VALUES * fact.filled and fact.filled > FEW_NUMBERS:
         raise UserError(
-            f"{file}: the column '{label[0]}' has {so_many(fact.distinct, 'value')} in {so_many(fact.filled)}: "
-            "too many classes",
+            f"{where} has {so_many(fact.distinct, 'value')} in {so_many(fact.filled)}: too many classes",
             "Name another with label=COLUMN, or set shape=classification",
         )
     return LabelKind(shape=CLASSES, why=f"{so_many(fact.distinct, 'different value')}", decimal=sign)
@@ -115,13 +107,13 @@ def positions_in(cells: Sequence[Any]) -> int:
     return length if length > 1 and count >= NEARLY_ALL * lengths.total() else 0
 
 
-def _require_labels(cells: Sequence[Any], label: str, file: str) -> None:
+def _require_labels(cells: Sequence[Any], where: str) -> None:
     """Raises UserError for lists of as many items in all rows, some of which are equal or not whole: no labels."""
     lists = [list(map(as_text, found)) for cell in cells[:ROWS_LOOKED_AT] if (found := as_list(cell))]
-    odd = any(len({*some}) < len(some) or any(map(FRACTION.fullmatch, some)) for some in lists)
+    odd = any(len({*items}) < len(items) or any(map(FRACTION.fullmatch, items)) for items in lists)
     if len({*map(len, lists)}) == 1 and len(lists[0]) > 1 and odd:
         raise UserError(
-            f"{file}: the column '{label}' has {len(lists[0])} values in each row, {short(lists[0])}, not labels",
+            f"{where} has {len(lists[0])} values in each row, {short(lists[0])}, not labels",
             "Write the names of its labels, or 0 or 1 for each label",
         )
 
@@ -149,41 +141,38 @@ def _are_apart(cells: Sequence[str]) -> bool:
     )
 
 
-def _ask_commas(cells: Sequence[str], label: str, file: str, shape: str | None) -> None:
-    example = next(cell for cell in cells if "," in cell)
+def _ask_commas(cells: Sequence[str], where: str, shape: str | None) -> None:
+    example, values = next(cell for cell in cells if "," in cell), len({*cells})
     choices = [
         ("decimal=,", f"'{example}' has a decimal comma"),
         ("decimal=.", f"'{example}' has a comma between thousands"),
     ]
     if shape is None:
         how = "0 or 1 for each of two labels" if all(map(TWO.fullmatch, cells)) else "two labels by number"
-        choices.append(("shape=multi-label", f"'{example}' are {how}"))
-    if shape is None and len(set(cells)) <= FEW_NUMBERS:
-        choices.append(("shape=classification", f"each of the {so_many(len(set(cells)), 'value')} is a class"))
-    raise Ambiguous(f"{file}: the commas in the column '{label}' can mean several things", choices)
+        choices.append((f"shape={SEVERAL}", f"'{example}' are {how}"))
+    if shape is None and values <= FEW_NUMBERS:
+        choices.append((f"shape={CLASSES}", f"each of the {so_many(values, 'value')} is a class"))
+    raise Ambiguous(f"{where} has commas that can mean several things", choices)
 
 
-def _are_class_numbers(fact: ColumnFacts, cells: Sequence[str]) -> bool:
-    """Whether whole numbers could be class numbers: all from 0 or 1 up to the largest, each with several rows."""
-    if not fact.whole or fact.distinct <= FEW_NUMBERS or fact.filled < EACH * fact.distinct:
-        return False
-    numbers = {int(float(cell)) for cell in cells if cell.replace(".0", "").isdigit()}
-    first = min(numbers, default=-1)
-    return first in (0, 1) and len(numbers) >= 0.95 * (max(numbers) - first + 1)
+def _of_classes(fact: ColumnFacts, cells: Sequence[str], where: str) -> LabelKind | None:
+    """The kind of numbers that may be classes: by the column's name, else the user is asked; None for amounts.
 
-
-def _are_few(fact: ColumnFacts) -> bool:
-    """Whether numbers that are not whole are few, each with several rows: versions and codes are names."""
-    return not fact.whole and 1 < fact.distinct <= FEW_NUMBERS and fact.filled >= EACH * fact.distinct
-
-
-def _class_or_degree(fact: ColumnFacts, label: str, file: str) -> LabelKind:
-    words = set(name_words_of(label))
-    if fact.whole and words.intersection(word_list("label_of_classes")):
-        return LabelKind(shape=CLASSES, why=f"{fact.distinct} classes by number")
-    if words.intersection(word_list("label_of_degrees")):
+    They are all whole numbers from 0 or 1 up to the largest, or few that are not whole, such as versions and codes;
+    each has several rows.
+    """
+    if fact.filled < EACH * fact.distinct or fact.whole == (fact.distinct <= FEW_NUMBERS) or fact.distinct < 2:
+        return None
+    if fact.whole:
+        numbers = {int(float(cell)) for cell in cells if cell.replace(".0", "").isdigit()}
+        first = min(numbers, default=-1)
+        if first not in (0, 1) or len(numbers) < 0.95 * (max(numbers) - first + 1):
+            return None
+    classes = LabelKind(shape=CLASSES, why=f"{fact.distinct} classes by number")
+    words = {*name_words_of(fact.name)}
+    if fact.whole and words & {*word_list("label_of_classes")}:
+        return classes
+    if words & {*word_list("label_of_degrees")}:
         return LabelKind(shape=NUMBER, why=f"{fact.distinct} different numbers")
-    choices = [("shape=classification", f"{fact.distinct} classes by number"), ("shape=regression", "a number")]
-    raise Ambiguous(
-        f"{file}: the {so_many(fact.distinct, 'number')} in the column '{label}' can be classes or an amount", choices
-    )
+    choices = [(f"shape={CLASSES}", classes.why), (f"shape={NUMBER}", "a number")]
+    raise Ambiguous(f"{where} has {so_many(fact.distinct, 'number')} that can be classes or an amount", choices)

@@ -6,10 +6,10 @@ it was, with a line that says how to read it as a ranking.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, NamedTuple
 
 from finetune.data.characters import same_text
 from finetune.data.column_types import ColumnFacts, facts_of
@@ -30,63 +30,31 @@ HIGHEST_GRADE = 10
 PASSAGE_WORDS = 2  # of a passage whose name does not say so, on average
 ANY_TEXT = ("text",)  # words in names of passages that say as little of other texts
 Columns = Mapping[str, Sequence[Any]]
-Called = Literal["query", "passage", "relevance", "label_of_degrees"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class RankingColumns:
+class RankingColumns(NamedTuple):
     """The columns of a ranking by their names."""
 
     query: str
     passage: str
     label: str
 
-    @property
-    def graded(self) -> bool:
-        """Whether the label's name says that it is relevance."""
-        return _is_called(self.label, "relevance")
-
-    @property
-    def vague(self) -> bool:
-        """Whether the passage is called like any text, or the label like a score of one."""
-        return place_of(self.passage, ANY_TEXT) is not None or _is_called(self.label, "label_of_degrees")
-
 
 @dataclass(frozen=True, kw_only=True)
 class QueryGroups:
-    """The rows of a table by query: how many queries are `mixed`, with relevant passages and others, and their rows.
+    """The rows of a table by query, and how many different grades they have.
 
-    `different` passages: where each query has most of them, they may be texts that are asked the same questions.
+    `ordered`: most rows are in groups of several passages, relevant ones and others; `few_relevant`: the smaller part
+    of these is relevant; `crossed`: a query has at least half of all passages, on average, as where texts are asked the
+    same questions.
     """
 
     rows: int
     queries: int
-    grouped: int
-    different: int
     grades: int
-    mixed: int
-    mixed_rows: int
-    relevant: int
-
-    @property
-    def are_rankings(self) -> bool:
-        """Whether most rows are in groups of several passages, of which the smaller part is relevant."""
-        return self.have_orders and self.relevant <= MOST_RELEVANT * self.mixed_rows
-
-    @property
-    def have_orders(self) -> bool:
-        """Whether most rows are in groups of several passages, relevant ones and others."""
-        return (
-            self.mixed >= FEWEST_QUERIES
-            and self.grouped >= MOST_IN_GROUPS * self.rows
-            and self.mixed_rows >= MOST_MIXED * self.rows
-            and self.mixed_rows >= FEWEST_PASSAGES * self.mixed
-        )
-
-    @property
-    def are_crossed(self) -> bool:
-        """Whether a query has at least half of all passages, on average."""
-        return self.rows >= self.queries * self.different / 2
+    ordered: bool
+    few_relevant: bool
+    crossed: bool
 
     @property
     def words(self) -> str:
@@ -97,36 +65,32 @@ class QueryGroups:
 
 
 def ranking_columns(
-    columns: Columns, facts: Mapping[str, ColumnFacts], chosen: Mapping[str, Sequence[str]] = MappingProxyType({})
+    facts: Mapping[str, ColumnFacts], chosen: Mapping[str, Sequence[str]] = MappingProxyType({})
 ) -> RankingColumns | None:
     """The columns that are called like those of a ranking; None where one is missing, or several could be it.
     `chosen` are those that the user named, by role.
 
     Where the label's name says relevance, the passage may be the only other column of texts.
     """
-    free = [name for name in columns if name in facts and not is_id_name(name) and not is_about(name)]
-    graded = [name for name in free if _is_called(name, "relevance")]
-    label = chosen.get("label") or graded or _strongest(free)
-    texts = [
-        name
-        for name in chosen.get("text", free)
-        if name not in label and facts[name].kind in ("text", "category", "id")
-    ]
-    query = _best([name for name in texts if _is_called(name, "query")], "query")
+    free = [name for name in facts if not is_id_name(name) and not is_about(name)]
+    graded = [name for name in free if _called(name, "relevance")]
+    label = chosen.get("label") or graded or _clearest(free, label_tier)
+    texts = [n for n in chosen.get("text", free) if n not in label and facts[n].kind in ("text", "category", "id")]
+    query = _clearest(texts, lambda name: _called(name, "query"))
     others = [name for name in texts if name not in query]
-    passage = _best([name for name in others if _is_called(name, "passage")], "passage")
+    passage = _clearest(others, lambda name: _called(name, "passage"))
     if not passage and graded:
         passage = [name for name in others if facts[name].words >= PASSAGE_WORDS]
     if not len(label) == len(query) == len(passage) == 1:
         return None
-    return RankingColumns(query=query[0], passage=passage[0], label=label[0])
+    return RankingColumns(query[0], passage[0], label[0])
 
 
-def groups_in(columns: Columns, query: str, passage: str, label: str, *, decimal: str = ".") -> QueryGroups | None:
-    """The groups of equal queries; None where a label is not a grade of relevance."""
+def _groups_in(columns: Columns, pair: RankingColumns, decimal: str = ".") -> QueryGroups | None:
+    """The groups of equal queries; None without any, and where a label is not a grade of relevance."""
     found: defaultdict[str, list[float]] = defaultdict(list)
     passages = set[str]()
-    for text, other, cell in zip(columns[query], columns[passage], columns[label], strict=True):
+    for text, other, cell in zip(*(columns[name] for name in pair), strict=True):
         if is_missing(cell) or is_missing(text):
             continue
         grade = as_number(cell, decimal=decimal)
@@ -134,79 +98,65 @@ def groups_in(columns: Columns, query: str, passage: str, label: str, *, decimal
             return None
         passages.add(as_text(other))
         found[same_text(as_text(text))].append(grade)
-    mixed = [grades for grades in found.values() if min(grades) == 0 < max(grades)]
+    rows, groups = sum(map(len, found.values())), list(found.values())
+    mixed = [grades for grades in groups if min(grades) == 0 < max(grades)]
+    mixed_rows = sum(map(len, mixed))
+    in_groups = sum(len(grades) for grades in groups if len(grades) > 1)
+    if not rows:
+        return None
     return QueryGroups(
-        rows=sum(map(len, found.values())),
-        queries=len(found),
-        grouped=sum(len(grades) for grades in found.values() if len(grades) > 1),
-        different=len(passages),
-        grades=len({grade for grades in found.values() for grade in grades}),
-        mixed=len(mixed),
-        mixed_rows=sum(map(len, mixed)),
-        relevant=sum(grade > 0 for grades in mixed for grade in grades),
+        rows=rows,
+        queries=len(groups),
+        grades=len({grade for grades in groups for grade in grades}),
+        ordered=len(mixed) >= FEWEST_QUERIES
+        and in_groups >= MOST_IN_GROUPS * rows
+        and mixed_rows >= max(MOST_MIXED * rows, FEWEST_PASSAGES * len(mixed)),
+        few_relevant=sum(grade > 0 for grades in mixed for grade in grades) <= MOST_RELEVANT * mixed_rows,
+        crossed=rows >= len(groups) * len(passages) / 2,
     )
 
 
-def is_ranking(named: RankingColumns, columns: Columns) -> QueryGroups | None:
+def is_ranking(pair: RankingColumns, columns: Columns) -> QueryGroups | None:
     """The groups of a table whose names say ranking, where labels and groups do too; else None.
 
     So do labels that are all equal, which are no classes either. Where each query has most of the passages, these may
     be classified by some questions, unless the label says relevance.
     """
-    groups = groups_in(columns, named.query, named.passage, named.label)
-    if groups is None or not groups.queries:
-        return None
-    if groups.grades == 1:
+    groups = _groups_in(columns, pair)
+    if groups is None or groups.grades == 1:
         return groups
-    if named.graded:
-        return groups if groups.have_orders else None
-    if named.vague:
+    if _called(pair.label, "relevance"):
+        return groups if groups.ordered else None
+    if place_of(pair.passage, ANY_TEXT) or _called(pair.label, "label_of_degrees"):  # as of any text with a score
         return None
-    return groups if groups.are_rankings and not groups.are_crossed else None
+    return groups if groups.ordered and groups.few_relevant and not groups.crossed else None
 
 
 def ranking_lines(layout: Layout, columns: Columns) -> Iterator[str]:
     """What the rows of a ranking are; of other texts with such groups that they could be one."""
-    if layout.shape == RANKING and layout.label:
-        groups = groups_in(columns, *layout.text, *layout.label, decimal=layout.decimal)
-        other = "" if layout.reasons.get("shape") == "given" else f"; shape={CLASSES} reads each row by itself"
-        yield from [f"ranking: {groups.words}{other}"] if groups is not None and groups.rows else []
+    guessed = layout.reasons.get("shape") != "given"
+    pairs = [RankingColumns(*layout.text, *layout.label)] if len(layout.text) == 2 and len(layout.label) == 1 else []
+    if layout.shape == RANKING and pairs and (groups := _groups_in(columns, pairs[0], layout.decimal)):
+        yield f"ranking: {groups.words}" + f"; shape={CLASSES} reads each row by itself" * guessed
+    if layout.shape not in (CLASSES, NUMBER) or not guessed or layout.markers:
         return
-    if layout.shape not in (CLASSES, NUMBER) or layout.reasons.get("shape") == "given" or layout.markers:
-        return
-    for query, passage, label in _could_be(layout, columns):
-        groups = groups_in(columns, query, passage, label)
-        if groups is not None and groups.are_rankings:
-            setting = copied(f"text={query},{passage} label={label}")
+    named = [n for n in columns if _called(n, "query") or _called(n, "passage") or n in layout.label]
+    if len(named) >= len(RankingColumns._fields):
+        pairs += [pair] if (pair := ranking_columns({name: facts_of(name, columns[name]) for name in named})) else []
+    for pair in pairs:
+        if (groups := _groups_in(columns, pair)) and groups.ordered and groups.few_relevant:
+            setting = copied(f"text={pair.query},{pair.passage} label={pair.label}")
             yield f"not a ranking, but could be ({groups.words}): shape={RANKING} {setting}"
             return
 
 
-def _could_be(layout: Layout, columns: Columns) -> Iterator[tuple[str, str, str]]:
-    """The pair that was found, then the columns whose names say ranking."""
-    if len(layout.text) == 2 and len(layout.label) == 1:
-        yield (*layout.text, *layout.label)
-    named = [
-        name for name in columns if _is_called(name, "query") or _is_called(name, "passage") or name in layout.label
-    ]
-    if len(named) >= len(("query", "passage", "label")):
-        found = ranking_columns(columns, {name: facts_of(name, columns[name]) for name in named})
-        if found is not None:
-            yield found.query, found.passage, found.label
+def _called(name: str, words: str) -> int | None:
+    """How clearly a column's name is one of a list: by the whole name, else by a word in it; None where it is not."""
+    place = place_of(name, word_list(words))
+    return place and place[0]
 
 
-def _is_called(name: str, words: Called) -> bool:
-    """Whether a column's name, or a word in it, is one of a list."""
-    return place_of(name, word_list(words)) is not None
-
-
-def _best(names: Sequence[str], words: Called) -> list[str]:
-    """Those that are called so most clearly: by the whole name, else by a word in it."""
-    places = {name: place for name in names if (place := place_of(name, word_list(words)))}
-    return [name for name, (how, _) in places.items() if how == min(how for how, _ in places.values())]
-
-
-def _strongest(names: Sequence[str]) -> list[str]:
-    """Those whose names say label most clearly."""
-    tiers = {name: tier for name in names if (tier := label_tier(name)) is not None}
-    return [name for name, tier in tiers.items() if tier == min(tiers.values())]
+def _clearest(names: Sequence[str], rank: Callable[[str], int | None]) -> list[str]:
+    """Those with the lowest rank."""
+    ranks = {name: place for name in names if (place := rank(name)) is not None}
+    return [name for name, place in ranks.items() if place == min(ranks.values())]

@@ -4,13 +4,12 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from finetune.data.column_types import ColumnFacts
 from finetune.data.messages import short
 from finetune.data.values import as_list, as_text, is_missing, is_nested
 from finetune.data.words.lists import word_list
 from finetune.task_types.column_names import named
 from finetune.task_types.columns import Layout
-from finetune.task_types.data_type import Clean, DataType
+from finetune.task_types.data_type import Clean, DataType, Evidence
 from finetune.task_types.row_issues import EMPTY_WORD, MISSING_TEXT, NoRow
 
 ROWS_LOOKED_AT = 1_000
@@ -41,12 +40,11 @@ class WordsType(DataType):
         return [names, ("tokens",), ("text",)]
 
 
-def words_for(
-    columns: Mapping[str, Sequence[Any]], facts: Mapping[str, ColumnFacts], taken: Sequence[str]
-) -> str | None:
+def words_for(evidence: Evidence, taken: Sequence[str]) -> str | None:
     """The column of words: one with as many items a row as `taken[0]`, by its name, or else the most varied."""
     if not taken:
         return None
+    columns, facts = evidence.columns, evidence.facts
     free = [name for name in columns if name not in taken and as_long(columns[name], columns[taken[0]])]
     by_name = named(free, word_list("words"))
     if by_name:

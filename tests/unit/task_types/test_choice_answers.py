@@ -145,6 +145,8 @@ def test_a_way_for_data_without_choices_is_refused(tmp_path: Path) -> None:
 def test_a_way_that_does_not_exist_is_named(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"choices_by is 'letters'\. Did you mean 'letter'"):
         own_task(exam(tmp_path), {"choices_by": "letters"})
+    with pytest.raises(UserError, match=r"'choices_by=column' was taken out.*Set choices_by=letter"):
+        own_task(exam(tmp_path), {"choices_by": "column"})
 
 
 @pytest.mark.parametrize("name", ["correct", "correct_option", "answer_key", "Correct Answer", "정답", "답"])

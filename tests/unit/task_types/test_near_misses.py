@@ -1,4 +1,4 @@
-"""Forms of other tools are read, or refused by name with a command that converts them; no other task is trained."""
+"""Forms of other tools are read, or refused by name with how to convert them; no other task is trained."""
 
 import json
 import re
@@ -38,15 +38,20 @@ def put(path: Path, content: Any) -> Path:
     return path
 
 
-def converted(path: Path) -> tuple[str, Path]:
-    """The message about a file, and the file that its command writes."""
+def refused(path: Path) -> str:
     with pytest.raises(UserError) as error:
         own_task(str(path), {})
-    match = re.search(r"(?:\(printf|python -c|awk) .*> (rows\.\w+)", str(error.value))
-    assert match, str(error.value)
+    return str(error.value)
+
+
+def converted(path: Path) -> tuple[str, Path]:
+    """The message about a file, and the file that its command writes."""
+    said = refused(path)
+    match = re.search(r"(?:\(printf|python -c|awk) .*> (rows\.\w+)", said)
+    assert match, said
     command = match[0].replace("python -c", f"{sys.executable} -c")
     subprocess.run(command, shell=True, check=True, cwd=path.parent)
-    return str(error.value), path.parent / match[1]
+    return said, path.parent / match[1]
 
 
 def texts(rows: list[Any]) -> list[tuple[str, Any]]:
@@ -122,17 +127,16 @@ def test_queries_with_passages_in_columns(tmp_path: Path) -> None:
         {"query": f"where is {name}, {n}", "positive": [f"{name} is in {n}"], "negative": [f"no {n}", f"not {n}"]}
         for n, name in enumerate(NAMES * 4)
     ]
-    said, file = converted(put(tmp_path / "data.jsonl", rows))
+    said = refused(put(tmp_path / "data.jsonl", rows))
     assert "queries with passages in columns (query, positive, negative)" in said
-    assert [row.gold for row in rows_of(file)] == [1, 0, 0] * len(rows)
+    assert "a row for each passage: query, passage, relevance" in said
 
 
 @pytest.mark.parametrize(("who", "what"), [("role", "content"), ("from", "value")])
 def test_messages_of_chats(who: str, what: str, tmp_path: Path) -> None:
     rows = [{"messages": [{who: "user", what: text}, {who: "assistant", what: label}]} for text, label in ROWS]
-    said, file = converted(put(tmp_path / "data.jsonl", rows))
+    said = refused(put(tmp_path / "data.jsonl", rows))
     assert "messages of chats (the column 'messages')" in said
-    assert texts(rows_of(file)) == ROWS
 
 
 @pytest.mark.parametrize("kind", ["types", "type"])
@@ -145,9 +149,8 @@ def test_entities_by_their_words(kind: str, tmp_path: Path) -> None:
         }
         for n, name in enumerate(NAMES * 10)
     ]
-    said, file = converted(put(tmp_path / "data.json", rows))
-    assert "entities by their words alone" in said
-    assert rows_of(file)[0].gold == ("B-PER", "I-PER", "O", "O", "O")
+    said = refused(put(tmp_path / "data.json", rows))
+    assert "the column 'entities' holds objects, not labels or entities with their places" in said
 
 
 @pytest.mark.parametrize("cells", [[{"who": "Ann", "why": "no"}], {"PER": ["Ann"], "LOC": ["Rome"]}])

@@ -53,7 +53,7 @@ def _of_named(evidence: Evidence, tags_in: TagsIn, label: Sequence[str]) -> Layo
     """The layout of two columns that the user named, one of tags or spans and one of intents, in any order."""
     found = []
     for tags, intent in (label, label[::-1]):
-        layout = tags_in(_without(intent, replace(evidence, chosen={**evidence.chosen, "label": [tags]})))
+        layout = tags_in(replace(evidence.without([intent]), chosen={**evidence.chosen, "label": [tags]}))
         if layout is not None:
             found.append((layout, intent))
     alike = [(layout, intent) for layout, intent in found if one_value_each(evidence.columns[intent])]
@@ -86,13 +86,6 @@ def _first_of(cells: Sequence[Any]) -> str:
     """The first cell, as it is shown."""
     cell = next(cell for cell in cells if not is_missing(cell))
     return shown(" ".join(map(as_text, as_list(cell) or [cell])))
-
-
-def _without(column: str, evidence: Evidence) -> Evidence:
-    """What is known of the other columns."""
-    columns = {name: cells for name, cells in evidence.table.columns.items() if name != column}
-    facts = {name: fact for name, fact in evidence.facts.items() if name != column}
-    return replace(evidence, table=replace(evidence.table, columns=columns), facts=facts)
 
 
 def _called_intent(evidence: Evidence) -> list[str]:

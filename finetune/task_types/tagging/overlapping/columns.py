@@ -54,8 +54,7 @@ class OverlappingSpans(DataType):
 
     def find(self, evidence: Evidence) -> Layout | None:
         """Finds a text with character spans, of which some overlap unless the user named this type."""
-        text, label = evidence.chosen.get("text", []), evidence.chosen.get("label", [])
-        layout = span_layout(evidence.columns, evidence.facts, text, label)
+        layout = span_layout(evidence)
         if layout is None:
             _require_inside(evidence)
             return None
