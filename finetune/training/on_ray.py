@@ -134,9 +134,7 @@ def _marker(out: Path) -> Iterator[Path]:
 def _sent(run: ResolvedRun, options: RunOptions, marker: Path) -> SentRun:
     return SentRun(
         recipe=run.recipe, name=run.name, task=run.task.name,
-        fields={
-            name: getattr(run, name) for name in ("encoder", "plain", "teachers", "typed", "notes", "findings")
-        },
+        fields={name: getattr(run, name) for name in ("encoder", "typed", "notes", "findings")},
         options=replace(options, out=options.out.resolve()), folder=Path.cwd(), marker=marker,
     )  # fmt: skip
 

@@ -10,6 +10,7 @@ from finetune.models.device import is_out_of_memory
 from finetune.runs.environment import first_process
 from finetune.runs.events import Ended, Note, Watcher
 from finetune.runs.folder import RunFolder
+from finetune.runs.recipe_tables import Distil
 from finetune.runs.record import RunRecord
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.training.run import run
@@ -86,13 +87,13 @@ def _all(runs: Sequence[ResolvedRun], options: RunOptions, watch: Watcher, train
         watch(Note(f"{so_many(len(firsts), 'run')} of {names} first, for the encoders that the others start from"))
         found = dict(zip(map(id, firsts), _all(firsts, before, watch, train), strict=True))
         ready = [one if one.first is None else _with_encoder(one, found[id(one.first)], options) for one in runs]
-    if plain := [one.without_teachers for one in ready if isinstance(one, ResolvedRun) and one.teachers]:
+    if plain := [_without_teacher(one) for one in ready if isinstance(one, ResolvedRun) and one.recipe.distil.teachers]:
         watch(Note(f"the same without a teacher first, to be compared: {so_many(len(plain), 'run')}"))
-        compared = iter(_all(plain, before, watch, train))
-        ready = [
-            _with_plain(one, next(compared), options) if isinstance(one, ResolvedRun) and one.teachers else one
-            for one in ready
-        ]
+        outcomes_of = iter(_all(plain, before, watch, train))
+        for place, one in enumerate(ready):
+            if isinstance(one, ResolvedRun) and one.recipe.distil.teachers:
+                failure = next(outcomes_of)
+                ready[place] = failure if isinstance(failure, UserError) else one
     trained = [one for one in ready if isinstance(one, ResolvedRun)]
     outcomes = train(trained, options, watch)
     if len(runs) > 1:
@@ -118,8 +119,6 @@ def _with_encoder(one: ResolvedRun, first: Outcome, options: RunOptions) -> Reso
     return replace(one, encoder=folder.path)
 
 
-def _with_plain(one: ResolvedRun, plain: Outcome, options: RunOptions) -> ResolvedRun | UserError:
-    """The run with the folder of the one without a teacher; an error where that failed."""
-    if isinstance(plain, UserError):
-        return plain
-    return replace(one, plain=RunFolder.of(options.out, plain.task, plain.id).path)
+def _without_teacher(one: ResolvedRun) -> ResolvedRun:
+    """The same run on labels alone."""
+    return replace(one, recipe=one.recipe.model_copy(update={"distil": Distil()}))

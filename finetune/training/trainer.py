@@ -29,9 +29,8 @@ from finetune.runs.events import EpochDone, EpochResult, Note, Training, Watcher
 from finetune.runs.recipe_tables import Train
 from finetune.training.batching import Batches, batches_of_rows
 from finetune.training.checkpoints import Checkpoints, Progress
-from finetune.training.optimizer import build_optimizer
+from finetune.training.optimizer import build_optimizer, build_schedule
 from finetune.training.passes import Objective
-from finetune.training.schedules import build_schedule
 from finetune.training.updates import Draw, Updater, as_they_are
 
 LOSSES_AT_ONCE = 10  # updates between reads of the loss, each of which synchronises a GPU; in an epoch 1, 2, 4 first
@@ -120,6 +119,10 @@ class Trainer:
             data_seed=self.data_seed, rows=self.rows, draw=self.draw, objective=self.objective,
         )  # fmt: skip
         progress = (self.checkpoints and self.checkpoints.restore(state, self.watch)) or Progress()
+        processes = self.accelerator.num_processes
+        if processes > 1 and any(part.p for part in self.model.modules() if isinstance(part, nn.Dropout)):
+            note = f"trained by {processes} processes with separate dropout masks: scores differ from a single process"
+            progress.notes = list(dict.fromkeys([note, *progress.notes]))
         with interrupts.deferred():
             try:
                 return progress, self._train(features, batches, evaluate, updater, state, progress)

@@ -43,7 +43,7 @@ def with_teachers(one: ResolvedRun, out: Path) -> ResolvedRun:
         run, note = _teacher(name, one, out)
         folders, one = (*folders, run.path), with_named(one, TEACHER, name, run, note)
     named = distil.model_copy(update={"teacher": ",".join(map(str, folders))})
-    return replace(one, recipe=one.recipe.model_copy(update={"distil": named}), teachers=folders)
+    return replace(one, recipe=one.recipe.model_copy(update={"distil": named}))
 
 
 def _teacher(name: str, student: ResolvedRun, out: Path) -> tuple[RunFolder, str]:
