@@ -11,7 +11,6 @@ from typing import Any
 from finetune.data.messages import so_many
 from finetune.errors import UserError
 from finetune.inference.engine import Engine
-from finetune.inference.hidden_states import with_states_in_memory
 from finetune.models.building import build_model
 from finetune.models.feature import Feature
 from finetune.models.text_vector import FAMILY, FEW_ROWS, UNIT
@@ -149,6 +148,8 @@ def _by_folds(run: RunState, probe: Engine | None) -> Answers:
     task, rows, features = run.task, run.train_rows, run.features[run.task.train_split]
     found: dict[str, dict[int, Answer]] = {}
     if probe is not None:  # the encoder reads each row once
+        from finetune.inference.hidden_states import with_states_in_memory
+
         features = with_states_in_memory(features, probe)
     for fitted, held in _folds(run):
         judged_rows = [rows[i] for i in held]

@@ -27,7 +27,6 @@ from finetune.runs.events import Note, Updates
 from finetune.runs.recipe_tables import Train
 from finetune.training.batching import share
 from finetune.training.checkpoints import Progress
-from finetune.training.graphs import GraphedPasses
 from finetune.training.passes import BatchPasses, Objective
 
 ROWS_SHOWN = 3
@@ -166,8 +165,12 @@ class Updater:
     @cached_property
     def passes(self) -> BatchPasses:
         """The passes of a part of a batch."""
-        given = {"engine": self.engine, "model": self.model, "objective": self.objective}
-        return (GraphedPasses if self._has_graphs() else BatchPasses)(**given)
+        kind: type[BatchPasses] = BatchPasses
+        if self._has_graphs():
+            from finetune.training.graphs import GraphedPasses
+
+            kind = GraphedPasses
+        return kind(engine=self.engine, model=self.model, objective=self.objective)
 
     def _has_graphs(self) -> bool:
         """Whether CUDA graphs hold these passes: not those that are computed twice, or go through cuDNN's recurrent
