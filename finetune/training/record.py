@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from accelerate import Accelerator
 from accelerate.utils import gather_object
 
@@ -46,23 +45,15 @@ STEP = 64  # the advised length is a multiple of it
 LEAST_SPREAD = 0.01  # of predicted numbers, as a share of that of the labels: less is one number
 
 
-class Meter:
-    """Measures what a run costs. Starts with it, in each of its processes."""
-
-    def __init__(self, device: torch.device) -> None:
-        self.device = device
-        self.started = time.perf_counter()
-        self.earlier = 0.0  # seconds of each process in interrupted attempts, which the first one knows
-
-    def cost(self, accelerator: Accelerator) -> Cost:
-        """The cost so far of all processes, each of which must call it."""
-        earlier = self.earlier * accelerator.num_processes
-        mine = Cost(
-            device_seconds=time.perf_counter() - self.started + earlier,
-            peak_memory_bytes=main_memory(),
-            peak_device_bytes=peak_memory(self.device) if self.device.type == "cuda" else None,
-        )
-        return total_cost(gather_object([mine]) if accelerator.num_processes > 1 else [mine])
+def run_cost(accelerator: Accelerator, seconds: float) -> Cost:
+    """What a run cost so far in all its processes, each of which must call it with its seconds."""
+    device = accelerator.device
+    mine = Cost(
+        device_seconds=seconds,
+        peak_memory_bytes=main_memory(),
+        peak_device_bytes=peak_memory(device) if device.type == "cuda" else None,
+    )
+    return total_cost(gather_object([mine]) if accelerator.num_processes > 1 else [mine])
 
 
 def total_cost(costs: list[Cost]) -> Cost:

@@ -7,10 +7,10 @@ run at six places and is not known here by name.
 import time
 from collections.abc import Sequence
 from contextlib import nullcontext
+from typing import Any
 
 from finetune.inference.dev_claims import lines_view, save_claims
 from finetune.inference.engine import Engine
-from finetune.inference.predictor import settings_for_use
 from finetune.models.lora import merged
 from finetune.models.saving import save_checkpoint
 from finetune.runs.environment import versions
@@ -20,16 +20,18 @@ from finetune.runs.predictions import write_predictions
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
 from finetune.runs.record_parts import logged_seconds
+from finetune.task_types.options import option_values
 from finetune.task_types.prediction_lines import prediction_lines
 from finetune.task_types.prepare import drawn_ids
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.task_types.shared_rows import save_keys
+from finetune.task_types.types import layout_of
 from finetune.task_types.view import Line, with_labels
 from finetune.training.checkpoints import Checkpoints
 from finetune.training.evaluation import DevEvaluation
 from finetune.training.extras import Extra, RunState
 from finetune.training.prepare import build_run, plan_run
-from finetune.training.record import Meter, build_record
+from finetune.training.record import build_record, run_cost
 from finetune.training.run_options import RunOptions
 from finetune.training.trainer import Trainer
 
@@ -47,7 +49,7 @@ def run(
     home = state.home = RunFolder.of(options.out, state.task.name, state.id)
     if not force and (done := home.record()) is not None:
         return _already_done(state, done)
-    meter = Meter(state.device)
+    began = time.perf_counter()
     build_run(state)
     accelerator = state.accelerator
     main, wait = accelerator.is_main_process, options.wait and accelerator.num_processes == 1
@@ -56,12 +58,12 @@ def run(
         if not force and (done := home.record()) is not None:  # finished by the process that had the lock
             return _already_done(state, done)
         state.folder = home.attempt
-        meter.earlier = logged_seconds(state.folder.events) if main else 0.0
+        earlier = logged_seconds(state.folder.events) * accelerator.num_processes if main else 0.0  # if interrupted
         state.watch = EventLog(state.folder.events, then=watch) if main else watch
         checkpoints = Checkpoints(folder=state.folder.checkpoints, writes=main, saving=options.saving)
         _announce(state)
         _train(state, checkpoints)
-        state.facts["cost"] = meter.cost(accelerator)
+        state.facts["cost"] = run_cost(accelerator, time.perf_counter() - began + earlier)
         if main:
             _save(state, started=started)
             checkpoints.delete()
@@ -129,8 +131,7 @@ def _save(state: RunState, *, started: float) -> None:
         lines = prediction_lines(state.task, rows, answers, baselines[split], state.splits[split].slices)
         write_predictions(attempt.predictions(split), lines, state.task.codec.official_files(answers, rows))
         first = first or lines
-    use = settings_for_use(state.built_recipe, found.task, state.precision)
-    save_checkpoint(state.model, attempt.model, state.tokenizer, use)
+    save_checkpoint(state.model, attempt.model, state.tokenizer, _settings_of_use(state))
     save_keys(state.task, state.rows_learned, attempt)
     for extra in state.extras:
         extra.after_saving(state)
@@ -139,3 +140,18 @@ def _save(state: RunState, *, started: float) -> None:
     save_claims(attempt.model, lines_view(state.task, with_labels(first), tuple(state.model.head.labels)), record)
     state.home.require_locked()
     attempt.finish(record, state.recipe, drawn_ids(state.splits))
+
+
+def _settings_of_use(state: RunState) -> dict[str, Any]:
+    """What a saved model needs to predict as in its run; it is in its config under `finetune`."""
+    task, recipe = state.found.task, state.built_recipe
+    layout = layout_of(task)
+    return {
+        "task": task.name if layout else recipe.task,
+        **({"layout": layout} if layout else {"inputs": task.inputs} if task.inputs else {}),
+        **recipe.model_dump(include={"layers", "bilstm", "pooling"}, exclude_defaults=True),
+        **({"bare": True} if recipe.train.solver == "logistic" else {}),
+        "max_length": recipe.max_length,
+        "precision": state.precision,
+        "options": {name: value for name, value in option_values(task).items() if value is not None},
+    }

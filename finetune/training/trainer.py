@@ -139,11 +139,13 @@ class Trainer:
         progress: Progress,
     ) -> Result:
         """The remaining epochs, and the scores of the selected weights."""
-        result, parts = None, self.settings.parts
-        self.watch(self._plan(features, batches, done=progress.update))
+        result, parts, unit, patience = None, self.settings.parts, self.settings.part, self.settings.patience
+        examples = round(len(features) * len(batches) / batches.an_epoch / parts)
+        self.watch(Training(updates=len(batches), done=progress.update, epochs=parts, examples=examples, unit=unit))
         for epoch in range(len(progress.epochs) + 1, parts + 1):
-            if self._out_of_patience(progress):
-                self.watch(self._stops(after=epoch - 1, kept=progress.selected_epoch))
+            if patience is not None and len(progress.epochs) - progress.best_epoch >= patience:
+                kept = f"training stops after {unit} {epoch - 1}, with the weights of {unit} {progress.selected_epoch}"
+                self.watch(Note(f"no better score for {so_many(patience, unit)}: {kept}"))
                 break
             for group in self._groups(batches, start=progress.update, end=len(batches) * epoch // parts):
                 updater.group([[features[i] for i in batch] for batch in group], progress, epoch=epoch)
@@ -159,13 +161,6 @@ class Trainer:
         if result is None or progress.selected_epoch != len(progress.epochs):
             result = self._evaluated(evaluate)
         return result
-
-    def _plan(self, features: Sequence[Feature], batches: Batches, *, done: int) -> Training:
-        """The event of training's begin."""
-        examples = round(len(features) * len(batches) / batches.an_epoch / self.settings.parts)
-        return Training(
-            updates=len(batches), done=done, epochs=self.settings.parts, examples=examples, unit=self.settings.part
-        )
 
     def _evaluated(self, evaluate: Callable[[Engine], Result]) -> Result:
         """The scores of the model as it is saved: in half precision the unmerged one's logits would differ."""
@@ -194,16 +189,6 @@ class Trainer:
             after = min(end, start + min(size, due or size))
             yield batches[start:after]
             start, size = after, min(LOSSES_AT_ONCE, 2 * size)
-
-    def _out_of_patience(self, progress: Progress) -> bool:
-        patience = self.settings.patience
-        return patience is not None and len(progress.epochs) - progress.best_epoch >= patience
-
-    def _stops(self, *, after: int, kept: int) -> Note:
-        """The note that training ends early."""
-        part = self.settings.part
-        none = f"no better score for {so_many(self.settings.patience or 0, part)}"
-        return Note(f"{none}: training stops after {part} {after}, with the weights of {part} {kept}")
 
     def _end_epoch(self, epoch: int, result: Scored, progress: Progress) -> None:
         loss, rank = float(np.mean(progress.losses)), result.metrics[0].rank

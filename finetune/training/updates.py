@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
@@ -155,10 +155,11 @@ class Updater:
             parts=parts,
         )
         total = torch.zeros((), device=accelerator.device)
-        for chosen, last in _marked([part for part in shares if len(part) or part is shares[0]]):
+        shares = [part for part in shares if len(part) or part is shares[0]]
+        for chosen in shares:
             # A process without rows still takes part (collectives need it), with a row of weight 0.
             weight, rows = (1.0, [features[i] for i in chosen]) if len(chosen) else (0.0, features[:1])
-            with nullcontext() if last else accelerator.no_sync(self.model):
+            with nullcontext() if chosen is shares[-1] else accelerator.no_sync(self.model):
                 total += self.passes(self.engine.batch(rows), {name: weight / count for name, count in counts.items()})
         return total
 
@@ -204,8 +205,3 @@ def _seed(data_seed: int, update: int, accelerator: Accelerator) -> None:
 def _norm_of_weights(parameters: Sequence[nn.Parameter]) -> torch.Tensor:
     """The norm of all trainable weights; nan if any is nan."""
     return get_total_norm([p.detach() for p in parameters if p.requires_grad])
-
-
-def _marked(parts: list[range]) -> Iterator[tuple[range, bool]]:
-    for index, part in enumerate(parts):
-        yield part, index == len(parts) - 1
